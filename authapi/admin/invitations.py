@@ -43,7 +43,8 @@ _SHOWN = 20
 
 class InvitationForm(ServiceForm):
     given_roles = forms.ModelMultipleChoiceField(
-        queryset=Role.all_tenants.none(),
+        # Set by `get_form`, which knows the tenant.
+        queryset=None,
         required=False,
         label="Roles",
         help_text="What the new member gets in the organization. A role of another organization is refused.",

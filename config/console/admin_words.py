@@ -40,6 +40,7 @@ ABOUT: Mapping[str, str] = {
     "authapi.sessionclient": "Which applications got tokens in which session. They are told when it ends.",
     "authapi.logoutnotice": "Applications that are still to be told that a session has ended.",
     "authapi.logintransaction": "People who are on the login pages now, and have not finished.",
+    "authapi.pushedrequest": "Login requests that applications have sent ahead, and that a browser takes up within a short time.",
     "authapi.logouttransaction": "Browsers that are visiting applications after a logout, so that these end their sessions, too.",
     # Streams
     "events.logentry": "Everything that happened, newest first. The stream sends the same events, oldest first.",
