@@ -42,7 +42,7 @@ _SHOWN = 20
 
 
 class InvitationForm(ServiceForm):
-    given_roles = forms.ModelMultipleChoiceField(
+    given_roles: forms.ModelMultipleChoiceField[Role] = forms.ModelMultipleChoiceField(
         # Set by `get_form`, which knows the tenant.
         queryset=None,
         required=False,
