@@ -16,7 +16,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.translation import get_language, gettext
 
-from authapi.models import CustomText
+from authapi.models import Client, CustomText
 from authapi.tenant_settings import sign_in_settings
 from foundation.memory.ttl_cache import Remembered
 from foundation.tenancy import current_tenant
@@ -88,6 +88,11 @@ def custom_text(path: str, default: str, **values: str) -> str:
     known = {"companyName": sign_in_settings(tenant_id).friendly_name, **values}
     # In one pass: what a value holds is never a placeholder again.
     return PLACEHOLDER.sub(lambda match: known.get(match.group(1), ""), own)
+
+
+def client_values(client: Client) -> dict[str, str]:
+    """Return the placeholders of a page that is about a client."""
+    return {"clientName": client.name or client.client_id}
 
 
 def default_text(screen: Screen, key: str) -> str:

@@ -27,6 +27,7 @@ from authapi.models import (
     DeviceGrant,
     Invitation,
     LoginFailures,
+    LoginTicket,
     LoginTransaction,
     LogoutTransaction,
     PasswordlessCode,
@@ -109,6 +110,8 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         Ending(UsedAssertion, over("expires_at")),
         Ending(AuthorizationCode, over("expires") & Q(used_at=None) | over("expires", kept=_REPLAY_KNOWN)),
         Ending(LoginTransaction, over("expires_at")),
+        # A ticket that no browser has brought.
+        Ending(LoginTicket, over("expires_at")),
         Ending(LogoutTransaction, over("expires_at")),
         # The answer uses it up, and a login that began with it in time may take so long.
         Ending(PushedRequest, over("expires_at", kept=timedelta(seconds=settings.AUTHORIZATION_REQUEST_SECONDS))),

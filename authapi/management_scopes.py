@@ -15,6 +15,7 @@ _NOUNS: dict[str, tuple[str, ...]] = {
     "connection_profiles": ("read", "create"),
     "connections": _CRUD,
     "custom_domains": _CRUD,
+    "current_user_device_credentials": ("create",),
     "device_credentials": ("read", "delete"),
     "directory_provisionings": ("read",),
     "email_provider": _CRUD,

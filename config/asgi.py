@@ -28,6 +28,7 @@ collector.rest()
 from django.conf import settings  # noqa: E402  (models may be imported only after the line above)
 
 from authapi.views import HOT_ENDPOINTS  # noqa: E402
+from authapi.views.legacy_endpoints import LEGACY_ENDPOINTS  # noqa: E402
 from config.metrics import metrics  # noqa: E402
 from config.server.bounds import bounded_body, bounded_count  # noqa: E402
 from config.server.downloads import download  # noqa: E402
@@ -60,7 +61,7 @@ def routes(role: str) -> URLRouter:
     rest: Any = unserved
     hot: dict[str, Any] = {}
     if role != "stream":
-        hot = {address.removeprefix("/"): endpoint for address, endpoint in HOT_ENDPOINTS.items()}
+        hot = {address.removeprefix("/"): endpoint for address, endpoint in (HOT_ENDPOINTS | LEGACY_ENDPOINTS).items()}
         limited = bounded_count(django_application, limit=settings.WEB_SYNC_LIMIT)
         ordinary = bounded_body(limited, limit=settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
         rest = for_tenant(rated(uploads(limited, otherwise=ordinary)), platform=True)

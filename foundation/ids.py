@@ -96,5 +96,9 @@ def new_staff_factor_id() -> str:
     return "sfa_" + _random(_ALPHANUMERIC, 22)
 
 
+def new_device_credential_id() -> str:
+    return "dcr_" + _random(_ALPHANUMERIC, 16)
+
+
 def new_invitation_id() -> str:
     return "uinv_" + _random(_ALPHANUMERIC, 16)

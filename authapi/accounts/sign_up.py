@@ -18,6 +18,7 @@ from authapi.services import sign_in_log
 from foundation.database.transactions import unit_of_work
 from foundation.json_values import text_problem
 from foundation.secrets.hashing import hashed
+from identity.languages import asked_language, language_for
 from identity.mail.verification import create_user_with_mail
 from identity.mail.welcome import start_welcome
 from identity.models import Connection, User
@@ -114,7 +115,11 @@ def _create(request: SignUp, profile: dict[str, Any]) -> User:
         **profile,
     )
     client = request.client
-    start_welcome(user, application={"name": client.name, "clientID": client.client_id} if client else None)
+    start_welcome(
+        user,
+        application={"name": client.name, "clientID": client.client_id} if client else None,
+        language=language_for(user, user.tenant_id, asked=asked_language()),
+    )
     return user
 
 

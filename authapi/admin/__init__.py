@@ -8,7 +8,7 @@ from authapi.admin.blocks import LoginFailuresAdmin
 from authapi.admin.branding import BrandingPage
 from authapi.admin.client_credentials import ClientCredentialAdmin, EdgeKeyAdmin
 from authapi.admin.clients import ClientAdmin
-from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin
+from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin, DeviceKeyAdmin
 from authapi.admin.invitations import InvitationAdmin
 from authapi.admin.keys import RevokedTokenAdmin, SigningKeyAdmin
 from authapi.admin.permissions import OrganizationClientGrantAdmin, PermissionAdmin, RolePermissionAdmin, UserPermissionAdmin
@@ -19,8 +19,10 @@ from authapi.admin.saml_page import SamlPage
 from authapi.admin.sessions import ConsentAdmin, LogoutNoticeAdmin, RefreshTokenAdmin, SessionAdmin, SessionClientAdmin
 from authapi.admin.short_lived import (
     AccountTicketAdmin,
+    LoginTicketAdmin,
     LoginTransactionAdmin,
     LogoutTransactionAdmin,
+    PasswordlessCodeAdmin,
     PushedRequestAdmin,
     UsedAssertionAdmin,
 )
@@ -38,14 +40,17 @@ from authapi.models import (
     ClientGrant,
     Consent,
     DeviceGrant,
+    DeviceKey,
     EdgeKey,
     IDToken,
     Invitation,
     LoginFailures,
+    LoginTicket,
     LoginTransaction,
     LogoutNotice,
     LogoutTransaction,
     OrganizationClientGrant,
+    PasswordlessCode,
     Permission,
     PushedRequest,
     RefreshToken,
@@ -77,6 +82,7 @@ def register(site: PagesSite) -> None:
     site.register(RevokedToken, RevokedTokenAdmin)
     site.register((AuthorizationCode, AccessToken, IDToken), CredentialAdmin)
     site.register(DeviceGrant, DeviceGrantAdmin)
+    site.register(DeviceKey, DeviceKeyAdmin)
     clients = site.get_model_admin(Client)
     if isinstance(clients, RowPagesAdmin):
         SamlPage(site, clients).add()
@@ -121,5 +127,7 @@ def _register_sign_in(site: admin.AdminSite) -> None:
     site.register(LoginTransaction, LoginTransactionAdmin)
     site.register(LogoutTransaction, LogoutTransactionAdmin)
     site.register(PushedRequest, PushedRequestAdmin)
+    site.register(PasswordlessCode, PasswordlessCodeAdmin)
+    site.register(LoginTicket, LoginTicketAdmin)
     site.register(AccountTicket, AccountTicketAdmin)
     site.register(TenantSettings, TenantSettingsAdmin)

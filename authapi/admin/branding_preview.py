@@ -17,10 +17,12 @@ from django.core import signing
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
 
 from authapi.looks.addresses import is_own_picture
 from authapi.looks.current import Looks
 from authapi.pages.branding import Brand, brand_from, page_policy
+from authapi.pages.form_fields import Field, FieldLink, Problem, form_fields
 
 _SALT = "authapi.branding_preview"
 _GOOD_SECONDS = 3600
@@ -81,7 +83,7 @@ def preview_page(
     """Return the page in the frame."""
     brand = brand_from(state.looks, tenant_id)
     shown = _within_the_admin(brand, f"{style_address}?{urlencode({'looks': state.signed(tenant_id)})}", picture_address)
-    context = {"brand": shown, "has_messages": state.sample == "messages"}
+    context = {"brand": shown, **_sample(has_messages=state.sample == "messages")}
     answer = render(request, "hosted/preview.html", context)
     answer["Content-Security-Policy"] = f"{page_policy(brand, framed_by=_FRAMED_BY)}; sandbox allow-same-origin"
     answer["X-Frame-Options"] = "SAMEORIGIN"
@@ -89,10 +91,20 @@ def preview_page(
     return answer
 
 
+def _sample(*, has_messages: bool) -> dict[str, Any]:
+    """Return what the page is about; one with messages shows what was wrong, too."""
+    problems = [Problem(_("Enter your password."), "password")] if has_messages else []
+    fields = [
+        Field("email", _("Email address"), type="email", value="ada@example.com"),
+        Field("password", _("Password"), type="password", link=FieldLink("#email", _("Forgot password?"))),
+    ]
+    return {"has_messages": has_messages, "problems": problems, "fields": form_fields(fields, problems)}
+
+
 def preview_stylesheet(state: PreviewState, picture_address: Callable[[str], str]) -> HttpResponse:
     """Return the sheet of the hosted pages and that of the looks, as a device in the chosen mode reads them."""
     css = f"{Path(str(finders.find(_SHEET))).read_text()}\n{state.looks.stylesheet}"
-    for mode, _ in _MODES:
+    for mode, _label in _MODES:
         css = css.replace(_QUERY.format(mode), _TRUE if mode == state.mode else _FALSE)
     css = f"{css}\n:root {{ color-scheme: {'dark' if state.mode == 'dark' else 'light'}; }}"
     if is_own_picture(state.looks.background):

@@ -12,6 +12,13 @@ from authapi.api.client_documents import client_resource, columns_of
 from authapi.grants.password import REALM_GRANT
 from authapi.grants.passwordless import PasswordlessGrant
 from authapi.models import Client, ClientCredential
+from authapi.protocols.legacy.opting_in import (
+    DELEGATION_BY_ID_TOKEN,
+    DELEGATION_BY_REFRESH_TOKEN,
+    DEVICE_KEY,
+    PASSWORD,
+    SOCIAL_TOKEN,
+)
 from foundation.admin.json_fields import ShapedJSONField
 from foundation.admin.line_fields import LinesField
 from foundation.api.refusals import Refusal
@@ -34,6 +41,22 @@ GRANTS = (
     (REALM_GRANT, "Password of a named connection", "As above, at a connection that the application names."),
     (PasswordlessGrant.name, "Code by email or text message", "The application itself asks for the code that a person was sent."),
 )
+# Each says why it is off. Applications that exist may need one; see docs/how-to/old-clients.md for the way out.
+LEGACY = (
+    (
+        PASSWORD,
+        "Password at /oauth/ro",
+        "The client proves nothing but its id, and sees every password. No second factor can be asked for.",
+    ),
+    (DEVICE_KEY, "Device key at /oauth/ro", "A stolen device logs in until its key is deleted. No second factor can be asked for."),
+    (SOCIAL_TOKEN, "Token of a provider at /oauth/access_token", "The application handles tokens of the provider, which can leak."),
+    (
+        DELEGATION_BY_ID_TOKEN,
+        "Id token at /delegation",
+        "A person who finds an id token, in a log for example, gets tokens for other clients.",
+    ),
+    (DELEGATION_BY_REFRESH_TOKEN, "Refresh token at /delegation", "Its refresh tokens may not rotate, so a stolen one is not noticed."),
+)
 METHODS = (
     ("none", "None: a public client, which cannot keep a secret"),
     ("client_secret_post", "Secret in the body of the request"),
@@ -49,10 +72,20 @@ BEHAVIOURS = (
 )
 _PLAIN = (
     "name", "description", "app_type", "logo_uri", "initiate_login_uri", "is_first_party", "callbacks", "allowed_logout_urls",
-    "web_origins", "allowed_origins", "grant_types", "token_endpoint_auth_method", "organization_usage", "organization_require_behavior",
+    "web_origins", "allowed_origins", "token_endpoint_auth_method", "organization_usage", "organization_require_behavior",
+    "cross_origin_authentication", "cross_origin_loc", "allowed_clients",
     "require_pushed_authorization_requests", "par_request_expiry", "jwks_uri", "require_proof_of_possession",
 )  # fmt: skip
-_NULL_WHEN_EMPTY = ("description", "logo_uri", "initiate_login_uri", "jwks_uri", "organization_usage", "organization_require_behavior")
+_LEGACY_NAMES = frozenset(name for name, *_ in LEGACY)
+_NULL_WHEN_EMPTY = (
+    "cross_origin_loc",
+    "description",
+    "logo_uri",
+    "initiate_login_uri",
+    "jwks_uri",
+    "organization_usage",
+    "organization_require_behavior",
+)
 _REFRESH = (
     "rotation_type", "expiration_type", "leeway", "token_lifetime", "idle_token_lifetime", "infinite_token_lifetime",
     "infinite_idle_token_lifetime",
@@ -63,7 +96,15 @@ _WIDE = forms.TextInput(attrs={"size": 60})
 
 
 def _grant_choices() -> list[tuple[str, str]]:
-    return [(name, format_html("{}<br><small>{}</small>", label, help_text)) for name, label, help_text in GRANTS]
+    return _choices(GRANTS)
+
+
+def _legacy_choices() -> list[tuple[str, str]]:
+    return _choices(LEGACY)
+
+
+def _choices(rows: tuple[tuple[str, str, str], ...]) -> list[tuple[str, str]]:
+    return [(name, format_html("{}<br><small>{}</small>", label, help_text)) for name, label, help_text in rows]
 
 
 class ClientForm(ServiceForm):
@@ -99,6 +140,32 @@ class ClientForm(ServiceForm):
         initial=["authorization_code", "refresh_token"],
         widget=forms.CheckboxSelectMultiple,
         label="Grant types",
+    )
+    legacy_grants = forms.MultipleChoiceField(
+        required=False,
+        choices=_legacy_choices,
+        widget=forms.CheckboxSelectMultiple,
+        label="Legacy grants",
+        help_text="Warning: these are for applications that cannot be changed any more. They skip the pages on which users are protected.",
+    )
+    cross_origin_authentication = forms.BooleanField(
+        required=False,
+        label="Own login forms (legacy)",
+        help_text=(
+            "Warning: the application shows its own form and sees every password. Scripts of the callbacks, web origins and CORS "
+            "origins above may log users in at /co/authenticate. It fails in browsers that block cookies of other sites."
+        ),
+    )
+    cross_origin_loc = forms.CharField(
+        required=False,
+        max_length=2048,
+        label="Verification page (legacy)",
+        widget=_WIDE,
+        help_text="A page of the application that calls crossOriginVerification, for browsers that keep no cookie of this service.",
+    )
+    allowed_clients = LinesField(
+        label="Delegating clients (legacy)",
+        help_text="One client id a line. These clients get id tokens of this client for their own users at /delegation.",
     )
     token_endpoint_auth_method = forms.ChoiceField(
         choices=METHODS,
@@ -183,7 +250,7 @@ class ClientForm(ServiceForm):
     def _offer_present_grants(self) -> None:
         """Offer what the client has, too, although nothing here serves it: saving the form must not take it away."""
         field: Any = self.fields["grant_types"]
-        known = {name for name, *_ in GRANTS}
+        known = {name for name, *_ in (*GRANTS, *LEGACY)}
         field.choices = [*_grant_choices(), *((name, name) for name in self.instance.grant_types if name not in known)]
 
     def _offer_keys(self) -> None:
@@ -206,9 +273,8 @@ class ClientForm(ServiceForm):
         values, changed = self.cleaned_data, set(self.changed_data)
         is_new = self.instance._state.adding
         body: dict[str, Any] = {name: values[name] for name in _PLAIN if name in values and (is_new or name in changed)}
-        for name in _NULL_WHEN_EMPTY:
-            if body.get(name) == "":
-                body[name] = None
+        body |= self._grants(is_new=is_new)
+        body |= {name: None for name in _NULL_WHEN_EMPTY if body.get(name) == ""}
         if not body.get("app_type", True):
             del body["app_type"]
         stored = self._stored
@@ -231,6 +297,13 @@ class ClientForm(ServiceForm):
             return {}
         named = [{"id": key} for key in values.get("request_keys") or ()]
         return {"signed_request_object": {"required": bool(values.get("signed_request_required")), "credentials": named}}
+
+    def _grants(self, *, is_new: bool) -> dict[str, Any]:
+        """Return the grants of both lists, where one of them was changed."""
+        values = self.cleaned_data
+        if "grant_types" not in values or not (is_new or {"grant_types", "legacy_grants"} & set(self.changed_data)):
+            return {}
+        return {"grant_types": [*values["grant_types"], *values.get("legacy_grants", ())]}
 
     def _judge(self, body: dict[str, Any]) -> None:
         judge = ClientToChange(data=body)
@@ -261,6 +334,8 @@ def form_values(client: Client) -> dict[str, Any]:
     return {
         **{name: document.get(name) for name in _PLAIN},
         **{name: refresh.get(name) for name in _REFRESH},
+        "grant_types": [grant for grant in client.grant_types if grant not in _LEGACY_NAMES],
+        "legacy_grants": [grant for grant in client.grant_types if grant in _LEGACY_NAMES],
         "is_global": client.is_global,
         "alg": document["jwt_configuration"]["alg"],
         "signed_request_required": bool((document.get("signed_request_object") or {}).get("required")),

@@ -30,8 +30,13 @@ _HARDENING = [
     "require_pushed_authorization_requests", "par_request_expiry", "signed_request_required", "request_keys", "jwks_uri",
     "require_proof_of_possession",
 ]  # fmt: skip
+_LEGACY = ["legacy_grants", "cross_origin_authentication", "cross_origin_loc", "allowed_clients"]
 _ORGANIZATIONS = ["organization_usage", "organization_require_behavior"]
 
+_LEGACY_WARNING = (
+    "For applications that were written for older systems and cannot be changed now. Everything here is off by default, and weaker than "
+    "what new applications use: switch on what the application needs, and nothing else."
+)
 
 # What may stand between quotes in every language of the snippets.
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9._~:/?#@!&'()*+,;=%-]+")
@@ -84,6 +89,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             ("Refresh tokens", {"fields": _REFRESH, "classes": ["collapse"]}),
             ("High security", {"fields": _HARDENING, "classes": ["collapse"]}),
             ("Organizations", {"fields": _ORGANIZATIONS, "classes": ["collapse"]}),
+            ("Legacy", {"fields": _LEGACY, "classes": ["collapse"], "description": _LEGACY_WARNING}),
         ]
         if obj is None:
             return [(None, {"fields": _ABOUT}), *further, ("More", {"fields": ["is_global", "client_metadata"], "classes": ["collapse"]})]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from authapi.models import DeviceGrant
+from authapi.models import DeviceGrant, DeviceKey
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
 
@@ -20,3 +20,12 @@ class DeviceGrantAdmin(ReadOnlyAdmin[DeviceGrant]):
     list_display = ("id", "status", "expires", "tenant")
     list_select_related = ("tenant",)
     fields = ("tenant", "user", "scope", "status", "expires")
+
+
+class DeviceKeyAdmin(ReadOnlyAdmin[DeviceKey]):
+    list_display = ("wire_id", "device_name", "user", "client", "created_at", "tenant")
+    list_select_related = ("user", "client", "tenant")
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = ("wire_id", "tenant", "user", "client", "device_name", "device_id", "public_key", "created_at")
+    empty_text = "No device of an old client has registered a key. Delete one at /api/v2/device-credentials."

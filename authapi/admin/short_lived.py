@@ -1,8 +1,8 @@
-"""Admin pages of rows that live for a while: pushed requests, logins and logouts under way, mailed links, used assertions."""
+"""Admin pages of rows that live for a while: pushed requests, logins and logouts under way, mailed links and codes, used assertions."""
 
 from __future__ import annotations
 
-from authapi.models import AccountTicket, LoginTransaction, LogoutTransaction, PushedRequest, UsedAssertion
+from authapi.models import AccountTicket, LoginTicket, LoginTransaction, LogoutTransaction, PasswordlessCode, PushedRequest, UsedAssertion
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
 
@@ -55,3 +55,23 @@ class PushedRequestAdmin(ReadOnlyAdmin[PushedRequest]):
     ordering = ("-pk",)
     fields = ("tenant", "client", "created_at", "expires_at")
     empty_text = "No client has pushed an authorization request lately."
+
+
+class LoginTicketAdmin(ReadOnlyAdmin[LoginTicket]):
+    is_short_lived = True
+    list_display = ("id", "client", "user", "origin", "created_at", "expires_at", "tenant")
+    list_select_related = ("client", "user", "tenant")
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = ("tenant", "client", "user", "connection", "origin", "created_at", "expires_at")
+    empty_text = "No browser is on its way with a login ticket of an old client."
+
+
+class PasswordlessCodeAdmin(ReadOnlyAdmin[PasswordlessCode]):
+    is_short_lived = True
+    list_display = ("id", "connection", "address", "client", "created_at", "expires_at", "used_at", "failures", "tenant")
+    list_select_related = ("connection", "client", "tenant")
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = ("tenant", "client", "connection", "address", "created_at", "code_expires_at", "expires_at", "used_at", "failures")
+    empty_text = "No code or link for a login without a password has been asked for lately."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,7 +34,7 @@ class TextsForm(forms.Form):
         direction = "rtl" if LANGUAGES[language].is_rtl else "ltr"
         for key, default in defaults.items():
             attributes = {"size": 60, "lang": language, "dir": direction, "placeholder": default}
-            field = forms.CharField(required=False, max_length=LONGEST_TEXT, label=key, widget=forms.TextInput(attrs=attributes))
+            field = forms.CharField(required=False, max_length=LONGEST_TEXT, label=_label(key), widget=forms.TextInput(attrs=attributes))
             field.default = default  # type: ignore[attr-defined]  # read by the template
             self.fields[key] = field
 
@@ -129,6 +130,11 @@ class TextsPage(TenantPage):
 
     def _place(self, prompt: str, screen: str, language: str) -> str:
         return reverse(f"{self.site.name}:{self.url_name}_screen", kwargs={"prompt": prompt, "screen": screen, "language": language})
+
+
+def _label(key: str) -> str:
+    """Return the name of a text in words: `pageTitle` is "Page title"."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|-", " ", key).capitalize()
 
 
 def _done(before: Mapping[str, str], reset: str | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from authapi.models import Initiator
+from authapi.protocols.legacy.opting_in import LEGACY_GRANTS
 from authapi.protocols.oauth.engine import SERVED_GRANTS
 from foundation.api.refusals import not_supported
 
@@ -13,12 +14,10 @@ Members = Mapping[str, Any]
 # Add-ons with their own settings and protocols.
 SERVED_ADDONS = frozenset({"samlp", "wsfed"})
 # Values that change nothing, by the name of the member. `custom_login_page_on` is not among them: without a page of the client's
-# own, which nothing here takes, neither of its values changes anything. Nor are `sso`, `form_template`, `encryption_key`,
-# `cross_origin_loc` and `async_approval_notification_channels`: they are settings of addons, grants and logins that are refused
+# own, which nothing here takes, neither of its values changes anything. Nor are `sso`, `form_template`, `encryption_key` and
+# `async_approval_notification_channels`: they are settings of addons, grants and logins that are refused
 # themselves, so no value of theirs changes anything.
 _HARMLESS: dict[str, tuple[Any, ...]] = {
-    "cross_origin_authentication": (False,),
-    "allowed_clients": ([],),
     "compliance_level": (None, "none"),
     "custom_login_page": (None, ""),
     "custom_login_page_preview": (None, ""),
@@ -44,7 +43,7 @@ def refuse_promises(body: Members, present: Members) -> None:
     for name in _promising(body):
         if body[name] != present.get(name):
             raise not_supported(f"This service does not support this value yet: {name}.")
-    unserved = set(body.get("grant_types") or ()) - {"implicit", *SERVED_GRANTS, *present.get("grant_types", ())}
+    unserved = set(body.get("grant_types") or ()) - {"implicit", *SERVED_GRANTS, *LEGACY_GRANTS, *present.get("grant_types", ())}
     if unserved:
         raise not_supported(f"This service does not support this grant type: {min(unserved)}.")
     initiators = ((body.get("oidc_logout") or {}).get("backchannel_logout_initiators") or {}).get("selected_initiators") or ()

@@ -1,37 +1,57 @@
-"""What devices hold to stay logged in: `/device-credentials`, `/device-credentials/{id}`. These are refresh tokens, never their values."""
+"""What devices hold to stay logged in: `/device-credentials`, `/device-credentials/{id}`.
+
+These are refresh tokens, never their values, and public keys of old clients (`/oauth/ro` with a token that the device has signed).
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
+from django.db.models import Model, QuerySet
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from authapi.api.refresh_tokens import living_tokens
-from authapi.api.sign_in_schemas import DEVICE_CREDENTIAL_FIELDS, DEVICE_CREDENTIAL_PARAMETERS, DEVICE_CREDENTIALS
-from authapi.models import RefreshToken
+from authapi.api.sign_in_schemas import DEVICE_CREDENTIAL_FIELDS, DEVICE_CREDENTIAL_PARAMETERS, DEVICE_CREDENTIALS, REGISTERED_DEVICE
+from authapi.models import DeviceKey, RefreshToken
+from authapi.services.device_keys import delete_device_key, register_device_key
 from authapi.tokens.revocation import revoke_refresh_tokens
 from foundation.api.endpoint import Endpoint
+from foundation.api.fields import Closed, Text
 from foundation.api.operations import Operation
 from foundation.api.paging import Listing, answer_list
 from foundation.api.queries import text_of
-from foundation.api.refusals import invalid_path, invalid_query
+from foundation.api.refusals import invalid_body, invalid_path, invalid_query
 
-_FILTERS = {"user_id": "user__user_id", "client_id": "application__client_id"}
+Row = TypeVar("Row", bound=Model)
+
+_LISTING = Listing("device_credentials", DEVICE_CREDENTIAL_FIELDS)
 _ROTATING = "rotating_refresh_token"
-# Which tokens each type has; no client can make a public key. Without a type the rotating ones are left out, as clients expect.
+_PUBLIC_KEY = "public_key"
+# Which tokens each type has; public keys are rows of their own. Without a type the rotating ones are left out, as clients expect.
 _IS_ROTATING: dict[str | None, dict[str, Any]] = {
     None: {"is_rotating": False},
     "refresh_token": {"is_rotating": False},
     _ROTATING: {"is_rotating": True},
-    "public_key": {"pk__in": ()},
 }
 _ID = re.compile("dcr_[A-Za-z0-9]{16}|rt_[A-Za-z0-9]{22}")
 
 
+class KeyToRegister(Closed):
+    """The public key of a device. A user's token registers a key of that user; a machine's token names the user."""
+
+    device_name = Text(max_length=255)
+    type = serializers.ChoiceField(choices=[_PUBLIC_KEY])
+    value = Text(max_length=8192)
+    device_id = Text(max_length=255)
+    client_id = Text(required=False, max_length=64)
+    user_id = Text(required=False, max_length=300)
+
+
 class DeviceCredentialEndpoint(Endpoint):
-    """Refresh tokens by the device that holds them."""
+    """Refresh tokens and public keys by the device that holds them."""
 
     path_schemas: ClassVar[dict[str, Any]] = {"id": {"pattern": f"^(?:{_ID.pattern})$"}}
     operations: ClassVar[dict[str, Operation]] = {
@@ -43,26 +63,71 @@ class DeviceCredentialEndpoint(Endpoint):
             DEVICE_CREDENTIALS,
             parameters=DEVICE_CREDENTIAL_PARAMETERS,
         ),
+        "create": Operation(
+            "create_device_credential",
+            "Register the public key of a device",
+            ("create:current_user_device_credentials",),
+            201,
+            REGISTERED_DEVICE,
+            body=KeyToRegister,
+        ),
         "destroy": Operation("delete_device_credential", "End a refresh token, if it is there", ("delete:device_credentials",), 204),
     }
 
     def list(self, request: Request) -> Response:
         query = request.query_params
         kind = text_of(query, "type")
+        if kind == _PUBLIC_KEY:
+            return Response(answer_list(_named(_keys(), query, "client"), query, _LISTING, _key_resource))
         if kind not in _IS_ROTATING:
-            raise invalid_query(f"Expected one of {', '.join(name for name in _IS_ROTATING if name)}", "type")
-        rows = living_tokens().filter(**_IS_ROTATING[kind])
-        for name, column in _FILTERS.items():
-            value = text_of(query, name)
-            if value:
-                rows = rows.filter(**{column: value})
-        return Response(answer_list(rows, query, Listing("device_credentials", DEVICE_CREDENTIAL_FIELDS), _resource))
+            raise invalid_query(f"Expected one of {', '.join(name for name in (_PUBLIC_KEY, *_IS_ROTATING) if name)}", "type")
+        rows = _named(living_tokens().filter(**_IS_ROTATING[kind]), query, "application")
+        return Response(answer_list(rows, query, _LISTING, _resource))
+
+    def create(self, request: Request) -> Response:
+        body = self.body_of(request, KeyToRegister)
+        token: Any = request.auth
+        user_id = body.get("user_id", "") if token.is_machine else token.subject
+        if not user_id or body.get("user_id", user_id) != user_id:
+            raise invalid_body("A machine names the user; a user registers keys of their own", "user_id")
+        key = register_device_key(
+            tenant_id=self.tenant_id,
+            user_id=user_id,
+            client_id=body.get("client_id", token.client_id),
+            device_name=body["device_name"],
+            device_id=body["device_id"],
+            public_key=body["value"],
+        )
+        return Response({"id": key.wire_id}, status=201)
 
     def destroy(self, request: Request, id: str) -> Response:
         if not _ID.fullmatch(id):
             raise invalid_path("Object didn't pass validation for format device-credential-id", "id")
+        delete_device_key(tenant_id=self.tenant_id, wire_id=id)
         revoke_refresh_tokens(tenant_id=self.tenant_id, ids=[id])
         return Response(status=204)
+
+
+def _named(rows: QuerySet[Row], query: Any, client: str) -> QuerySet[Row]:
+    """Return the rows of the user and the client that a query names; `client` is the relation to clients."""
+    filters = {"user_id": "user__user_id", "client_id": f"{client}__client_id"}
+    named = {column: value for name, column in filters.items() if (value := text_of(query, name))}
+    return rows.filter(**named)
+
+
+def _keys() -> QuerySet[DeviceKey]:
+    return DeviceKey.objects.select_related("user", "client").order_by("pk")
+
+
+def _key_resource(key: DeviceKey) -> dict[str, Any]:
+    return {
+        "id": key.wire_id,
+        "device_name": key.device_name,
+        "device_id": key.device_id,
+        "type": _PUBLIC_KEY,
+        "user_id": key.user.user_id,
+        "client_id": key.client.client_id,
+    }
 
 
 def _resource(token: RefreshToken) -> dict[str, Any]:

@@ -71,7 +71,7 @@ ROUTES = (
     Route("refresh-tokens", RefreshTokenEndpoint, _LIST),
     Route("refresh-tokens/revoke", RefreshTokenRevocationEndpoint, _DO),
     Route("refresh-tokens/<segment:id>", RefreshTokenEndpoint, _ITEM),
-    Route("device-credentials", DeviceCredentialEndpoint, _LIST),
+    Route("device-credentials", DeviceCredentialEndpoint, _COLLECTION),
     Route("device-credentials/<segment:id>", DeviceCredentialEndpoint, {"delete": "destroy"}),
     Route("grants", UserGrantEndpoint, _OWN),
     Route("grants/<segment:id>", SingleUserGrantEndpoint, {"delete": "destroy"}),

@@ -54,14 +54,16 @@ LOG_FIELDS = (
 )
 _DEVICE_CREDENTIAL_TYPES = ["public_key", "refresh_token", "rotating_refresh_token"]
 _DEVICE_CREDENTIAL: dict[str, Schema] = {
-    **dict.fromkeys(("id", "device_name", "user_id", "client_id"), TEXT),
+    **dict.fromkeys(("id", "device_name", "device_id", "user_id", "client_id"), TEXT),
     "type": {**TEXT, "enum": _DEVICE_CREDENTIAL_TYPES},
 }
 DEVICE_CREDENTIAL_FIELDS = tuple(_DEVICE_CREDENTIAL)
+REGISTERED_DEVICE = reference("RegisteredDevice")
 DEVICE_CREDENTIALS = list_of("device_credentials", reference("DeviceCredential"))
 COMPONENTS: dict[str, Schema] = {
     # Nothing is required: `fields` leaves out what it does not name.
     "DeviceCredential": {"type": "object", "properties": _DEVICE_CREDENTIAL},
+    "RegisteredDevice": {"type": "object", "required": ["id"], "properties": {"id": TEXT}},
     "Session": {
         "type": "object",
         "properties": {
@@ -126,7 +128,7 @@ DEVICE_CREDENTIAL_PARAMETERS = (
     *LIST_FORMS,
     Parameter("user_id", TEXT, "Credentials of one user."),
     Parameter("client_id", TEXT, "Credentials for one client."),
-    Parameter("type", {**TEXT, "enum": _DEVICE_CREDENTIAL_TYPES}, "Without it: `refresh_token` and `public_key`."),
+    Parameter("type", {**TEXT, "enum": _DEVICE_CREDENTIAL_TYPES}, "Without it: `refresh_token`."),
 )
 GRANT_PARAMETERS = (
     *LIST_FORMS,

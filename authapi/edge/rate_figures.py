@@ -32,12 +32,19 @@ _ANONYMOUS_SECONDS = 2
 # A person behind a browser asks for a few pages at a time; an address may be a whole company.
 _OF_BROWSERS = Figure(10, 200)
 # Hot endpoints that ask for no proof. What is not named here charges the tenant once its client is proven.
-OPEN_ENDPOINTS = frozenset({"jwks", "discovery", "signup", "change_password", "passwordless_start", "passwordless_verify", "otp_challenge"})
+OPEN_ENDPOINTS = frozenset(
+    {
+        "jwks", "discovery", "signup", "change_password", "passwordless_start", "passwordless_verify", "otp_challenge",
+        "login_challenge", "sso_data", "country",
+    }
+)  # fmt: skip
 
 # Contract 9.4: one identifier from one address, successes too: 20 at once, then 10 a minute.
 LOGINS = Bucket("login", 20, 6.0)
 # Contract 9.3: one address and one account: 10 at once, then one a minute.
 RESETS = Bucket("change_password", 10, 60.0)
+# Contract 9.3: delegations of one user from one address: 10 at once, then 10 a minute.
+DELEGATIONS = Bucket("delegation", 10, 6.0)
 # One address over all accounts, as each request leaves a job and a line in the log: 100 at once, then one in 12 seconds.
 RESETS_OF_ADDRESS = Bucket("change_password_address", 100, 12.0)
 # Mails that verify the address of one account that an invitation waits for: 3 at once, then one in five minutes.

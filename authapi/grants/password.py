@@ -7,14 +7,14 @@ it is open, a client opts in by its grant types.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from django.utils import timezone
 from oauth2_provider.settings import oauth2_settings
 
 from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
 from authapi.accounts.password_login import log_in
-from authapi.failures import RequestRefused
+from authapi.failures import Case, RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.failures.oauth import OAuthCase
 from authapi.grants.entitlements import user_entitlement
@@ -22,7 +22,7 @@ from authapi.grants.user_grant import Granted, UserGrant, access_of, sender_of
 from authapi.login.connections import database_connections, default_directory, named_database
 from authapi.models import Client
 from authapi.token_request import TokenRequest
-from authapi.tokens.bindings import binding
+from authapi.tokens.bindings import binding, bound_to
 from authapi.tokens.refresh_tokens import Sender, issue_refresh_token
 from authapi.tokens.user_tokens import UserIssue
 from foundation.database.transactions import unit_of_work
@@ -52,10 +52,9 @@ class PasswordGrant(UserGrant):
         username, password = request.required("username"), request.required("password")
         connection = self.connection(request, client)
         check_organization(request, client)
-        # Asked before anybody logs in: what the client may not have at all costs no hash and no line in the log.
-        user_entitlement(host=request.host, client=client, user=None, audience=request.text("audience"), scope=request.text("scope"))
+        check_entitlement(request, client)
         sender = person_behind(request, client)
-        user = _logged_in(request, client, connection, username, password, sender)
+        user = logged_in(request, client, connection, username, password, sender)
         return issued(request, client, connection, user, sender)
 
     def connection(self, request: TokenRequest, client: Client) -> Connection:
@@ -85,7 +84,25 @@ def check_organization(request: TokenRequest, client: Client) -> None:
         raise RequestRefused(LoginCase.ORGANIZATION_REQUIRED)
 
 
-def _logged_in(request: TokenRequest, client: Client, connection: Connection, username: str, password: str, sender: Sender) -> User:
+def check_entitlement(request: TokenRequest, client: Client) -> None:
+    """Raise `RequestRefused` for what the client may not have for any user, or not without a proof of possession.
+
+    Asked before a user logs in: it costs no hash, no code and no line in the log.
+    """
+    asked = user_entitlement(host=request.host, client=client, user=None, audience=request.text("audience"), scope=request.text("scope"))
+    bound_to(binding(request), client=client, resource=asked.resource)
+
+
+def logged_in(
+    request: TokenRequest,
+    client: Client,
+    connection: Connection,
+    username: str,
+    password: str,
+    sender: Sender,
+    cases: Mapping[Refusal, Case] = _CASES,
+) -> User:
+    """Return the user whose password this is. Raises `RequestRefused` with the row that `cases` has for the reason."""
     attempt = Attempt(
         tenant_id=request.host.tenant_id,
         connection=connection,
@@ -99,7 +116,7 @@ def _logged_in(request: TokenRequest, client: Client, connection: Connection, us
     try:
         return log_in(attempt)
     except LoginRefused as refused:
-        raise RequestRefused(_CASES[refused.reason], rate=refused.rate) from refused
+        raise RequestRefused(cases[refused.reason], rate=refused.rate) from refused
 
 
 @unit_of_work

@@ -12,8 +12,7 @@ from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.failures.passwordless import PasswordlessCase
 from authapi.failures.requests import RequestCase
-from authapi.grants.entitlements import user_entitlement
-from authapi.grants.password import check_organization, issued, person_behind
+from authapi.grants.password import check_entitlement, check_organization, issued, person_behind
 from authapi.grants.user_grant import Granted, UserGrant
 from authapi.login.connections import client_connections
 from authapi.models import Client
@@ -40,8 +39,7 @@ class PasswordlessGrant(UserGrant):
         sender = person_behind(request, client)
         attempt = self._attempt(request, client, code, sender)
         check_organization(request, client)
-        # Asked before anyone logs in: what the client may not have at all uses no code up.
-        user_entitlement(host=request.host, client=client, user=None, audience=request.text("audience"), scope=request.text("scope"))
+        check_entitlement(request, client)
         try:
             user = log_in_with_code(attempt)
         except LoginRefused as refused:

@@ -61,7 +61,7 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
     if row.user.blocked:
         # Its tokens ended with the block. Clients compare the text, so it is said for as long as the block lasts.
         raise RequestRefused(LoginCase.USER_BLOCKED)
-    if has_ended(row, policy, now=now) or not _is_holder(row, request, client, now=now):
+    if has_ended(row, policy, now=now) or not is_holder(row, request, client, now=now):
         raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
     # An answer that was lost: the client gets the same successor again, so that a family never has two living tokens.
     lost = living_successor(row, policy, now=now) if row.is_rotated else None
@@ -72,7 +72,7 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
     return Granted(login, access, renew(row, **issued) if lost is None else give_again(lost, **issued))
 
 
-def _is_holder(row: RefreshToken, request: TokenRequest, client: Client, *, now: datetime) -> bool:
+def is_holder(row: RefreshToken, request: TokenRequest, client: Client, *, now: datetime) -> bool:
     """Tell whether whoever shows the token may have it: its session lives where it is tied to one, and so does its binding."""
     scopes = row.scope.split()
     is_online = "online_access" in scopes and "offline_access" not in scopes

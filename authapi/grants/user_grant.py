@@ -43,7 +43,7 @@ class UserGrant(TokenGrant):
     def answer(self, request: TokenRequest, client: Client) -> TokenAnswer:
         granted = self.granted(request, client)
         # Always in the answer: what was asked for and not granted is missing there (RFC 6749, 5.1).
-        return TokenAnswer(granted.access, granted.login.scopes, _beside(granted))
+        return TokenAnswer(granted.access, granted.login.scopes, tokens_beside(granted))
 
 
 def access_for(login: UserIssue) -> tuple[UserIssue, Issue, datetime]:
@@ -122,7 +122,8 @@ def punish(
     )
 
 
-def _beside(granted: Granted) -> dict[str, str]:
+def tokens_beside(granted: Granted) -> dict[str, str]:
+    """Return the other tokens of an answer by the names of their members, signed now. Raises `RequestRefused`."""
     beside = {}
     if granted.refresh_token is not None:
         beside["refresh_token"] = granted.refresh_token

@@ -19,6 +19,7 @@ class Step(Enum):
     SELECT_ACCOUNT = auto()
     INVITATION = auto()
     CONSENT = auto()
+    LINK = auto()
     RESPOND = auto()
 
 
@@ -55,6 +56,7 @@ class Situation:
     has_logged_in: bool = False
     has_selected: bool = False
     has_consented: bool = False
+    has_agreed_to_link: bool = False
     needs_consent: bool = False
     # What is still to be asked about organizations.
     question: Question | None = None
@@ -80,17 +82,28 @@ _SILENT_REFUSALS = {
     Step.CONSENT: LoginCase.CONSENT_REQUIRED,
     Step.ORGANIZATION: LoginCase.INTERACTION_REQUIRED,
     Step.INVITATION: LoginCase.INTERACTION_REQUIRED,
+    Step.LINK: LoginCase.INTERACTION_REQUIRED,
 }
 
 
 def _step(wish: Wish, situation: Situation) -> Step:
+    return _step_before_login(wish, situation) or _step_after_login(wish, situation)
+
+
+def _step_before_login(wish: Wish, situation: Situation) -> Step | None:
     if situation.offer is Offer.GONE:
         # The page says so before people log in for nothing.
         return Step.INVITATION
+    if wish.link_to and not (situation.has_agreed_to_link or situation.has_logged_in):
+        return Step.LINK
     if situation.question is Question.BEFORE_LOGIN:
         return Step.ORGANIZATION
     if _must_log_in(wish, situation):
         return Step.CREATE if _wants_sign_up(wish, situation) else Step.LOGIN
+    return None
+
+
+def _step_after_login(wish: Wish, situation: Situation) -> Step:
     if Prompt.SELECT_ACCOUNT in wish.prompts and not (situation.has_selected or situation.has_logged_in):
         return Step.SELECT_ACCOUNT
     if situation.offer is Offer.OPEN:

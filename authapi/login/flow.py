@@ -10,6 +10,7 @@ from django.utils import timezone
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import organizations
+from authapi.login.account_linking import linked_session
 from authapi.login.browser import see_other, with_parameters
 from authapi.login.cookies import BROWSER, SESSION, browser_of, set_cookie
 from authapi.login.decision import Question, Step, next_step
@@ -35,6 +36,7 @@ PAGES = {
     Step.SELECT_ACCOUNT: "/u/select-account",
     Step.INVITATION: "/u/invitation",
     Step.CONSENT: "/u/consent",
+    Step.LINK: "/u/link-account",
 }
 # The name under which pages carry the handle of their login.
 HANDLE = "state"
@@ -92,6 +94,10 @@ def user_authenticated(login: Login, proven: ProvenUser, *, handle: str | None =
         # Chosen by the user who was logged in before: neither the session nor a membership may come of it.
         login.row.progress.pop(CHOSEN, None)
     login = seen_anew(login)
+    try:
+        proven = _of_session(login, proven)
+    except RequestRefused as refused:
+        return refuse(login, refused)
     session, cookie = _session(login, proven)
     login.go_on_with(session)
     login.row.session = session
@@ -147,6 +153,14 @@ def _page(login: Login, step: Step) -> str:
     if step is Step.CREATE and not any(login.may_sign_up(connection) for connection in login.connections):
         return PAGES[Step.LOGIN]
     return PAGES[step]
+
+
+def _of_session(login: Login, proven: ProvenUser) -> ProvenUser:
+    """Return who is logged in from now on: where accounts are linked the user of the session, else who has just logged in."""
+    if not login.stated.link_to:
+        return proven
+    session = linked_session(login, proven.user)
+    return ProvenUser(session.user, session.connection, tuple(str(method["name"]) for method in session.methods))
 
 
 def _session(login: Login, proven: ProvenUser) -> tuple[Session, str]:

@@ -201,6 +201,7 @@ class Login:
             has_logged_in=bool(progress.get("has_logged_in")),
             has_selected=bool(progress.get("has_selected")),
             has_consented=bool(progress.get("has_consented")),
+            has_agreed_to_link=bool(progress.get("has_agreed_to_link")),
             # A guest who has not accepted yet is no member, and what members get is no matter before.
             needs_consent=is_usable and self.question is None and offer is None and self._needs_consent(session.user),
             question=self.question,
@@ -218,6 +219,10 @@ class Login:
         hint = self.wish.user_hint
         if hint is not None and not hint.names(session.user.user_id):
             return False
+        if self.wish.link_to:
+            # The connection of the wish is that of the account that is linked; the session stays that of the first.
+            enabled = client_connections(self.client)
+            return session.user.user_id == self.wish.link_to and any(one.pk == session.connection_id for one in enabled)
         return any(one.pk == session.connection_id for one in self.connections)
 
 

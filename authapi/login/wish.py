@@ -67,6 +67,8 @@ class Wish:
     # A user without a session sees the sign-up page first.
     prefers_sign_up: bool = False
     user_hint: UserHint | None = None
+    # User id of the account to which the account that logs in is linked; empty for other logins.
+    link_to: str = ""
     # What the user will type as their name; shown in forms and told to providers.
     login_hint: str = ""
     # Classes or methods of authentication that the client asks for, best first (`acr_values`, `RequestedAuthnContext`).

@@ -14,6 +14,8 @@ IN_WORDS: dict[str, str] = {
     "ssa": "Silent login",
     "fsa": "Failed silent login",
     "slo": "Logout",
+    "sd": "Delegation",
+    "fd": "Failed delegation",
     "flo": "Client not told of a logout",
     "cls": "Code or link by e-mail",
     "cs": "Code by text message",

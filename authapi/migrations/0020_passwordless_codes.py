@@ -37,6 +37,16 @@ class Migration(migrations.Migration):
                         blank=True, editable=False, help_text="What the link answers to, in words of its protocol, encrypted."
                     ),
                 ),
+                (
+                    "language",
+                    models.CharField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="The language of the message, so that its link speaks the same.",
+                        max_length=12,
+                    ),
+                ),
                 ("takes_sign_up", models.BooleanField(default=True)),
                 ("failures", models.PositiveSmallIntegerField(default=0, help_text="Wrong codes tried while this one counted.")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),

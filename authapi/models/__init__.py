@@ -7,6 +7,7 @@ from authapi.models.credentials import AccessToken, AuthorizationCode, DeviceGra
 from authapi.models.foreign_providers import ConnectionTest, ProviderMetadata, RefusedMessage
 from authapi.models.invitations import Invitation
 from authapi.models.keys import RevokedToken, SamlKey, SigningKey
+from authapi.models.legacy import DeviceKey, LoginTicket
 from authapi.models.log_lines import AdministrativeLine, SignIn
 from authapi.models.logins import Consent, LoginTransaction, LogoutTransaction, PushedRequest
 from authapi.models.passwordless import PasswordlessCode
@@ -31,11 +32,13 @@ __all__ = [
     "Consent",
     "CustomText",
     "DeviceGrant",
+    "DeviceKey",
     "EdgeKey",
     "IDToken",
     "Initiator",
     "Invitation",
     "LoginFailures",
+    "LoginTicket",
     "LoginTransaction",
     "LogoutNotice",
     "LogoutTransaction",

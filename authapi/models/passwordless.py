@@ -25,6 +25,9 @@ class PasswordlessCode(UnrecordedOwned):
     sealed_request = models.TextField(
         blank=True, editable=False, help_text="What the link answers to, in words of its protocol, encrypted."
     )
+    language = models.CharField(
+        max_length=12, blank=True, default="", db_default="", help_text="The language of the message, so that its link speaks the same."
+    )
     takes_sign_up = models.BooleanField(default=True)
     failures = models.PositiveSmallIntegerField(default=0, help_text="Wrong codes tried while this one counted.")
     created_at = models.DateTimeField(auto_now_add=True)

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from authapi.failures import Case, RequestRefused
 from authapi.failures.logins import LoginCase
+from authapi.failures.passwordless import PasswordlessCase
 from authapi.failures.requests import RequestCase
 from authapi.login.browser import see_other, with_parameters
 from authapi.pages.application_link import application_link, client_behind
@@ -61,6 +62,21 @@ WORDS: dict[Case, Words] = {
     ),
     LoginCase.UPSTREAM_UNREACHABLE: Words(
         _("The login service cannot be reached"), _("The service that knows your account does not answer. Try again in a few minutes.")
+    ),
+    PasswordlessCase.LINK_EXPIRED: Words(
+        _("This link has expired"),
+        _("A link logs you in once, and a newer login ends it. Go back to the application and ask for a new one."),
+        shows_description=False,
+    ),
+    PasswordlessCase.WRONG_REDIRECTED_CODE: Words(
+        _("This code does not work"),
+        _("The code is wrong, has expired, or was used already. Go back to the application and ask for a new one."),
+        shows_description=False,
+    ),
+    PasswordlessCase.TOO_MANY_GUESSES: Words(
+        _("There were too many wrong codes"),
+        _("Wait some minutes, then go back to the application and ask for a new code."),
+        shows_description=False,
     ),
     RequestCase.TOO_MANY_REQUESTS: Words(
         _("Too many requests"), _("There were too many requests in a short time. Wait a minute, then try again.")

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
+from authapi.custom_texts import custom_text
 from identity.options.connection_options import login_identifiers
 
 LONGEST_EMAIL = 254
@@ -17,6 +19,7 @@ LONGEST_PASSWORD = 4096
 ACCOUNT_NAME = "hidden-username"
 # Where the summary of problems stands on the page (`hosted/errors.html`).
 _SUMMARY = "errors"
+LOGIN_SCREEN, RESET_SCREEN = "login.login", "reset-password.reset-password-request"
 # What no address does without. Only a mail shows whether it can receive any.
 _EMAIL = re.compile(r"[^\s@]+@[^\s@.]+(\.[^\s@.]+)*")
 
@@ -119,13 +122,16 @@ def email_problem(typed: str) -> str:
     return ""
 
 
-def identifier_field(options: Mapping[str, Any], *, value: str = "") -> Field:
-    """Return the field for the name of an account of a connection with these options."""
+def identifier_field(options: Mapping[str, Any], *, value: str = "", screen: str = LOGIN_SCREEN, **values: str) -> Field:
+    """Return the field for the name of an account of a connection with these options.
+
+    A tenant may replace its label on each screen; `values` are those of the placeholders.
+    """
     names = login_identifiers(options)
     kind, inputmode = _KINDS.get(names, ("text", "email" if "email" in names else ""))
-    return Field(
-        "username", _identifier_label(names), type=kind, inputmode=inputmode, value=value, autocomplete="username", maxlength=LONGEST_EMAIL
-    )
+    name, text = _LABELS.get(names, _ANY_LABEL)
+    label = custom_text(_path_of_label(screen, name), _(text), **values)
+    return Field("username", label, type=kind, inputmode=inputmode, value=value, autocomplete="username", maxlength=LONGEST_EMAIL)
 
 
 def identifier_problem(options: Mapping[str, Any], typed: str) -> str:
@@ -137,19 +143,31 @@ def identifier_problem(options: Mapping[str, Any], typed: str) -> str:
     return email_problem(typed) if "@" in typed and "username" not in names else ""
 
 
+def identifier_labels() -> set[tuple[str, str]]:
+    """Return the path and the English of every label that `identifier_field` may have."""
+    return {(_path_of_label(screen, name), text) for screen in (LOGIN_SCREEN, RESET_SCREEN) for name, text in _LABELS.values()}
+
+
+def _path_of_label(screen: str, name: str) -> str:
+    """Return how client libraries name a label: each screen in its own way."""
+    return f"{screen}.placeholder{name[:1].upper()}{name[1:]}" if screen == RESET_SCREEN else f"{screen}.{name}Placeholder"
+
+
 # How a browser shows the field where there is one kind of name only.
 _KINDS: Mapping[tuple[str, ...], tuple[str, str]] = {("email",): ("email", "email"), ("phone_number",): ("tel", "tel")}
 
 
-def _identifier_label(names: tuple[str, ...]) -> str:
-    return {
-        ("email",): _("Email address"),
-        ("username",): _("Username"),
-        ("phone_number",): _("Phone number"),
-        ("email", "username"): _("Email address or username"),
-        ("email", "phone_number"): _("Email address or phone number"),
-        ("username", "phone_number"): _("Username or phone number"),
-    }.get(names, _("Email address, username or phone number"))
+# The label of each, with its name in `templates/hosted/texts.toml`.
+_ANY_LABEL = ("phoneOrUsernameOrEmail", gettext_noop("Email address, username or phone number"))
+_LABELS: Mapping[tuple[str, ...], tuple[str, str]] = {
+    ("email",): ("email", gettext_noop("Email address")),
+    ("username",): ("usernameOnly", gettext_noop("Username")),
+    ("phone_number",): ("phone", gettext_noop("Phone number")),
+    ("email", "username"): ("username", gettext_noop("Email address or username")),
+    ("email", "phone_number"): ("phoneOrEmail", gettext_noop("Email address or phone number")),
+    ("username", "phone_number"): ("phoneOrUsername", gettext_noop("Username or phone number")),
+    ("email", "username", "phone_number"): _ANY_LABEL,
+}
 
 
 def _first_empty(visible: Sequence[Field]) -> str | None:

@@ -15,6 +15,7 @@ from authapi.accounts.account_mails import RESET_REQUEST_PATH
 from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
 from authapi.accounts.password_login import log_in
 from authapi.accounts.passwordless.connections import passwordless_among
+from authapi.custom_texts import client_values, custom_text
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import flow, round_trips
@@ -23,7 +24,6 @@ from authapi.login.connections import takes_passwords
 from authapi.login.decision import Offer, Step
 from authapi.login.flow import ProvenUser
 from authapi.login.login import Login
-from authapi.login.remembered_account import forget_account, remembered_account
 from authapi.pages.form_fields import (
     ACCOUNT_NAME,
     LONGEST_PASSWORD,
@@ -37,6 +37,7 @@ from authapi.pages.form_fields import (
 from authapi.pages.hosted_page import with_rate
 from authapi.pages.invitation_notice import invitation_notice
 from authapi.pages.passwordless import label_of, page_for
+from authapi.pages.remembered import ACCOUNT, FORGET, OTHER, forgotten, offered_account, wants_other
 from authapi.pages.rendering import render_page
 from authapi.pages.tenant_page import opened_login, tenant_page
 from authapi.services import sign_in_log
@@ -46,8 +47,6 @@ from identity.models import Connection
 from identity.options.connection_options import login_identifiers
 
 _STATUSES = {Refusal.TOO_MANY_ATTEMPTS: 429, Refusal.TOO_MANY_LOGINS: 429, Refusal.SUSPICIOUS_ADDRESS: 429}
-# How the page is asked for the form without the account that the browser remembers.
-_ACCOUNT, _OTHER = "account", "other"
 
 
 @tenant_page("login")
@@ -59,10 +58,10 @@ def login_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         if login.offer is Offer.GONE:
             return flow.advance(login, handle=handle)
         if request.method == "POST":
-            return _forget(login, handle) if "forget" in request.POST else _log_in(login, handle)
+            return forgotten(login, _address(handle)) if FORGET in request.POST else _log_in(login, handle)
         by_code = _by_code(login, request.GET.get("connection", ""))
         if by_code is not None:
-            return see_other(request, page_for(handle, by_code))
+            return see_other(request, page_for(handle, by_code, wants_other=wants_other(login)))
         elsewhere = _elsewhere(login, request.GET.get("connection", ""))
         return _form(login, handle) if elsewhere is None else _leave(login, handle, elsewhere)
     except RequestRefused as refused:
@@ -79,7 +78,7 @@ def _log_in(login: Login, handle: str) -> HttpResponse:
     connection = password_connection(login)
     if connection is None:
         raise RequestRefused(LoginCase.NO_CONNECTION)
-    if problems := _obvious_problems(connection, identifier, password):
+    if problems := _obvious_problems(login, connection, identifier, password):
         return _form(login, handle, identifier=identifier, problems=problems, status=400)
     attempt = Attempt(
         tenant_id=login.host.tenant_id,
@@ -96,7 +95,7 @@ def _log_in(login: Login, handle: str) -> HttpResponse:
     except LoginRefused as refused:
         if refused.reason is Refusal.USER_BLOCKED:
             raise RequestRefused(LoginCase.USER_BLOCKED) from refused
-        status, problems = _STATUSES.get(refused.reason, 400), [Problem(_text(connection, refused.reason))]
+        status, problems = _STATUSES.get(refused.reason, 400), [Problem(_text(login, connection, refused.reason))]
         return with_rate(_form(login, handle, identifier=identifier, problems=problems, status=status), refused.rate)
     return flow.user_authenticated(login, ProvenUser(user, connection, methods=("pwd",), identifier=identifier), handle=handle)
 
@@ -108,7 +107,7 @@ def password_connection(login: Login) -> Connection | None:
     return next((one for one in databases if one.name == default), next(iter(databases), None))
 
 
-def _obvious_problems(connection: Connection, identifier: str, password: str) -> list[Problem]:
+def _obvious_problems(login: Login, connection: Connection, identifier: str, password: str) -> list[Problem]:
     """Return what can be said without a look at any account."""
     found = []
     if text := identifier_problem(connection.options, identifier):
@@ -116,13 +115,11 @@ def _obvious_problems(connection: Connection, identifier: str, password: str) ->
     if not password:
         found.append(Problem(_("Enter your password."), "password"))
     # No account has such a password; the text says no more than that of a wrong one.
-    return found or ([Problem(_text(connection, Refusal.WRONG_CREDENTIALS))] if len(password) > LONGEST_PASSWORD else [])
+    return found or ([Problem(_text(login, connection, Refusal.WRONG_CREDENTIALS))] if len(password) > LONGEST_PASSWORD else [])
 
 
-def _forget(login: Login, handle: str) -> HttpResponse:
-    answer = see_other(login.http_request, with_parameters(flow.PAGES[Step.LOGIN], {flow.HANDLE: handle}))
-    forget_account(login.http_request, answer)
-    return answer
+def _address(handle: str, **more: str) -> str:
+    return with_parameters(flow.PAGES[Step.LOGIN], {flow.HANDLE: handle, **more})
 
 
 def _by_code(login: Login, named: str) -> Connection | None:
@@ -164,12 +161,12 @@ def _leave(login: Login, handle: str, connection: Connection) -> HttpResponse:
 def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence[Problem] = (), status: int = 200) -> HttpResponse:
     database = password_connection(login)
     offered = upstream.buttons(login.client)
-    account = _remembered(login, database, identifier) if database else ""
+    account = offered_account(login, database, identifier) if database else ""
     context: dict[str, Any] = {
         "invitation": invitation_notice(login),
         "takes_password": database is not None,
         "account": account,
-        "other_account": with_parameters(flow.PAGES[Step.LOGIN], {flow.HANDLE: handle, _ACCOUNT: _OTHER}),
+        "other_account": _address(handle, **{ACCOUNT: OTHER}),
         "links": [
             *_code_links(login, handle),
             *(
@@ -182,9 +179,15 @@ def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence
         "sign_up": f"{flow.PAGES[Step.CREATE]}?{urlencode({flow.HANDLE: handle})}" if database and login.may_sign_up(database) else "",
     }
     if database is not None:
-        reset = FieldLink(f"{RESET_REQUEST_PATH}?{urlencode({flow.HANDLE: handle})}", _("Forgot password?"))
+        named = client_values(login.client)
+        forgot = custom_text("login.login.forgotPasswordText", _("Forgot password?"), **named)
         password = Field(
-            "password", _("Password"), type="password", autocomplete="current-password", maxlength=LONGEST_PASSWORD, link=reset
+            "password",
+            custom_text("login.login.passwordPlaceholder", _("Password"), **named),
+            type="password",
+            autocomplete="current-password",
+            maxlength=LONGEST_PASSWORD,
+            link=FieldLink(f"{RESET_REQUEST_PATH}?{urlencode({flow.HANDLE: handle})}", forgot),
         )
         name = Field("username", "", type=ACCOUNT_NAME, value=account) if account else _name_field(login, database, identifier)
         context["fields"] = form_fields([name, password], problems)
@@ -192,42 +195,34 @@ def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence
 
 
 def _name_field(login: Login, database: Connection, typed: str) -> Field:
-    field = identifier_field(database.options, value=typed or login.login_hint)
+    field = identifier_field(database.options, value=typed or login.login_hint, **client_values(login.client))
     return replace(field, label=_("Email address"), value=login.invited_email, is_fixed=True) if login.invited_email else field
 
 
 def _code_links(login: Login, handle: str) -> list[dict[str, str]]:
+    other = {ACCOUNT: OTHER} if wants_other(login) else {}
     codes = passwordless_among(login.connections)
-    return [{"label": label_of(one), "address": f"?{urlencode({flow.HANDLE: handle, 'connection': one.name})}"} for one in codes]
+    return [{"label": label_of(one), "address": f"?{urlencode({flow.HANDLE: handle, 'connection': one.name, **other})}"} for one in codes]
 
 
-def _remembered(login: Login, database: Connection, typed: str) -> str:
-    """Return the account that is asked for its password alone; empty where the person or the client has named another.
-
-    An invitation names its address itself, and the page shows it as fixed.
-    """
-    if login.invited_email:
-        return ""
-    kept = remembered_account(login.http_request, login.host.tenant_id)
-    if kept is None or kept.connection_id != database.pk:
-        return ""
-    if login.http_request.method == "POST":
-        return kept.identifier if typed == kept.identifier else ""
-    if login.http_request.GET.get(_ACCOUNT) == _OTHER:
-        return ""
-    return kept.identifier if login.wish.login_hint in ("", kept.identifier) else ""
-
-
-def _text(connection: Connection, reason: Refusal) -> str:
+def _text(login: Login, connection: Connection, reason: Refusal) -> str:
     """Say what happened, and nothing about whether there is such an account."""
-    is_email = login_identifiers(connection.options) == ("email",)
+    named = client_values(login.client)
+    if reason is Refusal.WRONG_CREDENTIALS and login_identifiers(connection.options) == ("email",):
+        return custom_text("login.login.wrong-email-credentials", _("Wrong email address or password."), **named)
     texts = {
-        Refusal.WRONG_CREDENTIALS: _("Wrong email address or password.") if is_email else _("Wrong account name or password."),
-        Refusal.TOO_MANY_ATTEMPTS: _(
-            "This account is blocked after too many failed logins. If it is yours, check your email: we sent you a link to unblock it."
+        Refusal.WRONG_CREDENTIALS: custom_text("login.login.wrong-credentials", _("Wrong account name or password."), **named),
+        Refusal.TOO_MANY_ATTEMPTS: custom_text(
+            "login.login.user-blocked",
+            _("This account is blocked after too many failed logins. If it is yours, check your email: we sent you a link to unblock it."),
+            **named,
         ),
         Refusal.TOO_MANY_LOGINS: _("Too many logins in a short time. Wait a minute, then try again."),
-        Refusal.SUSPICIOUS_ADDRESS: _("Too many failed logins from your network. Try again later."),
-        Refusal.PASSWORD_LEAKED: _("This password appeared in a data leak elsewhere. Reset it to continue."),
+        Refusal.SUSPICIOUS_ADDRESS: custom_text(
+            "login.login.ip-blocked", _("Too many failed logins from your network. Try again later."), **named
+        ),
+        Refusal.PASSWORD_LEAKED: custom_text(
+            "login.login.password-breached", _("This password appeared in a data leak elsewhere. Reset it to continue."), **named
+        ),
     }
     return texts[reason]

@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
+from authapi.custom_texts import client_values, custom_text
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import flow, organizations
@@ -89,6 +90,9 @@ def _go_on(login: Login, handle: str, organization: Organization | None) -> Http
 def _page(
     login: Login, handle: str, *, name: str = "", problems: Sequence[Problem] = (), status: int = 200, **context: Any
 ) -> HttpResponse:
-    field = Field("name", _("Name of your organization"), value=name, autocomplete="organization", maxlength=_LONGEST_NAME)
+    label = custom_text(
+        "organizations.organization-selection.organizationNamePlaceholder", _("Name of your organization"), **client_values(login.client)
+    )
+    field = Field("name", label, value=name, autocomplete="organization", maxlength=_LONGEST_NAME)
     context |= {"fields": form_fields([field], problems), "problems": problems}
     return render_page(login, handle, "organization", context, status=status)

@@ -25,8 +25,8 @@ from authapi.accounts.passwordless.connections import passwordless_among
 from authapi.accounts.passwordless.limits import Place, TooManyCodes
 from authapi.accounts.passwordless.login import METHODS, CodeAttempt, log_in_with_code
 from authapi.accounts.passwordless.messages import CannotSend
-from authapi.accounts.passwordless.numbers import countries_of
-from authapi.accounts.passwordless.options import read_options
+from authapi.accounts.passwordless.numbers import countries_of, read_number
+from authapi.accounts.passwordless.options import PasswordlessOptions, read_options
 from authapi.accounts.passwordless.people import user_at
 from authapi.accounts.passwordless.starting import LinkAnswer, Wanted, start
 from authapi.failures import RequestRefused
@@ -38,7 +38,10 @@ from authapi.login.flow import HANDLE, ProvenUser
 from authapi.login.known_browser import is_known_to, known_browser
 from authapi.login.login import Login
 from authapi.login.transactions import note_progress
+from authapi.pages.form_fields import Field, Problem, email_problem, form_fields
 from authapi.pages.hosted_page import with_rate
+from authapi.pages.remembered import ACCOUNT, FORGET, OTHER, forgotten, offered_account, remembered_name
+from authapi.pages.remembered import wants_other as is_other_wanted
 from authapi.pages.rendering import render_page
 from authapi.pages.tenant_page import opened_login, tenant_page
 from identity.hosts import HostMatch
@@ -49,6 +52,9 @@ ADDRESS_PATH, CODE_PATH = "/u/passwordless", "/u/passwordless/code"
 PAUSE = timedelta(seconds=30)
 _CONNECTION, _ADDRESS, _SENDS = "passwordless_connection", "passwordless_address", "passwordless_sends"
 _FIELDS = {Channel.EMAIL: "email", Channel.SMS: "phone_number"}
+_LONGEST_NUMBER, _LONGEST_TYPED_CODE = 40, 20
+# A number reads from left to right, with its plus sign in front, also within Arabic (Unicode Standard Annex 9, 2.4).
+_ISOLATE, _END_OF_ISOLATE = "\u2066", "\u2069"
 _BETWEEN_DIGITS = str.maketrans("", "", " -\u00a0\u202f")
 
 
@@ -70,7 +76,9 @@ def address_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         login.check()
         connection, channel = _connection(login, sent.get("connection", ""))
         if request.method != "POST":
-            return _form(login, handle, connection, channel, typed=login.login_hint)
+            return _form(login, handle, connection, channel, typed=login.login_hint or _likely(login, channel))
+        if FORGET in request.POST:
+            return forgotten(login, page_for(handle, connection))
         return _send_first(login, handle, connection, channel)
     except RequestRefused as refused:
         return flow.refuse(login, refused)
@@ -92,9 +100,10 @@ def code_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         return flow.refuse(login, refused)
 
 
-def page_for(handle: str, connection: Connection) -> str:
-    """Return the address of the page on which a login goes on with a code of this connection."""
-    return with_parameters(ADDRESS_PATH, {HANDLE: handle, "connection": connection.name})
+def page_for(handle: str, connection: Connection, *, wants_other: bool = False) -> str:
+    """Return the address of the page on which a login goes on with a code of this connection, for another account where wanted."""
+    other = {ACCOUNT: OTHER} if wants_other else {}
+    return with_parameters(ADDRESS_PATH, {HANDLE: handle, "connection": connection.name, **other})
 
 
 def label_of(connection: Connection) -> str:
@@ -139,15 +148,16 @@ def _send_first(login: Login, handle: str, connection: Connection, channel: Chan
     try:
         address = read_address(channel, typed, countries=countries_of(connection))
     except AddressOdd:
-        return _form(login, handle, connection, channel, typed=typed, problem=_odd(channel), status=400)
+        problem = Problem(_odd(channel, typed), field)
+        return _form(login, handle, connection, channel, typed=typed, problem=problem, status=400)
     asked = _Asked(connection, address, is_link=channel is Channel.EMAIL and sent.get("send") == "link")
     try:
         _start(login, asked)
     except TooManyCodes as refused:
-        page = _form(login, handle, connection, channel, typed=typed, problem=_too_many(), status=429)
+        page = _form(login, handle, connection, channel, typed=typed, problem=Problem(_too_many()), status=429)
         return with_rate(page, refused.rate)
     except CannotSend:
-        return _form(login, handle, connection, channel, typed=typed, problem=_no_sender(), status=503)
+        return _form(login, handle, connection, channel, typed=typed, problem=Problem(_no_sender()), status=503)
     noted = {_CONNECTION: connection.pk, _ADDRESS: address.value, _SENDS: "link" if asked.is_link else "code"}
     note_progress(login.row, **noted)
     return see_other(login.http_request, with_parameters(CODE_PATH, {HANDLE: handle}))
@@ -156,13 +166,13 @@ def _send_first(login: Login, handle: str, connection: Connection, channel: Chan
 def _send_again(login: Login, handle: str, asked: _Asked) -> HttpResponse:
     seconds = _seconds_to_wait(login, asked)
     if seconds:
-        return _wait(login, handle, asked, problem=_too_soon(seconds), status=429)
+        return _wait(login, handle, asked, problem=Problem(_seconds_text(seconds)), status=429)
     try:
         _start(login, asked)
     except TooManyCodes as refused:
-        return with_rate(_wait(login, handle, asked, problem=_too_many(), status=429), refused.rate)
+        return with_rate(_wait(login, handle, asked, problem=Problem(_too_many()), status=429), refused.rate)
     except CannotSend:
-        return _wait(login, handle, asked, problem=_no_sender(), status=503)
+        return _wait(login, handle, asked, problem=Problem(_no_sender()), status=503)
     return see_other(login.http_request, with_parameters(CODE_PATH, {HANDLE: handle, "again": "1"}))
 
 
@@ -175,7 +185,7 @@ def _start(login: Login, asked: _Asked) -> None:
             address=asked.address,
             place=place_of(login, asked.connection, asked.address),
             user_agent=login.user_agent,
-            language=next(iter(login.presentation.languages), ""),
+            language=login.language,
             bound_to=bound_to_login(login.row.pk),
             link=LinkAnswer(login.protocol.name, login.request.state) if asked.is_link else None,
         )
@@ -185,7 +195,7 @@ def _start(login: Login, asked: _Asked) -> None:
 def _take(login: Login, handle: str, asked: _Asked) -> HttpResponse:
     code = login.http_request.POST.get("code", "").translate(_BETWEEN_DIGITS)
     if not code:
-        return _wait(login, handle, asked, problem=_("Enter the code from the message."), status=400)
+        return _wait(login, handle, asked, problem=Problem(_("Enter the code from the message."), "code"), status=400)
     attempt = CodeAttempt(
         host=login.host,
         client=login.client,
@@ -200,52 +210,101 @@ def _take(login: Login, handle: str, asked: _Asked) -> HttpResponse:
         user = log_in_with_code(attempt)
     except LoginRefused as refused:
         return _not_taken(login, handle, asked, refused)
-    methods = METHODS[asked.address.channel]
-    return flow.user_authenticated(login, ProvenUser(user, asked.connection, methods=methods), handle=handle)
+    proven = ProvenUser(user, asked.connection, methods=METHODS[asked.address.channel], identifier=asked.address.value)
+    return flow.user_authenticated(login, proven, handle=handle)
 
 
 def _not_taken(login: Login, handle: str, asked: _Asked, refused: LoginRefused) -> HttpResponse:
     if refused.reason is Refusal.USER_BLOCKED:
         raise RequestRefused(LoginCase.USER_BLOCKED) from refused
     if refused.reason is Refusal.WRONG_CREDENTIALS:
-        text = _("This code is wrong or has expired. Enter the newest one, or ask for another.")
-        return _wait(login, handle, asked, problem=text, status=400)
-    text = _("Too many wrong codes were tried. Wait some minutes, then ask for a new one.")
-    return with_rate(_wait(login, handle, asked, problem=text, status=429), refused.rate)
+        problem = Problem(_("This code is wrong or has expired. Enter the newest one, or ask for another."), "code")
+        return _wait(login, handle, asked, problem=problem, status=400)
+    problem = Problem(_("There were too many wrong codes. Wait some minutes, then ask for a new one."))
+    return with_rate(_wait(login, handle, asked, problem=problem, status=429), refused.rate)
 
 
 def _form(
-    login: Login, handle: str, connection: Connection, channel: Channel, *, typed: str = "", problem: str = "", status: int = 200
+    login: Login,
+    handle: str,
+    connection: Connection,
+    channel: Channel,
+    *,
+    typed: str = "",
+    problem: Problem | None = None,
+    status: int = 200,
 ) -> HttpResponse:
-    field = _FIELDS[channel]
+    problems = [problem] if problem else []
+    # What is wrong with an address is said at its field, which takes the place of the account.
+    account = "" if problem and problem.field else offered_account(login, connection, typed)
     others = [one for one in passwordless_among(login.connections) if one.pk != connection.pk]
     context: dict[str, Any] = {
         "connection": connection.name,
         "is_email": channel is Channel.EMAIL,
-        "field": field,
-        "typed": typed,
-        "problems": [{"field": field, "text": problem}] if problem else [],
-        "others": [{"label": label_of(one), "address": page_for(handle, one)} for one in others],
+        "field": _FIELDS[channel],
+        "account": account,
+        "other_account": page_for(handle, connection, wants_other=True),
+        "fields": [] if account else form_fields([_address_field(channel, typed)], problems),
+        "problems": problems,
+        "others": [{"label": label_of(one), "address": page_for(handle, one, wants_other=is_other_wanted(login))} for one in others],
         "log_in": _login_page(login, handle) if len(login.connections) > 1 + len(others) else "",
     }
     return render_page(login, handle, "passwordless", context, status=status)
 
 
-def _wait(login: Login, handle: str, asked: _Asked, *, problem: str = "", is_sent_again: bool = False, status: int = 200) -> HttpResponse:
-    options = read_options(asked.connection.options)
+def _address_field(channel: Channel, typed: str) -> Field:
+    if channel is Channel.EMAIL:
+        return Field("email", _("Email address"), type="email", inputmode="email", autocomplete="username", value=typed)
+    hint = _("With the country code, such as +1 555 010 0000.")
+    return Field(
+        "phone_number",
+        _("Phone number"),
+        type="tel",
+        inputmode="tel",
+        autocomplete="tel",
+        value=typed,
+        maxlength=_LONGEST_NUMBER,
+        hints=(hint,),
+    )
+
+
+def _likely(login: Login, channel: Channel) -> str:
+    """Return the name of the account that this browser remembers, such as that of a login with a password, where it is an address."""
+    name = remembered_name(login)
+    try:
+        return read_address(channel, name).value
+    except AddressOdd:
+        return ""
+
+
+def _wait(
+    login: Login, handle: str, asked: _Asked, *, problem: Problem | None = None, is_sent_again: bool = False, status: int = 200
+) -> HttpResponse:
+    options, problems = read_options(asked.connection.options), [problem] if problem else []
+    is_email, seconds = asked.address.channel is Channel.EMAIL, _seconds_to_wait(login, asked)
     context: dict[str, Any] = {
-        "address": asked.address.value,
-        "is_email": asked.address.channel is Channel.EMAIL,
+        "address": asked.address.value if is_email else f"{_ISOLATE}{asked.address.value}{_END_OF_ISOLATE}",
+        "is_email": is_email,
         "is_link": asked.is_link,
-        "length": options.length,
-        "minutes": max(1, options.seconds // 60),
         "is_for_accounts_only": not options.takes_sign_ups,
-        "seconds": _seconds_to_wait(login, asked),
+        "fields": [] if asked.is_link else form_fields([_code_field(options)], problems),
+        "problems": problems,
+        "wait": _seconds_text(seconds) if seconds else "",
         "is_sent_again": is_sent_again,
-        "problems": [{"field": "" if asked.is_link else "code", "text": problem}] if problem else [],
-        "back": page_for(handle, asked.connection),
+        "back": page_for(handle, asked.connection, wants_other=True),
     }
     return render_page(login, handle, "passwordless_code", context, status=status)
+
+
+def _code_field(options: PasswordlessOptions) -> Field:
+    minutes = max(1, options.seconds // 60)
+    hint = ngettext(
+        "The %(length)d digits from the message. They are valid for %(minutes)d minute.",
+        "The %(length)d digits from the message. They are valid for %(minutes)d minutes.",
+        minutes,
+    )
+    shown = hint % {"length": options.length, "minutes": minutes}
+    return Field("code", _("Code"), inputmode="numeric", autocomplete="one-time-code", maxlength=_LONGEST_TYPED_CODE, hints=(shown,))
 
 
 def _login_page(login: Login, handle: str) -> str:
@@ -257,13 +316,18 @@ def _seconds_to_wait(login: Login, asked: _Asked) -> int:
     return max(0, ceil((last + PAUSE - timezone.now()).total_seconds())) if last is not None else 0
 
 
-def _odd(channel: Channel) -> str:
-    if channel is Channel.SMS:
-        return _("Enter a phone number with the code of the country, such as +1 555 010 0000.")
-    return _("Enter an email address, such as name@example.com.")
+def _odd(channel: Channel, typed: str) -> str:
+    """Say what is wrong with an address that cannot be used, and nothing about accounts."""
+    if channel is Channel.EMAIL:
+        return email_problem(typed) or _("Enter an email address like name@example.com.")
+    if not typed:
+        return _("Enter your phone number.")
+    if read_number(typed) is not None:
+        return _("Messages are not sent to numbers of this country. Use a number of another country.")
+    return _("Enter a phone number with the country code, such as +1 555 010 0000.")
 
 
-def _too_soon(seconds: int) -> str:
+def _seconds_text(seconds: int) -> str:
     text = ngettext(
         "You can ask for another message in %(count)d second.", "You can ask for another message in %(count)d seconds.", seconds
     )
@@ -271,8 +335,8 @@ def _too_soon(seconds: int) -> str:
 
 
 def _too_many() -> str:
-    return _("Too many messages were asked for. Use the newest one, or try again later.")
+    return _("Too many messages were requested. Use the newest one, or try again later.")
 
 
 def _no_sender() -> str:
-    return _("Messages cannot be sent right now. Try again later, or tell the people who run the application.")
+    return _("Messages cannot be sent right now. Try again later, or contact the people who run the application.")

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from authapi.accounts.attempts import LoginRefused, Refusal
 from authapi.accounts.passwordless.addresses import Address, channel_of
@@ -28,13 +29,16 @@ from authapi.login.login import Login, kept_login, new_login
 from authapi.login.parked import require_room
 from authapi.login.protocol import ProtocolRequest, protocol_named
 from authapi.login.transactions import keep, note_progress, transaction_of
-from authapi.models import LoginTransaction, PasswordlessCode
+from authapi.models import Client, LoginTransaction, PasswordlessCode
+from authapi.pages.application_link import application_link
 from authapi.pages.hosted_page import hosted_page
 from authapi.pages.passwordless import place_of
 from authapi.pages.rendering import render_page
+from authapi.pages.spoken import speak_for
 from authapi.pages.tenant_page import opened_login, tenant_page
 from foundation.secrets import vault
 from identity.hosts import HostMatch
+from identity.languages import enabled_languages, named_language, speak
 from identity.models import Connection, User
 
 CONFIRM_PATH = "/u/passwordless/confirm"
@@ -47,8 +51,9 @@ def link_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     row = link_code(host.tenant_id, request.GET.get("ticket", "")[:64])
     if row is None:
         return _dead(request, host, "unknown", status=404)
+    speak_for(row.language, host.tenant_id)
     if row.used_at is not None or row.expires_at <= timezone.now():
-        return _dead(request, host, "used" if row.used_at is not None else "expired", status=410)
+        return _dead(request, host, "used" if row.used_at is not None else "expired", row.client, status=410)
     if request.method == "HEAD":
         return HttpResponse(headers={"Cache-Control": "no-store"})
     own = _own_transaction(request, host, row)
@@ -64,7 +69,7 @@ def confirm_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         row = waiting_code(host.tenant_id, str(login.row.progress.get(_LINK, "")))
         typed = _typed_of(login)
         if row is None and typed is None:
-            return _dead(request, host, "used", status=410)
+            return _dead(request, host, "used", login.client, status=410)
         if request.method != "POST":
             return _ask(login, handle, _address_of(row) if row is not None else typed[1] if typed is not None else None)
         if row is not None:
@@ -73,7 +78,7 @@ def confirm_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
             return _finish_code(login, handle, *typed)
     except RequestRefused as refused:
         return flow.refuse(login, refused)
-    return _dead(request, host, "used", status=410)
+    return _dead(request, host, "used", login.client, status=410)
 
 
 def ask_about_code(login: Login, connection: Connection, address: Address, code: str) -> HttpResponse:
@@ -93,6 +98,7 @@ def _own_transaction(request: HttpRequest, host: HostMatch, row: PasswordlessCod
 
 def _go_on(request: HttpRequest, host: HostMatch, row: PasswordlessCode, transaction: LoginTransaction) -> HttpResponse:
     login = kept_login(request, host, transaction)
+    speak(login.language)
     try:
         login.check()
         return _finish_link(login, row, None)
@@ -105,6 +111,10 @@ def _ask_first(request: HttpRequest, host: HostMatch, row: PasswordlessCode) -> 
         raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=row.client.client_id)
     answer = answer_of(row)
     login = new_login(request, protocol_named(answer.protocol), ProtocolRequest(host, row.client, answer.state))
+    if not named_language(enabled_languages(host.tenant_id), wished=login.presentation.languages):
+        # The application wishes none: the mail was in the language of the person, and the browser may be in another.
+        login.row.language = row.language
+    speak(login.language)
     try:
         login.check()
     except RequestRefused as refused:
@@ -116,6 +126,7 @@ def _asking(login: Login, **found: Any) -> HttpResponse:
     """Keep the login for this browser and lead it to the page with the button, whose address holds no secret."""
     browser = browser_of(login.http_request)
     require_room(login)
+    login.row.language = login.language
     handle = keep(login.row, login.request.state, browser=browser)
     if _CODE in found:
         connection, address, code = found[_CODE]
@@ -129,8 +140,18 @@ def _asking(login: Login, **found: Any) -> HttpResponse:
 
 
 def _ask(login: Login, handle: str, address: Address | None) -> HttpResponse:
-    context = {"account": address.masked if address is not None else "", "session": login.session}
+    # The account is shown in part: a stranger may have opened the link.
+    context = {"account": address.masked if address is not None else "", "replaced": _replaced(login)}
     return render_page(login, handle, "passwordless_confirm", context)
+
+
+def _replaced(login: Login) -> str:
+    """Say which account of this browser the login puts another one in place of; empty where there is none."""
+    if login.session is None:
+        return ""
+    user = login.session.user
+    person = user.email or user.username or user.phone_number or user.name or user.user_id
+    return _("You are logged in as %(person)s in this browser. The new login takes its place.") % {"person": person}
 
 
 def _finish_link(login: Login, row: PasswordlessCode, handle: str | None) -> HttpResponse:
@@ -142,7 +163,9 @@ def _finish_link(login: Login, row: PasswordlessCode, handle: str | None) -> Htt
         user = log_in_with_link(row, address, host=login.host, place=place, user_agent=login.user_agent)
     except LoginRefused as refused:
         raise _refusal(refused, PasswordlessCase.LINK_EXPIRED) from refused
-    return _log_in(login, user, row.connection, address, handle)
+    # Only where the person has typed the address: another browser has just learned it.
+    typed = address.value if handle is None else ""
+    return _log_in(login, user, row.connection, address, handle, typed=typed)
 
 
 def _finish_code(login: Login, handle: str, connection: Connection, address: Address, code: str) -> HttpResponse:
@@ -154,8 +177,9 @@ def _finish_code(login: Login, handle: str, connection: Connection, address: Add
     return _log_in(login, user, connection, address, handle)
 
 
-def _log_in(login: Login, user: User, connection: Connection, address: Address, handle: str | None) -> HttpResponse:
-    return flow.user_authenticated(login, ProvenUser(user, connection, methods=METHODS[address.channel]), handle=handle)
+def _log_in(login: Login, user: User, connection: Connection, address: Address, handle: str | None, *, typed: str = "") -> HttpResponse:
+    proven = ProvenUser(user, connection, methods=METHODS[address.channel], identifier=typed)
+    return flow.user_authenticated(login, proven, handle=handle)
 
 
 def _refusal(refused: LoginRefused, wrong: PasswordlessCase) -> RequestRefused:
@@ -184,5 +208,6 @@ def _place(login: Login) -> str:
     return f"{login.host.tenant_id}:login_transaction:{login.row.browser_digest}:passwordless"
 
 
-def _dead(request: HttpRequest, host: HostMatch, state: str, *, status: int) -> HttpResponse:
-    return hosted_page(request, host, "passwordless_link", {"state": state}, status=status, hides_address=True)
+def _dead(request: HttpRequest, host: HostMatch, state: str, client: Client | None = None, *, status: int) -> HttpResponse:
+    context = {"state": state, "application": application_link(client, tenant_id=host.tenant_id)}
+    return hosted_page(request, host, "passwordless_link", context, status=status, hides_address=True)

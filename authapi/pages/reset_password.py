@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from authapi.accounts.event_context import context_of
 from authapi.accounts.handed_tickets import is_prepared, prepared_password
 from authapi.accounts.password_reset import TooManyRequests, ask_for_reset, open_reset, set_new_password
+from authapi.custom_texts import client_values, custom_text
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import flow
@@ -21,7 +22,16 @@ from authapi.login.login import Login
 from authapi.models import AccountTicket
 from authapi.pages import way_back
 from authapi.pages.application_link import application_link
-from authapi.pages.form_fields import ACCOUNT_NAME, LONGEST_PASSWORD, Field, Problem, form_fields, identifier_field, identifier_problem
+from authapi.pages.form_fields import (
+    ACCOUNT_NAME,
+    LONGEST_PASSWORD,
+    RESET_SCREEN,
+    Field,
+    Problem,
+    form_fields,
+    identifier_field,
+    identifier_problem,
+)
 from authapi.pages.hosted_page import hosted_page, with_rate
 from authapi.pages.login import password_connection
 from authapi.pages.password_hints import password_hints, refusal_text
@@ -66,7 +76,8 @@ def request_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 def _request(
     login: Login, handle: str, connection: Connection, *, identifier: str, problems: Sequence[Problem] = (), status: int = 200
 ) -> HttpResponse:
-    fields = form_fields([identifier_field(connection.options, value=identifier)], problems)
+    named = client_values(login.client)
+    fields = form_fields([identifier_field(connection.options, value=identifier, screen=RESET_SCREEN, **named)], problems)
     context = {"fields": fields, "problems": problems, "log_in": _log_in_address(handle)}
     return render_page(login, handle, "reset_password_request", context, status=status)
 
@@ -133,8 +144,13 @@ def _new_password(ticket: AccountTicket, account: str, problems: Sequence[Proble
     new: dict[str, Any] = {"type": "password", "autocomplete": "new-password", "maxlength": LONGEST_PASSWORD}
     fields = [
         Field("username", "", type=ACCOUNT_NAME, value=account),
-        Field("password", _("New password"), hints=tuple(password_hints(ticket.user.connection.options)), **new),
-        Field("repeated", _("Repeat the new password"), **new),
+        Field(
+            "password",
+            custom_text("reset-password.reset-password.passwordPlaceholder", _("New password")),
+            hints=tuple(password_hints(ticket.user.connection.options)),
+            **new,
+        ),
+        Field("repeated", custom_text("reset-password.reset-password.reEnterpasswordPlaceholder", _("Repeat the new password")), **new),
     ]
     return {"fields": form_fields(fields, problems), "problems": problems}
 

@@ -15,6 +15,7 @@ from authapi.accounts.event_context import context_of
 from authapi.accounts.password_login import note_login_without_signals
 from authapi.accounts.sign_up import Reason, SignUp, SignUpRefused, sign_up
 from authapi.accounts.sign_up_rules import IDENTIFIERS, Demand, demands, username_lengths
+from authapi.custom_texts import client_values, custom_text
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import flow
@@ -96,11 +97,14 @@ def _form(
 ) -> HttpResponse:
     wanted = demands(connection.options)
     shown = [name for name in IDENTIFIERS if wanted[name] is not Demand.INACTIVE]
-    fields = [_field(name, values.get(name, ""), is_only=len(shown) == 1, is_required=wanted[name] is Demand.REQUIRED) for name in shown]
+    fields = [
+        _field(login, name, values.get(name, ""), is_only=len(shown) == 1, is_required=wanted[name] is Demand.REQUIRED) for name in shown
+    ]
     fields = [replace(field, is_fixed=field.name == "email" and bool(login.invited_email)) for field in fields]
+    named = client_values(login.client)
     password = Field(
         "password",
-        _("Password"),
+        custom_text("signup.signup.passwordPlaceholder", _("Password"), **named),
         type="password",
         autocomplete="new-password",
         maxlength=LONGEST_PASSWORD,
@@ -115,12 +119,13 @@ def _form(
     return render_page(login, handle, "sign_up", context, status=status)
 
 
-def _field(name: str, value: str, *, is_only: bool, is_required: bool) -> Field:
+def _field(login: Login, name: str, value: str, *, is_only: bool, is_required: bool) -> Field:
     """Return how a field is shown, and what a password manager takes it for (HTML, "autofill")."""
+    named = client_values(login.client)
     label, kind, autocomplete = {
-        "email": (_("Email address"), "email", "username" if is_only else "email"),
-        "username": (_("Username"), "text", "username"),
-        "phone_number": (_("Phone number"), "tel", "tel"),
+        "email": (custom_text("signup.signup.emailPlaceholder", _("Email address"), **named), "email", "username" if is_only else "email"),
+        "username": (custom_text("signup.signup.usernamePlaceholder", _("Username"), **named), "text", "username"),
+        "phone_number": (custom_text("signup.signup.phonePlaceholder", _("Phone number"), **named), "tel", "tel"),
     }[name]
     return Field(
         name,

@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from oauthlib.oauth2 import OAuth2Error
 
+from authapi.clients.origins import web_origin_of
 from authapi.edge import mtls
 from authapi.edge.address_rates import charged_debt, debt_of
 from authapi.edge.addresses import Origin, origin_of
@@ -72,6 +73,8 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     # Whether a success proves that the sender had a code, a token or a password. Otherwise the request is charged to its address.
     is_proof: bool = True
+    # The one origin whose scripts may read it with cookies; empty where cookies do not count and every origin may.
+    reader: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,17 +91,26 @@ def json_answer(members: Any, *, status: int = 200, headers: dict[str, str] | No
     return Answer(status, orjson.dumps(members), headers or {})
 
 
-def hot_endpoint(endpoint: Endpoint, *, name: str, methods: tuple[str, ...], in_words_of: Mapping[Case, Case] | None = None) -> Application:
+def hot_endpoint(
+    endpoint: Endpoint,
+    *,
+    name: str,
+    methods: tuple[str, ...],
+    in_words_of: Mapping[Case, Case] | None = None,
+    takes_cookies: bool = False,
+) -> Application:
     """Make an ASGI application of `endpoint`; `name` is what its rate is counted under.
 
-    `in_words_of` names the cases that an interface words in its own way.
+    `in_words_of` names the cases that an interface words in its own way. With `takes_cookies` scripts of other origins may send
+    cookies along; the endpoint judges their origin.
 
     An endpoint that finds out that a password will be hashed returns `Later`: the rest runs where slow work queues by itself.
     """
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "OPTIONS":
-            await _send(send, Answer(204, b"", cors.preflight_headers(methods)), is_head=False)
+            reader = _page(scope) if takes_cookies else ""
+            await _send(send, Answer(204, b"", cors.preflight_headers(methods, reader=reader)), is_head=False)
             return
         origin, is_head = _origin(scope), scope["method"] == "HEAD"
         # Held until the answer: requests that wait for a thread take memory, too.
@@ -167,12 +179,18 @@ async def _rated(request: _Request) -> Answer:
     if rate is None and answer.status < 500:
         rate = await charged_debt(done.tenant_id, request.origin)
         if rate.is_exceeded:
-            answer = _failed(RequestRefused(RequestCase.TOO_MANY_REQUESTS), request.methods)
+            answer = replace(_failed(RequestRefused(RequestCase.TOO_MANY_REQUESTS), request.methods), reader=answer.reader)
     rate = rate or debt_of(done.tenant_id, request.origin)
     if answer.status == 429:
         # Its own headers stand where the bucket is known; a client must never read that something is left.
         rate = rate.used_up
-    return replace(answer, headers=cors.answer_headers() | rate.headers | answer.headers)
+    return replace(answer, headers=cors.answer_headers(answer.reader) | rate.headers | answer.headers)
+
+
+def _page(scope: Scope) -> str:
+    """Return the origin of the page whose script asks, empty for what is no origin of a web page."""
+    named = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"), "")
+    return named if web_origin_of(named) == named else ""
 
 
 def _origin(scope: Scope) -> Origin:
@@ -232,7 +250,7 @@ def _finished(request: _Request, waiting: _Waiting) -> _Done:
     try:
         return _settled(request, waiting.later.work(), waiting.charge, waiting.rate)
     except Exception as error:  # noqa: BLE001  (the edge, as above)
-        return _Done(_failed(error, request.methods), waiting.charge.tenant_id, waiting.rate or waiting.charge.rate)
+        return _Done(_failed(_worded(error, request.words), request.methods), waiting.charge.tenant_id, waiting.rate or waiting.charge.rate)
 
 
 def _settled(request: _Request, answer: Answer, charge: Charge, rate: Rate | None) -> _Done:
@@ -282,7 +300,8 @@ def _failed(error: Exception, methods: tuple[str, ...]) -> Answer:
         headers |= error.headers
         if error.rate is not None:
             headers |= error.rate.headers
-    return json_answer({"error": failure.error, "error_description": failure.description}, status=failure.status, headers=headers)
+    answer = json_answer({"error": failure.error, "error_description": failure.description}, status=failure.status, headers=headers)
+    return replace(answer, reader=error.reader) if isinstance(error, RequestRefused) else answer
 
 
 def _failure(error: Exception) -> Failure:

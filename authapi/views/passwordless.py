@@ -23,6 +23,7 @@ from authapi.accounts.passwordless.messages import CannotSend
 from authapi.accounts.passwordless.numbers import countries_of
 from authapi.accounts.passwordless.starting import LinkAnswer, Wanted, start
 from authapi.edge.bodies import MalformedBody, parse_body
+from authapi.edge.languages import request_language
 from authapi.failures import Case, RequestRefused
 from authapi.failures.oauth import OAuthCase
 from authapi.failures.passwordless import PasswordlessCase
@@ -43,7 +44,7 @@ from identity.models import Connection
 _JSON = {"Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store", "Pragma": "no-cache"}
 _FIELDS = {Channel.EMAIL: "email", Channel.SMS: "phone_number"}
 # What a link must not be told: it is for this client and connection, and nothing may stand for the login.
-_OWN_PARAMETERS = frozenset({"client_id", "connection", "realm", "login_ticket", "request", "request_uri"})
+_OWN_PARAMETERS = frozenset({"client_id", "connection", "realm", "login_ticket", "access_token", "request", "request_uri"})
 _UNVERIFIED = {Channel.EMAIL: PasswordlessCase.UNVERIFIED_EMAIL, Channel.SMS: PasswordlessCase.UNVERIFIED_PHONE}
 
 
@@ -203,7 +204,7 @@ def _bad_parameters(reason: str) -> RequestRefused:
 def _wanted(request: TokenRequest, client: Client, connection: Connection, address: Address, **more: Any) -> Wanted:
     sender = person_behind(request, client)
     place = Place(sender.ip, is_trusted=not client.is_public)
-    language = request.headers.get("x-request-language", "")
+    language = request_language(request.headers, request.host.tenant_id)
     return Wanted(request.host, client, connection, address, place, sender.user_agent, language, **more)
 
 

@@ -23,7 +23,7 @@ from authapi.pages.tenant_page import tenant_page
 from authapi.protocols.oauth.entry import OAUTH
 from authapi.protocols.oauth.parameters import read, single
 from authapi.protocols.oauth.sent import sent_pairs
-from authapi.protocols.oauth.views.authorize import requested_client
+from authapi.protocols.oauth.views.authorize import requested_client, without_legacy_members
 from identity.hosts import HostMatch
 from identity.models import Connection
 
@@ -40,7 +40,7 @@ def verify_redirect(request: HttpRequest, host: HostMatch) -> HttpResponse:
         raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=min(parameters.repeated)[:100])
     client = requested_client(host, single(parameters, "client_id"))
     connection = named_passwordless(client, parameters.get("connection"))
-    state = {name: value for name, value in parameters.values.items() if name not in _OWN}
+    state = {name: value for name, value in without_legacy_members(parameters.values).items() if name not in _OWN}
     if connection is not None:
         # Client libraries name the kind of connection; from here on it is this one.
         state["connection"] = connection.name

@@ -20,6 +20,8 @@ from authapi.pages.oidc_callback import oidc_callback
 from authapi.pages.provider_clean_up import provider_clean_up
 from authapi.pages.provider_login import Evidence, answered_request, finish, note_refusal
 from authapi.pages.tenant_page import tenant_page
+from authapi.protocols.legacy import ticket_login
+from authapi.protocols.oauth.entry import OAUTH
 from authapi.protocols.oauth.parameters import read
 from authapi.protocols.saml.entry import SamlLogin
 from authapi.protocols.saml.requests import AuthnRequest
@@ -51,6 +53,13 @@ def login_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
         return provider_clean_up(request, host)
     if request.method != "POST" or (_SAML not in request.POST and _WSFED not in request.POST):
         return oidc_callback(request, host)
+    if ticket_login.is_own_answer(request):
+        return ticket_login.go_on_from_form(request, host, OAUTH)
+    return _posted(request, host)
+
+
+def _posted(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """Take the message of a provider that speaks SAML or WS-Federation."""
     sent = _single(request.POST)
     state = sent.get("RelayState" if _SAML in sent else "wctx", "")
     if is_test(state):

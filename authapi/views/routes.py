@@ -24,6 +24,7 @@ from authapi.pages.reset_password import request_page, reset_page
 from authapi.pages.select_account import select_account_page
 from authapi.pages.sign_up import sign_up_page
 from authapi.pages.unblock import unblock_page
+from authapi.protocols.legacy import account_links, ticket_login
 from authapi.protocols.oauth.views.authorize import authorize
 from authapi.protocols.oauth.views.logout import confirmed_logout, logged_out, plain_logout, rp_logout
 from authapi.protocols.saml.logout_views import single_logout
@@ -56,6 +57,8 @@ def sign_in_urls() -> list[URLPattern]:
         path("u/organization", organization_page, name="hosted_organization"),
         path("u/consent", consent_page, name="hosted_consent"),
         path("u/select-account", select_account_page, name="hosted_select_account"),
+        path(ticket_login.VERIFICATION_PATH, ticket_login.verification_page, name="cross_origin_verification"),
+        path(account_links.PAGE_PATH, account_links.link_page, name="hosted_link"),
         path("u/invitation", invitation_page, name="hosted_invitation"),
         path(INVITATION_MAIL_PATH.removeprefix("/"), open_invitation),
         path("v2/logout", plain_logout),

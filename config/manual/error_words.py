@@ -12,6 +12,7 @@ MANAGEMENT: dict[str, str] = {
     "inexistent_email_provider": "The tenant has no mail server of its own.",
     "inexistent_email_template": "The tenant has no text of its own for this mail, or the service does not send it.",
     "inexistent_resource_server": "There is no such API.",
+    "inexistent_theme": "There is no such theme, or the tenant has none yet.",
     "inexistent_user": "There is no such user.",
     "insecure_transport": "The service answers over HTTPS only.",
     "insufficient_scope": "The token lacks the scope that the message names.",
@@ -23,6 +24,7 @@ MANAGEMENT: dict[str, str] = {
     "operation_not_supported": "The request is right in form, but nothing that this service does for this object; with 404 the "
     "service does not have the operation, and the message says why.",
     "tenant_suspended": "The tenant is suspended.",
+    "theme_already_exists": "The tenant has its theme already. Change that one.",
     "{database strategy}_idp_error": "A user with this identifier is there already.",
     "unavailable": "The service cannot open a stream now. Wait as long as `Retry-After` says.",
 }

@@ -31,6 +31,9 @@ ALLOWED_HOSTS = ["*"]
 PLATFORM_HOST = env.text("PLATFORM_HOST", "localhost", "Host of the admin, the API browser and the metrics.")
 LOCALHOST_TENANT = env.text("LOCALHOST_TENANT", "", "Id of the tenant that answers on localhost and loopback addresses.")
 INSECURE_HTTP = env.flag("INSECURE_HTTP", default=False, effect="Serve plain http; refused unless bound to loopback.")
+COUNTRY_HEADER = env.text(
+    "COUNTRY_HEADER", "", "Header in which the edge names the country of a caller, such as CF-IPCountry. Empty: countries are unknown."
+)
 TRUSTED_PROXIES = env.networks(
     "TRUSTED_PROXIES", "", "Addresses and networks whose X-Forwarded-Proto and X-Forwarded-For are believed; unix: for unix sockets."
 )

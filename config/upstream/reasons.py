@@ -45,10 +45,6 @@ REASONS: dict[str, tuple[Standing, str]] = {
     "connections.directory_provisioning": (Standing.REFUSED, _INBOUND),
     "connections.keys": (Standing.REFUSED, "connections sign requests with no key of their own."),
     "connections.scim_configuration": (Standing.PLANNED, _INBOUND),
-    "device_credentials.create_public_key": (
-        Standing.REFUSED,
-        "devices hold refresh tokens; a public key would open nothing at the token endpoint.",
-    ),
     "experimentation": (Standing.REFUSED, "the service runs no experiments."),
     "flows": (Standing.REFUSED, _FIXED_STEPS),
     "forms": (Standing.REFUSED, _FIXED_STEPS),

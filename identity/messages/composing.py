@@ -11,10 +11,11 @@ import structlog
 from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils.dateparse import parse_datetime
+from django.utils.translation import get_language
 
 from foundation.hooks import tenant_looks
 from identity.audit.entries import record
-from identity.languages import speaking, written_time
+from identity.languages import LANGUAGES, enabled_languages, named_language, speaking, written_time
 from identity.messages.catalogue import EMAIL, Kind
 from identity.messages.plain_text import text_of_html
 from identity.messages.sandbox import TemplateBroken, rendered
@@ -40,6 +41,8 @@ class Composed:
     from_address: str = ""
     # The name of the tenant, as the sender on a server that many tenants share.
     sender_name: str = ""
+    # What it is written in; empty where the tenant has one text for every language.
+    language: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class Source:
     subject: str = ""
     body: str = ""
     from_address: str = ""
+    language: str = ""
 
 
 def compose(
@@ -59,11 +63,11 @@ def compose(
     A text of the tenant that cannot be rendered is replaced by that of the service, which is noted in log and audit log: the
     person waits for a code, and the author hears of it by the entry.
     """
-    spoken = language or settings.LANGUAGE_CODE
-    with speaking(spoken):
-        data = template_data(context, tenant_id=tenant_id, language=spoken, connection=connection)
+    wanted = language or enabled_languages(tenant_id)[0]
+    with speaking(catalogue_for(wanted, tenant_id)):
+        data = template_data(context, tenant_id=tenant_id, language=wanted, connection=connection)
         built_in = built_in_message(kind, data)
-        source = source_of(kind, tenant_id=tenant_id, language=spoken, connection=connection)
+        source = source_of(kind, tenant_id=tenant_id, language=wanted, connection=connection)
         if source is None:
             return built_in
         try:
@@ -73,6 +77,11 @@ def compose(
             return built_in
 
 
+def catalogue_for(language: str, tenant_id: str) -> str:
+    """Return the language of the texts of the service for one that a template may be in, such as `pt-BR`."""
+    return named_language(tuple(LANGUAGES), wished=[language]) or enabled_languages(tenant_id)[0]
+
+
 def source_of(kind: Kind, *, tenant_id: str, language: str, connection: Connection | None = None) -> Source | None:
     """Return the text of the connection, or that of the tenant in this language; None where the service's own one counts."""
     own = _of_connection(kind, connection) if connection is not None else None
@@ -80,20 +89,22 @@ def source_of(kind: Kind, *, tenant_id: str, language: str, connection: Connecti
         return own
     rows = {row.language: row for row in MessageTemplate.objects.of(tenant_id).filter(name=kind.name, channel=kind.channel)}
     row = next((rows[name] for name in _languages(language) if name in rows and (rows[name].is_enabled or name)), None)
-    return None if row is None else Source(row.subject, row.body, row.from_address)
+    return None if row is None else Source(row.subject, row.body, row.from_address, row.language)
 
 
 def written(kind: Kind, source: Source, data: Mapping[str, Any], *, built_in: Composed) -> Composed:
     """Return what a tenant has written for `data`; raise `TemplateBroken`."""
     if kind.channel != EMAIL:
-        body = one_text(rendered(source.body, data, is_html=False)) if source.body else built_in.text
-        return Composed(text=body[:LONGEST_TEXT_MESSAGE], from_address=source.from_address)
+        body, spoken = built_in.text, built_in.language
+        if source.body:
+            body, spoken = one_text(rendered(source.body, data, is_html=False)), source.language
+        return Composed(text=body[:LONGEST_TEXT_MESSAGE], from_address=source.from_address, language=spoken)
     found = built_in
     if source.subject:
         found = replace(found, subject=one_line(rendered(source.subject, data, is_html=False)))
     if source.body:
         html = rendered(source.body, data, is_html=True)
-        found = replace(found, html=html, text=text_of_html(html))
+        found = replace(found, html=html, text=text_of_html(html), language=source.language)
     return replace(found, from_address=one_line(rendered(source.from_address, data, is_html=False)) if source.from_address else "")
 
 
@@ -168,8 +179,9 @@ def _in_liquid(text: Any, syntax: Any) -> str:
 
 def built_in_message(kind: Kind, data: Mapping[str, Any]) -> Composed:
     """Return the text of the service, in the language that is active."""
+    spoken = get_language() or settings.LANGUAGE_CODE
     if kind.channel != EMAIL:
-        return Composed(text=one_text(render_to_string(f"sms/{kind.built_in}.txt", dict(data))))
+        return Composed(text=one_text(render_to_string(f"sms/{kind.built_in}.txt", dict(data))), language=spoken)
     subject, _, text = render_to_string(f"mail/{kind.built_in}.txt", dict(data)).partition("\n")
     paragraphs = [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
     looks = tenant_looks.of(data["tenant"])
@@ -184,7 +196,8 @@ def built_in_message(kind: Kind, data: Mapping[str, Any]) -> Composed:
         "is_dark_on_color": _is_light(_color(looks)),
     }
     html = render_to_string("mail/layout.html", shown)
-    return Composed(text=text.strip() + "\n", subject=one_line(subject), html=html, sender_name=one_line(data["friendly_name"]))
+    name = one_line(data["friendly_name"])
+    return Composed(text=text.strip() + "\n", subject=one_line(subject), html=html, sender_name=name, language=spoken)
 
 
 def _color(looks: Mapping[str, str]) -> str:

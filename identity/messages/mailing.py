@@ -70,6 +70,8 @@ def send_composed(server: MailServer, composed: Composed, *, to: str) -> None:
     """
     # Auto-generated mail is not answered by holiday notices (RFC 3834, 5).
     headers = {**server.headers, "Auto-Submitted": "auto-generated"}
+    if composed.language:
+        headers["Content-Language"] = composed.language
     sender = _sender(server, composed)
     message = EmailMultiAlternatives(composed.subject, composed.text, sender, to=[to], headers=headers, connection=server.backend)
     if composed.html:

@@ -137,7 +137,7 @@ def _smtp_problems(row: MessageProvider) -> dict[str, list[str]]:
         problems["smtp_port"] = ["Give a port, such as 587."]
     if not _is_line(own.get("smtp_user", "")):
         problems["smtp_user"] = ["A user name is one line."]
-    if row.default_from and not checked_sender(row.default_from):
+    if row.default_from and not (_is_line(row.default_from) and checked_sender(row.default_from)):
         problems["default_from"] = ["Give an address, such as Example <mail@example.com>."]
     headers = own.get("headers", {})
     if not (isinstance(headers, dict) and len(headers) <= _MOST_HEADERS and all(map(_is_header, headers.items()))):

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.db import models
-from django.utils import translation
 
 from foundation.database.transactions import unit_of_work
+from identity.languages import enabled_languages, speaking
 from identity.messages.catalogue import EMAIL, KINDS, Kind
-from identity.messages.composing import Composed, Source, built_in_message, template_data, written
+from identity.messages.composing import Composed, Source, built_in_message, catalogue_for, template_data, written
 from identity.messages.mailing import checked_sender
 from identity.messages.sandbox import TemplateBroken
 from identity.models import MessageTemplate
@@ -84,9 +83,9 @@ def sent_kind(name: str) -> Kind:
 
 def tried(kind: Kind, source: Source, *, tenant_id: str, language: str = "") -> Composed:
     """Return the message with sample data; raise `TemplateBroken`. Nothing is stored or sent."""
-    spoken = language or settings.LANGUAGE_CODE
-    with translation.override(spoken):
-        data = template_data(kind.sample(), tenant_id=tenant_id, language=spoken)
+    wanted = language or enabled_languages(tenant_id)[0]
+    with speaking(catalogue_for(wanted, tenant_id)):
+        data = template_data(kind.sample(), tenant_id=tenant_id, language=wanted)
         return written(kind, source, data, built_in=built_in_message(kind, data))
 
 

@@ -10,7 +10,16 @@ from django.test import RequestFactory
 
 from authapi.admin import register
 from authapi.admin.keys import SigningKeyAdmin
-from authapi.models import AdministrativeLine, BrandingPicture, BrandingTheme, ConnectionTest, ProviderMetadata, RefusedMessage, SigningKey
+from authapi.models import (
+    AdministrativeLine,
+    BrandingPicture,
+    BrandingTheme,
+    ConnectionTest,
+    CustomText,
+    ProviderMetadata,
+    RefusedMessage,
+    SigningKey,
+)
 from authapi.tokens.keys import ensure_keys, signing_key
 from identity.admin.tenant_page import PagesSite
 from identity.models import Tenant
@@ -30,8 +39,9 @@ def site() -> PagesSite:
 
 
 # Staff read the audit log, which says more than its lines for clients. What is known of providers is shown at their connection, and
-# a refused message at its line of the sign-in log. Themes and pictures are shown on the page of the looks.
-SHOWN_ELSEWHERE = {AdministrativeLine, BrandingPicture, BrandingTheme, ProviderMetadata, ConnectionTest, RefusedMessage}
+# a refused message at its line of the sign-in log. Themes and pictures are shown on the page of the looks, and texts on the
+# page of texts.
+SHOWN_ELSEWHERE = {AdministrativeLine, BrandingPicture, BrandingTheme, ProviderMetadata, ConnectionTest, RefusedMessage, CustomText}
 
 
 def test_every_model_is_registered_or_shown_elsewhere(site: PagesSite) -> None:

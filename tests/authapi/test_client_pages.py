@@ -49,6 +49,22 @@ def shown_secret(content: str) -> str:
     return found[1]
 
 
+def test_what_is_legacy_stands_apart_with_a_warning_and_is_kept_when_other_things_change(browser: Browser, tenant: Tenant) -> None:
+    name = "http://auth0.com/oauth/legacy/grant-type/ro"
+    content = browser.get(reverse(ADD)).content.decode()
+    assert "Everything here is off by default" in content
+    assert "Warning: these are for applications that cannot be changed any more." in content
+    client, _ = create_client(tenant_id=tenant.pk, name="Old", grant_types=["authorization_code"])
+    sent = form_of(browser, page(client), legacy_grants=[name], cross_origin_authentication="on", allowed_clients="abc")
+    assert browser.post(page(client), sent).status_code == 302
+    client.refresh_from_db()
+    assert client.grant_types == ["authorization_code", name]
+    assert (client.settings["cross_origin_authentication"], client.settings["allowed_clients"]) == (True, ["abc"])
+    assert browser.post(page(client), form_of(browser, page(client), name="Older")).status_code == 302
+    client.refresh_from_db()
+    assert (client.name, client.grant_types) == ("Older", ["authorization_code", name])
+
+
 def test_a_client_is_created_with_what_was_entered(browser: Browser, tenant: Tenant) -> None:
     sent = form_of(
         browser,

@@ -32,7 +32,7 @@ def browser(tenant: Tenant) -> Browser:
 
 def test_each_field_has_the_text_of_the_service_in_its_language_beside_it(browser: Browser) -> None:
     page = browser.get(place()).content.decode()
-    assert '<q lang="de" dir="ltr">um mit ${clientName} fortzufahren</q>' in page
+    assert '<q lang="de" dir="ltr">Weiter zu ${clientName}</q>' in page
     assert '<html lang="en"' in page
     assert "German is off" in page
     assert '<q lang="ar" dir="rtl">' in browser.get(place("ar")).content.decode()

@@ -1,4 +1,4 @@
-"""The locks: every package with its hashes, no address of where it came from."""
+"""The locks: each package with its hashes, no address of where it came from; each direct dependency with its licence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-LOCKS = sorted((Path(__file__).resolve().parents[2] / "requirements").glob("*.lock"))
+ROOT = Path(__file__).resolve().parents[2]
+LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
+SOURCES = sorted((ROOT / "requirements").glob("*.in"))
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
@@ -18,3 +20,24 @@ def test_a_lock_pins_by_hash_and_names_no_host(lock: Path) -> None:
     assert packages
     assert all(re.match(r"^[a-z0-9.\-]+(\[[a-z,]+\])?==\S+", block) and "--hash=sha256:" in block for block in packages)
     assert not re.search(r"https?://|index|find-links|file:", text)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
+def test_each_direct_dependency_has_its_licence_in_the_notices(source: Path) -> None:
+    notices = (ROOT / "docs" / "third-party-notices.md").read_text().lower()
+    listed = {name.strip() for row in re.findall(r"^\| ([^|]+) \|", notices, re.MULTILINE) for name in row.split(",")}
+
+    assert set(_names(source)) <= listed
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
+def test_each_direct_dependency_is_named_once_and_locked(source: Path) -> None:
+    names = _names(source)
+    locked = set(re.findall(r"^([a-z0-9.\-]+)(?:\[[a-z,]+\])?==", source.with_suffix(".lock").read_text(), re.MULTILINE))
+
+    assert len(names) == len(set(names))
+    assert set(names) <= locked
+
+
+def _names(source: Path) -> list[str]:
+    return re.findall(r"^([a-z0-9][a-z0-9.\-]*)", source.read_text(), re.MULTILINE)

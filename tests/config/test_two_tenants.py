@@ -12,6 +12,7 @@ from pytest_django.fixtures import Settings
 from authapi.api.neutral_table import ABSENT
 from authapi.services.clients import create_client
 from authapi.views import HOT_ENDPOINTS
+from authapi.views.legacy_endpoints import LEGACY_ENDPOINTS
 from authapi.views.routes import sign_in_urls
 from config.asgi import routes
 from identity.models import Tenant
@@ -90,7 +91,12 @@ def test_the_endpoints_beside_django_are_known_here() -> None:
     found = {str(route.pattern) for route in routes("all").routes}
     # A file is reached with a sealed link (`identity/api/test_jobs.py`), the live stream by staff (`test_admin_two_tenants.py`).
     naming = {"exports/<str:name>", "admin/events/live/<str:tenant>/stream"}
-    assert found - naming == {"api/v2/events", "metrics", "", *(address.removeprefix("/") for address in HOT_ENDPOINTS)}
+    assert found - naming == {
+        "api/v2/events",
+        "metrics",
+        "",
+        *(address.removeprefix("/") for address in (*HOT_ENDPOINTS, *LEGACY_ENDPOINTS)),
+    }
 
 
 @pytest.fixture(autouse=True)

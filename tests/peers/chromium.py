@@ -141,6 +141,15 @@ class Chromium:
         target = self.send("Target.createTarget", {"url": "about:blank", "browserContextId": context})["targetId"]
         return Page(self, self.send("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"])
 
+    def ordinary_page(self) -> Page:
+        """Open a tab in the browser's own profile, where sites keep cookies within pages of other sites."""
+        target = self.send("Target.createTarget", {"url": "about:blank"})["targetId"]
+        return self.attached(target)
+
+    def attached(self, target: str) -> Page:
+        """Return the tab or window behind a target."""
+        return Page(self, self.send("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"])
+
     def forget(self) -> None:
         self.events.clear()
 
@@ -174,8 +183,8 @@ class Chromium:
 
 
 @contextmanager
-def chromium() -> Iterator[Chromium]:
-    """Run a browser with an empty profile; it is gone at the end."""
+def chromium(*further: str) -> Iterator[Chromium]:
+    """Run a browser with an empty profile, and with `further` arguments; it is gone at the end."""
     assert PROGRAM is not None
     to_browser, writing = os.pipe()
     reading, from_browser = os.pipe()
@@ -183,7 +192,7 @@ def chromium() -> Iterator[Chromium]:
         # The browser reads commands at descriptor 3 and answers at 4; a shell puts them there.
         place = f'exec 3<&{to_browser} 4>&{from_browser}; exec "$0" "$@"'
         process = subprocess.Popen(
-            ["bash", "-c", place, PROGRAM, *_ARGUMENTS, f"--user-data-dir={profile}", "about:blank"],
+            ["bash", "-c", place, PROGRAM, *_ARGUMENTS, *further, f"--user-data-dir={profile}", "about:blank"],
             pass_fds=(to_browser, from_browser),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

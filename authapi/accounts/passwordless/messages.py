@@ -16,6 +16,7 @@ from authapi.accounts.passwordless.options import read_options
 from authapi.accounts.passwordless.people import user_at
 from authapi.models import PasswordlessCode
 from foundation.secrets import vault
+from identity.languages import language_for
 from identity.messages.facts import user_facts
 from identity.messages.numbers import NumberRefused
 from identity.messages.queue import can_send, queue_message
@@ -39,11 +40,11 @@ def require_sender(connection: Connection, address: Address) -> None:
         raise CannotSend
 
 
-def send_later(row: PasswordlessCode, contents: Contents, *, language: str) -> Job:
+def send_later(row: PasswordlessCode, contents: Contents) -> Job:
     """Have a worker send the contents of a row; call it in the transaction that makes the row."""
     job = Job(tenant_id=row.tenant_id, type=Job.Type.PASSWORDLESS_CODE, connection=row.connection)
     sealed = orjson.dumps({"code": contents.code, "link": contents.link}).decode()
-    job.parameters = {"row": row.pk, "language": language[:35], _SEALED: vault.seal(sealed, place=_place(job))}
+    job.parameters = {"row": row.pk, _SEALED: vault.seal(sealed, place=_place(job))}
     validated_save(job)
     send_after_commit(job)
     return job
@@ -74,6 +75,8 @@ def contents_of(job: Job) -> Contents:
 
 def _queue(job: Job, row: PasswordlessCode, address: Address, user: User | None) -> None:
     contents, client = contents_of(job), row.client
+    row.language = language_for(user, job.tenant_id, asked=row.language)
+    row.save(update_fields=["language"])
     said: dict[str, Any] = {"send": "link", "link": contents.link} if contents.link else {"send": "code", "code": contents.code}
     try:
         queue_message(
@@ -82,7 +85,7 @@ def _queue(job: Job, row: PasswordlessCode, address: Address, user: User | None)
             channel=address.channel.value,
             recipient=address.value,
             context={**said, **({"user": user_facts(user)} if user is not None else {})},
-            language=job.parameters.get("language", ""),
+            language=row.language,
             connection=row.connection,
             expires_at=row.expires_at,
             application={"name": client.name, "clientID": client.client_id, "client_metadata": client.metadata},

@@ -37,7 +37,10 @@ class LinkAnswer:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A message that is asked for. With `link` it holds a link, otherwise a code. `bound_to` is that of a `CodeAttempt`."""
+    """A message that is asked for. With `link` it holds a link, otherwise a code. `bound_to` is that of a `CodeAttempt`.
+
+    `language` is one that the tenant enables; empty lets that of the user decide.
+    """
 
     host: HostMatch
     client: Client
@@ -64,7 +67,7 @@ def start(wanted: Wanted) -> None:
     contents = keep_code(
         row, length=options.length, seconds=options.seconds, has_code=wanted.link is None, has_link=wanted.link is not None
     )
-    messages.send_later(row, _shown(wanted, contents), language=wanted.language)
+    messages.send_later(row, _shown(wanted, contents))
     sign_in_log.note(
         tenant_id=wanted.host.tenant_id,
         type=_SENT[wanted.address.channel],
@@ -91,6 +94,7 @@ def _row(wanted: Wanted) -> PasswordlessCode:
         address=wanted.address.value,
         bound_to=wanted.bound_to,
         takes_sign_up=wanted.takes_sign_up,
+        language=wanted.language,
     )
     if wanted.link is not None:
         row.protocol = wanted.link.protocol

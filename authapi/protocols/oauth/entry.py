@@ -44,7 +44,8 @@ def wish_of(request: ProtocolRequest) -> Wish:
     presentation = Presentation(
         form_target=form_target(target.redirect_uri),
         languages=tuple(parameters.get("ui_locales").split()[:_MOST_LANGUAGES]),
-        keeps_opener=target.is_framed,
+        # Old libraries log people in in a window of their own, and listen to it.
+        keeps_opener=target.is_framed or request.client.settings.get("cross_origin_authentication") is True,
     )
     try:
         authorization_request = checked(parameters, facts_of(request.client), target)
@@ -55,7 +56,8 @@ def wish_of(request: ProtocolRequest) -> Wish:
         connection=authorization_request.connection,
         organization=authorization_request.organization,
         invitation=authorization_request.invitation,
-        prompts=frozenset(_PROMPTS[prompt] for prompt in authorization_request.prompts if prompt in _PROMPTS),
+        prompts=_prompts(authorization_request, is_linking=bool(parameters.link_to)),
+        link_to=parameters.link_to,
         max_age=authorization_request.max_age,
         is_silent=authorization_request.is_silent,
         prefers_sign_up=authorization_request.screen_hint == "signup",
@@ -98,19 +100,23 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
     )
     members = front_channel(issue, response_types=authorization_request.response_types, code_parameters=code, state=target.state)
     note_client(session, request.client, protocol=NAME)
-    return respond(http_request, target, members, issuer=_issuer(request.host))
+    keeps_opener = wish_of(request).presentation.keeps_opener
+    return respond(http_request, target, members, issuer=_issuer(request.host), keeps_opener=keeps_opener)
 
 
 def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: RequestRefused) -> HttpResponse:
     """Tell the client that its request has failed (RFC 6749, 4.1.2.1). That is an answer, too: a pushed request is used up."""
     let_go(request.client, _parameters(request))
-    return respond_refused(http_request, request.host, _target(request), refused)
+    keeps_opener = wish_of(request).presentation.keeps_opener
+    return respond_refused(http_request, request.host, _target(request), refused, keeps_opener=keeps_opener)
 
 
-def respond_refused(http_request: HttpRequest, host: HostMatch, target: Target, refused: RequestRefused) -> HttpResponse:
+def respond_refused(
+    http_request: HttpRequest, host: HostMatch, target: Target, refused: RequestRefused, *, keeps_opener: bool = False
+) -> HttpResponse:
     """Send a refusal to an address that is trusted."""
     members = {"error": refused.failure.error, "error_description": refused.failure.description}
-    return respond(http_request, target, members, issuer=_issuer(host))
+    return respond(http_request, target, members, issuer=_issuer(host), keeps_opener=keeps_opener)
 
 
 def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
@@ -151,6 +157,12 @@ def _target(request: ProtocolRequest) -> Target:
 
 def _authorization_request(request: ProtocolRequest) -> AuthorizationRequest:
     return checked(_parameters(request), facts_of(request.client), _target(request))
+
+
+def _prompts(request: AuthorizationRequest, *, is_linking: bool) -> frozenset[Prompt]:
+    named = frozenset(_PROMPTS[prompt] for prompt in request.prompts if prompt in _PROMPTS)
+    # The account that is linked is another one than that of the session.
+    return named | {Prompt.LOGIN} if is_linking else named
 
 
 def _user_hint(token: str, tenant_id: str) -> UserHint | None:

@@ -28,7 +28,7 @@ _ABSENT = ("", "undefined")
 _TEXTS = ("nonce", "organization", "invitation", "login_hint", "screen_hint", "ui_locales", "id_token_hint", "dpop_jkt")
 # Names in the state of a login that no client can send: `read` leaves out what begins with the colon.
 _OWN = ":"
-_PUSHED, _SIGNED = ":pushed", ":signed"
+_PUSHED, _SIGNED, LINK_TO = ":pushed", ":signed", ":link_to"
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,15 @@ class Parameters:
     """One value of each name, and the names that came more than once. Unknown ones are ignored (RFC 6749, 3.1).
 
     `pushed` is the digest of the pushed request that they come from. `signed` is the end and the `jti` of the signed request object that
-    they come from, with a space between. Both are empty where the parameters came in no such way.
+    they come from, with a space between. Both are empty where the parameters came in no such way. `link_to` is the user id that the
+    account that logs in is linked to, empty where nothing is linked.
     """
 
     values: Mapping[str, str]
     repeated: frozenset[str]
     pushed: str = ""
     signed: str = ""
+    link_to: str = ""
 
     def get(self, name: str) -> str:
         return self.values.get(name, "")
@@ -59,7 +61,7 @@ class Parameters:
     @property
     def state(self) -> dict[str, str]:
         """What a login keeps of the request, as `kept` reads it back."""
-        own = {_PUSHED: self.pushed, _SIGNED: self.signed}
+        own = {_PUSHED: self.pushed, _SIGNED: self.signed, LINK_TO: self.link_to}
         return {**self.values, **{name: value for name, value in own.items() if value}}
 
 
@@ -83,7 +85,8 @@ def read(pairs: Iterable[tuple[str, str]]) -> Parameters:
 def kept(state: Mapping[str, str]) -> Parameters:
     """Return the parameters of a login. A request with a repeated parameter is refused before it becomes one."""
     values = {name: value for name, value in state.items() if not name.startswith(_OWN)}
-    return Parameters(values, frozenset(), pushed=state.get(_PUSHED, ""), signed=state.get(_SIGNED, ""))
+    own = {"pushed": state.get(_PUSHED, ""), "signed": state.get(_SIGNED, ""), "link_to": state.get(LINK_TO, "")}
+    return Parameters(values, frozenset(), **own)
 
 
 def single(parameters: Parameters, name: str) -> str:

@@ -17,8 +17,13 @@ from authapi.protocols.oauth.authorization_request import Target
 _POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; "
 
 
-def respond(request: HttpRequest, target: Target, members: Mapping[str, Any], *, issuer: str = "") -> HttpResponse:
-    """Send `members` and the state to the client. With an `issuer` the answer says whose it is (RFC 9207)."""
+def respond(
+    request: HttpRequest, target: Target, members: Mapping[str, Any], *, issuer: str = "", keeps_opener: bool = False
+) -> HttpResponse:
+    """Send `members` and the state to the client. With an `issuer` the answer says whose it is (RFC 9207).
+
+    With `keeps_opener` the window stays one that the application has opened and listens to: redirects count as pages there.
+    """
     sent = {name: value if isinstance(value, str) else str(value) for name, value in members.items()}
     if target.state is not None:
         sent["state"] = target.state
@@ -37,6 +42,8 @@ def respond(request: HttpRequest, target: Target, members: Mapping[str, Any], *,
     answer["Pragma"] = "no-cache"
     # The address that the browser comes from may hold a state or a hint.
     answer["Referrer-Policy"] = "no-referrer"
+    if keeps_opener:
+        answer["Cross-Origin-Opener-Policy"] = "unsafe-none"
     return answer
 
 

@@ -79,8 +79,6 @@ def test_a_body_that_does_not_fit_makes_no_client(api: Management, body: object)
         {"jwt_configuration": {"alg": "PS256"}},
         {"jwt_configuration": {"secret_encoded": True}},
         {"compliance_level": "fapi2_sp_pkj_mtls"},
-        {"cross_origin_authentication": True},
-        {"allowed_clients": ["abc"]},
         {"grant_types": ["urn:ietf:params:oauth:grant-type:device_code"]},
         {"grant_types": ["authorization_code", "http://auth0.com/oauth/grant-type/mfa-otp"]},
         {"oidc_logout": {"backchannel_logout_initiators": {"mode": "custom", "selected_initiators": ["profile-changed"]}}},
@@ -107,6 +105,15 @@ def test_values_that_change_nothing_are_taken_and_shown(api: Management) -> None
     made = api.post("clients", {"name": "a", **neutral}).json
     assert {name: made.get(name) for name in neutral} == neutral
     assert api.patch(f"clients/{made['client_id']}", {name: made[name] for name in neutral}).status == 200
+
+
+def test_what_old_clients_need_can_be_switched_on(api: Management) -> None:
+    grants = [f"http://auth0.com/oauth/legacy/grant-type/{name}" for name in ("ro", "ro/jwt-bearer", "access_token")]
+    grants += [f"http://auth0.com/oauth/legacy/grant-type/delegation/{name}" for name in ("id_token", "refresh_token")]
+    wanted = {"grant_types": grants, "cross_origin_authentication": True, "allowed_clients": ["abc"]}
+    assert api.post("clients", {"name": "Plain"}).json["cross_origin_authentication"] is False
+    made = api.post("clients", {"name": "Old", **wanted}).json
+    assert {name: made[name] for name in wanted} == wanted
 
 
 def test_a_grant_that_a_client_has_already_may_be_sent_back(api: Management, tenant: Tenant) -> None:

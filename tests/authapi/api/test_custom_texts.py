@@ -17,6 +17,7 @@ from django.templatetags.i18n import BlockTranslateNode, TranslateNode
 from authapi import custom_texts, tenant_settings
 from authapi.custom_texts import PROMPTS, UPSTREAM_PROMPTS
 from authapi.models import Client, CustomText, TenantSettings
+from authapi.pages.form_fields import identifier_labels
 from authapi.services.custom_texts import LONGEST_TEXT, set_custom_texts
 from authapi.templatetags.texts import TextNode
 from config.catalogues.sources import texts_of_source
@@ -114,7 +115,7 @@ def test_the_texts_need_their_scopes(tenant: Tenant) -> None:
 
 def test_a_text_is_shown_in_its_language_and_its_tenant_only(login: Login) -> None:  # noqa: F811
     TenantSettings(tenant=login.tenant, values={"enabled_locales": ["en", "de"]}).save()
-    own = {"login": {"title": "Willkommen", "buttonText": "Weiter geht es", "wrong-credentials": "Das war nichts."}}
+    own = {"login": {"title": "Willkommen", "buttonText": "Weiter geht es", "wrong-email-credentials": "Das war nichts."}}
     set_custom_texts(tenant_id=login.tenant.pk, prompt="login", language="de", texts=own)
     page = page_of(login, "de")
     assert heading(page) == "Willkommen"
@@ -180,7 +181,7 @@ def test_no_text_of_another_tenant_is_ever_shown(login: Login) -> None:  # noqa:
 
 # --- The table -----------------------------------------------------------------------------------------------------------------
 
-_MARK = re.compile(r'custom_text\(\s*"([\w.-]+)",\s*_\("([^"]*)"\)')
+_MARK = re.compile(r'custom_text\(\s*"([\w.-]+)",\s*_\(\s*"([^"]*)"\s*\)')
 
 
 def nodes_of(path: Path) -> Iterator[TextNode]:
@@ -201,6 +202,7 @@ def marked_texts() -> set[tuple[str, str]]:
     found = {
         (node.path, english_of(node)) for path in (settings.BASE_DIR / "templates" / "hosted").rglob("*.html") for node in nodes_of(path)
     }
+    found |= identifier_labels()
     for path in (settings.BASE_DIR / "authapi").rglob("*.py"):
         found |= set(_MARK.findall(path.read_text()))
     return found

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from joserfc.jwk import RSAKey
 
 from authapi.models import RefreshToken
 from authapi.services.clients import create_client
@@ -40,6 +41,31 @@ def test_refresh_tokens_are_listed_by_type_as_devices_hold_them(api: Management,
     assert [row["id"] for row in api.get("device-credentials", {"type": "rotating_refresh_token"}).json] == [rotating.wire_id]
     assert api.get("device-credentials", {"type": "public_key"}).json == []
     assert api.get("device-credentials", {"fields": "id,type"}).json == [{"id": fixed.wire_id, "type": "refresh_token"}]
+
+
+def test_the_key_of_a_device_is_registered_listed_and_deleted(api: Management, tenant: Tenant, ada: User) -> None:
+    client, _ = create_client(tenant_id=tenant.pk, name="app")
+    pem = RSAKey.generate_key(2048).as_pem(private=False).decode()
+    body = {"device_name": "Phone", "type": "public_key", "value": pem, "device_id": "1", "client_id": client.client_id}
+    made = api.post("device-credentials", {**body, "user_id": ada.user_id})
+    assert (made.status, made.json.keys()) == (201, {"id"})
+    shown = api.get("device-credentials", {"type": "public_key", "user_id": ada.user_id}).json
+    assert shown == [
+        {
+            "id": made.json["id"],
+            "device_name": "Phone",
+            "device_id": "1",
+            "type": "public_key",
+            "user_id": ada.user_id,
+            "client_id": client.client_id,
+        }
+    ]
+    assert api.get("device-credentials", {"type": "public_key", "user_id": "database|x"}).json == []
+    assert api.post("device-credentials", body).status == 400
+    assert api.post("device-credentials", {**body, "user_id": "database|x"}).status == 404
+    assert api.post("device-credentials", {**body, "user_id": ada.user_id, "value": "x"}).status == 400
+    assert api.delete(f"device-credentials/{made.json['id']}").status == 204
+    assert api.get("device-credentials", {"type": "public_key"}).json == []
 
 
 def test_the_list_is_narrowed_by_user_and_client_and_never_shows_a_token(api: Management, tenant: Tenant, ada: User) -> None:

@@ -15,6 +15,7 @@ from django.utils.translation import get_language
 from authapi import tenant_settings
 from authapi.models import AccountTicket, LoginTransaction, TenantSettings
 from config.catalogues.catalogues import ids_of, read_catalogue
+from config.catalogues.judging import SAME
 from identity.languages import LANGUAGES
 from identity.mail.verification import start_verification
 from identity.models import EmailTicket, Job
@@ -65,9 +66,13 @@ def pieces(page: Page) -> set[str]:
     return {text for piece in said if (text := " ".join(unescape(piece).split()))}
 
 
+# Words that are the same in one of the languages.
+_SAME = {text for texts in SAME.values() for text in texts}
+
+
 def english_on(page: Page) -> set[str]:
     """Return English texts of the catalogue that stand on a page: as a whole piece, or with something in the placeholders."""
-    english = [text for message in read_catalogue("de") if message.id for text in ids_of(message) if text != "(optional)"]
+    english = [text for message in read_catalogue("de") if message.id for text in ids_of(message) if text not in _SAME]
     patterns = []
     for text in english:
         parts = [re.escape(part) for part in re.split(r"%\(\w+\)[sd]|</?strong>", text)]
@@ -149,7 +154,7 @@ def test_an_error_page_of_a_login_is_in_its_language_and_one_without_a_login_in_
 def test_the_page_that_posts_an_answer_is_in_the_language_of_the_login(worldwide: Login) -> None:
     page = begun(worldwide, {}, ui_locales="fr", response_mode="form_post")
     posted = worldwide.log_in(page)
-    assert "Continuer vers" in posted.text
+    assert "Retour à l\u2019application" in posted.text
 
 
 def test_the_question_of_a_logout_keeps_the_language_that_the_client_wished(worldwide: Login) -> None:

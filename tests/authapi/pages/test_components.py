@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+import time_machine
 from django.template.loader import render_to_string
+from django.test import override_settings
 from django.test.signals import template_rendered
 from django.utils import timezone, translation
 
 from authapi.accounts.handed_tickets import WayBack, create_password_ticket
+from authapi.admin.branding_preview import _sample
 from authapi.invitations import offers
 from authapi.login.remembered_account import REMEMBERED
 from authapi.models import AccountTicket, Invitation, TenantSettings
@@ -22,14 +26,17 @@ from authapi.services.api_resources import create_api_resource
 from authapi.tenant_settings import remembered_settings
 from identity.mail.verification import issue_ticket, start_verification, token_of
 from identity.models import EmailTicket
-from identity.services.connections import update_connection
+from identity.services.connections import create_connection, update_connection
 from identity.services.memberships import add_connection, add_members
 from identity.services.organizations import create_organization
 from identity.services.users import update_user
-from tests.authapi.browser import Page
+from tests.authapi.browser import Browser, Page
 from tests.authapi.hosted_html import STATIC, Document, flaws
 from tests.authapi.invitations.conftest import host_of
 from tests.authapi.login.conftest import Login, set_client
+from tests.authapi.passwordless.conftest import ADA, NUMBER, Door, set_options
+from tests.authapi.passwordless.messages import last_code, last_contents
+from tests.authapi.passwordless.test_pages import Visit
 from tests.factories.sign_in import PASSWORD
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "templates" / "hosted"
@@ -37,6 +44,12 @@ TEMPLATES = Path(__file__).resolve().parents[3] / "templates" / "hosted"
 COMPONENTS = {"base.html", "back_to_application.html", "errors.html", "form_of_login.html"}
 ALONE: dict[str, dict[str, Any]] = {
     "connection_test.html": {"is_success": True},
+    "preview.html": {**_sample(has_messages=True), "brand": {"providers_first": True}},
+    "link_account.html": {
+        "user": {"email": "ada@example.test", "name": "", "username": "", "user_id": "auth0|1"},
+        "client": {"name": "Web shop", "client_id": "c"},
+    },
+    "cross_origin_verification.html": {"action": "/co/verify", "ticket": "t", "frame": "https://app.example.test/co"},
     "wsfed_cleanup.html": {"next": "/u/logout/next?state=x", "addresses": ["https://app.example.test/?wa=wsignoutcleanup1.0"]},
 }
 
@@ -126,6 +139,53 @@ def invitation_over(visit: Login) -> list[Page]:
     return pages
 
 
+def passwordless(visit: Login) -> Visit:
+    """Let people of the same application log in with a code by mail or by text message as well."""
+    enabled = [visit.client.client_id]
+    email, sms = (
+        create_connection(tenant_id=visit.tenant.pk, name=name, strategy=name, enabled_clients=enabled, options={})
+        for name in ("email", "sms")
+    )
+    return Visit(Door(visit.tenant, visit.client, "", email, sms), visit.browser)
+
+
+def code_pages(visit: Login) -> list[Page]:
+    """The page of a code in its states: by mail, wrong, too soon again, sent again, for accounts alone, and by text message."""
+    person = passwordless(visit)
+    asked = person.enter_address(person.ask(connection="email"))
+    wrong, empty = person.enter_code(asked, "000000"), person.enter_code(asked, "")
+    soon = person.browser.submit(asked, again="1")
+    with time_machine.travel(time.time() + 31):
+        again = person.followed(person.browser.submit(asked, again="1"))
+    set_options(person.door.email, disable_signup=True)
+    few = person.enter_address(person.ask(connection="email"))
+    with override_settings(SMS_SENDER={"kind": "console"}):
+        number = person.enter_address(person.ask(connection="sms"), phone_number=NUMBER)
+    return [asked, wrong, empty, soon, again, few, number]
+
+
+def address_pages(visit: Login) -> list[Page]:
+    """The page of an address in its states: empty, wrong, a number, and an account that the browser remembers."""
+    person = passwordless(visit)
+    email, sms = (person.ask(connection=name) for name in ("email", "sms"))
+    wrong = [person.browser.submit(email, send="code", email="ada@"), person.browser.submit(sms, send="code", phone_number="12")]
+    person.enter_code(person.enter_address(email), last_code(visit.tenant.pk))
+    return [email, sms, *wrong, person.ask(connection="email", prompt="login")]
+
+
+def link_pages(visit: Login) -> list[Page]:
+    """The pages of a mailed link: waiting for it, opened elsewhere with and without a session there, used, and incomplete."""
+    person = passwordless(visit)
+    sent = person.enter_address(person.ask(connection="email"), send="link", email=ADA)
+    path = "/u/passwordless/link?ticket=" + last_contents(visit.tenant.pk).link.partition("ticket=")[2]
+    elsewhere = Login(visit.tenant, visit.client, visit.connection, visit.user, Browser(visit.tenant, address="203.0.113.50"))
+    elsewhere.begin_session()
+    asked = elsewhere.browser.follow(elsewhere.browser.send("GET", path))
+    assert "code" in elsewhere.browser.submit(asked).answer
+    dead = [visit.browser.send("GET", address) for address in (path, "/u/passwordless/link?ticket=x")]
+    return [sent, asked, *dead, elsewhere.browser.send("GET", f"/u/passwordless/confirm?state={asked.fields()['state']}")]
+
+
 def logged_in(visit: Login) -> Login:
     visit.begin_session()
     return visit
@@ -151,6 +211,10 @@ VISITS: dict[str, Callable[[Login], list[Page]]] = {
     "email_verification.html": verification,
     "invitation.html": invitation,
     "invitation_over.html": invitation_over,
+    "passwordless.html": address_pages,
+    "passwordless_code.html": code_pages,
+    "passwordless_confirm.html": link_pages,
+    "passwordless_link.html": link_pages,
     "consent.html": consent,
     "organization.html": organization,
     "select_account.html": lambda visit: [logged_in(visit).browser.follow(visit.ask(prompt="select_account"))],

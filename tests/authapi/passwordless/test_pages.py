@@ -16,6 +16,7 @@ from identity.models import User
 from identity.services.connections import create_connection, update_connection
 from identity.services.users import create_user, update_user
 from tests.authapi.browser import Browser, Page
+from tests.authapi.hosted_html import Document
 from tests.authapi.memory import forget_all
 from tests.authapi.passwordless.conftest import ADA, NUMBER, Door, set_options
 from tests.authapi.passwordless.messages import jobs_of, last_code, last_contents, wrong
@@ -93,12 +94,40 @@ def test_the_hint_of_the_application_is_filled_in(visit: Visit) -> None:
     assert 'value="ada@example.test"' in visit.ask(login_hint=ADA).text
 
 
-@pytest.mark.parametrize("typed", ["", "no address", "a" * 300 + "@example.test", "<script>@x"])
+@pytest.mark.parametrize("typed", ["", "no address", "a" * 300 + "@example.test", "<script>@x", "ada@exämple.test"])
 def test_an_odd_address_is_said_and_nothing_is_sent(visit: Visit, typed: str) -> None:
     page = visit.enter_address(visit.ask(), email=typed)
     assert page.status == 400
-    assert "Enter an email address" in page.text
+    assert ("Enter an email address like" if typed else "Enter your email address.") in page.text
     assert jobs_of(visit.door.tenant.pk) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("", "Enter your phone number."),
+        ("0151 1234", "Enter a phone number with the country code"),
+        ("+33 6 12 34 56 78", "Messages are not sent to numbers of this country."),
+    ],
+)
+def test_an_odd_number_is_said_and_nothing_is_sent(door: Door, typed: str, told: str) -> None:
+    set_options(door.sms, allowed_countries=["DE"])
+    visit = Visit(door, Browser(door.tenant))
+    page = visit.enter_address(visit.ask(connection="sms"), phone_number=typed)
+    assert (page.status, told in page.text) == (400, True)
+    assert jobs_of(door.tenant.pk) == []
+
+
+def test_phones_show_the_keys_and_the_code_that_a_field_needs(door: Door) -> None:
+    visit = Visit(door, Browser(door.tenant))
+
+    def keys(page: Page) -> tuple[str, str]:
+        [field] = [one.attributes for one in Document(page.body.decode()).elements if one.is_typed]
+        return field["inputmode"], field["autocomplete"]
+
+    number = visit.ask(connection="sms")
+    assert (keys(visit.ask(connection="email")), keys(number)) == (("email", "username"), ("tel", "tel"))
+    assert keys(visit.enter_address(number, phone_number=NUMBER)) == ("numeric", "one-time-code")
 
 
 def test_the_pages_are_the_same_for_a_person_with_an_account_and_without(visit: Visit) -> None:

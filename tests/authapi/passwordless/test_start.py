@@ -9,7 +9,8 @@ import pytest
 import time_machine
 from django.core import mail
 
-from authapi.models import PasswordlessCode, SignIn
+from authapi import tenant_settings
+from authapi.models import PasswordlessCode, SignIn, TenantSettings
 from authapi.services.clients import revoke_client, update_client
 from authapi.views import HOT_ENDPOINTS
 from identity.models import Job, User
@@ -98,13 +99,36 @@ def test_the_answer_for_a_number_is_alike(door: Door) -> None:
 
 
 def test_a_script_of_any_page_may_read_the_answer_and_send_a_language(door: Door) -> None:
+    enable(door, "en", "de")
     preflight = send(HOT_ENDPOINTS["/passwordless/start"], "OPTIONS", host=f"{door.tenant.pk}.example.test")
     assert "X-Request-Language" in preflight.headers["access-control-allow-headers"]
-    answer = door.post(
-        "/passwordless/start", {**door.proof(), "connection": "email", "email": ADA, "send": "code"}, X_Request_Language="de"
-    )
+    answer = door.start()
     assert answer.headers["access-control-allow-origin"] == "*"
-    assert jobs_of(door.tenant.pk)[-1].parameters["language"] == "de"
+    door.post("/passwordless/start", {**door.proof(), "connection": "email", "email": ADA, "send": "code"}, X_Request_Language="de")
+    deliver(door.tenant.pk)
+    assert mail.outbox[-1].subject.startswith("Ihr Code für ")
+    assert mail.outbox[-1].extra_headers["Content-Language"] == "de"
+
+
+@pytest.mark.parametrize("wish", ["de", "xx-YY", "de-AT" * 40, "../de"])
+def test_a_language_that_the_tenant_does_not_speak_delays_no_message(door: Door, wish: str) -> None:
+    door.post("/passwordless/start", {**door.proof(), "connection": "email", "email": ADA, "send": "code"}, X_Request_Language=wish)
+    deliver(door.tenant.pk)
+    assert mail.outbox[-1].extra_headers["Content-Language"] == "en"
+
+
+def test_a_message_without_a_wish_has_the_language_of_its_user(door: Door) -> None:
+    enable(door, "en", "fr")
+    create_user(tenant_id=door.tenant.pk, connection=door.email, email=ADA, user_metadata={"locale": "fr-CA"})
+    door.post("/passwordless/start", {**door.proof(), "connection": "email", "email": ADA, "send": "code"})
+    deliver(door.tenant.pk)
+    assert mail.outbox[-1].extra_headers["Content-Language"] == "fr"
+
+
+def enable(door: Door, *codes: str) -> None:
+    TenantSettings.objects.of(door.tenant.pk).delete()
+    TenantSettings(tenant=door.tenant, values={"enabled_locales": list(codes)}).save()
+    tenant_settings.remembered_settings.clear()
 
 
 def test_the_message_is_sent_once_by_a_worker_and_its_code_is_nowhere_in_clear(door: Door) -> None:

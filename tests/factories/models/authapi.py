@@ -25,10 +25,12 @@ from authapi.models import (
     Consent,
     CustomText,
     DeviceGrant,
+    DeviceKey,
     EdgeKey,
     IDToken,
     Invitation,
     LoginFailures,
+    LoginTicket,
     LoginTransaction,
     LogoutNotice,
     LogoutTransaction,
@@ -276,6 +278,35 @@ class LogoutNoticeFactory(RowFactory[LogoutNotice]):
     subject = own_text()
     issuer = "https://id.example.test/"
     due_at = from_now()
+
+
+class LoginTicketFactory(RowFactory[LoginTicket]):
+    """A ticket that no browser can bring."""
+
+    class Meta:
+        model = LoginTicket
+
+    tenant_id = tenant_of("user")
+    user = SubFactory(UserFactory, tenant_id=same())
+    client = SubFactory(ClientFactory, tenant_id=same())
+    connection = SelfAttribute("user.connection")
+    digest = unknown_digest()
+    browser_digest = unknown_digest()
+    expires_at = from_now(minutes=2)
+
+
+class DeviceKeyFactory(RowFactory[DeviceKey]):
+    """A key of which no test has the private half."""
+
+    class Meta:
+        model = DeviceKey
+
+    tenant_id = tenant_of("user")
+    user = SubFactory(UserFactory, tenant_id=same())
+    client = SubFactory(ClientFactory, tenant_id=same())
+    device_name = own_text()
+    device_id = own_text()
+    public_key = "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----"
 
 
 class LoginTransactionFactory(RowFactory[LoginTransaction]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django.http import HttpRequest, HttpResponse
 
 from authapi.client_auth import clients
@@ -12,11 +14,14 @@ from authapi.login import flow
 from authapi.login.protocol import ProtocolRequest
 from authapi.models import Client
 from authapi.pages.tenant_page import tenant_page
+from authapi.protocols.legacy import account_links, ticket_login
 from authapi.protocols.oauth.carried import received
 from authapi.protocols.oauth.entry import OAUTH, facts_of, respond_refused
 from authapi.protocols.oauth.parameters import read, single, target_of
 from authapi.protocols.oauth.sent import sent_pairs
 from identity.hosts import HostMatch
+
+_LOOKED_AT_HERE = frozenset({ticket_login.PARAMETER, account_links.PARAMETER})
 
 
 @tenant_page("authorize")
@@ -27,7 +32,21 @@ def authorize(request: HttpRequest, host: HostMatch) -> HttpResponse:
     if parameters.repeated:
         name, target = min(parameters.repeated), target_of(parameters, facts_of(client))
         return respond_refused(request, host, target, RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=name[:100]))
-    return flow.begin(request, OAUTH, ProtocolRequest(host, client, received(client, parameters).state))
+    carried = received(client, parameters)
+    asked = ProtocolRequest(host, client, without_legacy_members(carried.state))
+    if carried is not parameters:
+        # What a client has signed or pushed is complete: no ticket and no token stands beside it.
+        return flow.begin(request, OAUTH, asked)
+    if ticket := parameters.get(ticket_login.PARAMETER):
+        return ticket_login.authorize(request, OAUTH, asked, ticket)
+    if token := parameters.get(account_links.PARAMETER):
+        return account_links.authorize(request, OAUTH, asked, token)
+    return flow.begin(request, OAUTH, asked)
+
+
+def without_legacy_members(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters without those that are looked at here: what is kept of a request holds no ticket and no token."""
+    return {name: value for name, value in values.items() if name not in _LOOKED_AT_HERE}
 
 
 def requested_client(host: HostMatch, client_id: str) -> Client:

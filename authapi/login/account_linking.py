@@ -1,0 +1,42 @@
+"""Logins that link accounts: the user of the session agrees, logs in as the other account, and that account becomes one of theirs."""
+
+from __future__ import annotations
+
+from authapi.failures import RequestRefused
+from authapi.failures.legacy import LegacyCase
+from authapi.login.login import Login
+from authapi.models import Session
+from foundation.change_context import ChangeContext, ChangingClient, change_context
+from identity.models import User
+from identity.services.failures import ServiceError
+from identity.services.users import link_users
+
+# Under which name the progress of a login keeps that the user of its session agreed.
+AGREED = "has_agreed_to_link"
+
+
+def linked_session(login: Login, user: User) -> Session:
+    """Link the account that has just logged in to the user of the session; return the session. Raises `RequestRefused`.
+
+    An attacker may send a person an address that links to the attacker's account: the session of the browser must be that of the
+    account that the request names, and its user must have agreed.
+    """
+    session = login.session
+    if session is None or session.user.user_id != login.wish.link_to:
+        raise RequestRefused(LegacyCase.LINK_NEEDS_SESSION)
+    if login.row.session_id != session.pk or not login.row.progress.get(AGREED):
+        raise RequestRefused(LegacyCase.LINK_DENIED)
+    if user.pk != session.user_id:
+        _link(login, session.user, user)
+    return session
+
+
+def _link(login: Login, primary: User, secondary: User) -> None:
+    client = login.client
+    request = {"geo": {}, "hostname": login.host.host, "ip": login.address, "method": "GET", "user_agent": login.user_agent}
+    changing = ChangingClient(client.client_id, client.name, client.metadata)
+    try:
+        with change_context(ChangeContext(client=changing, request=request)):
+            link_users(tenant_id=primary.tenant_id, primary_id=primary.user_id, secondary_id=secondary.user_id)
+    except ServiceError as error:
+        raise RequestRefused(LegacyCase.CANNOT_LINK, reason=str(error)) from error

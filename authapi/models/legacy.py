@@ -1,0 +1,60 @@
+"""What old endpoints keep: tickets between a login form of an application and `/authorize`, and keys of devices."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from authapi.models.base import UnrecordedOwned
+from foundation.ids import new_device_credential_id
+
+
+class LoginTicket(UnrecordedOwned):
+    """A password that was right, waiting for its browser to arrive. The row goes with its first use.
+
+    Digests are kept of the ticket, of the browser's cookie and of the verifier, which the page that asked keeps.
+    """
+
+    digest = models.CharField(max_length=64, editable=False)
+    browser_digest = models.CharField(max_length=64, editable=False)
+    verifier_digest = models.CharField(max_length=64, blank=True, editable=False)
+    co_id = models.CharField(max_length=64, blank=True, editable=False, help_text="Under which name the page keeps the verifier.")
+    origin = models.CharField(max_length=300, blank=True, help_text="The page that asked; empty for a page of this host.")
+    client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
+    connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, related_name="+")
+    methods = models.JSONField(default=list, help_text="How the user proved who they are.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+
+    class Meta(UnrecordedOwned.Meta):
+        constraints = [models.UniqueConstraint(fields=["digest", "tenant"], name="authapi_loginticket_digest_unique")]
+        indexes = [models.Index(fields=["expires_at"], name="authapi_loginticket_expired")]
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"login ticket {self.pk}"
+
+
+class DeviceKey(UnrecordedOwned):
+    """The public key of a device on which a user stays logged in: the device signs a token, `/oauth/ro` answers it."""
+
+    wire_id = models.CharField(max_length=24, unique=True, default=new_device_credential_id, editable=False)
+    user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
+    client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
+    device_name = models.CharField(max_length=255)
+    device_id = models.CharField(max_length=255)
+    public_key = models.TextField(help_text="PEM of an RSA key.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta(UnrecordedOwned.Meta):
+        # A device that registers again replaces its key.
+        constraints = [models.UniqueConstraint(fields=["client", "user", "device_id"], name="authapi_devicekey_unique")]
+        indexes = [
+            models.Index(fields=["tenant", "id"], name="authapi_devicekey_list"),
+            # The keys of a user: deleted with the user, listed by the user.
+            models.Index(fields=["user"], name="authapi_devicekey_by_user"),
+        ]
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return self.wire_id

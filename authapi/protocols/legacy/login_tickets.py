@@ -1,0 +1,74 @@
+"""Login tickets: a password was right in a script, and the browser is about to arrive at `/authorize`.
+
+A ticket counts once, for two minutes, for the client, the origin and the browser that asked. Without the last an attacker could send
+a ticket for an account of their own to another person, who would then work in the attacker's account (login CSRF).
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from django.utils import timezone
+
+from authapi.login.flow import ProvenUser
+from authapi.models import Client, LoginTicket
+from foundation.secrets.random_secrets import digest_of, new_secret
+
+LIFE = timedelta(minutes=2)
+_LONGEST = 64
+
+
+@dataclass(frozen=True)
+class IssuedTicket:
+    """A ticket, and the verifier that the page keeps under `co_id` for browsers that take no cookie from elsewhere."""
+
+    ticket: str = field(repr=False)
+    co_id: str
+    verifier: str = field(repr=False)
+
+
+def issue_ticket(client: Client, proven: ProvenUser, *, browser: str, origin: str = "") -> IssuedTicket:
+    """Keep who has logged in; return the ticket. `browser` is the value of its cookie."""
+    issued = IssuedTicket(new_secret(), new_secret(), new_secret())
+    LoginTicket(
+        tenant_id=client.tenant_id,
+        digest=digest_of(issued.ticket),
+        browser_digest=digest_of(browser),
+        verifier_digest=digest_of(issued.verifier),
+        co_id=issued.co_id[:_LONGEST],
+        origin=origin,
+        client=client,
+        user=proven.user,
+        connection=proven.connection,
+        methods=list(proven.methods),
+        expires_at=timezone.now() + LIFE,
+    ).save(force_insert=True)
+    return issued
+
+
+def waiting_ticket(client: Client, ticket: str) -> LoginTicket | None:
+    """Return the row of a ticket that still counts for this client, of a user who may still log in."""
+    if not 0 < len(ticket) <= _LONGEST:
+        return None
+    rows = LoginTicket.objects.of(client.tenant_id).filter(digest=digest_of(ticket), client=client, expires_at__gt=timezone.now())
+    row = rows.select_related("user__connection", "connection").first()
+    return None if row is None or row.user.blocked else row
+
+
+def is_of_browser(row: LoginTicket, browser: str) -> bool:
+    """Tell whether the ticket was issued to the browser with this cookie."""
+    return bool(browser) and hmac.compare_digest(row.browser_digest, digest_of(browser))
+
+
+def is_of_page(row: LoginTicket, verifier: str) -> bool:
+    """Tell whether the page in this browser keeps the verifier of the ticket."""
+    return bool(verifier) and bool(row.verifier_digest) and hmac.compare_digest(row.verifier_digest, digest_of(verifier))
+
+
+def redeemed(row: LoginTicket) -> ProvenUser | None:
+    """Use a ticket up and return whom it proves; None where another request was first."""
+    # Of two deletions at once one finds the row.
+    count, _ = LoginTicket.objects.of(row.tenant_id).filter(pk=row.pk).delete()
+    return ProvenUser(row.user, row.connection, tuple(row.methods)) if count else None

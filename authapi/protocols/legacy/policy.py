@@ -1,0 +1,21 @@
+"""What no old endpoint may pass over: rules that need a page of the service, and users who are blocked."""
+
+from __future__ import annotations
+
+from authapi.failures import RequestRefused
+from authapi.failures.legacy import LegacyCase
+from authapi.models import Client
+from authapi.protocols.legacy.opting_in import refuse_protected
+from identity.models import User
+
+
+def check_without_pages(client: Client, user: User) -> None:
+    """Raise `RequestRefused` where this user may not log in at this client without a page.
+
+    Every old endpoint that issues something for a user calls this, so a policy about second factors of users refuses here.
+    """
+    refuse_protected(client)
+    if user.blocked:
+        raise RequestRefused(LegacyCase.USER_BLOCKED)
+    if client.settings.get("organization_usage") == "require":
+        raise RequestRefused(LegacyCase.PAGE_NEEDED)

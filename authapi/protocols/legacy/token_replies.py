@@ -1,0 +1,36 @@
+"""The answer of an old endpoint that issues tokens, in its old words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from authapi.grants.user_access import USERINFO_PATH
+from authapi.grants.user_grant import Granted, tokens_beside
+from authapi.models import Client
+from authapi.protocols.legacy.requests import LegacyRequest, Reply
+from authapi.tokens.minting import minted
+from authapi.tokens.refresh_tokens import Sender
+
+NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+_TYPE = "bearer"
+
+
+def for_profile(request: LegacyRequest) -> LegacyRequest:
+    """Return the request for a token that opens the profile only: the tenant's default audience does not count here."""
+    return replace(request, form={**request.form, "audience": request.host.issuer + USERINFO_PATH})
+
+
+def sender_of_device(request: LegacyRequest, sender: Sender) -> Sender:
+    """Return the sender with the name of its device, under which people and administrators find its refresh token."""
+    return replace(sender, user_agent=request.text("device") or sender.user_agent)
+
+
+def token_reply(request: LegacyRequest, client: Client, granted: Granted) -> Reply:
+    """Return the tokens, signed now. Raises `RequestRefused` where the id token cannot be signed."""
+    members = {
+        "access_token": minted(granted.access, client=client, host=request.host),
+        **tokens_beside(granted),
+        "token_type": _TYPE,
+        "expires_in": granted.access.seconds,
+    }
+    return Reply(members, headers=NO_STORE)

@@ -1,0 +1,23 @@
+// Asks the page of the application, in a frame, for the verifier that this browser keeps there; then posts the one form of this page.
+const form = document.forms[0];
+const { id, frame, origin } = form.dataset;
+let isSent = false;
+
+function send(verifier) {
+  if (isSent) return;
+  isSent = true;
+  form.elements.verifier.value = verifier;
+  form.submit();
+}
+
+const element = document.createElement("iframe");
+element.hidden = true;
+addEventListener("message", (event) => {
+  if (event.origin !== origin || event.source !== element.contentWindow) return;
+  if (event.data?.type === "ready") event.source.postMessage({ type: "co_verifier_request", request: { id } }, origin);
+  if (event.data?.type === "co_verifier_response") send(String(event.data.response?.verifier ?? ""));
+});
+element.src = frame;
+document.body.append(element);
+// A page that never answers: the service refuses an empty verifier, and tells the application.
+setTimeout(() => send(""), 8000);

@@ -1,0 +1,180 @@
+"""Telling whether an account exists by what a request costs: the statements it sends and the hashes it makes are the same for anyone.
+
+Measured over the web application, and not in time: a machine is never quiet, while a statement or a hash more is a fact.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.db.backends.utils import CursorWrapper
+
+from authapi.edge import buckets
+from authapi.grants.passwordless import PasswordlessGrant
+from authapi.models import Client
+from authapi.protocols.legacy.opting_in import LEGACY_GRANTS
+from authapi.views import HOT_ENDPOINTS
+from authapi.views.legacy_endpoints import LEGACY_ENDPOINTS
+from foundation.secrets import hashing
+from identity.models import Tenant
+from identity.services.connections import create_connection
+from identity.services.users import create_user
+from tests.authapi.asgi_client import Received, send
+from tests.authapi.browser import Browser
+from tests.authapi.memory import forget_all
+from tests.factories.sign_in import CALLBACK, people, person, web_client
+
+HERE, GONE = "here@example.test", "gone@example.test"
+NUMBER_HERE, NUMBER_GONE = "+4915112345678", "+4915112345679"
+ORIGIN = "https://app.example.test"
+REALM = "http://auth0.com/oauth/grant-type/password-realm"
+OTP = PasswordlessGrant.name
+PROVEN_LATER = {"code_challenge": "a" * 43, "code_challenge_method": "S256"}
+# Read by each process once in a while, whoever asks.
+_REMEMBERED = re.compile(r'FROM "(authapi_tenantsettings|identity_tenant|identity_customdomain|authapi_client|authapi_signingkey)"')
+# Values that stand in a statement itself, such as names of savepoints and of cursors.
+_INLINE = re.compile(r"\bs\d+_x\d+\b")
+
+
+@pytest.fixture
+def client(tenant: Tenant, settings: Any) -> Iterator[Client]:
+    """A client with every way in. In each of its connections one account has the address that is here."""
+    settings.SMS_SENDER = {"kind": "console"}
+    client, _ = web_client(
+        tenant,
+        grant_types=["authorization_code", REALM, OTP, *LEGACY_GRANTS],
+        redirect_uris=CALLBACK,
+        token_endpoint_auth_method="none",
+        settings={"cross_origin_authentication": True, "web_origins": [ORIGIN]},
+    )
+    person(people(tenant, client), email=HERE)
+    for strategy, address in (("email", {"email": HERE}), ("sms", {"phone_number": NUMBER_HERE})):
+        made = create_connection(
+            tenant_id=tenant.pk, name=strategy, strategy=strategy, enabled_clients=[client.client_id], options={"disable_signup": True}
+        )
+        create_user(tenant_id=tenant.pk, connection=made, **address)
+    buckets.buckets.cache_clear()
+    yield client
+    buckets.buckets.cache_clear()
+
+
+def ask(client: Client, path: str, **body: Any) -> Received:
+    endpoint = HOT_ENDPOINTS.get(path) or LEGACY_ENDPOINTS[path]
+    raw = json.dumps({"client_id": client.client_id, **body}).encode()
+    headers = {"Content-Type": "application/json", "Origin": ORIGIN}
+    return send(endpoint, "POST", host=f"{client.tenant_id}.example.test", headers=headers, chunks=(raw,))
+
+
+Asking = Callable[[Client, str], Received]
+
+
+def by_password(path: str, **body: Any) -> Asking:
+    return lambda client, name: ask(client, path, username=name, password="Not-The-Password-1", **body)
+
+
+def by_code(path: str, **body: Any) -> Asking:
+    return lambda client, name: ask(client, path, username=name, **body)
+
+
+REQUESTS: dict[str, Asking] = {
+    "a code by mail": lambda client, name: ask(client, "/passwordless/start", connection="email", email=name, send="code"),
+    "a link by mail": lambda client, name: ask(client, "/passwordless/start", connection="email", email=name, authParams=PROVEN_LATER),
+    "a code by text": lambda client, name: ask(client, "/passwordless/start", connection="sms", phone_number=number_of(name)),
+    "a challenge": lambda client, name: ask(client, "/otp/challenge", connection="email", email=name),
+    "a new password": lambda client, name: ask(client, "/dbconnections/change_password", connection="people", email=name),
+    "a form's password": by_password("/co/authenticate", credential_type=REALM, realm="people"),
+    "a form's code": by_code("/co/authenticate", credential_type=OTP, realm="email", otp="000000"),
+    "an old password": by_password("/oauth/ro", grant_type="password", connection="people"),
+    "an old code": by_code("/oauth/ro", grant_type="password", connection="email", password="000000"),
+    "the password grant": by_password("/oauth/token", grant_type=REALM, realm="people"),
+    "the otp grant": by_code("/oauth/token", grant_type=OTP, realm="email", otp="000000"),
+    "a code to check": lambda client, name: ask(client, "/passwordless/verify", connection="email", email=name, verification_code="000000"),
+}
+
+
+def number_of(name: str) -> str:
+    return NUMBER_HERE if name == HERE else NUMBER_GONE
+
+
+@dataclass
+class Cost:
+    """What the process did, in every thread: its statements without their values, and how often it checked a hash."""
+
+    statements: list[str] = field(default_factory=list)
+    hashes: int = 0
+
+
+@contextmanager
+def counted() -> Iterator[Cost]:
+    cost, execute, verify = Cost(), CursorWrapper.execute, hashing._verified
+
+    def noted(self: CursorWrapper, sql: Any, params: Any = None) -> Any:
+        if not _REMEMBERED.search(str(sql)):
+            cost.statements.append(_INLINE.sub("?", str(sql)))
+        return execute(self, sql, params)
+
+    def hashed(password: str, encoded: str) -> tuple[bool, bool]:
+        cost.hashes += 1
+        return verify(password, encoded)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(CursorWrapper, "execute", noted)
+        patched.setattr(hashing, "_verified", hashed)
+        yield cost
+
+
+def cost_of(work: Callable[[], Any]) -> tuple[Cost, Any]:
+    forget_all()
+    with counted() as cost:
+        result = work()
+    return cost, result
+
+
+@pytest.mark.parametrize("asked", REQUESTS)
+def test_a_request_costs_the_same_whether_there_is_an_account(client: Client, asked: str) -> None:
+    # What a process finds out once, such as which hashes people have, it finds out here.
+    REQUESTS[asked](client, "first@example.test")
+    known, told_known = cost_of(lambda: REQUESTS[asked](client, HERE))
+    unknown, told_unknown = cost_of(lambda: REQUESTS[asked](client, GONE))
+    assert known.statements
+    assert known == unknown
+    assert told_known.status in (200, 401, 403), told_known.body
+    assert (told_known.status, shape(told_known, HERE)) == (told_unknown.status, shape(told_unknown, GONE))
+
+
+def shape(answer: Received, name: str) -> str:
+    """Return an answer without the address that was asked about and without what is drawn for each."""
+    text = answer.body.decode().replace(name, "?").replace(number_of(name), "?")
+    return re.sub(r'"(_id|auth_session)":"[^"]+"', "drawn", text)
+
+
+@pytest.mark.parametrize("hashes", [1])
+@pytest.mark.parametrize("asked", ["a form's password", "an old password", "the password grant"])
+def test_a_password_is_hashed_once_for_whoever_is_named(client: Client, asked: str, hashes: int) -> None:
+    for name in (HERE, GONE):
+        assert cost_of(lambda name=name: REQUESTS[asked](client, name))[0].hashes == hashes
+
+
+def ask_on_page(tenant: Tenant, client: Client, name: str) -> Any:
+    """Ask for a code on the hosted page, in a browser of its own."""
+    browser = Browser(tenant)
+    wanted = {"client_id": client.client_id, "response_type": "code", "redirect_uri": CALLBACK, "scope": "openid", "connection": "email"}
+    page = browser.get("/authorize", {**wanted, **PROVEN_LATER})
+    while page.status in (302, 303):
+        page = browser.follow(page)
+    return browser.submit(page, send="code", email=name)
+
+
+def test_the_hosted_page_costs_the_same_and_leads_to_the_same_page(tenant: Tenant, client: Client) -> None:
+    ask_on_page(tenant, client, "first@example.test")
+    known, page_known = cost_of(lambda: ask_on_page(tenant, client, HERE))
+    unknown, page_unknown = cost_of(lambda: ask_on_page(tenant, client, GONE))
+    assert page_known.status == page_unknown.status == 303
+    assert page_known.location.partition("?")[0] == page_unknown.location.partition("?")[0]
+    assert known == unknown

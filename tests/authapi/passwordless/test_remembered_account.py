@@ -1,0 +1,134 @@
+"""The account of a login with a code: offered by its page without the address, and no way around the code."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from authapi.login.remembered_account import REMEMBERED
+from tests.authapi.browser import Browser, Page
+from tests.authapi.hosted_html import Document
+from tests.authapi.passwordless.conftest import ADA, NUMBER, Door
+from tests.authapi.passwordless.messages import jobs_of, last_code
+from tests.authapi.passwordless.test_links import asked_by_page, confirmed, open_link
+from tests.authapi.passwordless.test_pages import Visit
+from tests.authapi.passwordless.test_pages import visit as visit
+from tests.factories.sign_in import PASSWORD, people, person
+
+
+def typed_fields(page: Page) -> list[str]:
+    return [one.attributes["name"] for one in Document(page.body.decode()).elements if one.is_typed]
+
+
+def address_of(page: Page, words: str) -> str:
+    found = re.search(rf'href="([^"]+)">\s*{words}', page.text)
+    assert found, page.text
+    return found.group(1)
+
+
+def log_in(visit: Visit, **fields: str) -> None:
+    page = visit.enter_address(visit.ask(prompt="login"), **fields)
+    assert "code" in visit.enter_code(page, last_code(visit.door.tenant.pk)).answer
+
+
+def test_the_next_login_needs_no_address(visit: Visit) -> None:
+    assert typed_fields(visit.ask()) == ["email"]
+    log_in(visit)
+    page = visit.ask(prompt="login")
+    assert (typed_fields(page), ADA in page.text) == ([], True)
+    sent = visit.followed(visit.browser.submit(page, send="code"))
+    assert ADA in sent.text
+    assert "code" in visit.enter_code(sent, last_code(visit.door.tenant.pk)).answer
+
+
+def test_the_account_is_no_proof(visit: Visit) -> None:
+    log_in(visit)
+    page = visit.followed(visit.browser.submit(visit.ask(prompt="login"), send="code"))
+    assert visit.enter_code(page, "000000").status in (400, 429)
+
+
+def test_a_number_is_offered_alike(door: Door) -> None:
+    visit = Visit(door, Browser(door.tenant))
+    page = visit.enter_address(visit.ask(connection="sms"), phone_number=NUMBER)
+    assert "code" in visit.enter_code(page, last_code(door.tenant.pk)).answer
+    offered = visit.ask(connection="sms", prompt="login")
+    assert (typed_fields(offered), NUMBER in offered.text) == ([], True)
+    # It is no address of a mail.
+    assert typed_fields(visit.ask(connection="email", prompt="login")) == ["email"]
+    assert NUMBER not in visit.ask(connection="email", prompt="login").text
+
+
+def test_another_account_can_be_used(visit: Visit) -> None:
+    log_in(visit)
+    page = visit.browser.send("GET", address_of(visit.ask(prompt="login"), "Use another account"))
+    assert (typed_fields(page), ADA in page.text) == (["email"], False)
+    sent = visit.enter_address(page, email="eve@example.test")
+    back = visit.browser.send("GET", address_of(sent, "Use another email address"))
+    assert (typed_fields(back), ADA in back.text) == (["email"], False)
+
+
+def test_the_account_can_be_removed_from_the_browser(visit: Visit) -> None:
+    log_in(visit)
+    page = visit.ask(prompt="login")
+    answer = visit.browser.post("/u/passwordless", {**page.fields(), "forget": "1"})
+    assert REMEMBERED not in visit.browser.cookies
+    assert typed_fields(visit.followed(answer)) == ["email"]
+    assert len(jobs_of(visit.door.tenant.pk)) == 1
+
+
+def test_the_hint_of_an_application_goes_before_the_account(visit: Visit) -> None:
+    log_in(visit)
+    page = visit.ask(prompt="login", login_hint="eve@example.test")
+    assert typed_fields(page) == ["email"]
+    assert 'value="eve@example.test"' in page.text
+
+
+def test_an_account_that_may_not_be_written_to_is_asked_for_again(visit: Visit) -> None:
+    log_in(visit)
+    page = visit.ask(prompt="login")
+    wrong = visit.browser.submit(page, send="code", email="ada@")
+    assert (wrong.status, typed_fields(wrong)) == (400, ["email"])
+
+
+def test_a_link_is_remembered_in_the_browser_that_asked_alone(visit: Visit) -> None:
+    path = asked_by_page(visit)
+    elsewhere = Browser(visit.door.tenant, address="203.0.113.50")
+    assert "code" in confirmed(elsewhere, open_link(elsewhere, path)).answer
+    assert REMEMBERED not in elsewhere.cookies
+    assert "code" in open_link(visit.browser, asked_by_page(visit)).answer
+    assert REMEMBERED in visit.browser.cookies
+
+
+@pytest.fixture
+def with_password(door: Door) -> Visit:
+    """A browser in which a person has logged in with a password, at an application that takes codes as well."""
+    person(people(door.tenant, door.client))
+    visit = Visit(door, Browser(door.tenant))
+    assert "code" in visit.browser.submit(visit.ask(), username=ADA, password=PASSWORD).answer
+    return visit
+
+
+def test_the_login_page_of_a_remembered_account_offers_codes_and_fills_in_the_address(with_password: Visit) -> None:
+    page = with_password.ask(prompt="login")
+    assert typed_fields(page) == ["password"]
+    asked = with_password.followed(with_password.browser.send("GET", address_of(page, "Log in with a code by email")))
+    # The account of a database is none of this connection: its address is only filled in.
+    assert typed_fields(asked) == ["email"]
+    assert f'value="{ADA}"' in asked.text
+    assert typed_fields(with_password.followed(with_password.browser.send("GET", address_of(asked, "Log in another way")))) == ["password"]
+
+
+def test_the_address_is_not_filled_in_for_another_account(with_password: Visit) -> None:
+    page = with_password.browser.send("GET", address_of(with_password.ask(prompt="login"), "Use another account"))
+    asked = with_password.followed(with_password.browser.send("GET", address_of(page, "Log in with a code by email")))
+    assert (typed_fields(asked), ADA in asked.text) == (["email"], False)
+
+
+def test_a_login_with_a_code_takes_the_place_of_the_account_with_a_password(with_password: Visit) -> None:
+    page = with_password.ask(prompt="login", connection="email")
+    sent = with_password.enter_address(page, email="eve@example.test")
+    assert "code" in with_password.enter_code(sent, last_code(with_password.door.tenant.pk)).answer
+    offered = with_password.ask(prompt="login")
+    assert typed_fields(offered) == ["username", "password"]
+    assert ADA not in offered.text

@@ -1,0 +1,132 @@
+"""A tenant with an old client: its browser, its person, and scripts of its page."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from authapi.accounts import decoy_hashes, suspicion
+from authapi.edge import buckets
+from authapi.models import Client
+from authapi.protocols.legacy.opting_in import LEGACY_GRANTS
+from authapi.tenant_settings import remembered_settings
+from authapi.views.legacy_endpoints import LEGACY_ENDPOINTS
+from identity.models import Connection, Tenant, User
+from identity.services.tenants import create_tenant
+from tests.authapi.asgi_client import Received, send
+from tests.authapi.browser import Browser
+from tests.authapi.memory import forget_all
+from tests.factories.sign_in import PASSWORD, people, person, web_client
+
+ORIGIN = "https://app.example.test"
+CALLBACK = f"{ORIGIN}/callback"
+EMAIL = "ada@example.test"
+GRANTS = ("authorization_code", "implicit", "refresh_token", *LEGACY_GRANTS)
+
+
+@pytest.fixture(autouse=True)
+def _fresh_memory() -> Iterator[None]:
+    for memory in (remembered_settings, suspicion.remembered_suspicion, decoy_hashes._samples):
+        memory.clear()
+    buckets.buckets.cache_clear()
+    yield
+    buckets.buckets.cache_clear()
+
+
+@dataclass
+class OldClient:
+    """Who logs in at which old client, and how its scripts ask."""
+
+    tenant: Tenant
+    client: Client
+    connection: Connection
+    user: User
+    browser: Browser = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.browser = Browser(self.tenant)
+
+    @property
+    def host(self) -> str:
+        return f"{self.tenant.pk}.example.test"
+
+    @property
+    def issuer(self) -> str:
+        return f"http://{self.host}/"
+
+    def ask(
+        self,
+        path: str,
+        form: Mapping[str, Any] | None = None,
+        *,
+        method: str = "POST",
+        address: str = "192.0.2.1",
+        query: str = "",
+        **headers: str,
+    ) -> Received:
+        """Send JSON to an old endpoint; None leaves a member out. The browser's cookies travel where a header says so."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        chunks: tuple[bytes, ...] = (b"",)
+        if method == "POST":
+            body = {name: value for name, value in (form or {}).items() if value is not None}
+            named = {"Content-Type": "application/json", **named}
+            chunks = (json.dumps(body).encode(),)
+        return send(LEGACY_ENDPOINTS[path], method, host=self.host, headers=named, chunks=chunks, address=address, query=query)
+
+    def set(self, **changes: Any) -> None:
+        """Change the client as an administrator would, seen at once."""
+        change(self.client, **changes)
+
+    def log_in(self, **changes: Any) -> Received:
+        """Ask `/oauth/ro` with the right password."""
+        form = {"grant_type": "password", "client_id": self.client.client_id, "connection": self.connection.name}
+        return self.ask("/oauth/ro", {**form, "username": EMAIL, "password": PASSWORD, "scope": "openid", **changes})
+
+    def authenticate(self, *, origin: str | None = ORIGIN, cookie: str = "", **changes: Any) -> Received:
+        """Ask `/co/authenticate` with the right password, from a page of the application."""
+        form = {"client_id": self.client.client_id, "credential_type": REALM, "realm": self.connection.name}
+        headers = {name: value for name, value in (("origin", origin), ("cookie", cookie)) if value}
+        return self.ask("/co/authenticate", {**form, "username": EMAIL, "password": PASSWORD, **changes}, **headers)
+
+
+REALM = "http://auth0.com/oauth/grant-type/password-realm"
+
+
+def change(client: Client, **changes: Any) -> None:
+    """Change columns and merge settings of a client, seen at once."""
+    settings = changes.pop("settings", {})
+    Client.objects.of(client.tenant_id).filter(pk=client.pk).update(**changes, settings={**client.settings, **settings})
+    client.refresh_from_db()
+    forget_all()
+
+
+def refusal(answer: Received) -> tuple[int, str, str]:
+    """Return what a refusal says: status, error and text."""
+    body = answer.json()
+    return answer.status, body["error"], body["error_description"]
+
+
+def old_client(tenant: Tenant) -> OldClient:
+    """Return an old client with every switch on, and a person who can log in at it."""
+    settings = {"cross_origin_authentication": True, "web_origins": [ORIGIN]}
+    client, _ = web_client(tenant, grant_types=list(GRANTS), redirect_uris=CALLBACK, settings=settings)
+    connection = people(tenant, client)
+    forget_all()
+    return OldClient(tenant, client, connection, person(connection))
+
+
+@pytest.fixture
+def second(committed_db: None) -> OldClient:
+    """The same in another tenant."""
+    name = f"t-{secrets.token_hex(6)}"
+    return old_client(create_tenant(tenant_id=name, name=name, host=f"{name}.example.test"))
+
+
+@pytest.fixture
+def old(tenant: Tenant) -> OldClient:
+    return old_client(tenant)

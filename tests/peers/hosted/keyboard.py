@@ -1,0 +1,69 @@
+"""A person without a mouse: Tab, Enter and the space bar, with the focus to be seen and in the order in which the page is read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.peers.hosted.walk import Walk
+
+_MOST_STOPS = 25
+# Where the focus is: the place in the document, how it is drawn, and whether the window shows it.
+_FOCUS = """(() => {
+  const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
+  return {
+    selectors: [...document.querySelectorAll('body *')].indexOf(one),
+    outline: style.outlineStyle === 'none' ? 0 : parseFloat(style.outlineWidth),
+    isShown: box.width > 0 && box.top >= 0 && box.bottom <= innerHeight,
+    html: one.outerHTML.slice(0, 120),
+  };
+})()"""
+
+
+class Keyboard:
+    """The keys of a walk."""
+
+    def __init__(self, walk: Walk) -> None:
+        self._walk = walk
+        self._page = walk.page
+
+    def go_to(self, selector: str) -> None:
+        """Press Tab until the focus is there. Every stop on the way is visible and further down the document."""
+        wanted = f"document.activeElement.matches({json.dumps(selector)})"
+        before = -1
+        for _ in range(_MOST_STOPS):
+            if before >= 0 and self._page.evaluate(wanted):
+                return
+            if before < 0 and self._page.evaluate(wanted):
+                self._check(self._focus())
+                return
+            self._page.press("Tab")
+            focus = self._focus()
+            self._check(focus)
+            assert focus["selectors"] > before, ("the focus goes back", focus)
+            before = focus["selectors"]
+        raise AssertionError(f"Tab never comes to {selector}")
+
+    def write(self, text: str) -> None:
+        """Type over what stands in the field."""
+        self._page.evaluate("document.activeElement.select()")
+        self._page.send("Input.insertText", text=text)
+
+    def press(self, key: str) -> None:
+        """Press a key that leads to another page, and wait for that."""
+        self._page.evaluate("window.isOld = true")
+        self._page.press(key)
+        self._page.until("!window.isOld && document.readyState === 'complete' && location.href !== 'about:blank'")
+
+    def has_landed(self) -> bool:
+        """Tell whether the application has the answer."""
+        address = str(self._page.evaluate("location.href"))
+        return address.startswith(f"{self._walk.world.origin}/callback?code=")
+
+    def _focus(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._page.evaluate(_FOCUS)
+        return found
+
+    def _check(self, focus: dict[str, Any]) -> None:
+        assert focus["outline"] >= 2, ("the focus cannot be seen", focus)
+        assert focus["isShown"], ("the focus is outside of the window", focus)

@@ -1,0 +1,158 @@
+"""One tenant with every kind of application that a hosted page is shown for, one server, and one browser: shared by every visit."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlencode
+
+from authapi.models import Client, TenantSettings
+from authapi.protocols.legacy.opting_in import LEGACY_GRANTS
+from authapi.services.api_resources import create_api_resource
+from authapi.services.clients import create_client
+from identity.models import Connection, Tenant, User
+from identity.services.connections import create_connection, update_connection
+from identity.services.memberships import add_connection, add_members
+from identity.services.organizations import create_organization
+from tests.conformance.web_process import web_process
+from tests.factories.models.identity import TenantFactory
+from tests.factories.sign_in import people, person
+from tests.peers.chromium import Chromium, chromium
+
+LANGUAGES = ("en", "de", "ar")
+EMAIL, NUMBER, AUDIENCE = "ada@example.test", "+4915112345678", "urn:orders"
+# Names of the tenant's own, in no language of the pages: none of them can be taken for a text of ours.
+TENANT, APPLICATION, SCOPE, ORGANIZATIONS = "Kvikkjokk", "Zettelkasten", "Grönland", ("Acme", "Globex")
+NAMES = {TENANT, APPLICATION, SCOPE, *ORGANIZATIONS, EMAIL, NUMBER}
+_REALM_GRANT = "http://auth0.com/oauth/grant-type/password-realm"
+
+
+@dataclass
+class World:
+    """The tenant, its service and its applications; `clients` are named by what is special about them."""
+
+    tenant: Tenant
+    service: str
+    origin: str
+    browser: Chromium
+    people: Connection
+    user: User
+    clients: dict[str, Client] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict)
+
+    def authorize(self, client: str, **asked: str) -> str:
+        """Return the address at which a login of a client begins."""
+        good = {
+            "response_type": "code",
+            "client_id": self.clients[client].client_id,
+            "redirect_uri": f"{self.origin}/callback",
+            "scope": "openid",
+            "state": "as sent",
+        }
+        return f"{self.service}/authorize?{urlencode(good | asked)}"
+
+    def another_person(self, email: str, **profile: Any) -> User:
+        """Make a user for one visit, which may change the account."""
+        return person(self.people, email=email, **profile)
+
+
+class _Application(BaseHTTPRequestHandler):
+    """Where logins end: a page that says nothing."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><html lang=en><title>Application</title><p>You are back.</p>")
+
+    do_POST = do_GET  # noqa: N815  (the name that the library calls)
+
+    def log_message(self, *args: Any) -> None:
+        """Keep the output of the tests free of requests."""
+
+
+@contextmanager
+def application_server() -> Iterator[str]:
+    """Serve the application; yield its origin."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Application)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def new_world() -> Iterator[World]:
+    """Make everything, serve it, and end it."""
+    tenant = TenantFactory.create()
+    values = {"enabled_locales": list(LANGUAGES), "friendly_name": TENANT, "support_email": "help@example.test"}
+    TenantSettings(tenant=tenant, values=values).save()
+    served = web_process(
+        "uvicorn",
+        LOCALHOST_TENANT=tenant.pk,
+        SMS_URL="console:",
+        # The visits are no flood; the page of a flood has a test of its own.
+        ADDRESS_RATE_BURST="100000",
+        ADDRESS_RATE_PER_SECOND="10000",
+    )
+    with application_server() as origin, served as web, chromium() as browser:
+        connection = people(tenant)
+        world = World(tenant, f"http://127.0.0.1:{web.address[1]}", origin, browser, connection, person(connection))
+        _make_clients(world)
+        _make_organizations(world)
+        create_api_resource(tenant_id=tenant.pk, identifier=AUDIENCE, scopes=[{"value": "read:orders", "description": SCOPE}])
+        yield world
+
+
+def _make_clients(world: World) -> None:
+    settings: dict[str, dict[str, Any]] = {
+        "plain": {"web_origins": [world.origin]},
+        "foreign": {},
+        "by code": {},
+        "by text": {},
+        "every way": {},
+        "one organization": {"organization_usage": "require", "organization_require_behavior": "pre_login_prompt"},
+        "some organization": {"organization_usage": "allow", "organization_require_behavior": "post_login_prompt"},
+        "old": {
+            "cross_origin_authentication": True,
+            "web_origins": [world.origin],
+            "cross_origin_loc": f"{world.origin}/verify",
+        },
+        "federated": {"addons": {"wsfed": {}}},
+    }
+    for name, chosen in settings.items():
+        _make_client(world, name, chosen)
+    by_password = set(settings) - {"by code", "by text"}
+    _enable(world, world.people, by_password)
+    for strategy, names in (("email", {"by code", "every way"}), ("sms", {"by text", "every way"})):
+        _enable(world, create_connection(tenant_id=world.tenant.pk, name=strategy, strategy=strategy), names)
+
+
+def _make_client(world: World, name: str, settings: dict[str, Any]) -> None:
+    grants = ["authorization_code", "implicit", "password", _REALM_GRANT, *(LEGACY_GRANTS if name == "old" else ())]
+    world.clients[name], world.secrets[name] = create_client(
+        tenant_id=world.tenant.pk,
+        name=APPLICATION,
+        grant_types=grants,
+        redirect_uris=f"{world.origin}/callback",
+        is_first_party=name != "foreign",
+        settings=settings,
+    )
+
+
+def _enable(world: World, connection: Connection, names: set[str]) -> None:
+    changes = {"enabled_clients": [world.clients[name].client_id for name in names]}
+    update_connection(tenant_id=world.tenant.pk, connection_id=connection.pk, changes=changes)
+
+
+def _make_organizations(world: World) -> None:
+    for name in ORGANIZATIONS:
+        made = create_organization(tenant_id=world.tenant.pk, name=name.lower(), display_name=name)
+        add_connection(tenant_id=world.tenant.pk, organization_id=made.pk, connection_id=world.people.pk)
+        add_members(tenant_id=world.tenant.pk, organization_id=made.pk, user_ids=[world.user.user_id])

@@ -1,0 +1,73 @@
+"""What the service sends to people, written into a folder as `make up` does, and read from there."""
+
+from __future__ import annotations
+
+import json
+import re
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import authapi.tasks  # noqa: F401  (as the worker does, so that it knows what jobs do)
+from config.settings.email_url import email_settings
+from config.settings.sms_url import sms_settings
+from identity.models import Job
+from identity.services.jobs import run_job
+
+_WAITING = (Job.Status.PENDING,)
+_CODE = re.compile(r"(?<![\w#&])\d{6}(?!\w)")
+_LINK = re.compile(r"https?://[^\s\"<>]+/u/passwordless/link\?ticket=[\w-]+")
+
+
+class Outbox:
+    """A folder with mails and text messages; the workers' part is done when a test asks for it."""
+
+    def __init__(self, folder: Path, settings: Any, *, tenant_id: str) -> None:
+        self._folder = folder
+        self._tenant_id = tenant_id
+        for name, value in email_settings(f"file:{folder}", sender="service@example.test").items():
+            setattr(settings, name, value)
+        settings.SMS_SENDER = sms_settings(f"file:{folder}")
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """What a web process needs to know, so that it takes requests for messages."""
+        return {"EMAIL_URL": f"file:{self._folder}", "SMS_URL": f"file:{self._folder}"}
+
+    def deliver(self) -> None:
+        """Send what waits: a job may queue the message that it is about."""
+        for _ in range(2):
+            waiting = Job.objects.of(self._tenant_id).filter(status__in=_WAITING).order_by("created_at", "pk")
+            for key in list(waiting.values_list("pk", flat=True)):
+                run_job(key)
+
+    def mails(self) -> list[EmailMessage]:
+        """Return every mail, oldest first."""
+        files = sorted(self._folder.glob("*.log"), key=lambda file: file.stat().st_mtime_ns)
+        texts = [part for file in files for part in re.split(rb"(?m)^-{79}\n", file.read_bytes()) if part.strip()]
+        return [message_from_bytes(text, policy=policy.default) for text in texts]
+
+    def texts(self) -> list[dict[str, str]]:
+        """Return every text message, oldest first."""
+        return [json.loads(file.read_text()) for file in sorted(self._folder.glob("*.sms.json"))]
+
+    def mailed_code(self, address: str) -> str:
+        """Return the newest code that was mailed to an address."""
+        return _CODE.findall(self._mailed(address))[0]
+
+    def mailed_link(self, address: str) -> str:
+        """Return the newest link that was mailed to an address."""
+        return _LINK.findall(self._mailed(address))[0]
+
+    def texted_code(self, number: str) -> str:
+        """Return the newest code that was sent to a number."""
+        self.deliver()
+        return _CODE.findall([text["body"] for text in self.texts() if text["to"] == number][-1])[0]
+
+    def _mailed(self, address: str) -> str:
+        self.deliver()
+        plain = [mail.get_body(("plain",)) for mail in self.mails() if mail["To"] == address]
+        assert plain, f"nothing was mailed to {address}"
+        assert plain[-1] is not None
+        return str(plain[-1].get_content())

@@ -1,0 +1,163 @@
+"""Every hosted page in each of its states, in a real browser: phone and desktop, light and dark, three languages, without script."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytest_django.plugin import DjangoDbBlocker
+
+from authapi.models import AccountTicket
+from tests.factories.sign_in import PASSWORD
+from tests.peers.chromium import PROGRAM
+from tests.peers.hosted import further, tickets, visits
+from tests.peers.hosted.keyboard import Keyboard
+from tests.peers.hosted.walk import AXE, Walk, foreign_texts
+from tests.peers.hosted.world import EMAIL, LANGUAGES, World, new_world
+
+pytestmark = [
+    pytest.mark.peer,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(PROGRAM is None or not AXE.exists(), reason="chromium or axe-core is not installed: make test-peers"),
+]
+
+TEMPLATES = Path(__file__).resolve().parents[2] / "templates" / "hosted"
+# Parts of pages, and what the admin shows in a frame (`tests/peers/test_admin_console.py`).
+PARTS = {"base.html", "back_to_application.html", "errors.html", "form_of_login.html", "preview.html", "preview_providers.html"}
+VISITS: dict[str, visits.Visit] = {
+    "login.html": visits.log_in,
+    "login.html, with every way in": visits.log_in_in_every_way,
+    "login.html, of a remembered account": visits.log_in_again,
+    "sign_up.html": visits.sign_up,
+    "reset_password_request.html": visits.ask_for_reset,
+    "reset_password.html": visits.reset_password,
+    "unblock.html": visits.unblock,
+    "email_verification.html": tickets.verify_email,
+    "consent.html": visits.consent,
+    "organization.html": visits.organization,
+    "select_account.html": visits.select_account,
+    "logout.html": visits.log_out,
+    "authorize_error.html": visits.refused,
+    "passwordless.html": further.code_by_email,
+    "passwordless.html, by text message": further.code_by_text_message,
+    "passwordless_code.html": further.code_by_email,
+    "passwordless_confirm.html": further.link_in_another_browser,
+    "passwordless_link.html": further.dead_link,
+    "link_account.html": further.link_account,
+    "cross_origin_verification.html": further.cross_origin,
+    "form_post.html": further.answer_by_form,
+    "web_message.html": further.answer_by_message,
+    "connection_test.html": further.connection_test,
+    "wsfed_cleanup.html": further.log_out_of_federated_applications,
+}
+
+
+@pytest.fixture(scope="module")
+def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
+    """One server and one browser for all visits; they share no account that a visit changes."""
+    with django_db_blocker.unblock(), new_world() as made:
+        yield made
+
+
+@pytest.fixture
+def pictures() -> Path | None:
+    """Where pictures of all states are put, for a person who wants to see them."""
+    wanted = os.environ.get("PICTURES_OF_PAGES")
+    return Path(wanted) if wanted else None
+
+
+@pytest.mark.parametrize("has_script", [True, False], ids=["script", "plain"])
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", VISITS)
+def test_a_page_is_whole_in_every_window_colour_and_language(
+    world: World, name: str, language: str, has_script: bool, pictures: Path | None
+) -> None:
+    walk = Walk(world, language, has_script=has_script, pictures=pictures)
+    VISITS[name](walk)
+    assert walk.looks
+
+
+def test_no_page_is_left_out() -> None:
+    visited = {name.partition(",")[0] for name in VISITS} | PARTS
+    assert {file.name for file in TEMPLATES.glob("*.html")} - visited == set()
+
+
+def test_a_text_of_another_language_is_seen() -> None:
+    assert foreign_texts(["Log in", "Continue to Zettelkasten", "ada@example.test", "12:30"], "en") == []
+    assert foreign_texts(["Log in", "Anmelden", "Weiter zu Zettelkasten"], "de") == ["Log in"]
+    assert foreign_texts(["Anmelden"], "en") == ["Anmelden"]
+
+
+# --- The keyboard alone ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=[True, False], ids=["script", "plain"])
+def walk(world: World, request: pytest.FixtureRequest) -> Walk:
+    """A person who reads from the right and has a phone with a keyboard."""
+    walk = Walk(world, "ar", has_script=request.param)
+    walk.page.show_as(width=360, height=740)
+    return walk
+
+
+def test_a_person_logs_in_with_the_keyboard_alone(walk: Walk) -> None:
+    walk.ask("plain")
+    keyboard = Keyboard(walk)
+    keyboard.go_to("[name=username]")
+    keyboard.write(EMAIL)
+    # A page with a problem begins where the person goes on: at the password.
+    for password, is_in in (("wrong", False), (PASSWORD, True)):
+        keyboard.go_to("[name=password]")
+        keyboard.write(password)
+        keyboard.go_to("button[type=submit]")
+        keyboard.press(" ")
+        assert keyboard.has_landed() is is_in
+
+
+def test_a_person_signs_up_with_the_keyboard_alone(walk: Walk) -> None:
+    walk.ask("plain")
+    keyboard = Keyboard(walk)
+    keyboard.go_to("a[href*='/u/signup']")
+    keyboard.press("Enter")
+    keyboard.go_to("[name=email]")
+    keyboard.write(walk.unique("keys"))
+    keyboard.go_to("[name=password]")
+    keyboard.write(PASSWORD)
+    keyboard.press("Enter")
+    assert keyboard.has_landed()
+
+
+def test_a_person_sets_a_new_password_with_the_keyboard_alone(walk: Walk) -> None:
+    user = walk.world.another_person(walk.unique("keys-reset"))
+    walk.ask("plain")
+    keyboard = Keyboard(walk)
+    keyboard.go_to("a[href*='/u/reset-password/request']")
+    keyboard.press("Enter")
+    keyboard.go_to("[name=username]")
+    keyboard.write(user.email or "")
+    keyboard.go_to("button[type=submit]")
+    keyboard.press("Enter")
+    keyboard.go_to("a[href*='/u/login']")
+    walk.open(tickets.ticket_link(walk.world, user, AccountTicket.Purpose.PASSWORD_RESET))
+    for name in ("password", "repeated"):
+        keyboard.go_to(f"[name={name}]")
+        keyboard.write(f"{PASSWORD}-3")
+    keyboard.go_to("button[type=submit]")
+    keyboard.press(" ")
+    keyboard.go_to("main a.button")
+    user.refresh_from_db()
+    assert AccountTicket.objects.of(user.tenant_id).get(user=user, used_at__isnull=False)
+
+
+def test_a_person_logs_in_with_a_code_and_the_keyboard_alone(walk: Walk) -> None:
+    walk.ask("by code")
+    keyboard = Keyboard(walk)
+    keyboard.go_to("[name=email]")
+    keyboard.write(walk.unique("keys-code"))
+    keyboard.press("Enter")
+    keyboard.go_to("[name=code]")
+    keyboard.write(further.last_message(walk.world, walk.unique("keys-code")).code)
+    keyboard.go_to("button[type=submit]")
+    keyboard.press(" ")
+    assert keyboard.has_landed()
