@@ -29,7 +29,7 @@ from provisioning.engine.streams import synchronization_target
 from provisioning.synchronization.plan import Plan
 from tests.factories.actions import make_deployed_action
 from tests.factories.identity import make_connection, make_user
-from tests.factories.models.authapi import ApiResourceFactory, BrandingThemeFactory
+from tests.factories.models.authapi import ApiResourceFactory, BrandingThemeFactory, InvitationFactory
 from tests.factories.models.identity import JobFactory, TenantFactory
 from tests.factories.organizations import make_group, make_organization, make_role
 from tests.factories.sign_ins import sign_in_rows
@@ -61,6 +61,7 @@ UNKNOWN = {
     "signing key": "f" * 21,
     "credential": "cred_ffffffffffffffffffffff",
     "theme": "f" * 32,
+    "invitation": "uinv_ffffffffffffffff",
     "custom domain": "cd_ffffffffffffffff",
     "canonical host": "nobody.example.test",
 }
@@ -76,6 +77,7 @@ _BY_NAME = {
     "event_id": "event",
     "kid": "signing key",
     "credential_id": "credential",
+    "invitation_id": "invitation",
 }
 _BY_COLLECTION = {
     "users": "user",
@@ -184,6 +186,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "CustomDomainToCreate": {"domain": f"{fresh}.example.test", "type": "self_managed_certs"},
         "DefaultDomainToSet": {"domain": ids["canonical host"]},
         "DeletionThresholdToSet": {"threshold": 5},
+        "EmailToVerify": {"user_id": ids["user"], "client_id": ids["client"], "organization_id": ids["organization"]},
         "EnabledConnectionToAdd": {"connection_id": ids["connection"]},
         "EnabledConnectionToChange": {"show_as_button": False},
         "EventStreamToChange": {"name": "Changed"},
@@ -196,12 +199,20 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "GroupToCreate": {"name": fresh, "type": "connection", "connection_id": ids["connection"]},
         "GroupsToChange": {"groups": [ids["group"]]},
         "IdentityToLink": {"provider": "database", "user_id": ids["user"]},
+        "InvitationToCreate": {
+            "inviter": {"name": "Ada"},
+            "invitee": {"email": "grace@example.test"},
+            "client_id": ids["client"],
+            "connection_id": ids["connection"],
+            "roles": [ids["role"]],
+        },
         "MailToVerify": {"user_id": ids["user"]},
         "OrganizationConnectionToAdd": {"connection_id": ids["connection"]},
         "OrganizationConnectionToChange": {"show_as_button": False},
         "OrganizationMembersToChange": {"members": [ids["user"]]},
         "OrganizationToChange": {"display_name": "Changed"},
         "OrganizationToCreate": {"name": fresh, "enabled_connections": [{"connection_id": ids["connection"]}]},
+        "PasswordToChange": {"user_id": ids["user"], "client_id": ids["client"], "organization_id": ids["organization"]},
         "PermissionsToChange": {"permissions": [permission]},
         "ProviderToChange": {"enabled": False},
         "ProviderToCreate": {
@@ -282,6 +293,7 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
         "audience": audience,
         "custom domain": _verified_domain(tenant, name),
         "canonical host": f"{tenant.pk}.example.test",
+        "invitation": InvitationFactory.create(tenant_id=tenant.pk, organization=organization, client=client).pk,
         "theme": BrandingThemeFactory.create(tenant_id=tenant.pk).pk,
         "credential": create_credential(tenant_id=tenant.pk, client_id=client.client_id, new=subject).pk,
     }
