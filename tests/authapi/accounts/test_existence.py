@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -159,7 +160,7 @@ def shape(answer: Received, name: str) -> str:
 @pytest.mark.parametrize("asked", ["a form's password", "an old password", "the password grant"])
 def test_a_password_is_hashed_once_for_whoever_is_named(client: Client, asked: str, hashes: int) -> None:
     for name in (HERE, GONE):
-        assert cost_of(lambda name=name: REQUESTS[asked](client, name))[0].hashes == hashes
+        assert cost_of(partial(REQUESTS[asked], client, name))[0].hashes == hashes
 
 
 def ask_on_page(tenant: Tenant, client: Client, name: str) -> Any:

@@ -6,8 +6,8 @@ import json
 import sys
 from typing import Any
 
-from auth0.management.client import Auth0
-from auth0.management.core.api_error import ApiError
+from auth0.management.client import Auth0  # type: ignore[import-untyped]  # not installed where types are checked
+from auth0.management.core.api_error import ApiError  # type: ignore[import-untyped]  # as above
 
 
 def refusal(call: Any, *arguments: Any, **named: Any) -> list[Any]:
