@@ -41,6 +41,8 @@ ABOUT: Mapping[str, str] = {
     "authapi.logoutnotice": "Applications that are still to be told that a session has ended.",
     "authapi.logintransaction": "People who are on the login pages now, and have not finished.",
     "authapi.pushedrequest": "Login requests that applications have sent ahead, and that a browser takes up within a short time.",
+    "authapi.passwordlesscode": "Codes and links that people have asked for to log in without a password. The code itself is never shown.",
+    "authapi.loginticket": "Correct passwords that an old client has sent, until its browser arrives with the ticket.",
     "authapi.logouttransaction": "Browsers that are visiting applications after a logout, so that these end their sessions, too.",
     # Streams
     "events.logentry": "Everything that happened, newest first. The stream sends the same events, oldest first.",
@@ -78,6 +80,7 @@ ABOUT: Mapping[str, str] = {
     "authapi.idtoken": "Identity tokens of logins, as far as they are stored.",
     "authapi.authorizationcode": "One-time codes that applications exchange for tokens after a login.",
     "authapi.devicegrant": "Codes by which a device without a keyboard asks for a login.",
+    "authapi.devicekey": "Keys of devices on which users stay logged in by an old client.",
     "authapi.usedassertion": "Signed assertions that applications have used once and cannot use again.",
     "authapi.edgekey": "What proxies in front of this service prove themselves with when they hand certificates of applications on.",
     # Platform
