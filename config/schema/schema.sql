@@ -1,4 +1,4 @@
--- sources: fcf28a45efc5a94b2d8c51b12023eea04cfd903523e1b87ca330ba109855d4d2
+-- sources: a50ba1e02726c67c89f5cd756def29d0c11ec525562506dafb81839e14a4bc6f
 -- server: 18
 --
 -- PostgreSQL database dump
@@ -855,6 +855,7 @@ CREATE TABLE public.authapi_passwordlesscode (
     link_digest character varying(64) NOT NULL,
     protocol character varying(32) NOT NULL,
     sealed_request text NOT NULL,
+    language character varying(12) DEFAULT ''::character varying NOT NULL,
     takes_sign_up boolean NOT NULL,
     failures smallint NOT NULL,
     created_at timestamp with time zone NOT NULL,

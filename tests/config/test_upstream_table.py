@@ -97,9 +97,9 @@ def test_without_a_token_the_table_is_not_told(tenant: Tenant) -> None:
         assert (answer.status, "errorCode" in answer.json) == (401, False)
 
 
-def test_a_key_for_a_device_is_refused_and_kept_nowhere(api: Management, tenant: Tenant) -> None:
+def test_a_key_for_a_device_of_no_user_is_refused_and_kept_nowhere(api: Management, tenant: Tenant) -> None:
     make_user(connection=make_connection(tenant_id=tenant.pk, name="people"))
     body = {"device_name": "Phone", "type": "public_key", "value": "AAAA", "device_id": "1"}
     answer = api.post("device-credentials", body)
-    assert (answer.status, answer.json["errorCode"]) == (404, "operation_not_supported")
+    assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     assert api.get("device-credentials", {"type": "public_key"}).json == []

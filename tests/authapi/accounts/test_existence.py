@@ -37,7 +37,8 @@ REALM = "http://auth0.com/oauth/grant-type/password-realm"
 OTP = PasswordlessGrant.name
 PROVEN_LATER = {"code_challenge": "a" * 43, "code_challenge_method": "S256"}
 # Read by each process once in a while, whoever asks.
-_REMEMBERED = re.compile(r'FROM "(authapi_tenantsettings|identity_tenant|identity_customdomain|authapi_client|authapi_signingkey)"')
+_TABLES = ("authapi_tenantsettings", "authapi_brandingtheme", "authapi_customtext", "authapi_client", "authapi_signingkey")
+_REMEMBERED = re.compile(f'FROM "({"|".join((*_TABLES, "identity_tenant", "identity_customdomain"))})"')
 # Values that stand in a statement itself, such as names of savepoints and of cursors.
 _INLINE = re.compile(r"\bs\d+_x\d+\b")
 

@@ -137,7 +137,8 @@ def test_failures_block_the_account_here_too(old: OldClient) -> None:
 
 @pytest.mark.parametrize("missing", ["client_id", "credential_type", "username", "password", "realm"])
 def test_what_is_missing_is_named(old: OldClient, missing: str) -> None:
-    assert refusal(old.authenticate(**{missing: None})) == (400, "invalid_request", f"missing {missing} parameter")
+    left_out: dict[str, Any] = {missing: None}
+    assert refusal(old.authenticate(**left_out)) == (400, "invalid_request", f"missing {missing} parameter")
 
 
 def test_an_unknown_realm_and_credential_type_are_refused(old: OldClient) -> None:
