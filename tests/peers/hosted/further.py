@@ -6,11 +6,11 @@ import json
 from typing import Any
 from urllib.request import Request, urlopen
 
-from authapi.invitations.offers import NewInvitation, create_invitation
 from django.utils import timezone
 
 from authapi.accounts.passwordless.messages import contents_of
 from authapi.accounts.passwordless.starting import LINK_PATH
+from authapi.invitations.offers import NewInvitation, create_invitation
 from authapi.models import Invitation, PasswordlessCode
 from authapi.upstream.connection_tests import begin_test
 from identity.models import Connection, Job, Organization
