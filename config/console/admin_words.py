@@ -44,7 +44,6 @@ ABOUT: Mapping[str, str] = {
     "authapi.pushedrequest": "Authorization requests that applications have pushed, until a login begins with them.",
     "authapi.loginticket": "People who typed a password in an old client and whose browser is on its way here.",
     "authapi.logintransaction": "People who are on the login pages now, and have not finished.",
-    "authapi.pushedrequest": "Authorization requests that applications have left here, for logins that have not begun yet.",
     "authapi.logouttransaction": "Browsers that are visiting applications after a logout, so that these end their sessions, too.",
     # Streams
     "events.logentry": "Everything that happened, newest first. The stream sends the same events, oldest first.",
