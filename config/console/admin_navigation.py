@@ -50,7 +50,6 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
         "authapi.logintransaction",
         "authapi.pushedrequest",
         "authapi.logouttransaction",
-        "authapi.pushedrequest",
         "authapi.loginticket",
     ),
     "Streams": (

@@ -27,6 +27,7 @@ from identity.services import groups, memberships
 from identity.services.domains import add_domain, verify_domain
 from provisioning.engine.streams import synchronization_target
 from provisioning.synchronization.plan import Plan
+from tests.authapi.assertions import public_pem
 from tests.factories.actions import make_deployed_action
 from tests.factories.identity import make_connection, make_user
 from tests.factories.models.authapi import ApiResourceFactory, BrandingThemeFactory, InvitationFactory
@@ -205,6 +206,14 @@ def bodies(ids: Ids) -> dict[str, Any]:
             "client_id": ids["client"],
             "connection_id": ids["connection"],
             "roles": [ids["role"]],
+        },
+        "KeyToRegister": {
+            "device_name": "Phone",
+            "device_id": fresh,
+            "type": "public_key",
+            "value": public_pem("device"),
+            "client_id": ids["client"],
+            "user_id": ids["user"],
         },
         "MailToVerify": {"user_id": ids["user"]},
         "OrganizationConnectionToAdd": {"connection_id": ids["connection"]},
