@@ -47,6 +47,8 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
         "authapi.logoutnotice",
         "authapi.logintransaction",
         "authapi.pushedrequest",
+        "authapi.passwordlesscode",
+        "authapi.loginticket",
         "authapi.logouttransaction",
     ),
     "Streams": (
@@ -90,6 +92,7 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
         "authapi.idtoken",
         "authapi.authorizationcode",
         "authapi.devicegrant",
+        "authapi.devicekey",
         "authapi.usedassertion",
         "authapi.edgekey",
     ),

@@ -41,6 +41,8 @@ ABOUT: Mapping[str, str] = {
     "authapi.logoutnotice": "Applications that are still to be told that a session has ended.",
     "authapi.logintransaction": "People who are on the login pages now, and have not finished.",
     "authapi.pushedrequest": "Authorization requests that applications have left here, for logins that have not begun yet.",
+    "authapi.passwordlesscode": "Codes and links that were sent to log people in. Each works once; the code itself is never shown.",
+    "authapi.loginticket": "Logins by forms of applications themselves, on their way to the login pages. Each works once.",
     "authapi.logouttransaction": "Browsers that are visiting applications after a logout, so that these end their sessions, too.",
     # Streams
     "events.logentry": "Everything that happened, newest first. The stream sends the same events, oldest first.",
@@ -77,6 +79,7 @@ ABOUT: Mapping[str, str] = {
     "authapi.revokedtoken": "Tokens that were taken back and would not have expired yet.",
     "authapi.idtoken": "Identity tokens of logins, as far as they are stored.",
     "authapi.authorizationcode": "One-time codes that applications exchange for tokens after a login.",
+    "authapi.devicekey": "Keys by which devices log their users in at old clients. A device whose key is deleted has to log in again.",
     "authapi.devicegrant": "Codes by which a device without a keyboard asks for a login.",
     "authapi.usedassertion": "Signed assertions that applications have used once and cannot use again.",
     "authapi.edgekey": "What proxies in front of this service prove themselves with when they hand certificates of applications on.",

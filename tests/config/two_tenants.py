@@ -10,6 +10,8 @@ from functools import cache
 from typing import Any
 
 import orjson
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.db import connection as database
 from django.utils import timezone
 
@@ -29,7 +31,7 @@ from provisioning.engine.streams import synchronization_target
 from provisioning.synchronization.plan import Plan
 from tests.factories.actions import make_deployed_action
 from tests.factories.identity import make_connection, make_user
-from tests.factories.models.authapi import ApiResourceFactory, BrandingThemeFactory
+from tests.factories.models.authapi import ApiResourceFactory, BrandingThemeFactory, InvitationFactory
 from tests.factories.models.identity import JobFactory, TenantFactory
 from tests.factories.organizations import make_group, make_organization, make_role
 from tests.factories.sign_ins import sign_in_rows
@@ -61,6 +63,7 @@ UNKNOWN = {
     "signing key": "f" * 21,
     "credential": "cred_ffffffffffffffffffffff",
     "theme": "f" * 32,
+    "invitation": "uinv_ffffffffffffffff",
     "custom domain": "cd_ffffffffffffffff",
     "canonical host": "nobody.example.test",
 }
@@ -76,6 +79,7 @@ _BY_NAME = {
     "event_id": "event",
     "kid": "signing key",
     "credential_id": "credential",
+    "invitation_id": "invitation",
 }
 _BY_COLLECTION = {
     "users": "user",
@@ -184,6 +188,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "CustomDomainToCreate": {"domain": f"{fresh}.example.test", "type": "self_managed_certs"},
         "DefaultDomainToSet": {"domain": ids["canonical host"]},
         "DeletionThresholdToSet": {"threshold": 5},
+        "EmailToVerify": {"user_id": ids["user"]},
         "EnabledConnectionToAdd": {"connection_id": ids["connection"]},
         "EnabledConnectionToChange": {"show_as_button": False},
         "EventStreamToChange": {"name": "Changed"},
@@ -196,12 +201,27 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "GroupToCreate": {"name": fresh, "type": "connection", "connection_id": ids["connection"]},
         "GroupsToChange": {"groups": [ids["group"]]},
         "IdentityToLink": {"provider": "database", "user_id": ids["user"]},
+        "InvitationToCreate": {
+            "inviter": {"name": "Ada"},
+            "invitee": {"email": f"{fresh}@example.com"},
+            "client_id": ids["client"],
+            "send_invitation_email": False,
+        },
+        "KeyToRegister": {
+            "device_name": "Phone",
+            "type": "public_key",
+            "value": public_key_of_a_device(),
+            "device_id": fresh,
+            "client_id": ids["client"],
+            "user_id": ids["user"],
+        },
         "MailToVerify": {"user_id": ids["user"]},
         "OrganizationConnectionToAdd": {"connection_id": ids["connection"]},
         "OrganizationConnectionToChange": {"show_as_button": False},
         "OrganizationMembersToChange": {"members": [ids["user"]]},
         "OrganizationToChange": {"display_name": "Changed"},
         "OrganizationToCreate": {"name": fresh, "enabled_connections": [{"connection_id": ids["connection"]}]},
+        "PasswordToChange": {"user_id": ids["user"]},
         "PermissionsToChange": {"permissions": [permission]},
         "ProviderToChange": {"enabled": False},
         "ProviderToCreate": {
@@ -232,6 +252,13 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "VersionToDeploy": {"update_draft": True},
         **{body_name(row): row.value for row in SETTINGS if row.value},
     }
+
+
+@cache
+def public_key_of_a_device() -> str:
+    """Return an RSA key as devices send theirs."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048).public_key()
+    return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 
 
 def names_rows(body: str) -> bool:
@@ -283,6 +310,7 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
         "custom domain": _verified_domain(tenant, name),
         "canonical host": f"{tenant.pk}.example.test",
         "theme": BrandingThemeFactory.create(tenant_id=tenant.pk).pk,
+        "invitation": InvitationFactory.create(organization=organization, client=client).pk,
         "credential": create_credential(tenant_id=tenant.pk, client_id=client.client_id, new=subject).pk,
     }
     ids |= sign_in_rows(user, client)
