@@ -46,6 +46,7 @@ UNKNOWN = {
     "organization": "org_ffffffffffffffff",
     "organization name": "nobody",
     "client": "f" * 32,
+    "application": "f" * 32,
     "resource server": "f" * 24,
     "grant": "cgr_ffffffffffffffff",
     "stream": "est_ffffffffffffffffffffff",
@@ -204,7 +205,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "InvitationToCreate": {
             "inviter": {"name": "Ada"},
             "invitee": {"email": f"{fresh}@example.com"},
-            "client_id": ids["client"],
+            "client_id": ids["application"],
             "send_invitation_email": False,
         },
         "KeyToRegister": {
@@ -311,6 +312,7 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
         "canonical host": f"{tenant.pk}.example.test",
         "theme": BrandingThemeFactory.create(tenant_id=tenant.pk).pk,
         "invitation": InvitationFactory.create(organization=organization, client=client).pk,
+        "application": _application_of_members(tenant, name),
         "credential": create_credential(tenant_id=tenant.pk, client_id=client.client_id, new=subject).pk,
     }
     ids |= sign_in_rows(user, client)
@@ -318,6 +320,14 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
     stream = api.post("event-streams", bodies(ids)["EventStreamToCreate"]).json["id"]
     event = api.post(f"event-streams/{stream}/test", bodies(ids)["TestEventToSend"]).json["id"]
     return ids | {"stream": stream, "event": event, "synchronization": _finished_synchronization(tenant, stream)}
+
+
+def _application_of_members(tenant: Tenant, name: str) -> str:
+    """Return an application that members of an organization log in to."""
+    settings = {"organization_usage": "allow", "initiate_login_uri": f"https://{name}.example.com/login"}
+    grants = ["authorization_code"]
+    client, _ = create_client(tenant_id=tenant.pk, name=f"{name} of members", app_type="regular_web", grant_types=grants, settings=settings)
+    return client.client_id
 
 
 def _verified_domain(tenant: Tenant, name: str) -> str:
