@@ -11,6 +11,7 @@ MANAGEMENT: dict[str, str] = {
     "inexistent_custom_domain": "There is no such custom domain.",
     "inexistent_email_provider": "The tenant has no mail server of its own.",
     "inexistent_email_template": "The tenant has no text of its own for this mail, or the service does not send it.",
+    "inexistent_invitation": "There is no such invitation.",
     "inexistent_resource_server": "There is no such API.",
     "inexistent_theme": "There is no such theme, or the tenant has none yet.",
     "inexistent_user": "There is no such user.",

@@ -42,6 +42,7 @@ RESOURCES: dict[str, str] = {
     "sessions": "logins of users in browsers",
     "supplemental-signals": "always off",
     "tenants": "settings of the tenant",
+    "tickets": "links that verify an address or set a password, for applications to hand over",
     "token-exchange-profiles": "always an empty list",
     "user-attribute-profiles": "always an empty list",
     "user-blocks": "blocks after failed logins",

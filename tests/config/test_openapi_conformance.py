@@ -65,6 +65,9 @@ _IN_TIME = {
     # No deletions are held back.
     "POST /event-streams/{id}/allow-deletions": {409},
     "POST /event-streams/{id}/synchronizations": {202, 409},
+    # The theme there is; a mail server is there once a tenant has added it.
+    "POST /branding/themes": {409},
+    "GET /emails/provider": {404},
     # The one there is has ended.
     **{f"POST /event-streams/{{id}}/synchronizations/{{job_id}}/{answer}": {409} for answer in ("resume", "confirm", "decline", "cancel")},
 }

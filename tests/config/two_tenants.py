@@ -10,6 +10,8 @@ from functools import cache
 from typing import Any
 
 import orjson
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.db import connection as database
 from django.utils import timezone
 
@@ -45,6 +47,7 @@ UNKNOWN = {
     "organization": "org_ffffffffffffffff",
     "organization name": "nobody",
     "client": "f" * 32,
+    "application": "f" * 32,
     "resource server": "f" * 24,
     "grant": "cgr_ffffffffffffffff",
     "stream": "est_ffffffffffffffffffffff",
@@ -254,6 +257,13 @@ def bodies(ids: Ids) -> dict[str, Any]:
     }
 
 
+@cache
+def public_key_of_a_device() -> str:
+    """Return an RSA key as devices send theirs."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048).public_key()
+    return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+
+
 def names_rows(body: str) -> bool:
     """Tell whether a body of this kind names rows."""
     one, other = bodies(dict.fromkeys([*UNKNOWN, "connection name"], "one")), bodies(dict.fromkeys([*UNKNOWN, "connection name"], "other"))
@@ -304,6 +314,8 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
         "canonical host": f"{tenant.pk}.example.test",
         "invitation": InvitationFactory.create(tenant_id=tenant.pk, organization=organization, client=client).pk,
         "theme": BrandingThemeFactory.create(tenant_id=tenant.pk).pk,
+        "invitation": InvitationFactory.create(organization=organization, client=client).pk,
+        "application": _application_of_members(tenant, name),
         "credential": create_credential(tenant_id=tenant.pk, client_id=client.client_id, new=subject).pk,
     }
     ids |= sign_in_rows(user, client)
@@ -311,6 +323,14 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
     stream = api.post("event-streams", bodies(ids)["EventStreamToCreate"]).json["id"]
     event = api.post(f"event-streams/{stream}/test", bodies(ids)["TestEventToSend"]).json["id"]
     return ids | {"stream": stream, "event": event, "synchronization": _finished_synchronization(tenant, stream)}
+
+
+def _application_of_members(tenant: Tenant, name: str) -> str:
+    """Return an application that members of an organization log in to."""
+    settings = {"organization_usage": "allow", "initiate_login_uri": f"https://{name}.example.com/login"}
+    grants = ["authorization_code"]
+    client, _ = create_client(tenant_id=tenant.pk, name=f"{name} of members", app_type="regular_web", grant_types=grants, settings=settings)
+    return client.client_id
 
 
 def _verified_domain(tenant: Tenant, name: str) -> str:
