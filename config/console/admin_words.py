@@ -80,7 +80,6 @@ ABOUT: Mapping[str, str] = {
     "authapi.revokedtoken": "Tokens that were taken back and would not have expired yet.",
     "authapi.idtoken": "Identity tokens of logins, as far as they are stored.",
     "authapi.authorizationcode": "One-time codes that applications exchange for tokens after a login.",
-    "authapi.devicekey": "Keys by which devices log their users in at old clients. A device whose key is deleted has to log in again.",
     "authapi.devicegrant": "Codes by which a device without a keyboard asks for a login.",
     "authapi.usedassertion": "Signed assertions that applications have used once and cannot use again.",
     "authapi.edgekey": "What proxies in front of this service prove themselves with when they hand certificates of applications on.",
