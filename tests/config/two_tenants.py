@@ -314,7 +314,6 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
         "canonical host": f"{tenant.pk}.example.test",
         "invitation": InvitationFactory.create(tenant_id=tenant.pk, organization=organization, client=client).pk,
         "theme": BrandingThemeFactory.create(tenant_id=tenant.pk).pk,
-        "invitation": InvitationFactory.create(organization=organization, client=client).pk,
         "application": _application_of_members(tenant, name),
         "credential": create_credential(tenant_id=tenant.pk, client_id=client.client_id, new=subject).pk,
     }
