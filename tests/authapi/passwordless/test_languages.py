@@ -36,7 +36,7 @@ def worldwide(door: Door) -> Door:
     return door
 
 
-def start(door: Door, path: str = "/passwordless/start", body: dict[str, Any] | None = None, **headers: str) -> None:
+def start(door: Door, path: str = "/passwordless/start", body: Any = None, **headers: str) -> None:
     given = body or {**door.proof(), "connection": "email", "email": ADA, "send": "code"}
     answer = door.post(path, given, **headers)
     assert answer.status == 200, answer.body
