@@ -25,7 +25,14 @@ from foundation.tenancy import current_tenant
 _REMEMBERED_SECONDS = 1.0
 PLACEHOLDER = re.compile(r"\$\{(\w*)\}")
 # Of the texts of the service, by their names in the catalogues: what an administrator sees of them.
-_NAMES_IN_CATALOGUES = {"application": "clientName", "tenant": "companyName", "provider": "connectionName", "person": "userName"}
+_NAMES_IN_CATALOGUES = {
+    "application": "clientName",
+    "tenant": "companyName",
+    "provider": "connectionName",
+    "person": "userName",
+    "inviter": "inviterName",
+    "organization": "organizationName",
+}
 # Every prompt of the client libraries. Deploy tools read and write them all, also those of pages that the service does not have.
 UPSTREAM_PROMPTS = frozenset({
     "login-id", "login-password", "login-passwordless", "login-email-verification", "signup-id", "signup-password",

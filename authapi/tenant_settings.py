@@ -181,10 +181,3 @@ def _brute_force(row: TenantSettings | None) -> BruteForce:
 LIFETIMES = ("session_lifetime", "idle_session_lifetime", "ephemeral_session_lifetime", "idle_ephemeral_session_lifetime")
 _TEXTS = ("picture_url", "support_email", "support_url", "default_directory", "default_audience", "default_redirection_uri")
 remembered_settings: Remembered[str, SignInSettings] = Remembered(_load, seconds=_REMEMBERED_SECONDS)
-
-
-def looks_of(tenant_id: str) -> dict[str, str]:
-    """Return how a tenant shows itself in mails, for `foundation.hooks.tenant_looks`."""
-    settings = sign_in_settings(tenant_id)
-    names = ("friendly_name", "logo_url", "primary_color", "support_email", "support_url")
-    return {name: getattr(settings, name) for name in names}

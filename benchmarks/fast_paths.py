@@ -24,10 +24,10 @@ django.setup()
 import psycopg  # noqa: E402
 import requests  # noqa: E402
 
-from authapi.views.userinfo import _USER  # noqa: E402
 from benchmarks.scim_answers import handle  # noqa: E402
 from events.log import reading  # noqa: E402
 from events.log.numbering import number_tenant  # noqa: E402
+from foundation.database.compiled_select import CompiledSelect  # noqa: E402
 from foundation.outbound.addresses import parse_networks  # noqa: E402
 from foundation.outbound.outcomes import OutboundRules  # noqa: E402
 from foundation.outbound.session import OutboundSession  # noqa: E402
@@ -37,6 +37,11 @@ from identity.services import connections, tenants, users  # noqa: E402
 from tests.events.stream.fake_log import FakeLog, OpenStream, until  # noqa: E402
 
 _ROUNDS = 9
+_USER = CompiledSelect(
+    lambda tenant_id, user_id: User.objects.of(tenant_id).select_related("connection").filter(user_id=user_id).order_by(),
+    "tenant_id",
+    "user_id",
+)
 _STREAMS = 1000
 _EVENTS = 20
 _PROFILE = {"plan": "x" * 400}

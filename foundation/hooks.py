@@ -126,18 +126,21 @@ def tenant_is_drained(tenant_id: str) -> bool:
 
 
 class TenantLooks:
-    """The slot where sign-in settings say how a tenant shows itself; without them a tenant is its id."""
+    """The slot where the looks of the pages say how a tenant shows itself in mails; without them a tenant is its id."""
 
     def __init__(self) -> None:
-        self._read: Callable[[str], dict[str, str]] | None = None
+        self._read: Callable[[str, str], dict[str, str]] | None = None
 
-    def fill(self, read: Callable[[str], dict[str, str]]) -> None:
-        """Let `read(tenant_id)` answer from now on."""
+    def fill(self, read: Callable[[str, str], dict[str, str]]) -> None:
+        """Let `read(tenant_id, organization_id)` answer from now on."""
         self._read = read
 
-    def of(self, tenant_id: str) -> dict[str, str]:
-        """Return `friendly_name`, `logo_url`, `primary_color`, `support_email` and `support_url`; what is not set is empty."""
-        return self._read(tenant_id) if self._read else {}
+    def of(self, tenant_id: str, organization_id: str = "") -> dict[str, str]:
+        """Return `friendly_name`, `logo_url`, `primary_color`, `on_primary_color`, `support_email` and `support_url`.
+
+        What is not set is empty. The logo and the colors are those of the organization where it has some.
+        """
+        return self._read(tenant_id, organization_id) if self._read else {}
 
 
 tenant_looks = TenantLooks()

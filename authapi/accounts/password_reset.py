@@ -32,7 +32,7 @@ class TooManyRequests(Exception):
 
 
 def ask_for_reset(*, connection: Connection, identifier: str, client: Client | None, ip: str, user_agent: str, address: str) -> None:
-    """Let a worker mail a link that sets a new password, if somebody is called so; the time it takes tells nothing.
+    """Let a worker mail a link that sets a new password, if a user is called so; the time it takes tells nothing.
 
     An empty name, or one longer than any account has, is noted and mails nothing. Raises `TooManyRequests` for an account that
     one address asks about too often, and for an address that asks too often.

@@ -74,6 +74,7 @@ from identity.models import Connection, Organization, User
 def register(site: PagesSite) -> None:
     """Register every model and page of this app with `site`, and show on the page of a user what that user is logged in with."""
     site.register_page(BrandingPage)
+    site.register_page(TextsPage)
     _register_applications(site)
     _register_sign_in(site)
     site.register(SigningKey, SigningKeyAdmin)
@@ -82,8 +83,6 @@ def register(site: PagesSite) -> None:
     site.register((AuthorizationCode, AccessToken, IDToken), CredentialAdmin)
     site.register(DeviceGrant, DeviceGrantAdmin)
     site.register(DeviceKey, DeviceKeyAdmin)
-    if isinstance(site, PagesSite):
-        site.register_page(TextsPage)
     clients = site.get_model_admin(Client)
     if isinstance(clients, RowPagesAdmin):
         SamlPage(site, clients).add()

@@ -42,8 +42,9 @@ _SHOWN = 20
 
 
 class InvitationForm(ServiceForm):
-    given_roles = forms.ModelMultipleChoiceField(
-        queryset=Role.all_tenants.none(),
+    given_roles: forms.ModelMultipleChoiceField[Role] = forms.ModelMultipleChoiceField(
+        # Set by `get_form`, which knows the tenant.
+        queryset=None,
         required=False,
         label="Roles",
         help_text="What the new member gets in the organization. A role of another organization is refused.",
@@ -127,7 +128,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
     sortable_by = ()
     ordering = ("-created_at", "-pk")
     actions = ()
-    empty_text = "Nobody is invited. Add an invitation for each person who shall join an organization."
+    empty_text = "No invitations yet. Add one for each person who shall join an organization."
 
     def __init__(self, model: type[Invitation], admin_site: Any) -> None:
         super().__init__(model, admin_site)
@@ -266,7 +267,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
             "Invitations",
             ("Address", "State", "Valid until (UTC)"),
             rows,
-            "Nobody is invited to this organization.",
+            "No invitations to this organization yet.",
             more_url=f"{reverse(f'{place}_add' if may_add else f'{place}_changelist')}?{named}",
             more_text="Invite a person" if may_add else "All invitations",
         )

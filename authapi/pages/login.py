@@ -195,8 +195,12 @@ def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence
 
 
 def _name_field(login: Login, database: Connection, typed: str) -> Field:
-    field = identifier_field(database.options, value=typed or login.login_hint, **client_values(login.client))
-    return replace(field, label=_("Email address"), value=login.invited_email, is_fixed=True) if login.invited_email else field
+    named = client_values(login.client)
+    field = identifier_field(database.options, value=typed or login.login_hint, **named)
+    if not login.invited_email:
+        return field
+    label = custom_text("login.login.emailPlaceholder", _("Email address"), **named)
+    return replace(field, label=label, value=login.invited_email, is_fixed=True)
 
 
 def _code_links(login: Login, handle: str) -> list[dict[str, str]]:

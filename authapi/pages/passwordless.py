@@ -29,6 +29,7 @@ from authapi.accounts.passwordless.numbers import countries_of, read_number
 from authapi.accounts.passwordless.options import PasswordlessOptions, read_options
 from authapi.accounts.passwordless.people import user_at
 from authapi.accounts.passwordless.starting import LinkAnswer, Wanted, start
+from authapi.custom_texts import client_values, custom_text
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import flow
@@ -186,6 +187,7 @@ def _start(login: Login, asked: _Asked) -> None:
             place=place_of(login, asked.connection, asked.address),
             user_agent=login.user_agent,
             language=login.language,
+            organization_id=str(login.organization.pk) if login.organization is not None else "",
             bound_to=bound_to_login(login.row.pk),
             link=LinkAnswer(login.protocol.name, login.request.state) if asked.is_link else None,
         )
@@ -244,7 +246,7 @@ def _form(
         "field": _FIELDS[channel],
         "account": account,
         "other_account": page_for(handle, connection, wants_other=True),
-        "fields": [] if account else form_fields([_address_field(channel, typed)], problems),
+        "fields": [] if account else form_fields([_address_field(channel, typed, **client_values(login.client))], problems),
         "problems": problems,
         "others": [{"label": label_of(one), "address": page_for(handle, one, wants_other=is_other_wanted(login))} for one in others],
         "log_in": _login_page(login, handle) if len(login.connections) > 1 + len(others) else "",
@@ -252,13 +254,14 @@ def _form(
     return render_page(login, handle, "passwordless", context, status=status)
 
 
-def _address_field(channel: Channel, typed: str) -> Field:
+def _address_field(channel: Channel, typed: str, **named: str) -> Field:
     if channel is Channel.EMAIL:
-        return Field("email", _("Email address"), type="email", inputmode="email", autocomplete="username", value=typed)
+        label = custom_text("login-id.login-id.emailPlaceholder", _("Email address"), **named)
+        return Field("email", label, type="email", inputmode="email", autocomplete="username", value=typed)
     hint = _("With the country code, such as +1 555 010 0000.")
     return Field(
         "phone_number",
-        _("Phone number"),
+        custom_text("login-id.login-id.phonePlaceholder", _("Phone number"), **named),
         type="tel",
         inputmode="tel",
         autocomplete="tel",

@@ -48,13 +48,22 @@ def text(parser: Parser, token: Token) -> TextNode:
 
 def placeholder_values(context: Context) -> dict[str, str]:
     """Return the values of the placeholders that a page knows, none of them escaped yet."""
-    client, user, link = context.get("client"), context.get("user"), context.get("link")
+    # Where a page has sent something to.
+    address = context.get("address")
+    client, user, link, invitation = (context.get(name) for name in ("client", "user", "link", "invitation"))
     return {
         "clientName": _first(client, "name", "client_id"),
         "userName": _first(user, "email", "name", "username", "user_id"),
-        "connectionName": str(link.get("name", "")) if isinstance(link, dict) else "",
+        "inviterName": _member(invitation, "inviter"),
+        "organizationName": _member(invitation, "organization"),
+        "address": address if isinstance(address, str) else "",
+        "connectionName": _member(link, "name"),
     }
 
 
 def _first(row: Any, *names: str) -> str:
     return next((str(value) for name in names if (value := getattr(row, name, None))), "")
+
+
+def _member(found: Any, name: str) -> str:
+    return str(found.get(name, "")) if isinstance(found, dict) else ""

@@ -37,6 +37,8 @@ def bound_to(confirmation: Confirmation | None, *, client: Client, resource: Api
     """Return the `cnf` of an access token for this API, None for none. Raises `RequestRefused` where it had to be bound and is not."""
     asked = resource.settings.get("proof_of_possession") if resource is not None else None
     is_required = client.settings.get("require_proof_of_possession")
+    if not (confirmation or asked or is_required):
+        return None
     if confirmation and resource is not None and resource.is_system and not (is_required or asked):
         # An edge may forward certificates to the token endpoint and not here, and then its clients could not show theirs. A key can
         # be shown everywhere.

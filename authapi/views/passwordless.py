@@ -56,7 +56,7 @@ def _start(call: Call) -> Answer:
     send = request.text("send") or "link"
     if send not in ("link", "code"):
         raise RequestRefused(PasswordlessCase.BAD_REQUEST, reason="The parameter send must be link or code.")
-    # A text message always holds a code, whatever is asked for.
+    # A text message always holds a code, also where a link is asked for.
     link = _link_answer(request, client, connection) if send == "link" and channel is Channel.EMAIL else None
     _sent(call, _wanted(request, client, connection, address, link=link))
     shown = vault.digest(f"passwordless:{connection.pk}:{address.value}").partition(".")[2][:24]

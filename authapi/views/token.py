@@ -38,7 +38,8 @@ def _exchanged(request: TokenRequest) -> Answer:
             request = with_proven_key(request, client, path=PATH)
         body = engine.server().exchange(request, client)
         # RFC 6749, 5.1.
-        return Answer(200, body, {"Cache-Control": "no-store", "Pragma": "no-cache", **nonce_headers(request)})
+        headers = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+        return Answer(200, body, headers | nonce_headers(request) if request.key else headers)
 
 
 token = hot_endpoint(_token, name="token", methods=("POST",))

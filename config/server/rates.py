@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from authapi.edge.address_rates import charged_debt, debt_of
 from authapi.edge.open_rates import StrangerRefused, admitted_stranger_async
 from authapi.edge.throttling import Rate
@@ -15,6 +17,7 @@ from events.stream.admission import RATE_HEADER, origin_of_scope, wire_headers
 from events.stream.refusals import Refused
 from foundation.api.paths import MANAGEMENT_PREFIX
 from identity.hosts import is_platform_host
+from identity.languages import DEFAULT, LANGUAGES, named_language, speaking
 
 # The document of the management interface needs no token, so its requests count as anonymous.
 _OPEN_DOCUMENT = f"{MANAGEMENT_PREFIX}openapi.json"
@@ -77,10 +80,13 @@ async def _refuse(scope: Scope, rate: Rate, send: Send) -> None:
     if scope["path"].startswith(_OF_PROGRAMS):
         await answer(send, Refused(429, TOO_MANY_REQUESTS, headers=wire_headers(rate)), head_only=is_head)
         return
-    failure = RequestCase.TOO_MANY_REQUESTS.failure
-    body = _PAGE.format(error=failure.error, description=failure.description).encode()
+    # Which languages the tenant enables stands in the database, which is not asked here.
+    language = named_language(tuple(LANGUAGES), accept_language=header(scope, b"accept-language")) or DEFAULT
+    body = _page(language).encode()
     headers = [
         (b"content-type", b"text/html; charset=utf-8"),
+        (b"content-language", language.encode()),
+        (b"vary", b"Accept-Language"),
         (b"content-length", str(len(body)).encode()),
         (b"cache-control", b"no-store"),
         (b"content-security-policy", b"default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
@@ -92,20 +98,38 @@ async def _refuse(scope: Scope, rate: Rate, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"" if is_head else body})
 
 
+def _page(language: str) -> str:
+    failure = RequestCase.TOO_MANY_REQUESTS.failure
+    with speaking(language):
+        return _PAGE.format(
+            language=language,
+            direction="rtl" if LANGUAGES[language].is_rtl else "ltr",
+            heading=_("Too many requests"),
+            text=_("There were too many requests in a short time. Wait a minute, then try again."),
+            error=_("Error"),
+            code=failure.error,
+            details=_("Details"),
+            description=failure.description,
+        )
+
+
 _PAGE = """<!doctype html>
-<html lang="en" dir="ltr">
+<html lang="{language}" dir="{direction}">
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta name="color-scheme" content="light dark">
-    <title>Too many requests</title>
+    <title>{heading}</title>
     <link rel="stylesheet" href="/static/theme/hosted.css">
   </head>
   <body class="layout-center">
     <main>
-      <header><h1>Too many requests</h1></header>
-      <p>Too many requests came from your network in a short time. Wait a minute, then load this page again.</p>
-      <dl class="facts"><dt>Error</dt><dd><code>{error}</code></dd><dt>Details</dt><dd>{description}</dd></dl>
+      <header><h1>{heading}</h1></header>
+      <p>{text}</p>
+      <dl class="facts">
+        <dt>{error}</dt><dd><code>{code}</code></dd>
+        <dt>{details}</dt><dd lang="en" dir="ltr">{description}</dd>
+      </dl>
     </main>
   </body>
 </html>

@@ -29,6 +29,10 @@ LONGEST_TEXT_MESSAGE = 900
 _MACRO = re.compile(r"@@\s*([a-zA-Z_][\w.]*)\s*@@")
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 MACROS = "md_with_macros"
+# Blue with white, which has a contrast of 6.6:1.
+_OWN_COLORS = ("#1f4fd8", "#ffffff")
+# Pictures of `make up` come from a host without TLS.
+_WEB = ("https://", "http://")
 
 
 @dataclass(frozen=True)
@@ -184,31 +188,33 @@ def built_in_message(kind: Kind, data: Mapping[str, Any]) -> Composed:
         return Composed(text=one_text(render_to_string(f"sms/{kind.built_in}.txt", dict(data))), language=spoken)
     subject, _, text = render_to_string(f"mail/{kind.built_in}.txt", dict(data)).partition("\n")
     paragraphs = [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
-    looks = tenant_looks.of(data["tenant"])
+    looks = tenant_looks.of(data["tenant"], _organization_of(data))
+    logo, (color, label) = looks.get("logo_url", ""), _colors(looks)
     shown = {
         "paragraphs": paragraphs,
         "subject": one_line(subject),
         "friendly_name": data["friendly_name"],
         "links": [value for value in (data.get("url"), data.get("link")) if value],
         "codes": [value for value in (data.get("code"),) if value],
-        "logo_url": looks.get("logo_url", "") if str(looks.get("logo_url", "")).startswith("https://") else "",
-        "color": _color(looks),
-        "is_dark_on_color": _is_light(_color(looks)),
+        "logo_url": logo if logo.startswith(_WEB) else "",
+        "color": color,
+        "label_color": label,
     }
     html = render_to_string("mail/layout.html", shown)
     name = one_line(data["friendly_name"])
     return Composed(text=text.strip() + "\n", subject=one_line(subject), html=html, sender_name=name, language=spoken)
 
 
-def _color(looks: Mapping[str, str]) -> str:
-    color = looks.get("primary_color", "")
-    return color if _COLOR.fullmatch(color) else "#1f4fd8"
+def _organization_of(data: Mapping[str, Any]) -> str:
+    """Return the id of the organization that a message is about; empty where there is none."""
+    organization = data.get("organization")
+    return str(organization.get("id") or "") if isinstance(organization, Mapping) else ""
 
 
-def _is_light(color: str) -> bool:
-    """Tell whether dark text is easier to read on a color (relative luminance of WCAG 2, without its curve)."""
-    red, green, blue = (int(color[place : place + 2], 16) for place in (1, 3, 5))
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 140
+def _colors(looks: Mapping[str, str]) -> tuple[str, str]:
+    """Return the color of the button and of its label, those of the service where the tenant has none."""
+    found = looks.get("primary_color", ""), looks.get("on_primary_color", "")
+    return found if all(_COLOR.fullmatch(color) for color in found) else _OWN_COLORS
 
 
 def _note_fallback(kind: Kind, tenant_id: str, problem: TemplateBroken) -> None:

@@ -1,4 +1,4 @@
-"""What templates may know of a user and of an organization: plain data, and nothing that proves who somebody is."""
+"""What templates may know of a user and of an organization: plain data, and nothing that proves an identity."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The filters of templates of tenants: those that authors of Liquid expect, each with a bound on what it builds. Pure.
 
 A value that is safe HTML (`Markup`: what a template has captured) keeps that through filters that join and cut, since `Markup`
-escapes whatever is added to it. A filter that decodes gives plain text, which is escaped again where it is shown.
+escapes everything that is added to it. A filter that decodes gives plain text, which is escaped again where it is shown.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _number(value: Any) -> int | float:
 def _items(value: Any) -> list[Any]:
     if isinstance(value, list):
         return value
-    # What a template names and nobody has is an empty mapping of the engine.
+    # A name that has no value is an empty mapping of the engine.
     return [value] if value or isinstance(value, int | float) else []
 
 

@@ -1,6 +1,6 @@
 """Telephone numbers: parsed, judged and written in one way (E.164). Pure.
 
-A number that a person types costs whoever sends to it. Numbers that pay their owner for being called are how a fraud works
+A number that a person types costs the sender. Numbers that pay their owner for being called are how a fraud works
 that pumps messages, so they are refused, and so is every country that the tenant does not name.
 """
 

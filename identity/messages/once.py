@@ -1,4 +1,4 @@
-"""Send what a job sends at most once, whatever worker dies when (docs/adr/0100).
+"""Send what a job sends at most once, also when a worker dies (docs/adr/0100).
 
 A provider that took a message says so in its answer, and nothing can make that answer and our row one transaction. So the job is
 marked before the call and settled after it:

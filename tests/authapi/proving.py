@@ -69,7 +69,7 @@ class Prover:
 
     def __post_init__(self) -> None:
         self.key = self.key or new_key(self.algorithm)
-        kind = {"Ed25519": OKPKey, "ES256": ECKey, "ES384": ECKey}.get(self.algorithm, RSAKey)
+        kind: Any = {"Ed25519": OKPKey, "ES256": ECKey, "ES384": ECKey}.get(self.algorithm, RSAKey)
         members = kind.import_key(self.key).as_dict(private=False)
         self.jwk = {name: members[name] for name in ("kty", "crv", "x", "y", "n", "e") if name in members}
 

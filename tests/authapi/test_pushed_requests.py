@@ -115,7 +115,8 @@ def test_what_could_not_be_answered_is_refused_at_once(pusher: Pusher, changes: 
 
 
 def test_ten_parameters_of_the_client_s_own_are_kept(login: Login, pusher: Pusher) -> None:
-    assert pusher.push(**{f"ext-{number}": "x" for number in range(10)}).status == 201
+    own: dict[str, Any] = {f"ext-{number}": "x" for number in range(10)}
+    assert pusher.push(**own).status == 201
 
 
 def test_a_repeated_parameter_is_refused(pusher: Pusher) -> None:

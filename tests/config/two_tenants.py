@@ -10,8 +10,6 @@ from functools import cache
 from typing import Any
 
 import orjson
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.db import connection as database
 from django.utils import timezone
 
@@ -29,6 +27,7 @@ from identity.services import groups, memberships
 from identity.services.domains import add_domain, verify_domain
 from provisioning.engine.streams import synchronization_target
 from provisioning.synchronization.plan import Plan
+from tests.authapi.assertions import public_pem
 from tests.factories.actions import make_deployed_action
 from tests.factories.identity import make_connection, make_user
 from tests.factories.models.authapi import ApiResourceFactory, BrandingThemeFactory, InvitationFactory
@@ -189,7 +188,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "CustomDomainToCreate": {"domain": f"{fresh}.example.test", "type": "self_managed_certs"},
         "DefaultDomainToSet": {"domain": ids["canonical host"]},
         "DeletionThresholdToSet": {"threshold": 5},
-        "EmailToVerify": {"user_id": ids["user"]},
+        "EmailToVerify": {"user_id": ids["user"], "client_id": ids["client"], "organization_id": ids["organization"]},
         "EnabledConnectionToAdd": {"connection_id": ids["connection"]},
         "EnabledConnectionToChange": {"show_as_button": False},
         "EventStreamToChange": {"name": "Changed"},
@@ -206,13 +205,14 @@ def bodies(ids: Ids) -> dict[str, Any]:
             "inviter": {"name": "Ada"},
             "invitee": {"email": f"{fresh}@example.com"},
             "client_id": ids["application"],
+            "roles": [ids["role"]],
             "send_invitation_email": False,
         },
         "KeyToRegister": {
             "device_name": "Phone",
-            "type": "public_key",
-            "value": public_key_of_a_device(),
             "device_id": fresh,
+            "type": "public_key",
+            "value": public_pem("device"),
             "client_id": ids["client"],
             "user_id": ids["user"],
         },
@@ -222,7 +222,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "OrganizationMembersToChange": {"members": [ids["user"]]},
         "OrganizationToChange": {"display_name": "Changed"},
         "OrganizationToCreate": {"name": fresh, "enabled_connections": [{"connection_id": ids["connection"]}]},
-        "PasswordToChange": {"user_id": ids["user"]},
+        "PasswordToChange": {"user_id": ids["user"], "client_id": ids["client"], "organization_id": ids["organization"]},
         "PermissionsToChange": {"permissions": [permission]},
         "ProviderToChange": {"enabled": False},
         "ProviderToCreate": {
@@ -253,13 +253,6 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "VersionToDeploy": {"update_draft": True},
         **{body_name(row): row.value for row in SETTINGS if row.value},
     }
-
-
-@cache
-def public_key_of_a_device() -> str:
-    """Return an RSA key as devices send theirs."""
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048).public_key()
-    return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 
 
 def names_rows(body: str) -> bool:
@@ -310,8 +303,8 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
         "audience": audience,
         "custom domain": _verified_domain(tenant, name),
         "canonical host": f"{tenant.pk}.example.test",
+        "invitation": InvitationFactory.create(tenant_id=tenant.pk, organization=organization, client=client).pk,
         "theme": BrandingThemeFactory.create(tenant_id=tenant.pk).pk,
-        "invitation": InvitationFactory.create(organization=organization, client=client).pk,
         "application": _application_of_members(tenant, name),
         "credential": create_credential(tenant_id=tenant.pk, client_id=client.client_id, new=subject).pk,
     }

@@ -54,16 +54,16 @@ class Outbox:
 
     def mailed_code(self, address: str) -> str:
         """Return the newest code that was mailed to an address."""
-        return _CODE.findall(self._mailed(address))[0]
+        return str(_CODE.findall(self._mailed(address))[0])
 
     def mailed_link(self, address: str) -> str:
         """Return the newest link that was mailed to an address."""
-        return _LINK.findall(self._mailed(address))[0]
+        return str(_LINK.findall(self._mailed(address))[0])
 
     def texted_code(self, number: str) -> str:
         """Return the newest code that was sent to a number."""
         self.deliver()
-        return _CODE.findall([text["body"] for text in self.texts() if text["to"] == number][-1])[0]
+        return str(_CODE.findall([text["body"] for text in self.texts() if text["to"] == number][-1])[0])
 
     def _mailed(self, address: str) -> str:
         self.deliver()

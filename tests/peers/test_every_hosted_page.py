@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pytest_django.plugin import DjangoDbBlocker
 
 from authapi.models import AccountTicket
+from tests.conformance.web_process import web_process
+from tests.deadlines import eventually
 from tests.factories.sign_in import PASSWORD
 from tests.peers.chromium import PROGRAM
 from tests.peers.hosted import further, tickets, visits
@@ -50,6 +54,8 @@ VISITS: dict[str, visits.Visit] = {
     "form_post.html": further.answer_by_form,
     "web_message.html": further.answer_by_message,
     "connection_test.html": further.connection_test,
+    "invitation.html": further.invitation,
+    "invitation_over.html": further.invitation_over,
     "wsfed_cleanup.html": further.log_out_of_federated_applications,
 }
 
@@ -77,6 +83,31 @@ def test_a_page_is_whole_in_every_window_colour_and_language(
     walk = Walk(world, language, has_script=has_script, pictures=pictures)
     VISITS[name](walk)
     assert walk.looks
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_page_of_a_flood_is_whole_and_in_the_language_of_the_browser(
+    world: World, flooded: str, language: str, pictures: Path | None
+) -> None:
+    walk = Walk(replace(world, service=flooded), language, has_script=True, pictures=pictures)
+    eventually(lambda: _is_refused_after_a_flood(walk))
+    walk.look("Too many requests", "There were too many requests in a short time. Wait a minute, then try again.", status=429)
+
+
+@pytest.fixture(scope="module")
+def flooded(world: World) -> Iterator[str]:
+    """The address of a server that takes a flood for what others take for a few people."""
+    figures = ("ADDRESS_RATE_PER_SECOND", "ADDRESS_RATE_BURST", "ANONYMOUS_RATE_PER_SECOND")
+    with web_process("uvicorn", LOCALHOST_TENANT=world.tenant.pk, **dict.fromkeys(figures, "1")) as web:
+        yield f"http://127.0.0.1:{web.address[1]}"
+
+
+def _is_refused_after_a_flood(walk: Walk) -> bool:
+    walk.open(f"{walk.world.origin}/callback")
+    page = json.dumps(f"{walk.world.service}/u/logged-out")
+    walk.page.evaluate(f"Promise.all(Array.from({{length: 20}}, () => fetch({page}, {{mode: 'no-cors'}}))).then(() => true)")
+    walk.open("/u/logged-out")
+    return walk.status() == 429
 
 
 def test_no_page_is_left_out() -> None:

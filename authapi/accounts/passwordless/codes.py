@@ -20,7 +20,7 @@ from identity.models import Connection
 
 # The newest ones count, so that a message that is late, or one that an attacker asks for, takes nothing from the person.
 _COUNTING = 2
-# A code is worth nothing after so many wrong guesses, whoever makes them: more than one place has (`CODE_GUESSES_FROM_PLACE`).
+# A code is worth nothing after so many wrong guesses, also from several places: more than one place has (`CODE_GUESSES_FROM_PLACE`).
 _MOST_FAILURES = 10
 _LONGEST_CODE = 16
 

@@ -18,7 +18,7 @@ def passwordless_among(connections: Iterable[Connection]) -> list[Connection]:
 def named_passwordless(client: Client, name: str) -> Connection | None:
     """Return the connection of this name, realm or strategy that is enabled for the client, None without one.
 
-    Client libraries send `email` and `sms`, whatever the connection is called.
+    Client libraries send `email` and `sms`, not the name of the connection.
     """
     enabled = passwordless_among(client_connections(client))
     by_name = next((one for one in enabled if name == one.name), None) or next((one for one in enabled if name in one.realms), None)

@@ -17,10 +17,10 @@ from authapi.accounts.passwordless.people import user_at
 from authapi.models import PasswordlessCode
 from foundation.secrets import vault
 from identity.languages import language_for
-from identity.messages.facts import user_facts
+from identity.messages.facts import organization_facts, user_facts
 from identity.messages.numbers import NumberRefused
 from identity.messages.queue import can_send, queue_message
-from identity.models import Connection, Job, User
+from identity.models import Connection, Job, Organization, User
 from identity.services.failures import Invalid
 from identity.services.jobs import send_after_commit, step_of
 from identity.services.saving import validated_save
@@ -40,11 +40,14 @@ def require_sender(connection: Connection, address: Address) -> None:
         raise CannotSend
 
 
-def send_later(row: PasswordlessCode, contents: Contents) -> Job:
-    """Have a worker send the contents of a row; call it in the transaction that makes the row."""
+def send_later(row: PasswordlessCode, contents: Contents, *, organization_id: str = "") -> Job:
+    """Have a worker send the contents of a row, in the looks of an organization where one is named.
+
+    Call it in the transaction that makes the row.
+    """
     job = Job(tenant_id=row.tenant_id, type=Job.Type.PASSWORDLESS_CODE, connection=row.connection)
     sealed = orjson.dumps({"code": contents.code, "link": contents.link}).decode()
-    job.parameters = {"row": row.pk, _SEALED: vault.seal(sealed, place=_place(job))}
+    job.parameters = {"row": row.pk, "organization_id": organization_id, _SEALED: vault.seal(sealed, place=_place(job))}
     validated_save(job)
     send_after_commit(job)
     return job
@@ -78,13 +81,16 @@ def _queue(job: Job, row: PasswordlessCode, address: Address, user: User | None)
     row.language = language_for(user, job.tenant_id, asked=row.language)
     row.save(update_fields=["language"])
     said: dict[str, Any] = {"send": "link", "link": contents.link} if contents.link else {"send": "code", "code": contents.code}
+    organization = Organization.objects.of(job.tenant_id).filter(pk=job.parameters.get("organization_id") or None).first()
+    said |= {"user": user_facts(user)} if user is not None else {}
+    said |= {"organization": organization_facts(organization)} if organization is not None else {}
     try:
         queue_message(
             tenant_id=job.tenant_id,
             kind=_KINDS[address.channel],
             channel=address.channel.value,
             recipient=address.value,
-            context={**said, **({"user": user_facts(user)} if user is not None else {})},
+            context=said,
             language=row.language,
             connection=row.connection,
             expires_at=row.expires_at,

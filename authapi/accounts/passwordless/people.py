@@ -16,7 +16,7 @@ from identity.services.users import create_user, update_user
 def user_at(connection: Connection, address: Address) -> User | None:
     """Return the user of the connection with this address, or the one whose linked identity has it; None without one.
 
-    An account of another connection is never found, whatever its address: an equal address links nothing. Both are looked for in
+    An account of another connection is never found: an equal address links nothing. Both are looked for in
     any case, so that the time says nothing.
     """
     users = User.objects.of(connection.tenant_id).select_related("connection")

@@ -39,7 +39,7 @@ class LinkAnswer:
 class Wanted:
     """A message that is asked for. With `link` it holds a link, otherwise a code. `bound_to` is that of a `CodeAttempt`.
 
-    `language` is one that the tenant enables; empty lets that of the user decide.
+    `language` is one that the tenant enables; empty lets that of the user decide. `organization_id` is that of the login.
     """
 
     host: HostMatch
@@ -52,6 +52,7 @@ class Wanted:
     bound_to: str = ""
     link: LinkAnswer | None = None
     takes_sign_up: bool = True
+    organization_id: str = ""
 
 
 @unit_of_work
@@ -67,7 +68,7 @@ def start(wanted: Wanted) -> None:
     contents = keep_code(
         row, length=options.length, seconds=options.seconds, has_code=wanted.link is None, has_link=wanted.link is not None
     )
-    messages.send_later(row, _shown(wanted, contents))
+    messages.send_later(row, _shown(wanted, contents), organization_id=wanted.organization_id)
     sign_in_log.note(
         tenant_id=wanted.host.tenant_id,
         type=_SENT[wanted.address.channel],

@@ -1,7 +1,7 @@
 """`GET /authorize` with `access_token`: the user of the token logs in as another account, which becomes one of theirs.
 
 The other user is deleted by that, and its logins lead to the first one from then on. So a page asks the user of this browser's session,
-who must be the user of the token: an address that somebody else has made links nothing.
+who must be the user of the token: an address that an attacker has made links nothing.
 """
 
 from __future__ import annotations

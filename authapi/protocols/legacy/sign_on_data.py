@@ -1,6 +1,6 @@
 """`GET /user/ssodata`: whether the person at a browser is logged in here, for login forms that offer the account again.
 
-It tells by a cookie who somebody is, so it is told to pages of this host, and to pages of a client that may know.
+The cookie tells who the person is, so only pages of this host and of a client that may know are answered.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from authapi.tokens.id_token_hints import own_claims
 from authapi.tokens.profile_claims import profile_claims
 from identity.models import User
 
-# All that a token can tell of a user, whatever it was issued with. Metadata is not among it.
+# All that a token can tell of a user. Metadata is not among it.
 _SCOPES = ("profile", "email", "phone", "created_at", "identities")
 
 

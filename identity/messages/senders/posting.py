@@ -13,7 +13,7 @@ _SECONDS = 15.0
 
 
 def post(url: str, *, headers: Mapping[str, str], body: bytes) -> Answer:
-    """Return the answer of a provider, whatever its status.
+    """Return the answer of a provider, of any status.
 
     Raises `MessageRefused` for an address that may not be reached, `ProviderAway` where the request did not get there, and
     `InDoubt` where it may have.

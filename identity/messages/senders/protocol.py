@@ -18,7 +18,7 @@ class TextMessage:
 
 
 class Sender(Protocol):
-    """Hands a text message to whoever carries it."""
+    """Hands a text message to a carrier."""
 
     def send(self, message: TextMessage) -> None:
         """Return once the provider has taken the message.

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -37,7 +38,8 @@ REALM = "http://auth0.com/oauth/grant-type/password-realm"
 OTP = PasswordlessGrant.name
 PROVEN_LATER = {"code_challenge": "a" * 43, "code_challenge_method": "S256"}
 # Read by each process once in a while, whoever asks.
-_REMEMBERED = re.compile(r'FROM "(authapi_tenantsettings|identity_tenant|identity_customdomain|authapi_client|authapi_signingkey)"')
+_TABLES = ("authapi_tenantsettings", "authapi_brandingtheme", "authapi_customtext", "authapi_client", "authapi_signingkey")
+_REMEMBERED = re.compile(f'FROM "({"|".join((*_TABLES, "identity_tenant", "identity_customdomain"))})"')
 # Values that stand in a statement itself, such as names of savepoints and of cursors.
 _INLINE = re.compile(r"\bs\d+_x\d+\b")
 
@@ -158,7 +160,7 @@ def shape(answer: Received, name: str) -> str:
 @pytest.mark.parametrize("asked", ["a form's password", "an old password", "the password grant"])
 def test_a_password_is_hashed_once_for_whoever_is_named(client: Client, asked: str, hashes: int) -> None:
     for name in (HERE, GONE):
-        assert cost_of(lambda name=name: REQUESTS[asked](client, name))[0].hashes == hashes
+        assert cost_of(partial(REQUESTS[asked], client, name))[0].hashes == hashes
 
 
 def ask_on_page(tenant: Tenant, client: Client, name: str) -> Any:

@@ -14,7 +14,7 @@ def greeted(connection: Connection) -> list[str]:
     sign_up(SignUp(connection=connection, password="Correct-Horse-7-Battery", profile={"email": "new@example.test"}))
     for job in Job.objects.of(connection.tenant_id).filter(type=Job.Type.MESSAGE):
         assert run_job(job.pk)
-    return [message.subject for message in mail.outbox]
+    return [str(message.subject) for message in mail.outbox]
 
 
 def test_a_new_user_is_greeted_once_where_the_tenant_wants_it(tenant: Tenant, database_connection: Connection) -> None:

@@ -40,7 +40,7 @@ ATTACKER = "198.51.100.9"
 
 
 def public(tenant: Tenant) -> Door:
-    """An application without a secret: whoever asks proves nothing, so the place counts."""
+    """An application without a secret: the caller proves nothing, so the place counts."""
     return new_door(tenant, token_endpoint_auth_method="none")
 
 

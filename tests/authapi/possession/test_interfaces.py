@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from urllib.parse import unquote
 
 import orjson
@@ -97,12 +96,11 @@ def test_a_token_that_is_not_bound_is_no_dpop_token(tenant: Tenant, prover: Prov
 
 
 @pytest.fixture
-def asks_for_certificates(tenant: Tenant) -> Iterator[None]:
+def asks_for_certificates(tenant: Tenant) -> None:
     resource = ensure_management_api(tenant.pk)
     changes = {"settings": {"proof_of_possession": {"mechanism": "mtls", "required": True}}}
     update_api_resource(tenant_id=tenant.pk, resource_id=resource.pk, changes=changes)
     forget_all()
-    return
 
 
 def bound_to_certificate(tenant: Tenant, key: str, pem: str) -> str:

@@ -93,10 +93,10 @@ def test_an_address_is_compared_after_normalization(prover: Prover, address: str
 def test_a_clock_may_be_off_by_a_minute_and_further_with_a_nonce_of_ours(prover: Prover) -> None:
     now = int(time.time())
     for seconds in (-55, 55):
-        assert read(prover.proof("POST", ADDRESS, iat=now + seconds))
+        assert read(prover.proof("POST", ADDRESS, iat=now + seconds)).thumbprint == prover.thumbprint
         with pytest.raises(InvalidProof, match="clock"):
             read(prover.proof("POST", ADDRESS, iat=now + 2 * seconds))
-        assert read(prover.proof("POST", ADDRESS, iat=now + 10 * seconds, nonce="n"))
+        assert read(prover.proof("POST", ADDRESS, iat=now + 10 * seconds, nonce="n")).nonce == "n"
     with pytest.raises(InvalidProof, match="clock"):
         read(prover.proof("POST", ADDRESS, iat=now - 700, nonce="n"))
 
@@ -104,7 +104,7 @@ def test_a_clock_may_be_off_by_a_minute_and_further_with_a_nonce_of_ours(prover:
 def test_at_a_resource_the_proof_is_for_one_token(prover: Prover) -> None:
     target = Target("GET", "https", ("as.example.test",), "/userinfo", "the-token")
     address = "https://as.example.test/userinfo"
-    assert read(prover.proof("GET", address, token="the-token"), target)
+    assert read(prover.proof("GET", address, token="the-token"), target).thumbprint == prover.thumbprint
     for proof in (prover.proof("GET", address), prover.proof("GET", address, token="another"), prover.proof("GET", address, ath="é")):
         with pytest.raises(InvalidProof, match="ath"):
             read(proof, target)

@@ -82,8 +82,8 @@ _WITHOUT_A_ROW = {
     "dismiss_setup",
 }
 # Each stands beside the tests of its own. Pages about the streams of a tenant, about all dead letters that a filter shows, the report
-# of a whole job, the audit log as a file, the account of whoever is there with its factors, the steps of connecting a server, the
-# looks and texts of a tenant, what it writes to its users and by whom.
+# of a whole job, the audit log as a file, the own account of staff with its factors, the steps of connecting a server, the
+# looks and the texts of a tenant, what it writes to its users and by whom.
 _ELSEWHERE = re.compile(
     "events_(live|connections).*|provisioning_deadletter_(kinds|kind_decision|redelivery|export)|provisioning_synchronizationrow_report"
     "|identity_auditentry_export|account(_(app|passkey(_options)?|recovery_codes|rename|remove))?|prove(_options)?|second_factor"

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from auth0.authentication import GetToken, Passwordless
-from auth0.authentication.exceptions import Auth0Error, RateLimitError
+from auth0.authentication import GetToken, Passwordless  # type: ignore[import-untyped]  # not installed where types are checked
+from auth0.authentication.exceptions import Auth0Error, RateLimitError  # type: ignore[import-untyped]  # as above
 
 given = json.loads(Path(sys.argv[1]).read_text())
 proof: dict[str, Any] = {"client_id": given["client"], "client_secret": given["secret"]}

@@ -6,22 +6,25 @@ import json
 from typing import Any
 from urllib.request import Request, urlopen
 
+from django.utils import timezone
+
 from authapi.accounts.passwordless.messages import contents_of
 from authapi.accounts.passwordless.starting import LINK_PATH
-from authapi.models import PasswordlessCode
+from authapi.invitations.offers import NewInvitation, create_invitation
+from authapi.models import Invitation, PasswordlessCode
 from authapi.upstream.connection_tests import begin_test
-from identity.models import Connection, Job
+from identity.models import Connection, Job, Organization
 from tests.factories.saml_login import saml_login
 from tests.factories.sign_in import PASSWORD
 from tests.peers.hosted.walk import Walk
-from tests.peers.hosted.world import EMAIL, World
+from tests.peers.hosted.world import EMAIL, TENANT, World
 
 
 def code_by_email(walk: Walk) -> None:
     walk.ask("by code")
     walk.look("Log in", "Email me a code")
     walk.submit(email="nowhere")
-    walk.look("Log in", "Enter an email address, such as name@example.com.", status=400)
+    walk.look("Log in", "Enter an email address like name@example.com.", status=400)
     walk.submit(email=walk.unique("code"))
     walk.look("Check your email", "Send another message")
     walk.submit(code="000000")
@@ -34,7 +37,7 @@ def code_by_text_message(walk: Walk) -> None:
     walk.ask("by text")
     walk.look("Log in", "Text me a code")
     walk.submit(phone_number="12")
-    walk.look("Log in", "Enter a phone number with the code of the country, such as +1 555 010 0000.", status=400)
+    walk.look("Log in", "Enter a phone number with the country code, such as +1 555 010 0000.", status=400)
     walk.submit(phone_number=f"+4915112345{_digits(walk)}")
     walk.look("Check your phone", "Send another message")
 
@@ -49,7 +52,7 @@ def link_in_another_browser(walk: Walk) -> None:
     walk.look("Check your email", "Use another email address")
     walk.change_browser()
     walk.open(link)
-    walk.look("Log in here?", "Go on only if this is your account and you asked for this login yourself.")
+    walk.look("Log in here?", "Log in only if this is your account and you asked for this login yourself.")
     walk.log_in_silently()
     walk.open(link)
     walk.look("Log in here?")
@@ -71,7 +74,7 @@ def dead_link(walk: Walk) -> None:
     walk.look(_DEAD["unknown"], status=404)
 
 
-_DEAD = {"used": "This link was used already", "unknown": "This link is not complete"}
+_DEAD = {"used": "This link has already been used", "unknown": "This link is incomplete"}
 
 
 def _asked_link(walk: Walk, name: str = "link") -> str:
@@ -156,3 +159,41 @@ def log_out_of_federated_applications(walk: Walk) -> None:
     walk.page.send("Page.stopLoading")
     walk.page.evaluate("window.stop()")
     walk.look("Logging you out", "This takes a few seconds.")
+
+
+def invitation(walk: Walk) -> None:
+    walk.log_in_silently()
+    other = _invite(walk, walk.unique("guest"))
+    walk.ask("inviting", **other)
+    walk.look("This invitation is for another account")
+    guest = walk.world.another_person(walk.unique("invited"), email_verified=False)
+    walk.change_browser()
+    walk.log_in_silently(guest)
+    walk.ask("inviting", **_invite(walk, guest.email or ""))
+    walk.look("Confirm your email address", "This address is not confirmed yet. Confirm it to accept the invitation.")
+
+
+def invitation_over(walk: Walk) -> None:
+    tenant_id = walk.world.tenant.pk
+    asked = _invite(walk, walk.unique("late-guest"))
+    rows = Invitation.objects.of(tenant_id).filter(organization_id=asked["organization"]).order_by("-pk")
+    row = rows[0]
+    for changes, heading in (
+        ({"revoked_at": timezone.now()}, "This invitation was withdrawn"),
+        ({"revoked_at": None, "expires_at": timezone.now()}, "This invitation has expired"),
+        ({"accepted_at": timezone.now()}, "This invitation has already been used"),
+    ):
+        Invitation.objects.of(tenant_id).filter(pk=row.pk).update(**changes)
+        walk.ask("inviting", **asked)
+        walk.look(heading, status=walk.status())
+    walk.open("/u/invitation/open?ticket=unknown")
+    walk.look("This invitation does not work", status=walk.status())
+
+
+def _invite(walk: Walk, email: str) -> dict[str, str]:
+    """Invite a person; return what the link of the mail asks `/authorize` for."""
+    world = walk.world
+    organization = Organization.objects.of(world.tenant.pk).order_by("pk")[0]
+    wanted = NewInvitation(email=email, inviter_name=TENANT, client_id=world.clients["inviting"].client_id)
+    made = create_invitation(tenant_id=world.tenant.pk, organization_id=organization.pk, wanted=wanted, address=world.service)
+    return {"invitation": made.ticket, "organization": organization.pk}

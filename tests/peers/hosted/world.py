@@ -124,6 +124,7 @@ def _make_clients(world: World) -> None:
             "web_origins": [world.origin],
             "cross_origin_loc": f"{world.origin}/verify",
         },
+        "inviting": {"organization_usage": "allow", "initiate_login_uri": "https://app.example.test/login"},
         "federated": {"addons": {"wsfed": {}}},
     }
     for name, chosen in settings.items():

@@ -188,7 +188,7 @@ def test_a_client_that_requires_an_organization_uses_no_code_up(coded: Coded) ->
 
 
 def test_the_kind_stands_for_a_connection_of_another_name(coded: Coded) -> None:
-    update = {"enabled_clients": []}
+    update: dict[str, Any] = {"enabled_clients": []}
     update_connection(tenant_id=coded.old.tenant.pk, connection_id=coded.email.pk, changes=update)
     enabled = [coded.old.client.client_id]
     coded.email = create_connection(tenant_id=coded.old.tenant.pk, name="mails", strategy="email", enabled_clients=enabled, options={})
@@ -243,7 +243,8 @@ def test_a_page_of_another_origin_uses_no_code_up(coded: Coded) -> None:
 
 @pytest.mark.parametrize("missing", ["otp", "realm", "username"])
 def test_what_is_missing_is_named(coded: Coded, missing: str) -> None:
-    assert refusal(coded.authenticate("123456", **{missing: None})) == (400, "invalid_request", f"missing {missing} parameter")
+    left_out: dict[str, Any] = {missing: None}
+    assert refusal(coded.authenticate("123456", **left_out)) == (400, "invalid_request", f"missing {missing} parameter")
 
 
 def test_a_directory_takes_no_code_and_a_passwordless_connection_no_password(coded: Coded) -> None:

@@ -10,8 +10,10 @@ from django.utils import timezone
 
 from authapi.login.cookies import BROWSER, cookie_name
 from authapi.models import LoginTicket, Session, SignIn
+from authapi.protocols.legacy.login_tickets import redeemed, waiting_ticket
 from authapi.services.tenant_settings import update_tenant_settings
 from authapi.views.legacy_endpoints import LEGACY_ENDPOINTS
+from foundation.tenancy import tenant_bound
 from identity.services.connections import update_connection
 from identity.services.users import update_user
 from tests.authapi.asgi_client import Received, send
@@ -137,7 +139,8 @@ def test_failures_block_the_account_here_too(old: OldClient) -> None:
 
 @pytest.mark.parametrize("missing", ["client_id", "credential_type", "username", "password", "realm"])
 def test_what_is_missing_is_named(old: OldClient, missing: str) -> None:
-    assert refusal(old.authenticate(**{missing: None})) == (400, "invalid_request", f"missing {missing} parameter")
+    left_out: dict[str, Any] = {missing: None}
+    assert refusal(old.authenticate(**left_out)) == (400, "invalid_request", f"missing {missing} parameter")
 
 
 def test_an_unknown_realm_and_credential_type_are_refused(old: OldClient) -> None:
@@ -175,6 +178,15 @@ def test_a_ticket_counts_once(old: OldClient) -> None:
     assert "id_token" in arrive(old, ticket).answer
     again = Browser(old.tenant, cookies={cookie_name(BROWSER): old.browser.cookies[cookie_name(BROWSER)]})
     assert told(arrive(old, ticket, browser=again)) == INVALID
+
+
+def test_of_two_arrivals_at_once_one_counts(old: OldClient) -> None:
+    # Both have read the row before either has used it up.
+    with tenant_bound(old.tenant.pk):
+        row = waiting_ticket(old.client, ticket_in(old))
+        assert row is not None
+        assert redeemed(row) is not None
+        assert redeemed(row) is None
 
 
 def test_a_ticket_of_another_browser_logs_nobody_in(old: OldClient) -> None:

@@ -114,7 +114,7 @@ def test_no_puzzle_is_asked_for(old: OldClient) -> None:
 
 def known(old: OldClient, **headers: str) -> Received:
     _, cookie = session_of(old.user)
-    sent = {"cookie": f"{cookie_name(SESSION)}={cookie}", **headers}
+    sent: dict[str, Any] = {"cookie": f"{cookie_name(SESSION)}={cookie}", **headers}
     return old.ask("/user/ssodata", method="GET", query=f"client_id={old.client.client_id}", **sent)
 
 
@@ -149,7 +149,7 @@ def test_a_client_that_may_not_know_learns_nothing(old: OldClient, changes: dict
 
 
 def test_the_country_is_what_the_edge_says(old: OldClient, settings: Any) -> None:
-    def ask(**headers: str) -> Any:
+    def ask(**headers: Any) -> Any:
         return old.ask("/user/geoloc/country", method="GET", **headers).json()
 
     assert ask(cf_ipcountry="DE") == {"ip": "192.0.2.1", "country_code": None}

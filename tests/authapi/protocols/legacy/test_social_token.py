@@ -22,7 +22,7 @@ from tests.factories.provider import provider as running_provider
 from tests.factories.scim import reply
 
 INVALID = (401, "invalid_request", "invalid access_token: invalid_token")
-PERSON = {"sub": "248289", "email": "ada@corp.example.test", "email_verified": True, "name": "Ada"}
+PERSON: dict[str, Any] = {"sub": "248289", "email": "ada@corp.example.test", "email_verified": True, "name": "Ada"}
 
 
 @dataclass
@@ -158,7 +158,7 @@ def test_the_token_is_in_no_log(social: Social, caplog: pytest.LogCaptureFixture
 
 
 @pytest.mark.parametrize("told", [{"aud": CLIENT_ID, "azp": CLIENT_ID}, {"aud": CLIENT_ID, "azp": "our-phone-app"}, {"aud": CLIENT_ID}])
-def test_google_says_for_whom_its_tokens_are(google: Social, told: dict[str, str]) -> None:
+def test_google_says_for_whom_its_tokens_are(google: Social, told: dict[str, Any]) -> None:
     google.says("/tokeninfo", sub="248289", **told)
     assert google.ask().status == 200
 
@@ -166,7 +166,7 @@ def test_google_says_for_whom_its_tokens_are(google: Social, told: dict[str, str
 @pytest.mark.parametrize(
     "told", [{"aud": "another", "azp": "another"}, {"aud": CLIENT_ID, "azp": "another"}, {"aud": "another", "azp": CLIENT_ID}, {}]
 )
-def test_a_google_token_of_another_application_is_refused(google: Social, told: dict[str, str]) -> None:
+def test_a_google_token_of_another_application_is_refused(google: Social, told: dict[str, Any]) -> None:
     google.says("/tokeninfo", sub="248289", **told)
     assert refusal(google.ask()) == INVALID
 

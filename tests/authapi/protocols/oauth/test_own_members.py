@@ -44,15 +44,15 @@ def wanted(old: OldClient, **more: str) -> dict[str, str]:
     return {**good, **more}
 
 
-def in_address(old: OldClient, browser: Browser, more: dict[str, str]) -> Page:
+def in_address(old: OldClient, browser: Browser, more: dict[str, Any]) -> Page:
     return browser.get("/authorize", wanted(old, **more))
 
 
-def in_form(old: OldClient, browser: Browser, more: dict[str, str]) -> Page:
+def in_form(old: OldClient, browser: Browser, more: dict[str, Any]) -> Page:
     return browser.post("/authorize", wanted(old, **more))
 
 
-def in_json(old: OldClient, browser: Browser, more: dict[str, str]) -> Page:
+def in_json(old: OldClient, browser: Browser, more: dict[str, Any]) -> Page:
     body = json.dumps(wanted(old, **more)).encode()
     return browser.send("POST", "/authorize", body=body, headers={"content-type": "application/json"})
 
@@ -61,37 +61,37 @@ def as_login(old: OldClient, browser: Browser) -> Login:
     return Login(old.tenant, old.client, old.connection, old.user, browser)
 
 
-def signed(old: OldClient, browser: Browser, more: dict[str, str]) -> Page:
+def signed(old: OldClient, browser: Browser, more: dict[str, Any]) -> Page:
     token = request_object(as_login(old, browser), **more)
     return browser.get("/authorize", {"client_id": old.client.client_id, "request": token})
 
 
-def pushed(old: OldClient, browser: Browser, more: dict[str, str], **how: Any) -> Page:
+def pushed(old: OldClient, browser: Browser, more: dict[str, Any], **how: Any) -> Page:
     client, secret = rotate_client_secret(tenant_id=old.tenant.pk, client_id=old.client.client_id)
     handle = Pusher(old.tenant, client, secret).handle(**more, **how)
     return browser.get("/authorize", {"client_id": old.client.client_id, "request_uri": handle})
 
 
-def pushed_as_json(old: OldClient, browser: Browser, more: dict[str, str]) -> Page:
+def pushed_as_json(old: OldClient, browser: Browser, more: dict[str, Any]) -> Page:
     return pushed(old, browser, more, as_json=True)
 
 
-def signed_and_pushed(old: OldClient, browser: Browser, more: dict[str, str]) -> Page:
+def signed_and_pushed(old: OldClient, browser: Browser, more: dict[str, Any]) -> Page:
     return pushed(old, browser, {"request": request_object(as_login(old, browser), **more)})
 
 
-def beside_signed(old: OldClient, browser: Browser, more: dict[str, str]) -> Page:
+def beside_signed(old: OldClient, browser: Browser, more: dict[str, Any]) -> Page:
     token = request_object(as_login(old, browser))
     return browser.get("/authorize", {"client_id": old.client.client_id, "request": token, **more})
 
 
-def beside_pushed(old: OldClient, browser: Browser, more: dict[str, str]) -> Page:
+def beside_pushed(old: OldClient, browser: Browser, more: dict[str, Any]) -> Page:
     client, secret = rotate_client_secret(tenant_id=old.tenant.pk, client_id=old.client.client_id)
     handle = Pusher(old.tenant, client, secret).handle()
     return browser.get("/authorize", {"client_id": old.client.client_id, "request_uri": handle, **more})
 
 
-Way = Callable[[OldClient, Browser, dict[str, str]], Page]
+Way = Callable[[OldClient, Browser, dict[str, Any]], Page]
 PLAIN = (in_address, in_form, in_json)
 COMPLETE = (signed, pushed, pushed_as_json, signed_and_pushed, beside_signed, beside_pushed)
 

@@ -334,7 +334,7 @@ def test_a_published_key_verifies_requests(login: Login, pusher: Pusher, key_ser
     address = f"http://127.0.0.1:{key_server.server_port}/keys"
     update_client(tenant_id=login.tenant.pk, client_id=login.client.client_id, changes={"settings": {"jwks_uri": address}})
     forget_all()
-    named = {"header": {"kid": "published"}}
+    named: dict[str, Any] = {"header": {"kid": "published"}}
     assert go(login, request_object(login, key="second", **named)).status == 302
     assert pusher.push(request=request_object(login, key="second", algorithm="PS256", **named)).status == 201
     assert "signature" in refused(go(login, request_object(login, key="third", **named)))

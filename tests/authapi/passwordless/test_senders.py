@@ -1,0 +1,115 @@
+"""What a person receives: by the sender of the connection, in its words, and in the looks of the organization of the login."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.core.mail import EmailMultiAlternatives
+
+from authapi.looks.current import remembered_organizations
+from authapi.services.clients import update_client
+from identity.messages.providers import create_provider
+from identity.models import Job, MessageProvider
+from identity.services.memberships import add_connection
+from identity.services.organizations import create_organization
+from tests.authapi.browser import Browser
+from tests.authapi.passwordless.conftest import ADA, NUMBER, Door, set_options
+from tests.authapi.passwordless.messages import deliver, last_code, last_contents
+from tests.authapi.passwordless.test_pages import Visit
+from tests.identity.messages.conftest import reachable as reachable
+from tests.identity.messages.mail_servers import Gateway, http_gateway
+
+BY_TEXT: dict[str, Any] = {"connection": "sms", "email": None, "phone_number": NUMBER}
+LOGO = "https://cdn.example.test/acme.png"
+
+
+@pytest.mark.usefixtures("reachable")
+def test_a_code_goes_out_by_the_sender_of_its_connection_and_in_its_words(door: Door) -> None:
+    own, shared = Gateway(), Gateway()
+    with http_gateway(own) as address, http_gateway(shared) as others:
+        create_provider(
+            tenant_id=door.tenant.pk,
+            channel="sms",
+            name=MessageProvider.Name.WEBHOOK,
+            settings={"url": others},
+            secrets={"secret": "s" * 32},
+        )
+        set_options(
+            door.sms,
+            provider="sms_gateway",
+            gateway_url=address,
+            template="Kurbelwelle: @@password@@",
+            syntax="md_with_macros",
+            **{"from": "Shop"},
+        )
+        code = door.code(**BY_TEXT)
+        deliver(door.tenant.pk)
+    [request] = own.requests
+    assert json.loads(request.body) == {"recipient": NUMBER, "body": f"Kurbelwelle: {code}", "sender": "Shop"}
+    assert shared.requests == []
+
+
+@pytest.mark.usefixtures("reachable")
+def test_a_sender_of_the_connection_is_enough_where_the_platform_has_none(door: Door, settings: Any) -> None:
+    settings.SMS_SENDER = {}
+    assert door.start(**BY_TEXT).json()["error"] == "sms_provider_error"
+    gateway = Gateway()
+    with http_gateway(gateway) as address:
+        set_options(door.sms, provider="sms_gateway", gateway_url=address)
+        code = door.code(**BY_TEXT)
+        deliver(door.tenant.pk)
+    [request] = gateway.requests
+    assert code in json.loads(request.body)["body"]
+
+
+def test_a_mail_of_a_connection_has_its_own_subject_and_sender(door: Door) -> None:
+    set_options(door.email, email={"subject": "{{ code }} for you", "body": "<b>{{ code }}</b> {{ user.name }}", "syntax": "liquid"})
+    code = door.code()
+    deliver(door.tenant.pk)
+    message = mail.outbox[-1]
+    assert isinstance(message, EmailMultiAlternatives)
+    assert (message.to, message.subject) == ([ADA], f"{code} for you")
+    assert message.alternatives[0][0] == f"<b>{code}</b> "
+
+
+def test_the_mail_of_a_login_to_an_organization_has_its_looks(door: Door) -> None:
+    remembered_organizations.clear()
+    branding = {"logo_url": LOGO, "colors": {"primary": "#ffee00", "page_background": "#ffffff"}}
+    acme = create_organization(tenant_id=door.tenant.pk, name="acme", display_name="Acme", branding=branding)
+    add_connection(tenant_id=door.tenant.pk, organization_id=acme.pk, connection_id=door.email.pk)
+    update_client(tenant_id=door.tenant.pk, client_id=door.client.client_id, changes={"settings": {"organization_usage": "allow"}})
+    visit = Visit(door, Browser(door.tenant))
+    visit.enter_address(visit.ask(organization=acme.pk))
+    code = last_code(door.tenant.pk)
+    deliver(door.tenant.pk)
+    message = mail.outbox[-1]
+    assert isinstance(message, EmailMultiAlternatives)
+    html = message.alternatives[0][0]
+    assert f'<img src="{LOGO}"' in html
+    assert "background-color:#ffee00" not in html  # The color is that of a button, and a code has none.
+    assert code in html
+    visit.enter_address(visit.ask(organization=acme.pk), send="link", email=ADA)
+    deliver(door.tenant.pk)
+    message = mail.outbox[-1]
+    assert isinstance(message, EmailMultiAlternatives)
+    assert "background-color:#ffee00" in message.alternatives[0][0]
+
+
+def test_a_message_that_no_sender_takes_any_more_fails_its_job_without_a_code_in_it(door: Door, settings: Any) -> None:
+    code = door.code(**BY_TEXT)
+    settings.SMS_SENDER = {}
+    deliver(door.tenant.pk)
+    [job] = Job.objects.of(door.tenant.pk)
+    assert job.status == "failed"
+    assert code not in f"{job.parameters} {job.summary} {vars(job)}"
+    assert "sealed" not in job.parameters
+
+
+def test_a_message_says_only_what_was_asked_for(door: Door) -> None:
+    code = door.code(**BY_TEXT)
+    assert last_contents(door.tenant.pk).link == ""
+    deliver(door.tenant.pk)
+    assert code not in str(list(Job.objects.of(door.tenant.pk).values()))
