@@ -158,7 +158,7 @@ def shape(answer: Received, name: str) -> str:
 
 @pytest.mark.parametrize("hashes", [1])
 @pytest.mark.parametrize("asked", ["a form's password", "an old password", "the password grant"])
-def test_a_password_is_hashed_once_for_whoever_is_named(client: Client, asked: str, hashes: int) -> None:
+def test_a_password_is_hashed_once_whether_the_account_exists(client: Client, asked: str, hashes: int) -> None:
     for name in (HERE, GONE):
         assert cost_of(partial(REQUESTS[asked], client, name))[0].hashes == hashes
 

@@ -73,7 +73,7 @@ def test_a_pushed_or_signed_request_brings_its_invitation(tenant: Tenant, way: s
     login = Login(tenant, client, connection, person(connection), Browser(tenant))
     host = Host(login, make_organization(tenant, "acme"))
     add_connection(tenant_id=tenant.pk, organization_id=host.organization.pk, connection_id=connection.pk)
-    named = {"invitation": host.invite("ada@example.test").ticket, "organization": host.organization.pk}
+    named: dict[str, Any] = {"invitation": host.invite("ada@example.test").ticket, "organization": host.organization.pk}
     sent = (
         {"request_uri": Pusher(tenant, client, secret).handle(**named)} if way == "pushed" else {"request": request_object(login, **named)}
     )

@@ -33,7 +33,7 @@ class Mailbox:
 
     async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802  (its name in aiosmtpd)
         if self.answer.startswith("250"):
-            self.mails.append(message_from_bytes(envelope.content, policy=default))  # type: ignore[arg-type]
+            self.mails.append(message_from_bytes(envelope.content, policy=default))
             self.senders.append(envelope.mail_from)
         if self.cuts_off:
             server.transport.abort()

@@ -126,7 +126,7 @@ def test_a_mail_says_what_the_tenant_has_written(api: Management, ada: User) -> 
     api.post("email-templates", TEMPLATE)
     message = verify(api, ada)
     assert message.subject == "Hello Ada"
-    html = str(message.alternatives[0].content)
+    html = str(message.alternatives[0][0])
     assert "<p>Hello Ada</p>" in html
     assert message.body.startswith("Hello Ada\n\nConfirm: http")
     ticket = EmailTicket.objects.of(ada.tenant_id).get()
@@ -141,7 +141,7 @@ def test_a_name_that_holds_markup_and_lines_changes_neither_mail_nor_headers(api
     assert "\n" not in message.subject
     assert message.recipients() == ["ada@example.test"]
     assert "Bcc" not in message.message()
-    html = str(message.alternatives[0].content)
+    html = str(message.alternatives[0][0])
     assert "<a href='https://evil.example'>" not in html
     assert "&lt;a href=&#39;https://evil.example&#39;&gt;" in html
 
@@ -193,7 +193,7 @@ def test_a_mail_that_is_switched_off_is_not_sent(api: Management, tenant: Tenant
 
 def test_the_built_in_mail_has_html_with_the_name_and_the_link(api: Management, ada: User, tenant: Tenant) -> None:
     message = verify(api, ada)
-    html = str(message.alternatives[0].content)
+    html = str(message.alternatives[0][0])
     assert tenant.name in html
     assert message.body.count("http") == 1
     assert f'href="{message.body[message.body.index("http") :].split()[0]}"' in html

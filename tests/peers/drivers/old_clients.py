@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from auth0.authentication import Database, Delegated, GetToken, Social
-from auth0.authentication.exceptions import Auth0Error
+from auth0.authentication import Database, Delegated, GetToken, Social  # type: ignore[import-untyped]  # not installed where types are checked
+from auth0.authentication.exceptions import Auth0Error  # type: ignore[import-untyped]  # as above
 
 given = json.loads(Path(sys.argv[1]).read_text())
 domain, client, user = given["domain"], given["client"], given["user"]
