@@ -49,10 +49,8 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
         "authapi.logoutnotice",
         "authapi.logintransaction",
         "authapi.pushedrequest",
-        "authapi.passwordlesscode",
         "authapi.loginticket",
         "authapi.logouttransaction",
-        "authapi.loginticket",
     ),
     "Streams": (
         "events.live-page",
@@ -95,7 +93,6 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
         "authapi.idtoken",
         "authapi.authorizationcode",
         "authapi.devicegrant",
-        "authapi.devicekey",
         "authapi.usedassertion",
         "authapi.edgekey",
     ),

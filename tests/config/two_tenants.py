@@ -10,8 +10,6 @@ from functools import cache
 from typing import Any
 
 import orjson
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.db import connection as database
 from django.utils import timezone
 
@@ -205,10 +203,10 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "IdentityToLink": {"provider": "database", "user_id": ids["user"]},
         "InvitationToCreate": {
             "inviter": {"name": "Ada"},
-            "invitee": {"email": "grace@example.test"},
-            "client_id": ids["client"],
-            "connection_id": ids["connection"],
+            "invitee": {"email": f"{fresh}@example.com"},
+            "client_id": ids["application"],
             "roles": [ids["role"]],
+            "send_invitation_email": False,
         },
         "KeyToRegister": {
             "device_name": "Phone",
@@ -255,13 +253,6 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "VersionToDeploy": {"update_draft": True},
         **{body_name(row): row.value for row in SETTINGS if row.value},
     }
-
-
-@cache
-def public_key_of_a_device() -> str:
-    """Return an RSA key as devices send theirs."""
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048).public_key()
-    return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 
 
 def names_rows(body: str) -> bool:

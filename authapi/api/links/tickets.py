@@ -16,7 +16,7 @@ from foundation.api.fields import Closed, Email, Switch, Text
 from foundation.api.operations import TEXT, Operation, Schema
 from foundation.api.refusals import Refusal, invalid_body, not_supported
 from identity.api.job_bodies import WholeNumber
-from identity.api.lookups import connection_at, organization_at, user_at
+from identity.api.lookups import connection_at, organization_at
 from identity.api.relation_bodies import connection_id, organization_id
 from identity.api.requested import base_of
 from identity.api.user_bodies import UserId
@@ -78,7 +78,7 @@ class EmailTicketEndpoint(Endpoint):
         body = self.body_of(request, EmailToVerify)
         if "result_url" in body and ("client_id" in body or "organization_id" in body):
             raise invalid_body("Cannot be specified together with client_id or organization_id", "result_url")
-        user, named = user_at(body["user_id"]), body.get("identity")
+        user, named = _user_with_id(body["user_id"]), body.get("identity")
         identity = (named["provider"], named["user_id"]) if named else None
         link = create_email_ticket(user=user, way_back=_way_back(body), identity=identity, address=base_of(request))
         return Response({"ticket": link}, status=201)
@@ -136,7 +136,7 @@ def _user(body: dict[str, Any]) -> User:
     if by_id and by_address:
         raise invalid_body("Cannot be specified together with email or connection_id", "user_id")
     if by_id:
-        user = user_at(body["user_id"])
+        user = _user_with_id(body["user_id"])
         _check_identity(user, body.get("identity"))
         return user
     for name in ("email", "connection_id"):
@@ -145,6 +145,13 @@ def _user(body: dict[str, Any]) -> User:
     if "identity" in body:
         raise invalid_body("Needs user_id", "identity")
     return _user_with_address(connection_at(body["connection_id"]), body["email"])
+
+
+def _user_with_id(user_id: str) -> User:
+    user = User.objects.filter(user_id=user_id).first()
+    if user is None:
+        raise Refusal(404, "The user does not exist.", INEXISTENT_USER)
+    return user
 
 
 def _user_with_address(connection: Connection, email: str) -> User:
