@@ -87,7 +87,7 @@ def test_the_mail_of_a_login_to_an_organization_has_its_looks(door: Door) -> Non
     deliver(door.tenant.pk)
     message = mail.outbox[-1]
     assert isinstance(message, EmailMultiAlternatives)
-    html = message.alternatives[0][0]
+    html = str(message.alternatives[0][0])
     assert f'<img src="{LOGO}"' in html
     assert "background-color:#ffee00" not in html  # The color is that of a button, and a code has none.
     assert code in html
@@ -95,7 +95,7 @@ def test_the_mail_of_a_login_to_an_organization_has_its_looks(door: Door) -> Non
     deliver(door.tenant.pk)
     message = mail.outbox[-1]
     assert isinstance(message, EmailMultiAlternatives)
-    assert "background-color:#ffee00" in message.alternatives[0][0]
+    assert "background-color:#ffee00" in str(message.alternatives[0][0])
 
 
 def test_a_message_that_no_sender_takes_any_more_fails_its_job_without_a_code_in_it(door: Door, settings: Any) -> None:

@@ -134,7 +134,7 @@ def test_a_device_that_registers_again_replaces_its_key(old: OldClient) -> None:
     assert log_in(old, signed(old, OTHER)).status == 200
 
 
-@pytest.mark.parametrize("pem", ["", "x", SHORT])
+@pytest.mark.parametrize("pem", ["", "x", SHORT], ids=["empty", "none", "short"])
 def test_a_key_that_is_none_or_short_is_refused(old: OldClient, pem: str) -> None:
     with pytest.raises(Invalid):
         register(old, public_key=pem)
