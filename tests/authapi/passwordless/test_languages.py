@@ -64,7 +64,7 @@ def language_sent(door: Door) -> str:
         ({}, "en"),
     ],
 )
-def test_an_application_says_the_language_of_the_message(worldwide: Door, headers: dict[str, str], language: str) -> None:
+def test_an_application_says_the_language_of_the_message(worldwide: Door, headers: dict[str, Any], language: str) -> None:
     start(worldwide, **headers)
     assert language_sent(worldwide) == language
 
