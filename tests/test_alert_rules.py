@@ -45,7 +45,8 @@ def test_a_rule_says_how_urgent_it_is_and_what_it_means(rule: dict[str, Any]) ->
 
 
 def test_the_runbook_knows_no_alert_that_is_gone() -> None:
-    named = {heading for heading in HEADINGS if not heading.startswith("Mailed:")}
+    # Other sections have sentences as headings.
+    named = {heading for heading in HEADINGS if " " not in heading}
 
     assert named == {rule["alert"] for rule in RULES}
 

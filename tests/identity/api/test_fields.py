@@ -29,6 +29,7 @@ _NOT_LISTS = {
     "list_user_blocks_by_identifier",
     "get_default_domain",
     "get_branding",
+    "get_custom_text",
     "get_default_branding_theme",
     "get_connection_status",
     "list_user_enrollments",
