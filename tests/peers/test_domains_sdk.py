@@ -32,7 +32,7 @@ SEEN = {
     "unknown": [404, "inexistent_custom_domain"],
     "devices": [["refresh_token", "Phone/1.0", True]],
     "devices left": 0,
-    "device key": [404, "operation_not_supported"],
+    "device key": [400, "invalid_body"],
     "enrollments": [],
     "status": None,
     "search": [404, "operation_not_supported"],

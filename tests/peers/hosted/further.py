@@ -175,9 +175,9 @@ def invitation(walk: Walk) -> None:
 
 def invitation_over(walk: Walk) -> None:
     tenant_id = walk.world.tenant.pk
-    asked = _invite(walk, walk.unique("late-guest"))
-    rows = Invitation.objects.of(tenant_id).filter(organization_id=asked["organization"]).order_by("-pk")
-    row = rows[0]
+    email = walk.unique("late-guest")
+    asked = _invite(walk, email)
+    row = Invitation.objects.of(tenant_id).get(email=email)
     for changes, heading in (
         ({"revoked_at": timezone.now()}, "This invitation was withdrawn"),
         ({"revoked_at": None, "expires_at": timezone.now()}, "This invitation has expired"),
