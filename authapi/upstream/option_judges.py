@@ -47,7 +47,7 @@ def wsfed_problem(strategy: str, options: Mapping[str, Any]) -> str | None:
     return None
 
 
-# Who judges the options of which strategies.
+# The judges of options, each with its strategies.
 JUDGES = (
     (saml_options.STRATEGIES, saml_problem),
     (WSFED_STRATEGIES, wsfed_problem),

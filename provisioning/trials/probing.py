@@ -106,7 +106,7 @@ class ConnectionProbe:
     def _known_external_id(self, known: str) -> Finding:
         if not known:
             return Finding(
-                "Finds nobody for a value that nobody has. No user with an externalId was seen to search for; try the write check."
+                "Finds no user for a value that no user has. No user with an externalId was seen to search for; try the write check."
             )
         found = self._session.client.filtered("externalId", known)
         if not found:

@@ -51,7 +51,7 @@ STEPS: dict[str, tuple[Wish, Situation, Step]] = {
     "an invited person is logged in": (wish(), at(LOGGED_IN, offer=Offer.OPEN), Step.INVITATION),
     "an invited person chooses an account first": (wish(Prompt.SELECT_ACCOUNT), at(LOGGED_IN, offer=Offer.OPEN), Step.SELECT_ACCOUNT),
     "an invitation comes before consent": (wish(Prompt.CONSENT), at(LOGGED_IN, offer=Offer.OPEN), Step.INVITATION),
-    "an invitation has ended and nobody is there": (wish(), at(NO_SESSION, offer=Offer.GONE), Step.INVITATION),
+    "an invitation has ended and there is no session": (wish(), at(NO_SESSION, offer=Offer.GONE), Step.INVITATION),
     "an invitation has ended": (wish(Prompt.LOGIN), at(LOGGED_IN, offer=Offer.GONE), Step.INVITATION),
     "a silent answer": (wish(is_silent=True), LOGGED_IN, Step.RESPOND),
 }
