@@ -232,7 +232,8 @@ def test_what_does_not_fit_is_refused(api: Management, tenant: Tenant, grace: Us
 def test_the_primary_identity_is_named_in_either_way(api: Management, grace: User) -> None:
     for provider in ("auth0", grace.provider):
         for user_id in (grace.user_id, grace.identifier):
-            made(api, CHANGE, user_id=grace.user_id, identity={"provider": provider, "user_id": user_id})
+            link = made(api, CHANGE, user_id=grace.user_id, identity={"provider": provider, "user_id": user_id})
+            assert "/u/reset-password?ticket=" in link, (provider, user_id)
 
 
 def test_a_token_needs_the_scope_of_tickets(tenant: Tenant, grace: User) -> None:
