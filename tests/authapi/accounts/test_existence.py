@@ -37,7 +37,7 @@ ORIGIN = "https://app.example.test"
 REALM = "http://auth0.com/oauth/grant-type/password-realm"
 OTP = PasswordlessGrant.name
 PROVEN_LATER = {"code_challenge": "a" * 43, "code_challenge_method": "S256"}
-# Read by each process once in a while, whoever asks.
+# Read by each process once in a while, for all callers.
 _TABLES = ("authapi_tenantsettings", "authapi_brandingtheme", "authapi_customtext", "authapi_client", "authapi_signingkey")
 _REMEMBERED = re.compile(f'FROM "({"|".join((*_TABLES, "identity_tenant", "identity_customdomain"))})"')
 # Values that stand in a statement itself, such as names of savepoints and of cursors.
