@@ -1,4 +1,4 @@
-# One image for web, worker, calendar and migrations; the command decides (compose.yaml). Pin the base by digest where you build.
+# One image for web, worker, scheduler and migrations; the command selects the role (compose.yaml). Pin the base image by digest.
 FROM python:3.11.14-slim-bookworm AS packages
 WORKDIR /opt/identity
 COPY requirements/base.lock requirements/base.lock
@@ -28,7 +28,7 @@ ENV PATH=/opt/identity/.venv/bin:$PATH \
 USER 10001:10001
 EXPOSE 8000
 VOLUME /var/lib/identity
-# The streams of a web process are closed over 8 seconds before it ends: stop it with a grace of 25.
+# A web process closes its streams within 8 seconds before it ends. Stop it with a grace period of 25 seconds.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s CMD ["python", "deploy/container/healthy.py"]
 CMD ["python", "-m", "uvicorn", "--host", "0.0.0.0", "--port", "8000", "--http", "config.http_protocol:HttpProtocol", "--ws", "none", "--no-access-log", "--no-server-header", "--no-proxy-headers", "--backlog", "4096", "--limit-concurrency", "20000", "--timeout-keep-alive", "75", "--timeout-graceful-shutdown", "12", "config.asgi:application"]

@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-14s %s\n", $$1, $$2}'
 
-up: embedded ## Start everything and prove it: PORT=8000, DETACH=1, TLS=1, DATABASE_URL and REDIS_URL are honoured
+up: embedded ## Start everything and prove it: PORT=8000, DETACH=1, TLS=1, DATABASE_URL and REDIS_URL are honored
 	$(LAUNCHER) up
 
 down: embedded ## Stop what `make up` started
@@ -38,7 +38,7 @@ worker: embedded ## Run one more worker beside a running `make up`
 	@DJANGO_SETTINGS_MODULE=config.settings.development exec $(PY) -m celery -A config worker --concurrency 2 --loglevel INFO
 
 test: dev ## Run the tests, in parallel, on private servers unless DATABASE_URL and REDIS_URL are set
-	@$(PY) -m pytest -n 3 -q --ignore=tests/peers -m "not fault and not deep" --durations=10
+	@$(PY) -m pytest -n 3 -q --ignore=tests/peers -m "not fault and not deep" --turn=$(or $(TURN),8) --durations=10
 
 test-deep: peers ## Run in full what `make test` and `make test-peers` take samples of, and what takes minutes
 	@TEST_DEPTH=deep $(PY) -m pytest -n 2 -q -m "(deep or sized) and not fault" --durations=10
@@ -75,11 +75,12 @@ check: static test ## Everything that must pass: lint, types, contracts, migrati
 
 static: types lint contracts migrations deploy-check ## Everything that must pass and runs no test; -j2 takes two cores
 
-lint: dev ## Check format, style, templates, spelling and security of the source
+lint: dev ## Check format, style, templates, spelling, plain English and security of the source
 	@$(PY) -m ruff format --check .
 	@$(PY) -m ruff check .
 	@if find . -path ./.venv -prune -o -path ./.peers -prune -o -name '*.html' -print | grep -q .; then .venv/bin/djlint templates --lint --quiet; fi
 	@.venv/bin/codespell
+	@$(PY) -m config.plain_english
 	@.venv/bin/bandit --quiet --recursive --configfile pyproject.toml foundation identity authapi events provisioning config
 
 format: dev ## Rewrite the source in the house format

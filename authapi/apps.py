@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class AuthapiConfig(AppConfig):
@@ -16,9 +17,13 @@ class AuthapiConfig(AppConfig):
         from authapi.protocols import PROTOCOLS  # noqa: PLC0415  (models are loaded only now)
         from authapi.services.administrative_log import note_work  # noqa: PLC0415  (models are loaded only now)
         from authapi.services.staff_lines import note_entry  # noqa: PLC0415  (models are loaded only now)
-        from authapi.upstream.option_judges import JUDGES  # noqa: PLC0415  (models are loaded only now)
-        from foundation.hooks import account_changed, audit_noted, password_changed, tenant_looks, work_ends  # noqa: PLC0415  (models are loaded only now)
-        from identity.options.judges import let_judge  # noqa: PLC0415  (models are loaded only now)
+        from foundation.hooks import (  # noqa: PLC0415  (models are loaded only now)
+            account_changed,
+            audit_noted,
+            password_changed,
+            tenant_looks,
+            work_ends,
+        )
         from identity.purging import cover  # noqa: PLC0415  (models are loaded only now)
 
         for protocol in PROTOCOLS:
@@ -26,19 +31,46 @@ class AuthapiConfig(AppConfig):
         self._answer_identity()
         cover("authapi", are_credentials=True)
         tenant_looks.fill(mail_looks)
-        for strategies, judge in JUDGES:
-            let_judge(strategies, judge)
+        self._judge_connections()
         pre_delete.connect(end_with_user, sender="identity.User", dispatch_uid="authapi.end_with_user")
         post_delete.connect(end_with_identity, sender="identity.LinkedIdentity", dispatch_uid="authapi.end_with_identity")
         password_changed.connect(end_what_it_began, dispatch_uid="authapi")
         account_changed.connect(end_what_rested_on_it, dispatch_uid="authapi")
+        self._hear_of_factors()
         audit_noted.connect(note_entry, dispatch_uid="authapi.staff_lines")
         work_ends.connect(note_work, dispatch_uid="authapi.administrative_log")
 
     @staticmethod
+    def _hear_of_factors() -> None:
+        """Connect what ends, and what users are told, when second factors change."""
+        from authapi.accounts.factor_changes import end_what_rested_on_factors  # noqa: PLC0415  (models are loaded only now)
+        from authapi.factors.notices import tell_of_change  # noqa: PLC0415  (models are loaded only now)
+        from foundation.hooks import factors_changed  # noqa: PLC0415  (models are loaded only now)
+
+        factors_changed.connect(end_what_rested_on_factors, dispatch_uid="authapi")
+        factors_changed.connect(tell_of_change, dispatch_uid="authapi.factor_notices")
+
+    @staticmethod
     def _answer_identity() -> None:
         """Tell the app below what only the settings of tenants know."""
+        from authapi.accounts.leaked_passwords import is_refused  # noqa: PLC0415  (models are loaded only now)
+        from authapi.services.notifiers import target_of  # noqa: PLC0415  (models are loaded only now)
         from authapi.tenant_settings import languages_of  # noqa: PLC0415  (models are loaded only now)
+        from identity.breaches.tenant_rule import let_tenants_refuse  # noqa: PLC0415  (models are loaded only now)
         from identity.languages import let_tenants_enable  # noqa: PLC0415  (models are loaded only now)
+        from identity.messages.hooks import let_tenants_be_told  # noqa: PLC0415  (models are loaded only now)
 
         let_tenants_enable(languages_of)
+        let_tenants_be_told(target_of)
+        let_tenants_refuse(is_refused)
+
+    @staticmethod
+    def _judge_connections() -> None:
+        """Tell the app below what is wrong with options of connections; refuse a start with addresses that replace none."""
+        from authapi.upstream.option_judges import JUDGES  # noqa: PLC0415  (models are loaded only now)
+        from authapi.upstream.social.known_providers import check_addresses  # noqa: PLC0415  (models are loaded only now)
+        from identity.options.judges import let_judge  # noqa: PLC0415  (models are loaded only now)
+
+        check_addresses(settings.PROVIDER_ADDRESSES)
+        for strategies, judge in JUDGES:
+            let_judge(strategies, judge)

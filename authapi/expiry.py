@@ -21,24 +21,34 @@ from authapi.accounts.brute_force import MEMORY
 from authapi.models import (
     AccessToken,
     AccountTicket,
+    AddressBlock,
     AdministrativeLine,
     AuthorizationCode,
+    CibaRequest,
     ConnectionTest,
     DeviceGrant,
+    FactorChallenge,
+    FactorTransaction,
+    InitialAccessToken,
     Invitation,
+    KnownBrowser,
     LoginFailures,
     LoginTicket,
     LoginTransaction,
     LogoutTransaction,
+    PasskeyCeremony,
     PasswordlessCode,
     PushedRequest,
     RefreshToken,
     RefusedMessage,
+    RememberedBrowser,
     RevokedToken,
     SignIn,
     UsedAssertion,
 )
-from authapi.models.base import UnrecordedOwned
+from identity.factors.user_factors import OPEN_FOR
+from identity.models import EnrolledFactor
+from identity.models.base import TenantOwned
 
 _BATCH = 2000
 # The worker ends a task after 20 s; what is left waits for the next run.
@@ -53,6 +63,10 @@ _LINK_KNOWN = timedelta(days=7)
 _LOGIN_LINK_KNOWN = timedelta(hours=24)
 # A refused message, or the answer to a test, is kept beside its line for so long.
 _MESSAGE_KEPT = timedelta(days=7)
+# Administrators see an address for so long after its block has ended.
+_BLOCK_SHOWN = timedelta(hours=24)
+# A browser that has not been used for so long is a new one.
+_BROWSER_KNOWN = timedelta(days=400)
 # Administrators see what became of an invitation, and its links are answered as ended ones, for so long after its end.
 _INVITATION_KEPT = timedelta(days=30)
 
@@ -61,7 +75,7 @@ _INVITATION_KEPT = timedelta(days=30)
 class Ending:
     """The rows of one table that are over, of every tenant. Where columns are `emptied`, the rows themselves stay."""
 
-    model: type[UnrecordedOwned]
+    model: type[TenantOwned]
     is_over: Q
     emptied: Mapping[str, Any] | None = None
 
@@ -115,7 +129,8 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         Ending(LogoutTransaction, over("expires_at")),
         # The answer uses it up, and a login that began with it in time may take so long.
         Ending(PushedRequest, over("expires_at", kept=timedelta(seconds=settings.AUTHORIZATION_REQUEST_SECONDS))),
-        Ending(DeviceGrant, over("expires")),
+        # A late question of a device or a client, and a late visit to `/activate` or to a link, are told what has become of the request.
+        *(Ending(model, over("expires", kept=_REPLAY_KNOWN)) for model in (DeviceGrant, CibaRequest)),
         Ending(AccessToken, over("expires")),
         # A rotated token stays while its family may live, at least for as long as a client could still present it honestly.
         Ending(RefreshToken, over("expires_at") | over("idle_expires_at") | over("revoked", kept=_REUSE_KNOWN)),
@@ -123,12 +138,34 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         Ending(RefreshToken, over("sealed_until"), emptied={"sealed_successor": "", "sealed_until": None}),
         Ending(AccountTicket, over("expires_at", kept=_LINK_KNOWN)),
         Ending(PasswordlessCode, over("expires_at", kept=_LOGIN_LINK_KNOWN)),
+        *_of_factors(now),
         Ending(Invitation, over("expires_at", kept=_INVITATION_KEPT)),
-        # Older failures count no longer, and the block that they led to has ended.
-        Ending(LoginFailures, over("last_failed_at", kept=MEMORY)),
+        # Administrators see for a while what became of one.
+        Ending(InitialAccessToken, over("expires_at", kept=_INVITATION_KEPT)),
+        *_endings_of_protection(now),
         # What a provider says of a user: long enough to mend a connection.
         Ending(RefusedMessage, over("created_at", kept=_MESSAGE_KEPT)),
         Ending(ConnectionTest, over("expires_at", kept=_MESSAGE_KEPT)),
         Ending(SignIn, over("created_at", kept=log_days)),
         Ending(AdministrativeLine, over("created_at", kept=log_days)),
+    )
+
+
+def _endings_of_protection(now: datetime) -> tuple[Ending, ...]:
+    return (
+        # Older failures count no longer, and the block that they led to has ended.
+        Ending(LoginFailures, Q(last_failed_at__lte=now - MEMORY)),
+        Ending(AddressBlock, Q(ends_at__lte=now - _BLOCK_SHOWN)),
+        Ending(KnownBrowser, Q(last_seen_at__lte=now - _BROWSER_KNOWN)),
+    )
+
+
+def _of_factors(now: datetime) -> tuple[Ending, ...]:
+    return (
+        Ending(FactorChallenge, Q(expires_at__lte=now)),
+        Ending(FactorTransaction, Q(expires_at__lte=now)),
+        Ending(PasskeyCeremony, Q(expires_at__lte=now)),
+        Ending(RememberedBrowser, Q(expires_at__lte=now)),
+        # Enrollments that were begun and not confirmed.
+        Ending(EnrolledFactor, Q(created_at__lte=now - OPEN_FOR, is_confirmed=False)),
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 _CRUD = ("read", "create", "update", "delete")
 _NOUNS: dict[str, tuple[str, ...]] = {
     "actions": _CRUD,
+    "anomaly_blocks": ("read", "delete"),
     "attack_protection": ("read", "update"),
+    "authentication_methods": _CRUD,
     "branding": ("read", "update", "delete"),
     "client_credentials": _CRUD,
     "client_grants": _CRUD,
@@ -30,6 +32,8 @@ _NOUNS: dict[str, tuple[str, ...]] = {
     "group_members": ("read", "create", "delete"),
     "group_roles": ("read", "create", "delete"),
     "groups": _CRUD,
+    "guardian_enrollment_tickets": ("create",),
+    "guardian_enrollments": ("read", "delete"),
     "guardian_factors": ("read", "update"),
     "hooks": ("read", "create"),
     "log_streams": ("read", "create"),
@@ -64,7 +68,7 @@ _NOUNS: dict[str, tuple[str, ...]] = {
     "sessions": ("read", "update", "delete"),
     "signing_keys": ("read", "create", "update"),
     "tenant_settings": ("read", "update"),
-    "token_exchange_profiles": ("read", "create"),
+    "token_exchange_profiles": _CRUD,
     "user_attribute_profiles": ("read", "create"),
     "user_effective_permissions": ("read",),
     "user_effective_roles": ("read",),

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from authapi.accounts import suspicion
 from authapi.accounts.access import withdraw_consent
 from authapi.accounts.user_blocks import lift_block
+from authapi.login.new_browsers import forget_browser
 from authapi.login.sessions import end_session
 from authapi.models import (
+    AddressBlock,
     ApiResource,
     Client,
     ClientCredential,
     ClientGrant,
     Consent,
     EdgeKey,
+    InitialAccessToken,
     Initiator,
+    KnownBrowser,
     LoginFailures,
     RefreshToken,
     Session,
+    TokenExchangeProfile,
 )
-from authapi.services import client_credentials, client_grants, clients, edge_keys, resource_changes
+from authapi.services import client_credentials, client_grants, clients, edge_keys, initial_tokens, resource_changes, token_exchange
 from authapi.tokens.revocation import revoke_refresh_tokens
 from identity.services.bulk_acts import BulkAct, deletion_of_rows, register
 
@@ -44,9 +50,17 @@ WITHDRAW_CONSENTS = register(
     BulkAct("withdraw", Consent, "Take selected consents back", "taken back", "authapi.change_consent", withdraw_consent)
 )
 LIFT_BLOCKS = register(BulkAct("lift", LoginFailures, "Lift selected blocks", "lifted", "authapi.change_loginfailures", lift_block))
+LIFT_ADDRESSES = register(
+    BulkAct("lift", AddressBlock, "Lift selected blocks", "lifted", "authapi.change_addressblock", suspicion.lift_block)
+)
+FORGET_BROWSERS = register(
+    BulkAct("forget", KnownBrowser, "Forget selected browsers", "forgotten", "authapi.change_knownbrowser", forget_browser)
+)
 
 deletion_of_rows(ApiResource, lambda row: resource_changes.delete_api_resource(tenant_id=row.tenant_id, resource_id=row.pk))
 deletion_of_rows(ClientGrant, lambda row: client_grants.delete_client_grant(tenant_id=row.tenant_id, grant_id=row.pk))
 deletion_of_rows(Client, lambda row: clients.delete_client(tenant_id=row.tenant_id, client_id=row.client_id))
 deletion_of_rows(ClientCredential, _delete_credential)
+deletion_of_rows(InitialAccessToken, lambda row: initial_tokens.delete_initial_token(tenant_id=row.tenant_id, token_id=row.pk))
+deletion_of_rows(TokenExchangeProfile, lambda row: token_exchange.delete_profile(tenant_id=row.tenant_id, profile_id=row.pk))
 deletion_of_rows(EdgeKey, lambda row: edge_keys.remove_edge_key(tenant_id=row.tenant_id, domain_id=row.domain_id))

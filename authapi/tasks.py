@@ -8,7 +8,8 @@ from celery import shared_task
 from django.conf import settings
 
 from authapi import row_acts  # noqa: F401  (it registers what jobs of the admin do)
-from authapi.accounts import account_mails  # noqa: F401  (it registers what its jobs do)
+from authapi.accounts import account_mails, security_mails  # noqa: F401  (they register what their jobs do)
+from authapi.accounts.attack_notices import send_due_notices
 from authapi.accounts.passwordless import messages  # noqa: F401  (it registers what its jobs do)
 from authapi.expiry import drop_ended
 from authapi.login.sessions import end_expired_sessions
@@ -28,6 +29,12 @@ def prune() -> None:
 def end_sessions() -> None:
     """End the sessions whose time is over."""
     end_expired_sessions()
+
+
+@shared_task(name="authapi.send_attack_notices")
+def send_attack_notices() -> None:
+    """Tell administrators of attacks, where a mail is due."""
+    send_due_notices()
 
 
 @shared_task(name="authapi.rotate_keys")

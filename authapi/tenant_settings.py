@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from authapi.clients.user_codes import MASKS, UserCodeForm
 from authapi.models import TenantSettings
 from foundation.memory.ttl_cache import Remembered
 from identity.languages import DEFAULT, LANGUAGES
@@ -32,10 +33,25 @@ DEFAULTS: dict[str, Any] = {
     "require_pushed_authorization_requests": False,
     # RFC 9207 ends mix-up attacks, and clients that do not know `iss` ignore it: on, unlike upstream.
     "authorization_response_iss_parameter_supported": True,
+    # Ours. Upstream has neither; both show more of a session or a token than most tenants need.
+    "session_management_supported": False,
+    "token_introspection_supported": False,
     "allow_organization_name_in_authentication_api": False,
+    # Ours: with the flag alone any sender could fill the tenant with applications.
+    "require_initial_access_token": True,
     "acr_values_supported": [],
+    # RFC 8707: `compatibility` reads `resource` where a request names no audience.
+    "resource_parameter_profile": "audience",
+    # Ours. Off, so that an upgrade shows people nothing new.
+    "account_page": {"enabled": False, "data_export": True, "deletion": False, "connections": []},
+    "device_flow": {"charset": "base20", "mask": MASKS["base20"]},
+    # Ours: how users hear of requests that they approve elsewhere (CIBA), by `email` or by a `webhook` of the tenant.
+    "backchannel_authentication": {"channel": "email", "webhook_url": ""},
+    # Ours: `off`, `own` for logins that this service proves, `all` for those at providers elsewhere, too.
+    "new_device_mails": "off",
     "flags": {},
 }
+NEW_DEVICE_MAILS = ("off", "own", "all")
 BRUTE_FORCE_DEFAULTS: dict[str, Any] = {
     "enabled": True,
     "shields": ["block", "user_notification"],
@@ -81,6 +97,24 @@ class BruteForce:
 
 
 @dataclass(frozen=True)
+class Notifier:
+    """How users hear of requests of applications: `channel` is `email` or `webhook`. The secret of the webhook is in the row."""
+
+    channel: str
+    webhook_url: str
+
+
+@dataclass(frozen=True)
+class AccountPage:
+    """What people may do for themselves at `/account`. `connections` are names; empty stands for all that an application uses."""
+
+    enabled: bool
+    data_export: bool
+    deletion: bool
+    connections: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class SignInSettings:
     """The settings as the login reads them. Texts that nobody set are empty; colours are `#rrggbb` or empty."""
 
@@ -104,9 +138,18 @@ class SignInSettings:
     sends_issuer: bool
     takes_pushed_requests: bool
     requires_pushed_requests: bool
+    manages_sessions: bool
+    introspects_tokens: bool
     takes_organization_names: bool
     enabled_locales: tuple[str, ...]
+    takes_registrations: bool
+    requires_initial_token: bool
     acr_values: tuple[str, ...]
+    reads_resource: bool
+    user_codes: UserCodeForm
+    notifier: Notifier
+    new_device_mails: str
+    account_page: AccountPage
     logo_url: str
     favicon_url: str
     primary_color: str
@@ -153,8 +196,17 @@ def _load(tenant_id: str) -> SignInSettings:
         sends_issuer=values["authorization_response_iss_parameter_supported"],
         takes_pushed_requests=values["pushed_authorization_requests_supported"],
         requires_pushed_requests=values["require_pushed_authorization_requests"],
+        manages_sessions=values["session_management_supported"],
+        introspects_tokens=values["token_introspection_supported"],
         takes_organization_names=values["allow_organization_name_in_authentication_api"],
+        takes_registrations=bool(values["flags"].get("enable_dynamic_client_registration")),
+        requires_initial_token=values["require_initial_access_token"],
         acr_values=tuple(values["acr_values_supported"]),
+        reads_resource=values["resource_parameter_profile"] == "compatibility",
+        user_codes=UserCodeForm(**values["device_flow"]),
+        notifier=Notifier(**values["backchannel_authentication"]),
+        new_device_mails=values["new_device_mails"],
+        account_page=AccountPage(**{**values["account_page"], "connections": tuple(values["account_page"]["connections"])}),
         **{name: looks[name] for name in BRANDING_DEFAULTS if name != "logo_url"},
         logo_url=looks["logo_url"] or values.get("picture_url", ""),
         brute_force=_brute_force(row),

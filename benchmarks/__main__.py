@@ -1,7 +1,6 @@
-"""Every measurement of the service, one after the other, on durable servers of its own unless the environment names others.
+"""Every measurement of the service, one after the other, on private durable servers unless the environment names others.
 
-Run with `make bench`, or `.venv/bin/python -m benchmarks recording auth` for some of them. Figures of one run compare with
-each other; those of two runs do not.
+Run with `make bench`, or `.venv/bin/python -m benchmarks recording auth` for some of them. Compare only figures of the same run.
 """
 
 from __future__ import annotations
@@ -16,11 +15,12 @@ from pathlib import Path
 from config.launcher.servers import temporary_servers
 
 ROOT = Path(__file__).resolve().parents[1]
-# Name, further arguments, and the figure of the design that it answers to.
+# Name, further arguments, and the design goal of the figure.
 MEASUREMENTS: dict[str, tuple[list[str], str]] = {
     "recording": ([], "recording, per user save"),
     "user_import": ([], "import of users"),
     "fast_paths": ([], "what fast paths save"),
+    "breached_passwords": ([], "one search in a list of breached passwords"),
     "user_search": ([], "searches in a tenant of a million users"),
     "stream": (["--scenarios", "latency", "--subjects", "ours, uvicorn"], "commit to first byte at a subscriber"),
     "auth": ([], "tokens beside npm oidc-provider"),

@@ -59,7 +59,7 @@ def wait_for(base: str) -> None:
 
 
 def bare_loop(base: str, count: int) -> float:
-    """Make the same calls with nothing around them; return deliveries a second."""
+    """Make the same requests in a bare loop; return deliveries per second."""
     session = requests.Session()
     session.headers["Authorization"] = "Bearer token"
     body = {"schemas": _SCHEMAS, "externalId": "database|1", "active": True, "userName": "ada@example.test", "name": {"formatted": "Ada"}}
@@ -72,7 +72,7 @@ def bare_loop(base: str, count: int) -> float:
 
 
 def queue(base: str, count: int) -> tuple[str, str]:
-    """Make a tenant whose stream has `count` users to create and to change; return tenant and stream."""
+    """Create a tenant whose stream has `count` users to create and to change; return tenant and stream."""
     tenant_id = f"bench-{secrets.token_hex(6)}"
     tenants.create_tenant(tenant_id=tenant_id, name="bench", host=f"{tenant_id}.example.test")
     people = connections.create_connection(tenant_id=tenant_id, name="people", strategy="database")
@@ -91,7 +91,7 @@ def queue(base: str, count: int) -> tuple[str, str]:
 
 
 def delivered(stream_id: str, expected: int) -> float:
-    """Wait until everything is settled; return deliveries a second between the first attempt and the last outcome."""
+    """Wait until every delivery is settled; return deliveries per second between the first attempt and the last outcome."""
     while True:
         with connection.cursor() as cursor:
             cursor.execute(
@@ -120,7 +120,7 @@ def main(count: int) -> None:
 
 
 def compare(stream_id: str, base: str, count: int) -> None:
-    """Measure the loop before and after the worker, since the machine may have other work."""
+    """Measure the loop before and after the worker, since the machine may have other load."""
     wait_for(base)
     bare = bare_loop(base, count)
     command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", "1", "--loglevel", "WARNING"]

@@ -1,7 +1,7 @@
-"""What recording costs a save: the same update with and without trigger and recorder, in turn, on one connection.
+"""The cost of recording a save: the same update with and without trigger and recorder, in turn, on one connection.
 
-Run with `.venv/bin/python -m benchmarks.recording [rounds]` against a migrated database (`DATABASE_URL`). Prints medians in milliseconds
-and the ratio; it makes a tenant of its own and leaves it behind.
+Run with `.venv/bin/python -m benchmarks.recording [rounds]` against a migrated database (`DATABASE_URL`). Prints medians in
+milliseconds and the ratio; it creates a tenant and leaves it behind.
 """
 
 from __future__ import annotations

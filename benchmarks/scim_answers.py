@@ -14,7 +14,7 @@ _LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse"
 
 
 def answer(method: str, target: str, body: bytes) -> tuple[int, bytes]:
-    """Return status and body: a created or replaced user is sent back, and a lookup finds whoever is looked for."""
+    """Return status and body: a created or replaced user is sent back, and a lookup always finds the requested user."""
     if method == "GET":
         external_id = parse_qs(urlsplit(target).query)["filter"][0].split('"')[1]
         user = {

@@ -1,7 +1,7 @@
-"""Streams for half an hour under a fault a minute: every promise is checked each minute, and growth at the end.
+"""Streams for half an hour with one fault per minute: every guarantee is checked each minute, and growth at the end.
 
-One web process is never killed; its memory, descriptors and threads, the connections to PostgreSQL and the keys in Redis
-are sampled every second, and a straight line through them tells what grows. Run with `make soak`, MINUTES=30 by default.
+One web process is never killed; its memory, descriptors and threads, the connections to PostgreSQL and the keys in Redis are
+sampled every second, and a fitted line shows which of them grow. Run with `make soak`, MINUTES=30 by default.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-# The servers are our own, whatever the environment names; this only lets the settings load.
+# The servers are private in any case; this only lets the settings load.
 os.environ.setdefault("DATABASE_URL", "postgresql:///unused")
 
 from config.launcher.processes import Process
@@ -34,9 +34,9 @@ from tests.faults.world import Seeded, World
 
 SAMPLE_SECONDS = 1.0
 ROUND_SECONDS = 60.0
-# Caches fill and pools open before anything is judged.
+# Caches fill and pools open before the judged period.
 WARM_UP_SHARE = 0.25
-# What may grow in an hour. The line through noisy samples is trusted as far as its confidence interval.
+# Allowed growth per hour. The slope of noisy samples is compared with its confidence interval.
 LIMITS_PER_HOUR = {"rss_bytes": 1024 * 1024, "descriptors": 5, "threads": 2, "backends": 5, "redis_keys": 5}
 _STEADY, _CHURNING = 8, 8
 
@@ -63,7 +63,7 @@ def trend(times: Sequence[float], values: Sequence[float], limit: float) -> Tren
     residuals = [value - (intercept + slope * moment) for moment, value in zip(times, values, strict=True)]
     middle = statistics.fmean(times)
     spread = sum((moment - middle) ** 2 for moment in times)
-    # Neighbouring samples say nearly the same: a minute, which is a fault, counts as one observation.
+    # Neighboring samples are correlated: each minute, with its fault, counts as one observation.
     independent = max(len(times) * SAMPLE_SECONDS / ROUND_SECONDS, 3.0)
     error = math.sqrt(sum(residual**2 for residual in residuals) / (independent - 2) / spread * len(times) / independent)
     hour = 3600.0
@@ -71,7 +71,7 @@ def trend(times: Sequence[float], values: Sequence[float], limit: float) -> Tren
 
 
 class Sampler(threading.Thread):
-    """Notes every second what the web process that is never killed, PostgreSQL and Redis hold."""
+    """Samples every second the resources of the surviving web process, PostgreSQL and Redis."""
 
     def __init__(self, world: World, web: WebProcess) -> None:
         super().__init__(daemon=True)
@@ -85,7 +85,7 @@ class Sampler(threading.Thread):
         while not self.stopping.wait(SAMPLE_SECONDS):
             try:
                 sample = self._sample()
-            except Exception as error:  # noqa: BLE001  (a server that a fault has taken away answers nothing)
+            except Exception as error:  # noqa: BLE001  (a server under a fault answers nothing)
                 print(f"  no sample: {type(error).__name__}", flush=True)
                 continue
             self.times.append(time.monotonic() - started)
@@ -113,7 +113,7 @@ class Sampler(threading.Thread):
 
 
 class Soak:
-    """The servers, two web processes behind a balancer, and what may go wrong."""
+    """The servers, two web processes behind a balancer, and the faults."""
 
     def __init__(self, world: World, stack: ExitStack, balancer: Proxy) -> None:
         self.world, self.stack, self.balancer = world, stack, balancer
@@ -165,7 +165,7 @@ class Soak:
             stream.close()
 
     def round(self, name: str, seconds: float) -> int:
-        """Write, follow and break something for a minute; then every promise must hold. Returns the events."""
+        """Write, follow and cause one fault for a minute; then every guarantee must hold. Returns the events."""
         world, tenant = self.world, self.world.tenant()
         with Following() as following, world.writers(tenant, 2, think=0.02) as writers:
             address = self._address

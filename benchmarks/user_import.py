@@ -1,8 +1,8 @@
-"""How fast users are imported with and without recording, whether the rate holds, what memory it takes, and who waits meanwhile.
+"""The rate of user imports with and without recording, its stability, its memory, and the delay of concurrent writers.
 
-Run with `.venv/bin/python -m benchmarks.user_import [users]` against a migrated database (`DATABASE_URL`). Three imports of the same
-rows in one run, each into a tenant of its own: recorded and numbered; the same beside another writer of the tenant; and bare, without
-triggers and recorder. It leaves the tenants behind.
+Run with `.venv/bin/python -m benchmarks.user_import [users]` against a migrated database (`DATABASE_URL`). Three imports of the
+same rows in one run, each into a new tenant: recorded and numbered; the same beside another writer of the tenant; and bare,
+without triggers and recorder. It leaves the tenants behind.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from identity.services.jobs import run_next_chunk  # noqa: E402
 
 @dataclass
 class Measured:
-    """Seconds and resident memory of each chunk, and how long the file took to be stored."""
+    """Seconds and resident memory of each chunk, and the seconds to store the file."""
 
     stored: float = 0.0
     seconds: list[float] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Measured:
 
 
 class RowFile(io.RawIOBase):
-    """The lines of a file that nobody has to store."""
+    """The lines of a file that is not stored."""
 
     def __init__(self, count: int) -> None:
         self._lines = (
@@ -97,7 +97,7 @@ def resident_mib() -> float:
 
 @contextmanager
 def another_writer(people: Connection) -> Iterator[list[float]]:
-    """Change a user of the same tenant all the time, from a thread; yield how long each change took."""
+    """Change a user of the same tenant continuously from a thread; yield the duration of each change."""
     user = users.create_user(tenant_id=people.tenant_id, connection=people, email="other@example.test")
     pauses: list[float] = []
     stopping = threading.Event()

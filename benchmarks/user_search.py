@@ -1,8 +1,9 @@
-"""Searches of users in a tenant of a million: pages with totals, as client libraries ask for them, and what the indexes cost a write.
+"""Searches of users in a tenant of a million: pages with totals, as client libraries request them, and the cost of the indexes
+for writes.
 
-Run with `.venv/bin/python -m benchmarks user_search [--users 1000000]`. It makes a database of its own beside the one that
-`DATABASE_URL` names, fills it past the recorder, and drops it at the end. Prints the median and the fastest of 20 in milliseconds,
-from the parameters to the documents of 50 users. The last lines are queries that are refused or end by the time limit.
+Run with `.venv/bin/python -m benchmarks user_search [--users 1000000]`. It creates a database beside the one in `DATABASE_URL`,
+fills it without the recorder, and drops it at the end. Prints the median and the minimum of 20 in milliseconds, from the
+parameters to the documents of 50 users. The last lines are queries that are refused or time out.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ FROM (SELECT n,
 
 
 def main(count: int) -> None:
-    """Make the database, run the measurement in it, drop it."""
+    """Create the database, run the measurement in it, drop it."""
     address = urlsplit(os.environ["DATABASE_URL"])
     name = f"bench_search_{secrets.token_hex(6)}"
     with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as server:
@@ -147,7 +148,7 @@ def measure(count: int) -> None:
 
 def _filled(tenant_id: str, count: int) -> str:
     with connection.cursor() as cursor:
-        # Neither triggers nor recorder: a million events would measure something else.
+        # Without triggers and recorder: recording a million events is not measured here.
         cursor.execute("SET session_replication_role = replica; SET statement_timeout = 0")
         cursor.execute(
             "INSERT INTO identity_tenant (id, name, status, created_at, updated_at) VALUES (%s, %s, 'active', now(), now())",

@@ -23,8 +23,11 @@ from authapi.api import (
     signing_keys,
     tenant_setting_schemas,
 )
+from authapi.api.attacks import protection
 from authapi.api.branding import theme_schemas
+from authapi.api.factors import schemas as factor_schemas
 from authapi.api.links import invitation_schemas
+from authapi.api.token_exchange import bodies as exchange_bodies
 from authapi.drf import ManagementMixin
 from authapi.management_scopes import MANAGEMENT_SCOPES
 from authapi.problems import ApiProblem
@@ -63,10 +66,13 @@ _DESCRIBED: tuple[Any, ...] = (
     client_credentials,
     resource_schemas,
     invitation_schemas,
+    exchange_bodies,
     sign_in_schemas,
+    factor_schemas,
     signing_keys,
     theme_schemas,
     tenant_setting_schemas,
+    protection,
     event_stream_schemas,
     delivery_schemas,
     action_schemas,

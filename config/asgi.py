@@ -71,6 +71,17 @@ def routes(role: str) -> URLRouter:
     return URLRouter([*fixed, *(path(address, endpoint) for address, endpoint in hot.items()), re_path(r"", rest)])
 
 
+def straight(router: URLRouter, role: str) -> Application:
+    """Fast path: find a hot endpoint by its exact path. The plain path is the router, which tries its patterns in turn."""
+    endpoints: dict[str, Any] = dict(HOT_ENDPOINTS) if role != "stream" else {}
+
+    def found(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        answered: Awaitable[None] = endpoints.get(scope["path"], router)(scope, receive, send)
+        return answered
+
+    return found
+
+
 def begun(http: Application) -> Application:
     """Start the process with its first request where the server speaks no lifespan."""
 
@@ -85,6 +96,10 @@ def begun(http: Application) -> Application:
 
 
 application = ProtocolTypeRouter(
-    {"http": begun(shared_out(guarded(routes(settings.WEB_ROLE)))), "websocket": refuse_websocket, "lifespan": lifespan}
+    {
+        "http": begun(shared_out(guarded(straight(routes(settings.WEB_ROLE), settings.WEB_ROLE)))),
+        "websocket": refuse_websocket,
+        "lifespan": lifespan,
+    }
 )
 collector.begin()

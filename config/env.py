@@ -91,6 +91,18 @@ def listing(name: str, default: str, effect: str) -> list[str]:
     return [item.strip() for item in raw.split(",") if item.strip()]
 
 
+def replacements(name: str, effect: str) -> dict[str, dict[str, str]]:
+    """Read a comma-separated list of `<strategy>.<name>=<address>`; return the addresses by strategy and name."""
+    found: dict[str, dict[str, str]] = {}
+    for item in listing(name, "", effect):
+        place, _, address = item.partition("=")
+        strategy, _, endpoint = place.partition(".")
+        if not (strategy and endpoint and address.startswith(("https://", "http://"))):
+            raise _refusal(name, item, "<strategy>.<name>=<address>, such as github.token_endpoint=https://github.example/token,")
+        found.setdefault(strategy, {})[endpoint] = address
+    return found
+
+
 def networks(name: str, default: str, effect: str) -> list[str]:
     """Read a comma-separated list of addresses and networks, and `unix:` for every unix socket."""
     found = listing(name, default, effect)

@@ -109,6 +109,8 @@ def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
             "uvicorn.error": {"level": "ERROR"},
             # Addresses hold codes, hints and offsets. Named here, because a logger below one that is named would be let speak again.
             "uvicorn.access": {"handlers": [], "propagate": False},
+            # Its lines of level DEBUG show whole addresses, and some providers take tokens in a query.
+            "urllib3": {"level": "INFO"},
             # A 404 or 403 is an answer and no event of ours; failures of 500 stay.
             "django.request": {"level": "ERROR"},
             "django.security.DisallowedHost": {"handlers": [], "level": "CRITICAL"},

@@ -1,6 +1,6 @@
-"""`/events` as the management interface describes it, and the canary beside it.
+"""The OpenAPI description of `/events`, and the operation that sends canaries.
 
-The description of the stream is written by hand: that operation is no DRF view (`events.stream.endpoint`).
+The description of the stream is written by hand because that operation is not a DRF view (`events.stream.endpoint`).
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from foundation.timestamps import wire_time
 from identity.hosts import resolve_host
 
 STREAM_ERROR_CODES = ("invalid_cursor", "cursor_expired", "timeout", "payload_too_large", "processing_error", "connection_timeout")
-_CURSOR: Schema = {"type": "string", "maxLength": MAX_FROM_LENGTH, "description": "Opaque cursor; delivery goes on after it."}
+_CURSOR: Schema = {"type": "string", "maxLength": MAX_FROM_LENGTH, "description": "Opaque cursor; delivery resumes after it."}
 _FLOOR_HEADERS: Schema = {
     FLOOR: {
         "schema": _CURSOR,
-        "description": "The earliest cursor that is served: with it as `from`, everything that is kept is delivered.",
+        "description": "The earliest cursor that is served: as `from`, it delivers every retained event.",
     },
     FLOOR_TIME: {
         "schema": {"type": "string", "format": "date-time"},
-        "description": "Everything from this time on is available, the earliest `from_timestamp`. Left out while nothing was dropped.",
+        "description": "The earliest `from_timestamp`: every event from this time on is available. Absent while no event was pruned.",
     },
 }
 _GONE: Schema = {
@@ -59,14 +59,14 @@ CANARY: Schema = {
     "required": ["id", "requested_at"],
     "properties": {
         "id": {"type": "string", "pattern": "^evt_[a-zA-Z0-9]{22}$", "description": "The id that the event has on every stream."},
-        "requested_at": {"type": "string", "format": "date-time", "description": "When it set out; it arrives as `time`."},
+        "requested_at": {"type": "string", "format": "date-time", "description": "When the service sent it; also the `time` of the event."},
     },
 }
 
 
 @extend_schema_field(_EVENT_TYPE)
 class EventType(Text):
-    """The name of an event type; an unknown one is refused in the words of the service."""
+    """The name of an event type; an unknown one is refused with a message of the service."""
 
 
 class CanaryToSend(Closed):
@@ -79,12 +79,12 @@ class CanaryToSend(Closed):
 
 
 class CanaryEndpoint(Endpoint):
-    """Test events for the open streams of the client that asks, to measure the way to them (decision 0044)."""
+    """Test events for the open streams of the calling client, to measure latency (decision 0044)."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "send_canary",
-            "Send a test event to the open streams of this client, which is in no log and moves no cursor",
+            "Send a test event to the open streams of this client; it enters no log and moves no cursor",
             (READ_EVENTS,),
             202,
             CANARY,
@@ -95,7 +95,7 @@ class CanaryEndpoint(Endpoint):
     def create(self, request: Request) -> Response:
         body = self.body_of(request, CanaryToSend)
         match = resolve_host(request.META.get("HTTP_HOST", ""))
-        # The token was verified on this host, so a tenant answers on it.
+        # The token was verified on this host, so the host has a tenant.
         host = match.canonical_host if match else ""
         event_id, requested_at = send_canary(
             tenant_id=self.tenant_id,
@@ -114,10 +114,10 @@ def subscribe_operation() -> Schema:
     return {
         "operationId": "subscribe_events",
         "summary": "Subscribe to events",
-        "description": "Server-sent events: each data line is one JSON message. Answers stay open; reconnect with the last offset.",
+        "description": "Server-sent events: each data line is one JSON message. Responses stay open; reconnect with the last offset.",
         "tags": ["events"],
         "parameters": [
-            _parameter("from", _CURSOR, "Where to go on. Without it, from now on."),
+            _parameter("from", _CURSOR, "Cursor to resume after. Without it, the stream starts at the present head."),
             _parameter(
                 "from_timestamp",
                 {
@@ -125,14 +125,14 @@ def subscribe_operation() -> Schema:
                     "maxLength": MAX_FROM_TIMESTAMP_LENGTH,
                     "pattern": MOMENT_PATTERN,
                 },
-                "RFC 3339 with Z, for a first query without a cursor. Not together with `from`.",
+                "RFC 3339 time with Z, for a first request without a cursor. Excludes `from`.",
             ),
             {
-                **_parameter("event_type", {"type": "array", "items": _EVENT_TYPE}, "Types to receive; all when left out."),
+                **_parameter("event_type", {"type": "array", "items": _EVENT_TYPE}, "Types to receive; all types by default."),
                 "style": "form",
                 "explode": True,
             },
-            {**_parameter("Last-Event-ID", _CURSOR, "Wins over `from` and `from_timestamp`."), "in": "header"},
+            {**_parameter("Last-Event-ID", _CURSOR, "Takes precedence over `from` and `from_timestamp`."), "in": "header"},
         ],
         "security": security_of(READ_EVENTS),
         "responses": {
@@ -162,7 +162,7 @@ def stream_components() -> dict[str, Schema]:
         "time": {**text, "format": "date-time"},
         "data": {
             "type": "object",
-            "description": "Of a test event, what was sent for it.",
+            "description": "Present on a test event only: what was sent with it.",
             "properties": {"object": {"type": "object"}},
             "additionalProperties": True,
         },

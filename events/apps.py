@@ -6,7 +6,7 @@ class EventsConfig(AppConfig):
     verbose_name = "Event stream"
 
     def ready(self) -> None:
-        # Models are loaded only now; the checks register themselves.
+        # Importing the module registers the checks; models are loaded by now.
         from events import checks, figures  # noqa: F401, PLC0415
         from events.log import head_cursor  # noqa: PLC0415
         from events.record import receivers, tripwire  # noqa: PLC0415
@@ -17,6 +17,6 @@ class EventsConfig(AppConfig):
         figures.register(figures.EVENTS)
         receivers.connect()
         tripwire.connect()
-        # Without a head nothing is recorded or numbered, without its streams nothing is dispatched; a late change of a
-        # recorded row leaves a mark.
+        # Purge the head first, so that nothing more is recorded or numbered, and the streams, so that nothing is dispatched.
+        # Marks go last: a late change of a recorded row leaves one.
         purging.cover("events", first=("Head", "EventStream"), last=("Mark",), platform_wide=("DatabaseIdentity", "Tally"))

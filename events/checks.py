@@ -18,17 +18,17 @@ from events.record import tripwire
 
 @register(Tags.database)
 def check_tripwire(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report recorded tables whose triggers are missing, disabled or not those of the catalogue.
+    """Report recorded tables whose triggers are missing, disabled or different from the catalogue.
 
-    A warning and not an error, since `migrate`, which mends it, refuses to run on errors; production checks with
-    `check --database default --fail-level WARNING`.
+    A warning rather than an error: `migrate`, which installs the triggers, refuses to run on errors. Production runs `check
+    --database default --fail-level WARNING`.
     """
     if not databases or "default" not in databases or "events_mark" not in connection.introspection.table_names():
         return []
     found = tripwire.installed()
     return [
         Warning(
-            f"The trigger {trigger.name} on {trigger.table} is missing or outdated: changes around the signals would be lost.",
+            f"The trigger {trigger.name} on {trigger.table} is missing or outdated: changes that bypass the signals would be lost.",
             hint="Run `manage.py migrate`, which installs it.",
             id="events.W001",
         )
@@ -39,10 +39,10 @@ def check_tripwire(databases: Sequence[str] | None = None, **_: Any) -> list[Che
 
 @register(Tags.database)
 def check_spelling(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report a prefix or namespace other than the one that stored events are spelled with.
+    """Report an attribute prefix or namespace that differs from the one in stored events.
 
-    An error: `migrate`, and with it every start of a new version, refuses to go on. One log has one spelling, because
-    a client that resumes would not know the fields after the change.
+    An error: `migrate`, and so the start of every new version, refuses to continue. One log has one spelling, because a client
+    that resumes would not recognize the fields after a change.
     """
     if not databases or "default" not in databases or "events_event" not in connection.introspection.table_names():
         return []
@@ -52,8 +52,8 @@ def check_spelling(databases: Sequence[str] | None = None, **_: Any) -> list[Che
         return []
     return [
         Error(
-            "EVENT_ATTRIBUTE_PREFIX or EVENT_SOURCE_NAMESPACE differs from what the stored events are spelled with.",
-            hint="Set both back; another spelling needs an empty log.",
+            "EVENT_ATTRIBUTE_PREFIX or EVENT_SOURCE_NAMESPACE differs from the spelling in stored events.",
+            hint="Restore both settings; another spelling requires an empty log.",
             id="events.E002",
         )
     ]
@@ -61,9 +61,9 @@ def check_spelling(databases: Sequence[str] | None = None, **_: Any) -> list[Che
 
 @register(Tags.database)
 def check_database_identity(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report a database that is not the one noted, until `manage.py events restored` has answered it.
+    """Report a database other than the noted one, until `manage.py events restored` confirms it.
 
-    A warning: after a planned switchover nothing is lost, and a failover at night must not wait for a person.
+    A warning: a planned switchover loses nothing, and an unattended failover must not wait for an operator.
     """
     if not databases or "default" not in databases or "events_databaseidentity" not in connection.introspection.table_names():
         return []

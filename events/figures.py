@@ -1,6 +1,6 @@
-"""Figures that only the database knows, read when somebody looks: one bounded statement for each app.
+"""Figures that only the database knows, read at each scrape with one bounded statement per app.
 
-They are the same whichever process answers, so they need no counting and survive every restart.
+Every process returns the same values, and they survive restarts.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from prometheus_client.registry import Collector
 logger = logging.getLogger(__name__)
 
 _STATEMENT_TIMEOUT_MS = 2000
-# Beyond it, "very many" is all that anybody needs to know.
+# Counting stops here; the exact number beyond it does not matter.
 MOST_COUNTED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure: its name, what it means, and the scalar subquery that yields it; NULL counts as 0."""
+    """One figure: its name, its meaning, and the scalar subquery that yields it; NULL counts as 0."""
 
     name: str
     meaning: str
@@ -37,18 +37,18 @@ class Figure:
 
 
 class DatabaseFigures(Collector):
-    """The figures of one app. A database that cannot answer in time makes them missing, and says so in a figure of its own."""
+    """The figures of one app. If the database cannot answer in time, they are absent and a figure of its own reports that."""
 
     def __init__(self, app: str, figures: Sequence[Figure]) -> None:
         self.app = app
         self.figures = figures
 
     def describe(self) -> Iterable[Metric]:
-        """Return what `collect` may yield, without asking the database."""
+        """Return the metrics that `collect` can yield, without a query."""
         return [*(figure.metric() for figure in self.figures), self._failed()]
 
     def collect(self) -> Iterable[Metric]:
-        """Yield every figure as it is now."""
+        """Yield the present value of every figure."""
         failed = self._failed()
         try:
             values = self._values()
@@ -85,12 +85,12 @@ _registered: dict[str, DatabaseFigures] = {}
 
 
 def register(figures: DatabaseFigures) -> None:
-    """Show these figures too; an app above registers its own when it is ready."""
+    """Register figures of another app, which calls this when it is ready."""
     _registered[figures.app] = figures
 
 
 def registered() -> list[DatabaseFigures]:
-    """Return the figures of every app, by name."""
+    """Return the figures of every app by the app's name."""
     return [_registered[app] for app in sorted(_registered)]
 
 

@@ -1,4 +1,4 @@
-"""Hints: "look again, this tenant's log now ends at this position". They may be lost and never carry an event."""
+"""Hints: "look again, this tenant's log now ends at this position". A hint can be lost and never carries an event."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from foundation.memory.redis_clients import async_redis_client, redis_client
 
 logger = logging.getLogger(__name__)
 
-# Connecting and sending share 200 ms: the numberer waits for nobody longer than that.
+# Connecting and sending together take at most 200 ms, so that Redis cannot delay the numberer longer.
 _STEP_TIMEOUT_SECONDS = 0.1
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 10.0
@@ -28,23 +28,23 @@ _SILENCE_SECONDS = 5.0
 
 
 def hint_channel() -> str:
-    """Return the channel that every process publishes to and subscribes."""
+    """Return the channel that every process publishes on and subscribes to."""
     return f"{settings.REDIS_PREFIX}:hints"
 
 
 class HintPublisher:
-    """Publishes hints and never raises. After a failure it stays silent for a pause that doubles up to ten seconds."""
+    """Publishes hints and never raises. After a failure it pauses; consecutive failures double the pause, up to ten seconds."""
 
     def __init__(self, url: str) -> None:
         self._client = redis_client(url, connect_seconds=_STEP_TIMEOUT_SECONDS, answer_seconds=_STEP_TIMEOUT_SECONDS)
         self._guard = OutageGuard(_FIRST_PAUSE_SECONDS, longest=_LONGEST_PAUSE_SECONDS)
 
     def publish(self, tenant_id: str, position: int) -> bool:
-        """Publish one hint; return whether the server took it."""
+        """Publish one hint; return whether Redis accepted it."""
         return self.send(hint_channel(), f"{tenant_id}:{position}".encode()) is not None
 
     def send(self, channel: str, payload: bytes) -> int | None:
-        """Publish anything; return how many subscriptions it reached, or None when the server is away."""
+        """Publish any payload; return the number of subscriptions it reached, or None when Redis is unavailable."""
         if self._guard.is_open:
             return None
         try:
@@ -56,7 +56,7 @@ class HintPublisher:
         return reached
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Release the connection."""
         self._client.close()
 
 
@@ -70,7 +70,7 @@ def publish_hint(tenant_id: str, position: int) -> bool:
 
 
 def publisher() -> HintPublisher:
-    """Return the publisher of this process; one pause after a failure for all that it sends."""
+    """Return the publisher of this process, so that one pause after a failure covers every message."""
     with _publishers_lock:
         found = _publishers.get(settings.REDIS_URL)
         if found is None:
@@ -79,7 +79,7 @@ def publisher() -> HintPublisher:
 
 
 def parse_hint(payload: bytes) -> tuple[str, int] | None:
-    """Return tenant and position of a hint, or None for anything else that arrives on the channel."""
+    """Return tenant and position of a hint, or None for any other payload on the channel."""
     tenant_id, separator, position = payload.decode("utf-8", "replace").rpartition(":")
     if not separator or not tenant_id or not (position.isascii() and position.isdigit()):
         return None
@@ -89,7 +89,7 @@ def parse_hint(payload: bytes) -> tuple[str, int] | None:
 class HintListener:
     """One subscription per process. Calls `heard(tenant_id, position)`, and `connected()` after each (re)connection.
 
-    `also` names further channels and who takes their messages; it must not raise.
+    `also` maps further channels to functions that take their messages; these must not raise.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class HintListener:
         self._also = {channel.encode(): take for channel, take in (also or {}).items()}
 
     async def run(self) -> None:
-        """Listen until cancelled. A lost server is tried again; meanwhile the poll finds what hints would have said."""
+        """Listen until cancelled. A lost server is tried again; meanwhile polling finds the positions that hints would report."""
         while True:
             try:
                 await self._listen()
@@ -116,8 +116,8 @@ class HintListener:
             await asyncio.sleep(_RECONNECT_SECONDS)
 
     async def _listen(self) -> None:
-        client = async_redis_client(self._url, connect_seconds=_CONNECT_SECONDS, answer_seconds=None)
-        # Its own connection, without the bookkeeping of the library's subscriptions: a hint may come for every commit.
+        client = async_redis_client(self._url, connect_seconds=_CONNECT_SECONDS, waits_for_messages=True)
+        # A connection without the library's bookkeeping of subscriptions, because a hint can arrive for every commit.
         connection = client.connection_pool.make_connection()  # type: ignore[no-untyped-call]  # redis-py has no type for it
         try:
             await connection.connect()
@@ -134,7 +134,7 @@ class HintListener:
 
     async def _hear(self, connection: AbstractConnection) -> None:
         while True:
-            # Without a time limit: setting one up for every hint costs as much as reading it.
+            # No timeout: arming one for every hint costs as much as reading the hint.
             reply = await connection.read_response(disconnect_on_error=False)
             self._is_silent = False
             if reply[0] == b"message":
@@ -145,7 +145,7 @@ class HintListener:
             self._is_silent = True
             await asyncio.sleep(_SILENCE_SECONDS)
             if self._is_silent:
-                # A peer that is gone makes this fail, which closes the connection under whoever reads from it.
+                # This fails when the peer is gone, and thereby closes the connection that the other task reads.
                 with suppress(RedisError, OSError):
                     await connection.send_command("PING")
 

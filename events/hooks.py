@@ -1,4 +1,4 @@
-"""Where other apps say what they still need of a log, without events naming them."""
+"""A registry of the apps that still need entries of a log; events does not import them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, order=True)
 class Hold:
-    """Somebody who still needs every event after `position`; one that yields would be served with copies by `make_way`."""
+    """A consumer that still needs every event after `position`; if it yields, `make_way` gives it copies instead."""
 
     position: int
     holder: str
@@ -17,33 +17,33 @@ class Hold:
 
 
 class LogFollower(Protocol):
-    """An app that reads logs by a position of its own."""
+    """An app that reads logs from positions of its own."""
 
     def make_way(self, tenant_id: str, *, through: int) -> None:
-        """Copy what rests and needs events at or below `through`; called before they are pruned, outside any transaction."""
+        """Copy the waiting work that needs events at or below `through`. Called before pruning, outside any transaction."""
 
     def holds(self, tenant_id: str, *, through: int) -> Sequence[Hold]:
-        """Return who still needs events at or below `through`.
+        """Return the holds on events at or below `through`.
 
-        The answer must stay true while these are pruned: whoever comes later needs nothing below the lowest hold.
+        The answer must stay true while these are pruned: a consumer that starts later must not need events below the lowest hold.
         """
 
     def beyond(self, tenant_id: str, *, head: int) -> Sequence[str]:
-        """Say, one sentence each, what `step_back` would change."""
+        """Describe the effects of `step_back`, one sentence each."""
 
     def step_back(self, tenant_id: str, *, head: int) -> None:
-        """Forget everything beyond the head, in the caller's transaction: the database went back in time."""
+        """Discard all state beyond the head, in the caller's transaction: the database went back in time."""
 
 
 _followers: list[LogFollower] = []
 
 
 def follow_logs(follower: LogFollower) -> None:
-    """Ask this follower from now on."""
+    """Register this follower."""
     if follower not in _followers:
         _followers.append(follower)
 
 
 def followers() -> Sequence[LogFollower]:
-    """Return who follows logs."""
+    """Return the registered followers."""
     return tuple(_followers)

@@ -1,6 +1,6 @@
 """The rows of the event stream. Only `recorder`, `numbering`, `tripwire` and `retention` write them.
 
-None has a database foreign key to the tenant or to each other: a purge would deadlock with numbering.
+No table has a database foreign key to the tenant or to another of these: a purge would deadlock with numbering.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from identity.models.base import TenantOwned
 
 
 class Event(models.Model):
-    """One change, as bytes that are final: the envelope that the tenant's built-in stream delivers.
+    """One change as final bytes: the envelope that the tenant's built-in stream delivers.
 
-    `id` follows the order of insertion, `position` in the log is assigned after commit.
+    `id` follows the order of insertion; `position` in the log is assigned after commit.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -29,7 +29,7 @@ class Event(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["tenant_id", "root", "id"], name="events_event_by_root"),
-            # People look for one type, and mostly for a rare one.
+            # Serves the log browser's search for one type, usually a rare one.
             models.Index(fields=["tenant_id", "type", "id"], name="events_event_by_type"),
         ]
 
@@ -38,14 +38,14 @@ class Event(models.Model):
 
 
 class Outbox(models.Model):
-    """An event that has no position yet."""
+    """An event without a position."""
 
     event = models.BigIntegerField(primary_key=True)
     tenant_id = models.CharField(max_length=63)
 
     class Meta:
         verbose_name_plural = "outbox"
-        # Oldest first per tenant, and which tenants wait.
+        # Serves the oldest events of a tenant, and the query for tenants that wait.
         indexes = [models.Index(fields=["tenant_id", "event"], name="events_outbox_by_tenant")]
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ class LogEntry(models.Model):
 
 
 class Head(models.Model):
-    """Where a tenant's log ends and begins. Made with the tenant; without it the tenant is gone."""
+    """The bounds of a tenant's log. Created with the tenant; without it the tenant is deleted."""
 
     tenant_id = models.CharField(primary_key=True, max_length=63)
     epoch = models.PositiveIntegerField(default=1)
@@ -85,7 +85,7 @@ class Head(models.Model):
 
 
 class DatabaseIdentity(models.Model):
-    """Which database the logs were last known to be whole in: one row, compared with the server at each start."""
+    """The database in which the logs were last known to be complete: one row, compared with the server at each start."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     system_identifier = models.CharField(max_length=20, help_text="Made by initdb; a promoted standby keeps it.")
@@ -101,9 +101,10 @@ class DatabaseIdentity(models.Model):
 
 
 class Mark(models.Model):
-    """The tripwire: a change of a recorded row that no event covers yet, with the row as it was before (null = not there).
+    """The tripwire: a change of a recorded row that no event covers yet, with the row before the change (null = absent).
 
-    Written by a trigger, cleared by the recorder in the same transaction; one that commits is a change nobody recorded.
+    A trigger writes it, and the recorder deletes it in the same transaction. A mark that is committed means a change that was not
+    recorded.
     """
 
     table_name = models.CharField(max_length=63)

@@ -1,1 +1,1 @@
-"""What all apps stand on: pieces that know no model of ours."""
+"""Shared building blocks of all apps, without models of their own."""

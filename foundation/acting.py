@@ -1,6 +1,6 @@
-"""Who acts now and from where: a member of staff, a client of the management interface, somebody on the command line. Pure.
+"""The actor of the present act: staff, a client of the management interface, a user at the account page, or a command line. Pure.
 
-Set at the edges, read by whatever writes the audit log. Where nobody acts (a worker, a login), nothing is noted.
+Set at the edges, read by the audit log. Work without an actor (a worker, a login) has no act and no entry.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 from uuid import UUID, uuid4
 
-ActorKind = Literal["staff", "client", "command", "service"]
+ActorKind = Literal["staff", "client", "command", "service", "user"]
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Whoever acts; the name is for people, the id stays when a name changes."""
+    """An actor; the name is for people, the id stays when a name changes."""
 
     kind: ActorKind
     id: str
     name: str
 
 
-# The service itself, by the calendar and not on somebody's behalf.
+# Scheduled work of the service itself.
 SERVICE = Actor("service", "", "The service itself")
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One request or command: all that it changes shares the id. `label` and `reason` are there once somebody has said them.
+    """One request or command: all its changes share the id. `label` and `reason` are empty until `named` sets them.
 
-    `job` is the id of the job that goes on with it, where the request only began it.
+    `job` is the id of the job that continues the act, if a request only began it.
     """
 
     actor: Actor
@@ -50,13 +50,13 @@ _current: ContextVar[Act | None] = ContextVar("current_act", default=None)
 
 
 def current_act() -> Act | None:
-    """Return the act that this task or thread is part of, None where nobody acts."""
+    """Return the act of this task or thread, None without an actor."""
     return _current.get()
 
 
 @contextmanager
 def acting(act: Act | None) -> Iterator[None]:
-    """Bind `act` for the block; None says that what follows is nobody's act, such as the work of a job."""
+    """Bind `act` for the block; None for a block without an actor, such as the work of a job."""
     token = _current.set(act)
     try:
         yield
@@ -66,29 +66,29 @@ def acting(act: Act | None) -> Iterator[None]:
 
 @contextmanager
 def said(label: str, reason: str = "") -> Iterator[None]:
-    """Name the present act for the block, as the button that was pressed does, with the reason that was given."""
+    """Label the present act for the block, for example with the pressed button, and add the given reason."""
     act = _current.get()
     with acting(None if act is None else replace(act, label=label, reason=reason)):
         yield
 
 
 def as_document(act: Act) -> dict[str, str]:
-    """Return an act as it is kept with the job that goes on with it."""
+    """Return an act in the form that a job stores."""
     actor = {"kind": act.actor.kind, "actor_id": act.actor.id, "name": act.actor.name}
     return {**actor, "ip": act.ip or "", "user_agent": act.user_agent, "label": act.label, "reason": act.reason, "id": str(act.id)}
 
 
 def of_document(document: Mapping[str, str], *, job: str) -> Act:
-    """Read what `as_document` returned, as the act of this job."""
+    """Read the stored form of `as_document`, as the act of this job."""
     actor = Actor(cast(ActorKind, document["kind"]), document["actor_id"], document["name"])
     said = {name: document[name] for name in ("user_agent", "label", "reason")}
     return Act(actor, ip=document["ip"] or None, **said, job=job, id=UUID(document["id"]))
 
 
 def act_of_command(arguments: Sequence[str]) -> Act | None:
-    """Return the act of a command line; None for a server, whose requests are acts of their own.
+    """Return the act of a command line; None for a server, whose requests are separate acts.
 
-    Only the name of the command is kept: what follows it may be a secret.
+    Only the name of the command is kept: its arguments can be secrets.
     """
     name = arguments[1] if len(arguments) > 1 else ""
     if not name or name in ("runserver", "test"):

@@ -1,4 +1,4 @@
-"""Who or what causes the changes of this request: read by the recorder, set at the edges."""
+"""The cause of this request's changes: set at the edges, read by the recorder."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ChangingClient:
-    """The client behind a change. `metadata` is that of the client; models of public libraries refuse a client without the map."""
+    """The client behind a change, with its `metadata`; models of public libraries refuse a client without the map."""
 
     client_id: str
     name: str
     metadata: Mapping[str, Any]
 
     def document(self) -> dict[str, Any]:
-        """Return the client as `data.context.client` of an event shows it."""
+        """Return the client as `data.context.client` of an event."""
         return {"id": self.client_id, "name": self.name, "metadata": dict(self.metadata)}
 
 
 @dataclass(frozen=True)
 class ChangeContext:
-    """The client and the request behind a change, the request in the shape of an event's context; None where unknown."""
+    """The client and the request behind a change, the request in the form of an event's context; None when unknown."""
 
     client: ChangingClient | None = None
     request: dict[str, Any] | None = None

@@ -1,4 +1,4 @@
-"""What has changed between two documents, field by field, for people. Pure."""
+"""The differences between two documents, field by field, for people. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Difference(NamedTuple):
-    """One field by its path, with its value before and after as JSON; None where it was not there."""
+    """One field by its path, with its value before and after as JSON; None where it is absent."""
 
     path: str
     before: str | None
@@ -16,7 +16,7 @@ class Difference(NamedTuple):
 
 
 def differences(before: Any, after: Any, path: str = "") -> Iterator[Difference]:
-    """Yield what differs, in the order of the later document, what is gone last. Lists are compared as a whole."""
+    """Yield the differences in the order of the later document, removed fields last. Lists are compared as a whole."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in [*after, *(name for name in before if name not in after)]:
             yield from _field(before, after, name, f"{path}.{name}" if path else str(name))

@@ -1,4 +1,4 @@
-"""Lines of an export: members of a document, found by their paths, as a line of JSON or a record of a table. Pure."""
+"""Lines of an export: members of a document, selected by path, as a line of JSON or a CSV record. Pure."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from typing import Any
 
 _STEP = re.compile(r"\.?([^.\[\]\s]+)|\[(\d{1,3})\]")
-# A spreadsheet takes a cell that begins like this for a formula (OWASP, "CSV Injection").
+# Spreadsheets treat a cell with these first characters as a formula (OWASP, "CSV Injection").
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBER = re.compile(r"[+-][0-9.]+")
 
 
 @dataclass(frozen=True)
 class Field:
-    """A member of the document, and the name under which it is exported."""
+    """A member of the document, and its name in the export."""
 
     path: str
     name: str
 
     def value_in(self, document: Mapping[str, Any]) -> Any:
-        """Return the member, or None where the document has none."""
+        """Return the member, or None if the document lacks it."""
         value: Any = document
         for step in steps_of(self.path):
             if isinstance(step, int):
@@ -35,7 +35,7 @@ class Field:
 
 
 def steps_of(path: str) -> list[str | int]:
-    """Return the names and places of a path such as `identities[0].connection`; raise `ValueError` when it is none."""
+    """Return the names and indexes of a path such as `identities[0].connection`; raise `ValueError` when it is invalid."""
     steps: list[str | int] = []
     at = 0
     while at < len(path):
@@ -52,7 +52,7 @@ def steps_of(path: str) -> list[str | int]:
 
 
 def line_of(fields: Sequence[Field]) -> Callable[[Mapping[str, Any]], str]:
-    """Return what makes a line of JSON of a document: the whole one, or the members that were asked for and are there."""
+    """Return a function that writes a document as a line of JSON: the whole document, or its requested members."""
     if not fields:
         return lambda document: _json(document) + "\n"
 
@@ -64,12 +64,12 @@ def line_of(fields: Sequence[Field]) -> Callable[[Mapping[str, Any]], str]:
 
 
 def record_of(fields: Sequence[Field]) -> Callable[[Mapping[str, Any]], str]:
-    """Return what makes a record of a table of a document (RFC 4180)."""
+    """Return a function that writes a document as a CSV record (RFC 4180)."""
     return lambda document: _record([_cell(field.value_in(document)) for field in fields])
 
 
 def heading_of(fields: Sequence[Field]) -> str:
-    """Return the first record, the names of the columns."""
+    """Return the first record: the column names."""
     return _record([_harmless(field.name) for field in fields])
 
 
@@ -86,7 +86,7 @@ def _cell(value: Any) -> str:
 
 
 def _harmless(text: str) -> str:
-    """Put an apostrophe before text that a spreadsheet would run; a signed number, such as a phone number, is none."""
+    """Put an apostrophe before text that a spreadsheet would run; signed numbers such as phone numbers stay unchanged."""
     return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
 
 

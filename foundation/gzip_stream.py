@@ -1,4 +1,4 @@
-"""One gzip file made in pieces that are compressed at different times, by different processes. Pure (RFC 1951, RFC 1952)."""
+"""One gzip file from pieces that different processes compress at different times. Pure (RFC 1951, RFC 1952)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 
-# No name and no time, so that the same rows make the same bytes.
+# Without name and time, so that the same rows give the same bytes.
 HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 _RAW = -zlib.MAX_WBITS
 _LEVEL = 6
@@ -14,7 +14,7 @@ _LEVEL = 6
 
 @dataclass(frozen=True)
 class Checksum:
-    """What the end of the file must say of all its text: its CRC-32, and its length modulo 2**32."""
+    """The trailer's values over the whole text: its CRC-32, and its length modulo 2**32."""
 
     crc: int = 0
     size: int = 0
@@ -24,7 +24,9 @@ class Checksum:
 
 
 def piece(text: bytes) -> bytes:
-    """Return `text` compressed so that another piece, or the end, can follow: it ends on a byte and refers to nothing before it."""
+    """Return `text` compressed so that another piece or the end can follow: it ends on a byte boundary and refers to no earlier
+    data.
+    """
     compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW)
     return compressor.compress(text) + compressor.flush(zlib.Z_SYNC_FLUSH)
 

@@ -1,4 +1,4 @@
-"""Where other apps listen to identity without identity naming them."""
+"""Hooks through which other apps react to identity, which does not import them."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from typing import Any
 from django.db import models
 from django.dispatch import Signal
 
-# Sent by managers that write several rows in one statement, inside the transaction: `sender` the model, `keys` its rows.
+# Sent by managers that write several rows in one statement, inside the transaction: `sender` is the model, `keys` its rows.
 rows_changed = Signal()
-# Sent after the commit that made a job: `job_id`. Whoever hears it may send a worker; without one the sweep does.
+# Sent after the commit that created a job: `job_id`. A receiver can send a worker; otherwise the sweep finds the job.
 job_waits = Signal()
-# Sent after a commit that left work behind: `task`, the name of a Celery task, and `arguments`, texts. It may be lost.
+# Sent after a commit that leaves work: `task`, the name of a Celery task, and `arguments`, texts. It can be lost.
 work_waits = Signal()
-# Sent inside the transaction that sets a password: `user`, and `is_first` where there was none before.
+# Sent inside the transaction that sets a password: `user`, and `is_first` if there was none before.
 password_changed = Signal()
-# Sent inside the transaction that changes a user: `user`, and `changed`, a set of "blocked" and "email". An address that is
-# set for the first time, or written in other letters, identifies no other person and is not told.
+# Sent inside the transaction that changes a user: `user`, and `changed`, a set of "blocked" and "email". A first address, or one
+# that differs only in case, does not count as a changed e-mail: it identifies the same person.
 account_changed = Signal()
-# Sent inside the transaction that notes an entry in the audit log: `entry`, and `row`, the row it is about or None.
+# Sent inside the transaction that adds an entry to the audit log: `entry`, and `row`, its row or None.
 audit_noted = Signal()
-# Sent at the end of the outermost unit of work, inside its transaction: `result`, what it returns.
+# Sent at the end of the outermost unit of work, inside its transaction: `result`, its return value.
 work_ends = Signal()
-# Sent at the end of a `changes_together` block, inside its transaction: `changes`, what was held back, in order.
+# Sent at the end of a `changes_together` block, inside its transaction: `changes`, the collected changes in order.
 changes_released = Signal()
 
 
 class _Held:
-    """Changes that wait for the end of a block, each with its place."""
+    """Changes that wait for the end of a block, each with its sort key."""
 
     def __init__(self, place: Callable[[models.Model], Any] | None) -> None:
         self.changes: list[tuple[Any, Any]] = []
@@ -49,10 +49,10 @@ _held: ContextVar[_Held | None] = ContextVar("held_changes", default=None)
 
 @contextmanager
 def changes_together(place: Callable[[models.Model], Any] | None = None) -> Iterator[None]:
-    """Let the changes of saved and deleted rows inside the block be recorded at its end: few statements for many rows.
+    """Record the changes of rows saved and deleted inside the block at its end: few statements for many rows.
 
-    They keep their order, or take the one of `place(row)`. For use inside a transaction, around rows that change once
-    and that refer to nothing unrecorded that goes with them. A block within a block belongs to the outer one.
+    Changes keep their order, or are sorted by `place(row)`. Use it inside a transaction, around rows that change once and that
+    refer to no unrecorded row that is deleted with them. A nested block belongs to the outer one.
     """
     if _held.get() is not None:
         yield
@@ -67,7 +67,7 @@ def changes_together(place: Callable[[models.Model], Any] | None = None) -> Iter
 
 
 def hold_back(change: Any, row: models.Model) -> bool:
-    """Keep the change of a row for the end of the surrounding block; False when there is none, and it is to be recorded now."""
+    """Keep the change of a row for the end of the surrounding block; False without a block, when the caller records it now."""
     held = _held.get()
     if held is None:
         return False
@@ -76,13 +76,13 @@ def hold_back(change: Any, row: models.Model) -> bool:
 
 
 class SnapshotCursor:
-    """The slot where the event stream says where it stands; empty text until it is filled."""
+    """The slot where the event stream reports its head cursor; an empty string until it is filled."""
 
     def __init__(self) -> None:
         self._read: Callable[[str], str] | None = None
 
     def fill(self, read: Callable[[str], str]) -> None:
-        """Let `read(tenant_id)` answer from now on."""
+        """Make `read(tenant_id)` answer from now on."""
         self._read = read
 
     def of(self, tenant_id: str) -> str:
@@ -94,17 +94,17 @@ snapshot_cursor = SnapshotCursor()
 
 
 class BulkWrites:
-    """The slot where the audit log looks at statements over many rows; until it is filled nobody looks."""
+    """The slot where the audit log observes statements over many rows; unobserved until it is filled."""
 
     def __init__(self) -> None:
         self._around: Callable[[type[models.Model], Any], AbstractContextManager[None]] | None = None
 
     def fill(self, around: Callable[[type[models.Model], Any], AbstractContextManager[None]]) -> None:
-        """Let `around(model, rows)` surround every such statement from now on."""
+        """Make `around(model, rows)` wrap every such statement from now on."""
         self._around = around
 
     def around(self, model: type[models.Model], rows: Any) -> AbstractContextManager[None]:
-        """Return what surrounds a statement that writes these rows."""
+        """Return the context manager around a statement that writes these rows."""
         return nullcontext() if self._around is None else self._around(model, rows)
 
 
@@ -115,32 +115,35 @@ _drain_checks: list[Callable[[str], bool]] = []
 
 
 def before_tenant_ends(is_drained: Callable[[str], bool]) -> None:
-    """Let a tenant's deletion wait until `is_drained(tenant_id)`, too, says that nothing is under way any more."""
+    """Delay a tenant's deletion until `is_drained(tenant_id)` also returns True."""
     if is_drained not in _drain_checks:
         _drain_checks.append(is_drained)
 
 
 def tenant_is_drained(tenant_id: str) -> bool:
-    """Tell whether nothing of a tenant is under way to anybody."""
+    """Tell whether no registered app has unfinished work of the tenant."""
     return all(is_drained(tenant_id) for is_drained in _drain_checks)
 
 
 class TenantLooks:
-    """The slot where the looks of the pages say how a tenant shows itself in mails; without them a tenant is its id."""
+    """The slot where the branding of the pages describes a tenant for mails; without it a tenant has only its id."""
 
     def __init__(self) -> None:
         self._read: Callable[[str, str], dict[str, str]] | None = None
 
     def fill(self, read: Callable[[str, str], dict[str, str]]) -> None:
-        """Let `read(tenant_id, organization_id)` answer from now on."""
+        """Make `read(tenant_id, organization_id)` answer from now on."""
         self._read = read
 
     def of(self, tenant_id: str, organization_id: str = "") -> dict[str, str]:
         """Return `friendly_name`, `logo_url`, `primary_color`, `on_primary_color`, `support_email` and `support_url`.
 
-        What is not set is empty. The logo and the colors are those of the organization where it has some.
+        Unset values are empty. The logo and the colors are those of the organization if it has them.
         """
         return self._read(tenant_id, organization_id) if self._read else {}
 
 
 tenant_looks = TenantLooks()
+
+# The second factors or passkeys of a user have changed, inside the transaction: `user`, the kinds `removed`, and whether the user did it.
+factors_changed = Signal()

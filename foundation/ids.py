@@ -1,4 +1,4 @@
-"""Prefixed opaque ids, drawn from the system's random source. Pure."""
+"""Prefixed opaque ids from the system's random source. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def new_custom_domain_id() -> str:
 
 
 def new_domain_token() -> str:
-    """Return what a tenant publishes in DNS to prove its control over a domain: public, but never the same for two rows."""
+    """Return the value that a tenant publishes in DNS to prove control over a domain: public, but unique per row."""
     return _random(_ALPHANUMERIC, 43)
 
 
@@ -38,12 +38,20 @@ def new_stream_id() -> str:
     return "est_" + _random(_BASE58, 22)
 
 
+def new_factor_id() -> str:
+    return "dev_" + _random(_ALPHANUMERIC, 16)
+
+
 def new_client_grant_id() -> str:
     return "cgr_" + _random(_ALPHANUMERIC, 16)
 
 
 def new_client_id() -> str:
     return _random(_ALPHANUMERIC, 32)
+
+
+def new_exchange_profile_id() -> str:
+    return "tep_" + _random(_ALPHANUMERIC, 16)
 
 
 def new_hex_id() -> str:

@@ -1,4 +1,4 @@
-"""Which JSON values may be stored: those that every reader of an event gets back unchanged. Pure."""
+"""JSON values that may be stored: those that every reader of an event gets back unchanged. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 MAX_DEPTH = 64
 _LARGEST = 2**63
-# What the service itself keeps about a user under the same names.
+# Names that the service itself uses for facts about a user.
 RESERVED_APP_METADATA = frozenset(
     {
         "__tenant", "_id", "blocked", "clientID", "created_at", "email_verified", "email", "globalClientID", "global_client_id",
@@ -16,7 +16,7 @@ RESERVED_APP_METADATA = frozenset(
 
 
 def json_problem(value: Any, *, depth: int = 0) -> str | None:
-    """Return what is wrong with `value` as a sentence, or None: text without NUL and lone surrogates, numbers that fit.
+    """Return the reason why `value` is refused as a sentence, or None: text without NUL and lone surrogates, numbers in range.
 
     Numbers must fit into 64 bits; objects and lists nest at most 64 deep.
     """
@@ -42,13 +42,13 @@ def _scalar_problem(value: Any) -> str | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
-        # PostgreSQL gives a large decimal back as a whole number, so one bound serves both.
+        # PostgreSQL returns a large decimal as an integer, so one bound applies to both.
         return None if -_LARGEST <= value < _LARGEST else "A number beyond 64 bits."
     return "Not a JSON value."
 
 
 def text_problem(value: str) -> str | None:
-    """Return what is wrong with `value` as text in PostgreSQL and in UTF-8, or None."""
+    """Return the reason why PostgreSQL or UTF-8 cannot store the text `value`, or None."""
     if "\x00" in value:
         return "Text with a NUL character."
     try:
@@ -59,10 +59,10 @@ def text_problem(value: str) -> str | None:
 
 
 def storable(text: str) -> str:
-    """Return `text` without what PostgreSQL and UTF-8 cannot hold, for lines of a log that must be written whatever was sent."""
+    """Return `text` without characters that PostgreSQL or UTF-8 cannot store, for log lines that must be written in any case."""
     return text.replace("\x00", "").encode("utf-8", "replace").decode()
 
 
 def merged(old: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
-    """Return `old` with `change` laid over its first level; null removes a member."""
+    """Return `old` with `change` merged into its first level; null removes a member."""
     return {name: value for name, value in {**old, **change}.items() if value is not None}

@@ -1,4 +1,4 @@
-"""What a value may be, as rules that check it and say themselves as JSON Schema, and resources that are declared of them once. Pure."""
+"""Rules that check values and describe themselves as JSON Schema, and resources declared once with these rules. Pure."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of a few texts."""
+    """One of a closed set of texts."""
 
     values: tuple[str, ...]
 
@@ -112,7 +112,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Variants:
-    """An object of one of several shapes, told apart by the text in one of its fields."""
+    """An object of one of several shapes, distinguished by the text of one field."""
 
     field: str
     shapes: dict[str, Shape]
@@ -143,9 +143,9 @@ moment = Moment()
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a resource: its rule, whether its events have it, and what the OpenAPI document says beyond the type.
+    """A field of a resource: its rule, whether events have it, and what the OpenAPI document adds to the type.
 
-    `shown` stands in the place of the rule in the OpenAPI document, where that says less.
+    `shown` replaces the rule in the OpenAPI document when it is less detailed there.
     """
 
     rule: Rule
@@ -156,8 +156,8 @@ class Field:
 
     @property
     def schema(self) -> Schema:
-        """What the OpenAPI document says."""
-        # The pattern of times stands in the schemas of events alone.
+        """The description of the field in the OpenAPI document."""
+        # Only schemas of events have the pattern of times.
         plain = {"type": "string", "format": "date-time"} if self.rule is moment else (self.shown or self.rule).json_schema()
         return plain | self.said
 
@@ -168,7 +168,7 @@ def always(rule: Rule, **said: Any) -> Field:
 
 
 def maybe(rule: Rule, *, shown: Rule | None = None, **said: Any) -> Field:
-    """Return a field that events leave out when it is empty."""
+    """Return a field that events omit when it is empty."""
     return Field(rule, said, shown=shown)
 
 
@@ -178,10 +178,10 @@ def unrecorded(rule: Rule, **said: Any) -> Field:
 
 
 class Resource:
-    """One declaration of a resource, from which its schemas in the OpenAPI document and in events and its document are made.
+    """One declaration of a resource, the source of its schemas in the OpenAPI document and in events, and of its document.
 
-    The fields stand in the order of the OpenAPI document. Events and documents were published in orders of their own, which stay:
-    `in_events` and `in_documents` name a field that moves and the one that it then follows.
+    Fields are in the order of the OpenAPI document. Events and documents were published in other orders, which must stay:
+    `in_events` and `in_documents` map a field that moves to the field before it.
     """
 
     def __init__(
@@ -199,18 +199,18 @@ class Resource:
         return {name: field.schema for name, field in self.fields.items()}
 
     def shape(self, *, without: str = "", **further: Rule) -> Shape:
-        """Return what events hold of the resource: its recorded fields, and `further` ones that are always there."""
+        """Return the fields of the resource in events: its recorded fields, and `further` ones that are always present."""
         rules = {name: self.fields[name].rule for name in self._in_events if name != without}
         required = {name: rule for name, rule in rules.items() if self.fields[name].is_required}
         return Shape({**required, **further}, {name: rule for name, rule in rules.items() if name not in required})
 
     def part(self, *names: str, optional: tuple[str, ...] = ()) -> Shape:
-        """Return what events hold that name the resource by some of its fields."""
+        """Return the fields in events that identify the resource."""
         return Shape({name: self.fields[name].rule for name in names}, {name: self.fields[name].rule for name in optional})
 
 
 def values(read: Callable[[str], Any], names: Iterable[str], **made: Any) -> dict[str, Any]:
-    """Return what `read` says of each name, or what was `made` of it; empty fields are left out."""
+    """Return for each name the result of `read`, or its value in `made`; empty fields are omitted."""
     found = {}
     for name in names:
         value = made[name] if name in made else read(name)

@@ -1,4 +1,4 @@
-"""Who the current tenant is, and managers that refuse to read without one or to write around the signals."""
+"""The current tenant, and managers that refuse to read without one or to bypass the signals on writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _current_tenant: ContextVar[str | None] = ContextVar("current_tenant", default=N
 
 
 class TenantRequired(RuntimeError):
-    """A tenant-owned model was read without a current tenant; bind one, or spell out `all_tenants`."""
+    """A tenant-owned model was read without a current tenant; bind one, or use `all_tenants` explicitly."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
@@ -38,7 +38,7 @@ def current_tenant() -> str | None:
 
 @contextmanager
 def tenant_bound(tenant_id: str) -> Iterator[None]:
-    """Bind `tenant_id` for the block: `objects` of every tenant-owned model then sees its rows only."""
+    """Bind `tenant_id` for the block: `objects` of every tenant-owned model then returns only its rows."""
     token = _current_tenant.set(tenant_id)
     try:
         yield
@@ -47,7 +47,7 @@ def tenant_bound(tenant_id: str) -> Iterator[None]:
 
 
 class GuardedQuerySet(models.QuerySet[Row]):
-    """Reads freely, deletes with signals, records the bulk writes that name their rows, and refuses the others."""
+    """Reads freely, deletes with signals, records bulk writes that identify their rows, and refuses the others."""
 
     def _refuse_if_recorded(self) -> None:
         if getattr(self.model, "is_recorded", False):
@@ -59,7 +59,7 @@ class GuardedQuerySet(models.QuerySet[Row]):
             return super().update(**kwargs)
 
     def bulk_create(self, objs: Iterable[Row], *args: Any, **kwargs: Any) -> list[Row]:
-        """Insert many rows and record them in the same transaction; options that hide which rows were written are refused."""
+        """Insert many rows and record them in the same transaction; refuses options that hide which rows were written."""
         if args or set(kwargs) - {"batch_size"}:
             self._refuse_if_recorded()
         objs = list(objs)
@@ -69,11 +69,11 @@ class GuardedQuerySet(models.QuerySet[Row]):
         return rows
 
     def bulk_update(self, objs: Iterable[Row], fields: Iterable[str], batch_size: int | None = None) -> int:
-        """Update many rows, their roots locked first, and record them in the same transaction."""
+        """Lock the roots of many rows, update the rows, and record them in the same transaction."""
         rows = tuple(objs)
         with transaction.atomic(using=self.db, savepoint=False), bulk_writes.around(self.model, rows):
             _lock_roots(rows)
-            # Django writes through `update` of the same class, which refuses.
+            # Django calls `update` of the same class, which refuses.
             count = models.QuerySet[Any](self.model, using=self.db).bulk_update(rows, fields, batch_size)
             self._announce(rows)
         return count
@@ -84,19 +84,19 @@ class GuardedQuerySet(models.QuerySet[Row]):
             rows_changed.send(sender=self.model, keys=keys)
 
     def delete(self) -> tuple[int, dict[str, int]]:
-        """Delete row by row in the sense of signals, after locking the roots of the documents that the rows belong to."""
+        """Delete row by row with signals, after locking the roots of the rows' documents."""
         with transaction.atomic(using=self.db, savepoint=False):
             _lock_roots(self)
             return super().delete()
 
     def _raw_delete(self, using: str | None) -> int:
         self._refuse_if_recorded()
-        # Nothing is known to match an empty list of keys, and then Django answers with None.
+        # Django returns None when it knows that no row matches, for example for an empty list of keys.
         return int(super()._raw_delete(using) or 0)
 
 
 def _lock_roots(rows: Iterable[models.Model]) -> None:
-    """Lock the documents that recorded rows belong to, each table's in key order."""
+    """Lock the documents of recorded rows, each table in key order."""
     roots: dict[type[models.Model], set[Any]] = {}
     for row in rows:
         root = getattr(row, "root", None)
@@ -108,7 +108,7 @@ def _lock_roots(rows: Iterable[models.Model]) -> None:
 
 
 class AllTenantsManager(models.Manager[Row]):
-    """Reads rows of every tenant. Each use stands in the list that `tests/architecture` checks."""
+    """Reads rows of every tenant. `tests/architecture` has the list of allowed uses."""
 
     def get_queryset(self) -> GuardedQuerySet[Row]:
         return GuardedQuerySet(self.model, using=self._db)
@@ -124,5 +124,5 @@ class TenantManager(models.Manager[Row]):
         return self.of(tenant)
 
     def of(self, tenant_id: str) -> GuardedQuerySet[Row]:
-        """Return the rows of the named tenant, whatever tenant is bound."""
+        """Return the rows of the named tenant, regardless of the bound tenant."""
         return GuardedQuerySet(self.model, using=self._db).filter(tenant_id=tenant_id)

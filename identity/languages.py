@@ -31,7 +31,7 @@ _MOMENTS = {
 # An attacker sends as many and as long ones as the request may hold. RFC 5646, 4.4.1: no registered tag is longer than 35.
 _MOST_WISHES, _LONGEST_TAG = 20, 35
 # Where applications keep the language of a user, in the order in which they are asked.
-_LANGUAGE_NAMES = ("lang", "language", "locale", "preferred_language")
+LANGUAGE_NAMES = ("lang", "language", "locale", "preferred_language")
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,13 @@ def named_language(enabled: Sequence[str], *, wished: Iterable[str] = (), accept
 
 def language_for(user: User | None, tenant_id: str, *, asked: str = "") -> str:
     """Return the language of a mail or message: the one of the request that caused it, else the user's, else the tenant's default."""
+    return spoken_language(tenant_id, wished=[asked, *own_languages(user)])
+
+
+def own_languages(user: User | None) -> list[str]:
+    """Return what applications have noted as the language of a user, best first; nothing that is no text."""
     known = user.user_metadata if user is not None and isinstance(user.user_metadata, dict) else {}
-    own = (known.get(name) for name in _LANGUAGE_NAMES)
-    return spoken_language(tenant_id, wished=[asked, *(text for text in own if isinstance(text, str))])
+    return [text for name in LANGUAGE_NAMES if isinstance(text := known.get(name), str)]
 
 
 @contextmanager

@@ -26,6 +26,7 @@ class Weakness(Enum):
     DICTIONARY = "PasswordDictionaryError"
     PERSONAL = "PasswordNoUserInfoError"
     HISTORY = "PasswordHistoryError"
+    BREACHED = "PasswordBreachedError"
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class PasswordProblem:
     text: str
 
 
+BREACHED = PasswordProblem(Weakness.BREACHED, "Password was found in a breach of another service")
 USED_BEFORE = PasswordProblem(Weakness.HISTORY, "Password has been used before")
 
 

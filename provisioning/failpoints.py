@@ -1,4 +1,4 @@
-"""Named places where a test may kill the process, to prove that every step heals. Inert unless `FAILPOINTS_DIR` is set."""
+"""Named places where a test kills the process to prove that every step recovers. Inert unless `FAILPOINTS_DIR` is set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _directory: str = getattr(settings, "FAILPOINTS_DIR", "")
 
 
 def reach(name: str) -> None:
-    """Die by SIGKILL when the file `name` lies in the directory; the file is taken away, so it happens once."""
+    """Kill this process with SIGKILL if the file `name` exists in the directory. The file is removed first, so it happens once."""
     if not _directory:
         return
     try:

@@ -1,13 +1,13 @@
-"""The figures of provisioning that only the database knows."""
+"""Metrics of provisioning that are read from the database."""
 
 from __future__ import annotations
 
 from events.figures import DatabaseFigures, Figure
 from provisioning.engine.not_found import ROWS
 
-# Of one stream or tenant no more are counted: an index serves each, and a thousand is very many.
+# Counting stops here for each stream or tenant, which bounds the cost of a scrape. An index serves each count.
 _MOST_OF_ONE = 1000
-# Per stream, as the sweep looks for them.
+# Per stream, with the same conditions as the sweep.
 _DUE = """
 SELECT l.not_before FROM provisioning_lane l WHERE l.stream_id = s.id AND l.not_before <= clock_timestamp() ORDER BY l.not_before
 """
@@ -18,34 +18,35 @@ PROVISIONING = DatabaseFigures(
     [
         Figure(
             "provisioning_lanes_due",
-            f"Lanes of streams that deliver whose first delivery may run, {_MOST_OF_ONE} of a stream at most.",
+            f"Due lanes of enabled streams that are not held; at most {_MOST_OF_ONE} are counted per stream.",
             f"SELECT count(*) FROM events_eventstream s CROSS JOIN LATERAL ({_DUE} LIMIT {_MOST_OF_ONE}) due WHERE {_DELIVERS}",
         ),
         Figure(
             "provisioning_oldest_due_lane_age_seconds",
-            "For how long the oldest of these lanes has been due.",
+            "How long the oldest of these lanes has been due.",
             "SELECT max(extract(epoch FROM clock_timestamp() - due.not_before))"
             f" FROM events_eventstream s CROSS JOIN LATERAL ({_DUE} LIMIT 1) due WHERE {_DELIVERS}",
         ),
         Figure(
             "provisioning_positions_behind",
-            "Positions of logs that enabled streams have not dispatched yet.",
+            "Log positions that enabled streams have not dispatched yet.",
             "SELECT sum(greatest(h.position - s.position, 0)) FROM events_eventstream s JOIN events_head h ON h.tenant_id = s.tenant_id"
             " WHERE s.status = 'enabled'",
         ),
         Figure(
             "provisioning_streams_held",
-            "Streams whose deliveries pause because their destination is wrong or away.",
+            "Streams that are held because their destination is misconfigured or unreachable.",
             "SELECT count(*) FROM events_eventstream WHERE held_since IS NOT NULL",
         ),
         Figure(
             "provisioning_users_not_found",
-            f"Events of the last 24 hours that were skipped because the server has no such user, {_MOST_OF_ONE} of a stream at most.",
+            "Events of the last 24 hours that were skipped because the server has no such user; "
+            f"at most {_MOST_OF_ONE} are counted per stream.",
             f"SELECT count(*) FROM events_eventstream s CROSS JOIN LATERAL ({ROWS} LIMIT {_MOST_OF_ONE}) found",
         ),
         Figure(
             "provisioning_dead_letters_open",
-            f"Dead letters that nobody has dealt with, {_MOST_OF_ONE} of a tenant at most.",
+            f"Open dead letters; at most {_MOST_OF_ONE} are counted per tenant.",
             "SELECT count(*) FROM events_head h CROSS JOIN LATERAL (SELECT 1 FROM provisioning_deadletter d"
             f" WHERE d.tenant_id = h.tenant_id AND d.state = 'open' LIMIT {_MOST_OF_ONE}) open",
         ),

@@ -1,4 +1,4 @@
-"""Takes secret options of connections out of dead letters, deliveries and attempts (docs/adr/0075)."""
+"""Removes secret options of connections from dead letters, deliveries and attempts (docs/adr/0075)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def letter_redactions(tenant_id: str) -> Iterator[tuple[int, str, Redaction]]:
 
 
 def redact_letters(tenant_id: str, mask: Mask) -> int:
-    """Rewrite the envelopes and reasons of the tenant's dead letters of connection events; return how many bodies."""
+    """Rewrite envelopes and reasons of the tenant's dead letters of connection events; return the number of rewritten envelopes."""
     count = 0
     for key, column, found in letter_redactions(tenant_id):
         count += DeadLetter.objects.filter(pk=key).update(**{column: found.body})
@@ -45,7 +45,7 @@ def redact_letters(tenant_id: str, mask: Mask) -> int:
 
 
 def redact_attempts(tenant_id: str, mask: Mask, *, is_applied: bool) -> int:
-    """Mask the values in what was exchanged about the tenant's connection events; return how many attempts and deliveries."""
+    """Mask the values in attempts and deliveries of the tenant's connection events; return the number of rows changed."""
     count, last = 0, 0
     rows = Delivery.objects.filter(tenant_id=tenant_id, event_type__in=CONNECTION_EVENTS).order_by("pk")
     while chunk := list(rows.filter(pk__gt=last).only("detail", "error_message")[:_AT_ONCE]):
@@ -75,7 +75,7 @@ def _redact_delivery(delivery: Delivery, mask: Mask, *, is_applied: bool) -> boo
     if (message, detail) == (delivery.error_message, delivery.detail):
         return False
     if is_applied:
-        # Guarded by the text: a worker may be writing a newer one.
+        # The old text is part of the condition: a worker may have written a newer one meanwhile.
         Delivery.objects.filter(pk=delivery.pk, error_message=delivery.error_message).update(error_message=message, detail=detail)
     return True
 
@@ -84,7 +84,7 @@ def _exchange(exchange: Any, mask: Mask) -> Any:
     if not isinstance(exchange, dict):
         return mask.value(exchange)
     kept = mask.value({name: value for name, value in exchange.items() if name != "request_body"})
-    # In the order of the stored object, which PostgreSQL does not keep anyway.
+    # `jsonb` does not preserve the order of members, so their order does not matter.
     return {**kept, **({"request_body": _request_body(exchange["request_body"], mask)} if "request_body" in exchange else {})}
 
 
@@ -93,8 +93,8 @@ def _request_body(text: Any, mask: Mask) -> Any:
         return mask.value(text)
     envelope = envelope_of(text.encode())
     if not envelope:
-        # A body that was cut cannot be read member by member.
+        # A truncated body is not valid JSON, so its members cannot be masked one by one.
         return REMOVED if '"options"' in text else mask.text(text)
     found = redaction_of(envelope)
-    # Members of the envelope that are no secrets may hold the same words.
+    # Other members of the envelope may contain the same text and stay unmasked.
     return encode_stored(found.envelope).decode() if found.removed else text

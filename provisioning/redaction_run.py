@@ -1,7 +1,7 @@
-"""One run that takes secret options of connections out of everything that keeps them, and says what must be rotated.
+"""Removes secret options of connections from all stored rows and reports which secrets must be rotated.
 
-Sources before what is derived from them, in reverse: attempts are masked with the values that stand in events and dead letters,
-so those are rewritten last, and a run that was stopped still knows all values when it is started again.
+Attempts are masked with values found in events and dead letters. Events and dead letters are therefore rewritten last: an
+interrupted run finds all values again when it is repeated.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _NAMED_AT_ONCE = 100
 
 @dataclass
 class RedactionReport:
-    """What a run found or changed, by table, and which secrets were readable there."""
+    """Rows that a run found or changed, by table, and the secrets that were readable in them."""
 
     counts: Counter[str] = field(default_factory=Counter)
     findings: Findings = field(default_factory=Findings)
-    # Processes that said nothing when they were asked to drop old frames, by tenant.
+    # Web processes that did not answer the request to drop old frames, by tenant.
     silent_processes: dict[str, int] = field(default_factory=dict)
 
 
 def redact(*, tenant_id: str | None, is_applied: bool) -> RedactionReport:
-    """Look through everything of one tenant or of all, and take the secrets out where `is_applied`.
+    """Search all rows of one tenant, or of every tenant, for readable secrets; remove them if `is_applied`.
 
-    1. Rows, events, dead letters and the audit log are read, and what stands there in clear is noted.
-    2. What must be rotated is noted in the audit log of each tenant, before the first value goes.
-    3. Attempts and deliveries, dead letters, events and marks are rewritten, tenant by tenant, and web processes drop their frames.
-    4. The audit log and the rows of connections come last.
+    1. Read rows, events, dead letters and the audit log, and collect readable secrets.
+    2. Write to each tenant's audit log which secrets must be rotated, before the first value is removed.
+    3. Rewrite attempts, deliveries, dead letters, events and marks, tenant by tenant; web processes drop their frames.
+    4. Rewrite the audit log and the rows of connections.
     """
     report = RedactionReport()
     tenants = sorted(Head.objects.values_list("tenant_id", flat=True)) if tenant_id is None else [tenant_id]
@@ -73,7 +73,7 @@ def _look(tenant_id: str, report: RedactionReport) -> None:
 
 
 def _note(tenant_id: str, findings: Findings) -> None:
-    """Keep in the audit log what must be rotated: a run that is stopped and started again finds less."""
+    """Write to the audit log which secrets must be rotated: a repeated run no longer finds those that are already removed."""
     named = [f"{connection_id} {path}" for connection_id, path, _ in findings.of(tenant_id)]
     with transaction.atomic():
         for first in range(0, len(named), _NAMED_AT_ONCE):
@@ -86,6 +86,6 @@ def _rewrite(tenant_id: str, report: RedactionReport, *, is_applied: bool) -> No
     if not is_applied:
         return
     redact_letters(tenant_id, mask)
-    # Also after a run that was stopped between the two.
+    # Unconditional: an earlier run may have stopped after rewriting events and before this call.
     if stored_events.redact_events(tenant_id) or report.findings.of(tenant_id):
         report.silent_processes[tenant_id] = forget_frames(tenant_id)[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -20,15 +21,36 @@ from pytest_django.plugin import DjangoDbBlocker, blocking_manager_key
 from events.models import Head
 from identity.models import Connection, Tenant
 from tests.databases import migrated_test_database
+from tests.django_clients import spare_repetition
 from tests.factories.models.identity import ConnectionFactory, TenantFactory
 
 # How long a machine takes to draw an example says nothing about what is tested.
 hypothesis.settings.register_profile("tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("tests")
 
+spare_repetition()
+
 _OPTIONS = dict(connection.settings_dict["OPTIONS"])
 _database = ExitStack()
 _HAS_DATABASE = pytest.StashKey[bool]()
+# Characters of a case in the name of its test.
+_LONGEST_NAME = 60
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name a case by the beginning of a long value: workers tell each other the names, which must be the same in all of them."""
+    if not isinstance(val, str | bytes) or len(val) <= _LONGEST_NAME:
+        return None
+    begin = val[:_LONGEST_NAME]
+    text = begin if isinstance(begin, str) else begin.decode("latin-1")
+    return f"{text.encode('unicode_escape').decode()}... {len(val)} in all"
+
+
+def pytest_collection_finish() -> None:
+    """Keep modules and tests out of every later collection of garbage, as a process of the service does with what its start has made."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

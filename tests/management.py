@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import Iterable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
@@ -119,7 +120,8 @@ def request(method: str, target: str, query: str, headers: dict[str, str], body:
             # Requests for streams start what a server stops at its end.
             await stop_runtime()
 
-    async_to_sync(run)()
+    # Each call leaves a variable in the context that it runs in, and every later call would copy all of them: it gets a context of its own.
+    contextvars.copy_context().run(async_to_sync(run))
     start = messages[0]
     received = {name.decode().lower(): value.decode("latin-1") for name, value in start["headers"]}
     return Answer(start["status"], received, b"".join(message.get("body", b"") for message in messages[1:]))

@@ -21,7 +21,9 @@ def revoke_session(session: Session) -> None:
 
 
 @unit_of_work
-def revoke_access(*, user: User, session_id: str | None = None, keeps_refresh_tokens: bool = False) -> None:
+def revoke_access(
+    *, user: User, session_id: str | None = None, keeps_refresh_tokens: bool = False, reason: str = Initiator.SESSION_REVOKED
+) -> None:
     """End every session of a user, or the one named, and the refresh tokens with them unless they are kept.
 
     Raises `NotFound` for a session that is not the user's.
@@ -29,14 +31,14 @@ def revoke_access(*, user: User, session_id: str | None = None, keeps_refresh_to
     if session_id is None:
         if not keeps_refresh_tokens:
             revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk)
-        end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=Initiator.SESSION_REVOKED)
+        end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=reason)
         return
     session = Session.objects.of(user.tenant_id).filter(pk=session_id, user=user).first()
     if session is None:
         raise NotFound("The session does not exist.")
     if not keeps_refresh_tokens:
         _revoke_tokens_of(session)
-    end_session(session, reason=Initiator.SESSION_REVOKED)
+    end_session(session, reason=reason)
 
 
 @unit_of_work

@@ -6,8 +6,10 @@ from typing import Any
 
 from django.utils import timezone
 
+from authapi.login.remembered_browsers import forget_all_browsers
 from authapi.login.sessions import end_session, end_sessions_of
 from authapi.models import AuthorizationCode, Initiator, RefreshToken, Session
+from authapi.tokens import ciba_requests, device_codes
 from authapi.tokens.revocation import revoke_refresh_tokens
 from identity.models import LinkedIdentity, User
 
@@ -26,8 +28,11 @@ def end_what_rested_on_it(user: User, *, changed: frozenset[str], **_: object) -
             # During the block an exchange says that the user is blocked; afterwards the code is worth nothing.
             codes = AuthorizationCode.objects.of(user.tenant_id).filter(user=user, used_at__isnull=True)
             codes.update(used_at=timezone.now())
+        forget_all_browsers(user)
         end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=Initiator.ACCOUNT_DEACTIVATED)
         revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk)
+        device_codes.take_back_approvals(tenant_id=user.tenant_id, user_id=user.pk)
+        ciba_requests.take_back_approvals(tenant_id=user.tenant_id, user_id=user.pk)
     elif user.connection.is_database or user.connection.strategy == _BY_ADDRESS:
         end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=Initiator.EMAIL_IDENTIFIER_CHANGED)
 

@@ -36,7 +36,7 @@ _PURPOSES: dict[str, AccountTicket.Purpose] = {
     Job.Type.UNBLOCK_EMAIL: AccountTicket.Purpose.UNBLOCK,
 }
 # As many as one address may ask for at once; who has so many that work needs no other.
-_MOST_LINKS = 10
+MOST_LINKS = 10
 
 
 @unit_of_work
@@ -74,7 +74,7 @@ def find_recipient(job: Job) -> bool:
     Nor is there where that user has links enough: however many names and addresses it is asked for with, no inbox is flooded.
     """
     user = None if "recipient" in job.summary else _recipient(job)
-    if user is None or usable_count(user, _PURPOSES[job.type]) >= _MOST_LINKS:
+    if user is None or usable_count(user, _PURPOSES[job.type]) >= MOST_LINKS:
         return False
     job.summary["recipient"] = "found"
     job.has_effect_due = True
@@ -106,7 +106,7 @@ def _mail(job: Job, name: str, purpose: AccountTicket.Purpose, path: str) -> Pau
 
 def _send_link(job: Job, user: User, name: str, purpose: AccountTicket.Purpose, page: str) -> None:
     """Issue a ticket and mail its link; each try has a ticket of its own, since only the mail knows the secret."""
-    client = _client(job)
+    client = asking_client(job)
     life = link_lifetime(job.tenant_id, name)
     language = language_for(user, job.tenant_id, asked=job.parameters.get("language", ""))
     ticket, secret = issue(user=user, purpose=purpose, client=client, email=user.email or "", life=life, language=language)
@@ -129,5 +129,6 @@ def _recipient(job: Job) -> User | None:
     return user if user is not None and user.email else None
 
 
-def _client(job: Job) -> Client | None:
+def asking_client(job: Job) -> Client | None:
+    """Return the client of the login or request that caused a mail."""
     return Client.objects.of(job.tenant_id).filter(client_id=job.parameters.get("client_id", "")).first()

@@ -16,16 +16,19 @@ from authapi.accounts.account_mails import start_unblock_mail
 from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
 from authapi.accounts.brute_force import Count, counted_address, held_count
 from authapi.accounts.decoy_hashes import stand_in
+from authapi.accounts.leaked_passwords import BLOCK, IN_WORDS, LEAKED_AT_LOGIN, TELL_USER, leak_rules, tell_admins
 from authapi.accounts.suspicion import LOGIN, count_attempt, is_suspicious, rate_of_suspicious
 from authapi.accounts.user_lookup import failure_key, named_user
 from authapi.edge.addresses import stored_address
 from authapi.edge.rate_figures import LOGINS
 from authapi.edge.throttling import Rate
 from authapi.services import sign_in_log
+from authapi.services.security_mail_jobs import start_leak_mail
 from foundation.database.transactions import unit_of_work
 from foundation.secrets.hashing import verified
+from identity.breaches.current_list import is_in_breach
 from identity.models import User
-from identity.services.passwords import check_credential
+from identity.services.passwords import check_credential, note_leak
 
 # Codes of the sign-in log, and what it says about each refusal.
 _SUCCESS = "s"
@@ -34,7 +37,7 @@ _LINES: dict[Refusal, tuple[str, str]] = {
     Refusal.TOO_MANY_ATTEMPTS: ("limit_wc", "The account is blocked after too many failed logins."),
     Refusal.TOO_MANY_LOGINS: ("limit_sul", "Too many logins of this account from one address."),
     Refusal.SUSPICIOUS_ADDRESS: ("limit_mu", "The address has failed at too many accounts."),
-    Refusal.PASSWORD_LEAKED: ("pwd_leak", "The password is known to have leaked."),
+    Refusal.PASSWORD_LEAKED: (LEAKED_AT_LOGIN, IN_WORDS),
 }
 _WRONG_PASSWORD = ("fp", "Wrong password.")
 _UNKNOWN_USER = ("fu", "No such user.")
@@ -52,7 +55,8 @@ def log_in(attempt: Attempt) -> User:
     """Return the user whose password this is, with the login noted at the user; raise `LoginRefused`.
 
     1. Refuse what comes too fast, from one address at one account or at many. 2. Find the user. 3. Hold the count of failures.
-    4. Refuse a blocked account. 5. Check the password. 6. Count the failure, which may block; or forget earlier ones.
+    4. Refuse a blocked account. 5. Check the password. 6. Count the failure, which may block. 7. Look for the right password among
+    breached ones, and refuse it where the tenant says so. 8. Forget earlier failures.
     """
     if not LOGINS.takes(attempt.tenant_id, attempt.connection.pk, failure_key(None, attempt.identifier), counted_address(attempt.ip)):
         _refuse(attempt, Refusal.TOO_MANY_LOGINS, Rate.of_empty(LOGINS))
@@ -78,6 +82,8 @@ def _judge(attempt: Attempt) -> _Judged:
         return _judged(attempt, user, Refusal.WRONG_CREDENTIALS)
     if user is None or user.blocked:
         return _judged(attempt, user, Refusal.USER_BLOCKED)
+    if _is_refused_as_leaked(attempt, user):
+        return _judged(attempt, user, Refusal.PASSWORD_LEAKED)
     note_login_without_signals(user, attempt.ip)
     if count is not None:
         count.forget()
@@ -90,6 +96,23 @@ def _fits(attempt: Attempt, user: User | None) -> bool:
         verified(attempt.password, stand_in(attempt.connection.pk, failure_key(user, attempt.identifier)))
         return False
     return check_credential(credential, attempt.password)
+
+
+def _is_refused_as_leaked(attempt: Attempt, user: User) -> bool:
+    """Tell whether the right password is refused because it was found in a breach, and tell those who are to know.
+
+    Earlier failures still count: the login of an attacker with a bought password must not clear them.
+    """
+    rules = leak_rules(attempt.tenant_id)
+    if not rules.is_enabled or not is_in_breach(attempt.password):
+        return False
+    if TELL_USER in rules.at_login and user.email and note_leak(user.password_credential):
+        start_leak_mail(user=user, client=attempt.client, ip=attempt.ip, address=attempt.address)
+    tell_admins(attempt.tenant_id, rules, rules.at_login)
+    if BLOCK in rules.at_login:
+        return True
+    _write(attempt, user, LEAKED_AT_LOGIN, IN_WORDS, is_success=True)
+    return False
 
 
 def _count_failure(attempt: Attempt, count: Count) -> None:
@@ -129,10 +152,14 @@ def _note(attempt: Attempt, user: User | None, refusal: Refusal | None) -> None:
         code, description = _WRONG_PASSWORD if user else _UNKNOWN_USER
     else:
         code, description = _LINES[refusal]
+    _write(attempt, user, code, description, is_success=refusal is None)
+
+
+def _write(attempt: Attempt, user: User | None, code: str, description: str, *, is_success: bool) -> None:
     sign_in_log.note(
         tenant_id=attempt.tenant_id,
         type=code,
-        is_success=refusal is None,
+        is_success=is_success,
         description=description,
         user=user,
         user_name=attempt.identifier,

@@ -8,6 +8,7 @@ from django.conf import settings
 
 from authapi.accounts.account_mails import start_reset_mail
 from authapi.accounts.brute_force import lift_blocks
+from authapi.accounts.leaked_passwords import CHANGE, note_new_password
 from authapi.accounts.user_lookup import LONGEST
 from authapi.edge.addresses import customer_keys, customer_of
 from authapi.edge.rate_figures import RESETS, RESETS_OF_ADDRESS
@@ -17,7 +18,8 @@ from authapi.services import sign_in_log
 from authapi.services.account_tickets import usable, use_up
 from foundation.database.transactions import unit_of_work
 from identity.models import Connection, User
-from identity.services.profile_rules import check_password, personal_data
+from identity.passwords import Weakness
+from identity.services.profile_rules import PasswordTooWeak, check_password, personal_data
 from identity.services.users import locked_user, update_user
 
 _REQUESTED, _CHANGED, _UNBLOCKED = "scpr", "scp", "ublkdu"
@@ -75,7 +77,6 @@ def open_unblock(*, tenant_id: str, secret: str) -> AccountTicket:
     return usable(tenant_id=tenant_id, purpose=AccountTicket.Purpose.UNBLOCK, secret=secret)
 
 
-@unit_of_work
 def set_new_password(*, tenant_id: str, secret: str, password: str, ip: str = "", user_agent: str = "") -> AccountTicket:
     """Give the user of a link a new password, once. The link came by mail, so the address is verified with it.
 
@@ -83,6 +84,19 @@ def set_new_password(*, tenant_id: str, secret: str, password: str, ip: str = ""
     `password_changed` end sessions, refresh tokens, blocks and other links. Raises what `usable` raises, or
     `PasswordTooWeak`, after which the link still works.
     """
+    try:
+        ticket = _set_new_password(tenant_id, secret, password, ip, user_agent)
+    except PasswordTooWeak as weak:
+        if weak.problem.weakness is Weakness.BREACHED:
+            # What was tried has been taken back; the line stays.
+            _note_leak(open_reset(tenant_id=tenant_id, secret=secret), password, ip, user_agent)
+        raise
+    _note_leak(ticket, password, ip, user_agent)
+    return ticket
+
+
+@unit_of_work
+def _set_new_password(tenant_id: str, secret: str, password: str, ip: str, user_agent: str) -> AccountTicket:
     ticket = open_reset(tenant_id=tenant_id, secret=secret)
     # The user's row is the lock: of two at once the second finds the link used.
     user = locked_user(tenant_id=tenant_id, user_id=ticket.user.user_id)
@@ -115,13 +129,13 @@ def lift_with_link(*, tenant_id: str, secret: str, ip: str = "", user_agent: str
 
 
 def _note(code: str, ticket: AccountTicket, user: User, ip: str, user_agent: str) -> None:
-    sign_in_log.note(
-        tenant_id=user.tenant_id,
-        type=code,
-        is_success=True,
-        user=user,
-        client=ticket.client,
-        connection=user.connection.name,
-        ip=ip,
-        user_agent=user_agent,
-    )
+    sign_in_log.note(tenant_id=user.tenant_id, type=code, is_success=True, **_line(ticket, user, ip, user_agent))
+
+
+def _note_leak(ticket: AccountTicket, password: str, ip: str, user_agent: str) -> None:
+    """Write a line where the new password was found in a breach."""
+    note_new_password(ticket.tenant_id, password, CHANGE, **_line(ticket, ticket.user, ip, user_agent))
+
+
+def _line(ticket: AccountTicket, user: User, ip: str, user_agent: str) -> dict[str, Any]:
+    return {"user": user, "client": ticket.client, "connection": user.connection.name, "ip": ip, "user_agent": user_agent}

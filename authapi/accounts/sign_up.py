@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, NoReturn
 
 from django.core.exceptions import ValidationError
 
+from authapi.accounts.leaked_passwords import SIGN_UP as AT_SIGN_UP
+from authapi.accounts.leaked_passwords import note_new_password
 from authapi.accounts.sign_up_rules import IDENTIFIERS, Demand, demands, metadata_problem, username_lengths
 from authapi.accounts.suspicion import SIGN_UP, count_attempt, rate_of_suspicious
 from authapi.edge.throttling import Rate
+from authapi.factors.passkey_options import takes_passkey_sign_ups
 from authapi.login.connections import takes_passwords, takes_sign_ups
 from authapi.models import Client
 from authapi.services import sign_in_log
@@ -22,6 +25,7 @@ from identity.languages import asked_language, language_for
 from identity.mail.verification import create_user_with_mail
 from identity.mail.welcome import start_welcome
 from identity.models import Connection, User
+from identity.passwords import Weakness
 from identity.services.failures import AlreadyExists, BeingDeleted, Invalid
 from identity.services.profile_rules import PasswordTooWeak, check_new_profile
 
@@ -30,7 +34,11 @@ _SUCCESS, _FAILURE = "ss", "fs"
 
 @dataclass(frozen=True)
 class SignUp:
-    """Who wants an account, and what they say about themselves: identifiers, names and `user_metadata`, only what was sent."""
+    """Who wants an account, and what they say about themselves: identifiers, names and `user_metadata`, only what was sent.
+
+    An account with a passkey has no password: `add_passkey` adds it to the new user, in the transaction that makes the user, whose id
+    is drawn before, since the passkey names it.
+    """
 
     connection: Connection
     password: str = field(repr=False)
@@ -44,6 +52,15 @@ class SignUp:
     is_invited: bool = False
     # False where the address was proven before the account was made.
     is_mail_due: bool = True
+    identifier: str = ""
+    add_passkey: Callable[[User], object] | None = field(default=None, repr=False)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection lets this person make an account, in this way."""
+        if self.add_passkey is not None:
+            return takes_passkey_sign_ups(self.connection)
+        return takes_sign_ups(self.connection) or (self.is_invited and takes_passwords(self.connection))
 
 
 class Reason(Enum):
@@ -80,17 +97,17 @@ def sign_up(request: SignUp) -> User:
     The edge binds the context of the event. Raises `SignUpRefused`. A taken identifier costs a hash as a free one does, so
     that nobody needs to look at the status to be told nothing.
     """
-    if not (takes_sign_ups(request.connection) or (request.is_invited and takes_passwords(request.connection))):
+    if not request.is_open:
         _refuse(request, SignUpRefused(Reason.DISABLED))
     if not count_attempt(request.connection.tenant_id, request.ip, SIGN_UP):
         rate = rate_of_suspicious(request.connection.tenant_id, SIGN_UP)
         _refuse(request, SignUpRefused(Reason.SUSPICIOUS_ADDRESS, rate=rate))
     profile = {name: value for name, value in request.profile.items() if value not in (None, "")}
-    problems = _problems(request.connection, profile)
+    problems = profile_problems(request.connection, profile)
     if problems:
         _refuse(request, SignUpRefused(Reason.INVALID, fields=problems))
     try:
-        check_new_profile(request.connection, {**profile, "password": request.password})
+        check_new_profile(request.connection, {**profile, "password": request.password}, has_passkey=request.add_passkey is not None)
         user = _create(request, profile)
     except PasswordTooWeak as weak:
         _refuse(request, SignUpRefused(Reason.PASSWORD_TOO_WEAK, weak=weak), weak)
@@ -98,9 +115,11 @@ def sign_up(request: SignUp) -> User:
         fields = {name: " ".join(texts) for name, texts in invalid.errors.items()}
         _refuse(request, SignUpRefused(Reason.INVALID, fields=fields), invalid)
     except (AlreadyExists, BeingDeleted) as taken:
-        hashed(request.password)
+        if request.password:
+            hashed(request.password)
         _refuse(request, SignUpRefused(Reason.REFUSED), taken)
     _note(request, user, "")
+    _note_leak(request, user)
     return user
 
 
@@ -111,9 +130,12 @@ def _create(request: SignUp, profile: dict[str, Any]) -> User:
         address=request.address,
         tenant_id=request.connection.tenant_id,
         connection=request.connection,
-        password=request.password,
+        identifier=request.identifier,
+        password=request.password or None,
         **profile,
     )
+    if request.add_passkey is not None:
+        request.add_passkey(user)
     client = request.client
     start_welcome(
         user,
@@ -123,7 +145,7 @@ def _create(request: SignUp, profile: dict[str, Any]) -> User:
     return user
 
 
-def _problems(connection: Connection, profile: Mapping[str, Any]) -> dict[str, str]:
+def profile_problems(connection: Connection, profile: Mapping[str, Any]) -> dict[str, str]:
     """Return what is wrong with a profile, by field."""
     wanted = demands(connection.options)
     missing = {name: "Missing required parameter." for name in IDENTIFIERS if wanted[name] is Demand.REQUIRED and name not in profile}
@@ -153,6 +175,8 @@ def _column_problem(name: str, value: Any) -> str:
 
 def _refuse(request: SignUp, refusal: SignUpRefused, cause: Exception | None = None) -> NoReturn:
     _note(request, None, _DESCRIPTIONS[refusal.reason])
+    if refusal.weak is not None and refusal.weak.problem.weakness is Weakness.BREACHED:
+        _note_leak(request, None)
     raise refusal from cause
 
 
@@ -166,16 +190,22 @@ _DESCRIPTIONS = {
 
 
 def _note(request: SignUp, user: User | None, description: str) -> None:
-    named = next((str(request.profile[name]) for name in IDENTIFIERS if request.profile.get(name)), "")
     sign_in_log.note(
         tenant_id=request.connection.tenant_id,
         type=_SUCCESS if user else _FAILURE,
         is_success=user is not None,
         description=description,
-        user=user,
-        user_name=named,
-        client=request.client,
-        connection=request.connection.name,
-        ip=request.ip,
-        user_agent=request.user_agent,
+        **_line(request, user),
     )
+
+
+def _note_leak(request: SignUp, user: User | None) -> None:
+    """Write a line where the password was found in a breach; one that was refused for it, or one that the tenant takes all the same."""
+    if request.password:
+        note_new_password(request.connection.tenant_id, request.password, AT_SIGN_UP, **_line(request, user))
+
+
+def _line(request: SignUp, user: User | None) -> dict[str, Any]:
+    named = next((str(request.profile[name]) for name in IDENTIFIERS if request.profile.get(name)), "")
+    sender = {"client": request.client, "ip": request.ip, "user_agent": request.user_agent}
+    return {"user": user, "user_name": named, "connection": request.connection.name, **sender}

@@ -1,40 +1,66 @@
 """Throttling of suspicious addresses: one that fails at many accounts, or signs up many, is refused for a while.
 
 Contract 9.10 to 9.13. The buckets live in Redis, and in each process while it is away: they slow an attack down, while blocks of
-accounts live in PostgreSQL.
+accounts live in PostgreSQL. Rows of `AddressBlock` show administrators what the buckets refuse, and decide nothing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
+from django.utils import timezone
 
+from authapi.accounts.attack_notices import ask_for_notice
 from authapi.accounts.brute_force import counted_address
 from authapi.edge.addresses import compiled, is_listed
 from authapi.edge.buckets import Bucket
 from authapi.edge.throttling import Rate
-from authapi.models import TenantSettings
+from authapi.models import AddressBlock, AttackNotice, TenantSettings
+from foundation.database.transactions import unit_of_work
 from foundation.memory.ttl_cache import Remembered
 
-LOGIN, SIGN_UP = "pre-login", "pre-user-registration"
+LOGIN, SIGN_UP, EXCHANGE = "pre-login", "pre-user-registration", "pre-custom-token-exchange"
 # `rate` is milliseconds per attempt that is given back.
 DEFAULTS: dict[str, Any] = {
     "enabled": True,
     "shields": ["block", "admin_notification"],
     "allowlist": [],
-    "stage": {LOGIN: {"max_attempts": 100, "rate": 864_000}, SIGN_UP: {"max_attempts": 50, "rate": 1200}},
+    "stage": {
+        LOGIN: {"max_attempts": 100, "rate": 864_000},
+        SIGN_UP: {"max_attempts": 50, "rate": 1200},
+        # Upstream's figures: 10 tokens that are refused at once, then one in ten minutes.
+        EXCHANGE: {"max_attempts": 10, "rate": 600_000},
+    },
 }
+# A block is written anew this often while its address goes on; in between, refusing costs no write.
+_NOTED_EVERY = timedelta(minutes=1)
+# An address that comes back later than this after its block is told of as a new one.
+_SAME_ATTACK = timedelta(hours=1)
+# A botnet has thousands of addresses, and its administrators one mailbox.
+_TOLD_EVERY = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
 class Suspicion:
     """What a tenant decided about suspicious addresses."""
 
-    blocks: bool
+    is_enabled: bool
+    shields: frozenset[str]
     allowlist: tuple[str, ...]
     buckets: dict[str, Bucket]
+
+    @property
+    def blocks(self) -> bool:
+        """Whether an address without attempts is refused."""
+        return self.is_enabled and "block" in self.shields
+
+    @property
+    def notifies(self) -> bool:
+        """Whether the administrators are told of it."""
+        return self.is_enabled and "admin_notification" in self.shields
 
 
 def suspicion_values(row: TenantSettings | None) -> dict[str, Any]:
@@ -45,15 +71,21 @@ def suspicion_values(row: TenantSettings | None) -> dict[str, Any]:
 
 
 def is_suspicious(tenant_id: str, ip: str, stage: str) -> bool:
-    """Tell whether an address has used up its attempts at a stage. Counts nothing."""
+    """Tell whether an address is refused, since it has used up its attempts at a stage. Counts nothing."""
     rules = remembered_suspicion.get(tenant_id)
-    return _applies(rules, ip) and not rules.buckets[stage].has_one(tenant_id, counted_address(ip))
+    if not _applies(rules, ip) or rules.buckets[stage].has_one(tenant_id, counted_address(ip)):
+        return False
+    _note_block(tenant_id, counted_address(ip), stage, rules)
+    return rules.blocks
 
 
 def count_attempt(tenant_id: str, ip: str, stage: str) -> bool:
-    """Count an attempt of an address at a stage; return whether it had one left."""
+    """Count an attempt of an address at a stage; return False where it is refused, since it had none left."""
     rules = remembered_suspicion.get(tenant_id)
-    return not _applies(rules, ip) or rules.buckets[stage].takes(tenant_id, counted_address(ip))
+    if not _applies(rules, ip) or rules.buckets[stage].takes(tenant_id, counted_address(ip)):
+        return True
+    _note_block(tenant_id, counted_address(ip), stage, rules)
+    return not rules.blocks
 
 
 def rate_of_suspicious(tenant_id: str, stage: str) -> Rate:
@@ -61,16 +93,58 @@ def rate_of_suspicious(tenant_id: str, stage: str) -> Rate:
     return Rate.of_empty(remembered_suspicion.get(tenant_id).buckets[stage])
 
 
+def is_address_blocked(tenant_id: str, ip: str) -> bool:
+    """Tell whether an address is refused at any stage now. Notes nothing."""
+    rules = remembered_suspicion.get(tenant_id)
+    owner = (tenant_id, counted_address(ip))
+    return rules.blocks and _applies(rules, ip) and not all(bucket.has_one(*owner) for bucket in rules.buckets.values())
+
+
+def lift_address(tenant_id: str, ip: str) -> None:
+    """Give an address all its attempts back, at every stage. Twice is harmless. An address of IPv6 stands for its /64."""
+    _lift(tenant_id, counted_address(ip))
+
+
+def lift_block(row: AddressBlock) -> None:
+    """Give the address of a row its attempts back, at every stage: the same attacker is at them all."""
+    _lift(row.tenant_id, row.address)
+
+
+@unit_of_work
+def _lift(tenant_id: str, address: str) -> None:
+    AddressBlock.objects.of(tenant_id).filter(address=address).delete()
+    for bucket in remembered_suspicion.get(tenant_id).buckets.values():
+        bucket.fill(tenant_id, address)
+
+
 def _applies(rules: Suspicion, ip: str) -> bool:
     # A proxy that names no client hides many addresses, so they must not count as one suspicious address.
     is_hidden = compiled(settings.TRUSTED_PROXIES).has(ip)
-    return rules.blocks and bool(counted_address(ip)) and not is_hidden and not is_listed(ip, rules.allowlist)
+    return (rules.blocks or rules.notifies) and bool(counted_address(ip)) and not is_hidden and not is_listed(ip, rules.allowlist)
+
+
+@unit_of_work
+def _note_block(tenant_id: str, address: str, stage: str, rules: Suspicion) -> None:
+    """Show the block to administrators, and tell them of a new one."""
+    now = timezone.now()
+    shown = {"last_refused_at": now, "ends_at": now + timedelta(seconds=rules.buckets[stage].seconds), "is_refused": rules.blocks}
+    rows = AddressBlock.objects.of(tenant_id).filter(address=address, stage=stage)
+    if rows.filter(last_refused_at__gt=now - _NOTED_EVERY, is_refused=rules.blocks).exists():
+        return
+    if rows.filter(ends_at__gt=now - _SAME_ATTACK).update(**shown):
+        return
+    rows.delete()
+    new = AddressBlock(tenant_id=tenant_id, address=address, stage=stage, blocked_at=now, **shown)
+    AddressBlock.objects.of(tenant_id).bulk_create([new], ignore_conflicts=True)
+    if rules.notifies:
+        ask_for_notice(tenant_id, AttackNotice.Kind.BLOCKED_ADDRESSES, _TOLD_EVERY)
 
 
 def _load(tenant_id: str) -> Suspicion:
     values = suspicion_values(TenantSettings.objects.of(tenant_id).first())
     return Suspicion(
-        blocks=values["enabled"] and "block" in values["shields"],
+        is_enabled=values["enabled"],
+        shields=frozenset(values["shields"]),
         allowlist=tuple(values["allowlist"]),
         buckets={name: Bucket(name, stage["max_attempts"], stage["rate"] / 1000) for name, stage in values["stage"].items()},
     )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from django.contrib import admin
 
-from authapi.admin.blocks import LoginFailuresAdmin
+from authapi.admin.blocks import AddressBlockAdmin, AttackNoticeAdmin, KnownBrowserAdmin, LoginFailuresAdmin
 from authapi.admin.branding import BrandingPage
 from authapi.admin.client_credentials import ClientCredentialAdmin, EdgeKeyAdmin
 from authapi.admin.clients import ClientAdmin
 from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin, DeviceKeyAdmin
+from authapi.admin.factors.organization_policy import POLICY, policy_panel
+from authapi.admin.factors.page import SecondFactorsPage
+from authapi.admin.initial_tokens import InitialAccessTokenAdmin
 from authapi.admin.invitations import InvitationAdmin
 from authapi.admin.keys import RevokedTokenAdmin, SigningKeyAdmin
 from authapi.admin.permissions import OrganizationClientGrantAdmin, PermissionAdmin, RolePermissionAdmin, UserPermissionAdmin
@@ -19,22 +22,31 @@ from authapi.admin.saml_page import SamlPage
 from authapi.admin.sessions import ConsentAdmin, LogoutNoticeAdmin, RefreshTokenAdmin, SessionAdmin, SessionClientAdmin
 from authapi.admin.short_lived import (
     AccountTicketAdmin,
+    CibaRequestAdmin,
+    FactorChallengeAdmin,
+    FactorTransactionAdmin,
     LoginTicketAdmin,
     LoginTransactionAdmin,
     LogoutTransactionAdmin,
+    PasskeyCeremonyAdmin,
     PasswordlessCodeAdmin,
     PushedRequestAdmin,
+    RememberedBrowserAdmin,
     UsedAssertionAdmin,
 )
 from authapi.admin.sign_ins import SignInAdmin
 from authapi.admin.tenant_settings import TenantSettingsAdmin
 from authapi.admin.texts_page import TextsPage
+from authapi.admin.token_exchange import TokenExchangeProfileAdmin
 from authapi.admin.user_panels import UserPanels
 from authapi.models import (
     AccessToken,
     AccountTicket,
+    AddressBlock,
     ApiResource,
+    AttackNotice,
     AuthorizationCode,
+    CibaRequest,
     Client,
     ClientCredential,
     ClientGrant,
@@ -42,18 +54,24 @@ from authapi.models import (
     DeviceGrant,
     DeviceKey,
     EdgeKey,
+    FactorChallenge,
+    FactorTransaction,
     IDToken,
+    InitialAccessToken,
     Invitation,
+    KnownBrowser,
     LoginFailures,
     LoginTicket,
     LoginTransaction,
     LogoutNotice,
     LogoutTransaction,
     OrganizationClientGrant,
+    PasskeyCeremony,
     PasswordlessCode,
     Permission,
     PushedRequest,
     RefreshToken,
+    RememberedBrowser,
     RevokedToken,
     RolePermission,
     SamlKey,
@@ -62,6 +80,7 @@ from authapi.models import (
     SignIn,
     SigningKey,
     TenantSettings,
+    TokenExchangeProfile,
     UsedAssertion,
     UserPermission,
 )
@@ -75,6 +94,7 @@ def register(site: PagesSite) -> None:
     """Register every model and page of this app with `site`, and show on the page of a user what that user is logged in with."""
     site.register_page(BrandingPage)
     site.register_page(TextsPage)
+    site.register_page(SecondFactorsPage)
     _register_applications(site)
     _register_sign_in(site)
     site.register(SigningKey, SigningKeyAdmin)
@@ -100,7 +120,8 @@ def _register_invitations(site: admin.AdminSite) -> None:
     invitations = site.get_model_admin(Invitation)
     organizations = site.get_model_admin(Organization) if site.is_registered(Organization) else None
     if isinstance(organizations, ObjectActionsAdmin) and isinstance(invitations, InvitationAdmin):
-        organizations.panels.append(invitations.panel_of)
+        organizations.panels += [invitations.panel_of, policy_panel]
+        organizations.object_actions = (*organizations.object_actions, POLICY)
 
 
 def _register_applications(site: admin.AdminSite) -> None:
@@ -112,7 +133,9 @@ def _register_applications(site: admin.AdminSite) -> None:
     site.register(RolePermission, RolePermissionAdmin)
     site.register(UserPermission, UserPermissionAdmin)
     site.register(OrganizationClientGrant, OrganizationClientGrantAdmin)
+    site.register(TokenExchangeProfile, TokenExchangeProfileAdmin)
     site.register(EdgeKey, EdgeKeyAdmin)
+    site.register(InitialAccessToken, InitialAccessTokenAdmin)
     site.register(UsedAssertion, UsedAssertionAdmin)
 
 
@@ -123,11 +146,19 @@ def _register_sign_in(site: admin.AdminSite) -> None:
     site.register(RefreshToken, RefreshTokenAdmin)
     site.register(Consent, ConsentAdmin)
     site.register(LoginFailures, LoginFailuresAdmin)
+    site.register(AddressBlock, AddressBlockAdmin)
+    site.register(KnownBrowser, KnownBrowserAdmin)
+    site.register(AttackNotice, AttackNoticeAdmin)
     site.register(LogoutNotice, LogoutNoticeAdmin)
     site.register(LoginTransaction, LoginTransactionAdmin)
     site.register(LogoutTransaction, LogoutTransactionAdmin)
     site.register(PushedRequest, PushedRequestAdmin)
     site.register(PasswordlessCode, PasswordlessCodeAdmin)
+    site.register(FactorChallenge, FactorChallengeAdmin)
+    site.register(FactorTransaction, FactorTransactionAdmin)
+    site.register(PasskeyCeremony, PasskeyCeremonyAdmin)
+    site.register(RememberedBrowser, RememberedBrowserAdmin)
     site.register(LoginTicket, LoginTicketAdmin)
+    site.register(CibaRequest, CibaRequestAdmin)
     site.register(AccountTicket, AccountTicketAdmin)
     site.register(TenantSettings, TenantSettingsAdmin)

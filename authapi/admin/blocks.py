@@ -1,19 +1,23 @@
-"""Admin pages of brute-force protection: counts of failed logins, blocks, and lifting them."""
+"""Admin pages of attack protection: counts of failed logins, blocked accounts and addresses, lifting them, and known browsers."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils import timezone
 
+from authapi.accounts import suspicion
 from authapi.accounts.user_blocks import lift_block
 from authapi.admin.sessions import EndableAdmin, may_change
-from authapi.models import LoginFailures
-from authapi.row_acts import LIFT_BLOCKS
+from authapi.models import AddressBlock, AttackNotice, LoginFailures
+from authapi.row_acts import FORGET_BROWSERS, LIFT_ADDRESSES, LIFT_BLOCKS
 from foundation.admin.badges import badge
 from identity.admin.bulk_actions import bulk_action
 from identity.admin.object_actions import ObjectAction
+from identity.admin.tenant_scope import ReadOnlyAdmin
 
 _LIFT_MANY = "The failed logins are forgotten, and the counts begin anew."
 
@@ -69,3 +73,70 @@ class LoginFailuresAdmin(EndableAdmin):
     @admin.display(description="State")
     def state(self, row: LoginFailures) -> str:
         return badge("Blocked", "bad") if row.blocked_at else badge("Counting", "quiet")
+
+
+class ReasonForm(forms.Form):
+    """Why a block is lifted."""
+
+    reason = forms.CharField(
+        max_length=500, widget=forms.Textarea(attrs={"rows": 2, "cols": 60}), help_text="It is noted in the audit log."
+    )
+
+
+def _lift_address(_request: HttpRequest, row: AddressBlock, _values: dict[str, Any]) -> str:
+    suspicion.lift_block(row)
+    return f"{row.address} has all its attempts again."
+
+
+class AddressBlockAdmin(EndableAdmin):
+    list_display = ("address", "stage", "state", "blocked_at", "last_refused_at", "ends_at", "tenant")
+    list_select_related = ("tenant",)
+    list_filter = ("stage",)
+    search_fields = ("=address",)
+    search_help_text = "A whole IPv4 address, or the /64 network of IPv6 addresses."
+    ordering = ("-pk",)
+    actions = (bulk_action(LIFT_ADDRESSES, permission="end", effect="The addresses have all their attempts again."),)
+    empty_text = "No address has used up its attempts lately."
+    fields = ("tenant", "address", "stage", "state", "blocked_at", "last_refused_at", "ends_at")
+    readonly_fields = ("state",)
+    object_actions = (
+        ObjectAction(
+            "lift",
+            "Lift",
+            lambda _request, row: f"{row.address} gets all its attempts back, at logins, sign-ups and exchanges of tokens.",
+            _lift_address,
+            form_class=ReasonForm,
+        ),
+    )
+
+    def has_end_permission(self, request: HttpRequest) -> bool:
+        return may_change(request, "authapi.change_addressblock")
+
+    @admin.display(description="State")
+    def state(self, row: AddressBlock) -> str:
+        if not row.is_refused:
+            return badge("Only counted", "quiet")
+        return badge("Blocked", "bad") if row.ends_at > timezone.now() else badge("Over", "quiet")
+
+
+class KnownBrowserAdmin(EndableAdmin):
+    list_display = ("id", "user", "created_at", "last_seen_at", "told_at", "tenant")
+    list_select_related = ("user", "tenant")
+    search_fields = ("=user__user_id",)
+    search_help_text = "The id of a user."
+    ordering = ("-pk",)
+    actions = (bulk_action(FORGET_BROWSERS, permission="end", effect="The next login with one of them is told as that of a new browser."),)
+    empty_text = "No user has logged in with a browser."
+    fields = ("tenant", "user", "created_at", "last_seen_at", "told_at")
+
+    def has_end_permission(self, request: HttpRequest) -> bool:
+        return may_change(request, "authapi.change_knownbrowser")
+
+
+class AttackNoticeAdmin(ReadOnlyAdmin[AttackNotice]):
+    list_display = ("kind", "since", "due_at", "sent_at", "tenant")
+    list_select_related = ("tenant",)
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = ("tenant", "kind", "since", "due_at", "sent_at")
+    empty_text = "No administrator was to be told of an attack."

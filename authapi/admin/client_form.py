@@ -2,90 +2,49 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 from django import forms
 from django.utils.html import format_html
 
+from authapi.admin.client_choices import ALGORITHMS, APP_TYPES, BEHAVIOURS, GRANTS, LEGACY, METHODS, USES
+from authapi.admin.client_exchange import ExchangeFields, exchange_body, exchange_values
+from authapi.admin.compliance import FIELDS, LEVEL_CHOICES
 from authapi.api.client_bodies import ClientToChange
 from authapi.api.client_documents import client_resource, columns_of
-from authapi.grants.password import REALM_GRANT
-from authapi.grants.passwordless import PasswordlessGrant
-from authapi.models import Client, ClientCredential
-from authapi.protocols.legacy.opting_in import (
-    DELEGATION_BY_ID_TOKEN,
-    DELEGATION_BY_REFRESH_TOKEN,
-    DEVICE_KEY,
-    PASSWORD,
-    SOCIAL_TOKEN,
-)
+from authapi.compliance.levels import NONE, level_of
+from authapi.models import Client, ClientCredential, SecondFactorPolicy
+from authapi.services.clients import broken_rules, change_columns
 from foundation.admin.json_fields import ShapedJSONField
 from foundation.admin.line_fields import LinesField
 from foundation.api.refusals import Refusal
 from identity.admin.service_form import ServiceForm
 from identity.admin.users import merge_of
 
-APP_TYPES = (
-    ("", "Not said"),
-    ("regular_web", "Web application with a server of its own"),
-    ("spa", "Single-page application in the browser"),
-    ("native", "Mobile or desktop application"),
-    ("non_interactive", "Machine to machine, without people"),
-)
-GRANTS = (
-    ("authorization_code", "Authorization code", "People log in in the browser, with PKCE. What nearly every application needs."),
-    ("refresh_token", "Refresh token", "Access is renewed without asking the user again."),
-    ("client_credentials", "Client credentials", "The application acts on its own, without a user. Needs a client grant for each API."),
-    ("implicit", "Implicit and hybrid", "Tokens come in the address of the browser. For old applications only: tokens leak there."),
-    ("password", "Password", "The application itself asks for passwords. For migrations only: it sees every password."),
-    (REALM_GRANT, "Password of a named connection", "As above, at a connection that the application names."),
-    (PasswordlessGrant.name, "Code by email or text message", "The application itself asks for the code that a person was sent."),
-)
-# Each says why it is off. Applications that exist may need one; see docs/how-to/old-clients.md for the way out.
-LEGACY = (
-    (
-        PASSWORD,
-        "Password at /oauth/ro",
-        "The client proves nothing but its id, and sees every password. No second factor can be asked for.",
-    ),
-    (DEVICE_KEY, "Device key at /oauth/ro", "A stolen device logs in until its key is deleted. No second factor can be asked for."),
-    (SOCIAL_TOKEN, "Token of a provider at /oauth/access_token", "The application handles tokens of the provider, which can leak."),
-    (
-        DELEGATION_BY_ID_TOKEN,
-        "Id token at /delegation",
-        "A person who finds an id token, in a log for example, gets tokens for other clients.",
-    ),
-    (DELEGATION_BY_REFRESH_TOKEN, "Refresh token at /delegation", "Its refresh tokens may not rotate, so a stolen one is not noticed."),
-)
-METHODS = (
-    ("none", "None: a public client, which cannot keep a secret"),
-    ("client_secret_post", "Secret in the body of the request"),
-    ("client_secret_basic", "Secret in the Authorization header"),
-)
-ALGORITHMS = (("RS256", "RS256, checked with the published keys"), ("HS256", "HS256, checked with the client's own secret"))
-USES = (("", "Not said: outside organizations only"), ("deny", "Denied"), ("allow", "Allowed"), ("require", "Required"))
-BEHAVIOURS = (
-    ("", "Not said"),
-    ("no_prompt", "No question: the application names it"),
-    ("pre_login_prompt", "Asked before the login"),
-    ("post_login_prompt", "Asked after the login"),
-)
 _PLAIN = (
     "name", "description", "app_type", "logo_uri", "initiate_login_uri", "is_first_party", "callbacks", "allowed_logout_urls",
     "web_origins", "allowed_origins", "token_endpoint_auth_method", "organization_usage", "organization_require_behavior",
     "cross_origin_authentication", "cross_origin_loc", "allowed_clients",
+    "compliance_level", "oauth_standard_errors", "oidc_conformant",
     "require_pushed_authorization_requests", "par_request_expiry", "jwks_uri", "require_proof_of_possession",
+    "authorization_details_types", "frontchannel_logout_uri", "resource_server_identifier", "second_factor_policy",
 )  # fmt: skip
 _LEGACY_NAMES = frozenset(name for name, *_ in LEGACY)
 _NULL_WHEN_EMPTY = (
+    "compliance_level",
     "cross_origin_loc",
     "description",
     "logo_uri",
     "initiate_login_uri",
+    "frontchannel_logout_uri",
     "jwks_uri",
     "organization_usage",
     "organization_require_behavior",
+    "resource_server_identifier",
+    "second_factor_policy",
 )
+_NULL_WITHOUT_LINES = ("authorization_details_types",)
 _REFRESH = (
     "rotation_type", "expiration_type", "leeway", "token_lifetime", "idle_token_lifetime", "infinite_token_lifetime",
     "infinite_idle_token_lifetime",
@@ -107,7 +66,7 @@ def _choices(rows: tuple[tuple[str, str, str], ...]) -> list[tuple[str, str]]:
     return [(name, format_html("{}<br><small>{}</small>", label, help_text)) for name, label, help_text in rows]
 
 
-class ClientForm(ServiceForm):
+class ClientForm(ExchangeFields, ServiceForm):
     name = forms.CharField(max_length=255, help_text="Shown to users on the login and the consent page.")
     description = forms.CharField(required=False, max_length=140, widget=_WIDE)
     app_type = forms.ChoiceField(required=False, choices=APP_TYPES, label="Kind of application")
@@ -173,6 +132,23 @@ class ClientForm(ServiceForm):
         label="Authentication",
         help_text="How the application proves itself. One way only.",
     )
+    compliance_level = forms.ChoiceField(
+        required=False,
+        choices=LEVEL_CHOICES,
+        label="Compliance level",
+        help_text="The rules of FAPI. A client that breaks one is not saved, and its fields say why. Tokens from before the change end.",
+    )
+    oauth_standard_errors = forms.BooleanField(
+        required=False,
+        label="Standard error answers",
+        help_text="Refusals are those of RFC 6749, such as 400 in place of 403, and requests must name redirect_uri. Each level has it.",
+    )
+    oidc_conformant = forms.BooleanField(
+        required=False,
+        initial=True,
+        label="Conformant to OpenID Connect",
+        help_text="When off, PKCE by the method plain is accepted. For old applications only.",
+    )
     require_pushed_authorization_requests = forms.BooleanField(
         required=False,
         label="Require pushed requests",
@@ -208,6 +184,10 @@ class ClientForm(ServiceForm):
         label="Require bound tokens",
         help_text="Each token request needs a DPoP proof or a client certificate; a stolen token is then worth nothing.",
     )
+    authorization_details_types = LinesField(
+        label="Types of authorization details",
+        help_text="One type a line that the application may name in authorization_details. Empty: every type that the API allows it.",
+    )
     alg = forms.ChoiceField(choices=ALGORITHMS, initial="RS256", label="Signature of id tokens")
     rotation_type = forms.ChoiceField(
         choices=[("rotating", "Rotating: each is good for one exchange"), ("non-rotating", "Not rotating")],
@@ -226,6 +206,12 @@ class ClientForm(ServiceForm):
     )
     infinite_token_lifetime = forms.BooleanField(required=False, label="No end of the whole life")
     infinite_idle_token_lifetime = forms.BooleanField(required=False, label="No end of the idle life")
+    second_factor_policy = forms.ChoiceField(
+        required=False,
+        choices=[("", "As the tenant decides"), *SecondFactorPolicy.choices],
+        label="Two-step verification",
+        help_text="When a login to this application asks for a second factor. An organization may demand more, never less.",
+    )
     organization_usage = forms.ChoiceField(required=False, choices=USES, help_text="Whether users log in as members of an organization.")
     organization_require_behavior = forms.ChoiceField(required=False, choices=BEHAVIOURS, label="Question for the organization")
     client_metadata = ShapedJSONField(
@@ -246,6 +232,9 @@ class ClientForm(ServiceForm):
                 self._offer_present_grants()
             if "request_keys" in self.fields:
                 self._offer_keys()
+            if self.instance.proof_method and "token_endpoint_auth_method" in self.fields:
+                method = self.instance.proof_method
+                self.fields["token_endpoint_auth_method"].help_text = f"The application proves itself by {method}: see Credentials."
 
     def _offer_present_grants(self) -> None:
         """Offer what the client has, too, although nothing here serves it: saving the form must not take it away."""
@@ -275,6 +264,7 @@ class ClientForm(ServiceForm):
         body: dict[str, Any] = {name: values[name] for name in _PLAIN if name in values and (is_new or name in changed)}
         body |= self._grants(is_new=is_new)
         body |= {name: None for name in _NULL_WHEN_EMPTY if body.get(name) == ""}
+        body |= {name: None for name in _NULL_WITHOUT_LINES if body.get(name) == []}
         if not body.get("app_type", True):
             del body["app_type"]
         stored = self._stored
@@ -286,7 +276,7 @@ class ClientForm(ServiceForm):
             body["refresh_token"] = given | ({"policies": policies} if policies else {})
         if "backchannel_logout_urls" in changed:
             body["oidc_logout"] = {**(stored.get("oidc_logout") or {}), "backchannel_logout_urls": values["backchannel_logout_urls"]}
-        body |= self._signed_requests()
+        body |= self._signed_requests() | exchange_body(values, changed)
         if "client_metadata" in changed:
             body["client_metadata"] = merge_of(stored.get("client_metadata", {}), values["client_metadata"])
         return body
@@ -312,9 +302,19 @@ class ClientForm(ServiceForm):
                 self._refuse(name, problem)
             return
         try:
-            columns_of(body, present=self._stored)
+            columns = columns_of(body, present=self._stored)
         except Refusal as refusal:
             self.add_error(None, refusal.message)
+        else:
+            self._judge_level(columns)
+
+    def _judge_level(self, columns: dict[str, Any]) -> None:
+        """Show each rule that the client would break at the field that must change."""
+        draft = copy(self.instance)
+        change_columns(draft, columns)
+        for member, sentences in broken_rules(draft).items():
+            for sentence in sentences:
+                self.add_error(FIELDS.get(member, member), sentence)
 
     def _refuse(self, name: str, problem: Any) -> None:
         """Show what the body is refused for at the field it came from."""
@@ -333,15 +333,19 @@ def form_values(client: Client) -> dict[str, Any]:
     refresh = {**_REFRESH_DEFAULTS, **(client.settings.get("refresh_token") or {})}
     return {
         **{name: document.get(name) for name in _PLAIN},
+        # The document leaves it out where a key or a certificate has taken its place.
+        "token_endpoint_auth_method": client.token_endpoint_auth_method,
         **{name: refresh.get(name) for name in _REFRESH},
         "grant_types": [grant for grant in client.grant_types if grant not in _LEGACY_NAMES],
         "legacy_grants": [grant for grant in client.grant_types if grant in _LEGACY_NAMES],
         "is_global": client.is_global,
+        "compliance_level": level if (level := level_of(client.settings)) != NONE else "",
         "alg": document["jwt_configuration"]["alg"],
         "signed_request_required": bool((document.get("signed_request_object") or {}).get("required")),
         "request_keys": list(client.request_key_ids),
         "backchannel_logout_urls": (document.get("oidc_logout") or {}).get("backchannel_logout_urls") or [],
         "client_metadata": document.get("client_metadata", {}),
+        **exchange_values(document),
     }
 
 

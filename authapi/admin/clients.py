@@ -6,13 +6,17 @@ import re
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
+from authapi.admin.client_exchange import EXCHANGE
 from authapi.admin.client_form import ClientForm
+from authapi.admin.compliance import shown_rules
 from authapi.admin.snippets import Setup, snippets_of
+from authapi.grants.device_code import DeviceCodeGrant
 from authapi.models import Client
-from authapi.services import clients
+from authapi.services import clients, registered_clients
 from foundation.admin.badges import badge
 from identity.admin.object_actions import ObjectAction
 from identity.admin.row_pages import RowPagesAdmin
@@ -20,15 +24,22 @@ from identity.admin.service_admin import ServiceAdmin
 from identity.hosts import address_beside
 
 _ABOUT = ["name", "description", "app_type", "is_first_party", "logo_uri", "initiate_login_uri"]
-_ADDRESSES = ["callbacks", "allowed_logout_urls", "web_origins", "allowed_origins", "backchannel_logout_urls"]
+_ADDRESSES = [
+    "callbacks",
+    "allowed_logout_urls",
+    "web_origins",
+    "allowed_origins",
+    "backchannel_logout_urls",
+    "frontchannel_logout_uri",
+]
 _PROOF = ["token_endpoint_auth_method", "grant_types", "alg"]
 _REFRESH = [
     "rotation_type", "expiration_type", "token_lifetime", "infinite_token_lifetime", "idle_token_lifetime",
     "infinite_idle_token_lifetime", "leeway",
 ]  # fmt: skip
 _HARDENING = [
-    "require_pushed_authorization_requests", "par_request_expiry", "signed_request_required", "request_keys", "jwks_uri",
-    "require_proof_of_possession",
+    "compliance_level", "oauth_standard_errors", "oidc_conformant", "require_pushed_authorization_requests", "par_request_expiry",
+    "signed_request_required", "request_keys", "jwks_uri", "require_proof_of_possession", "authorization_details_types",
 ]  # fmt: skip
 _LEGACY = ["legacy_grants", "cross_origin_authentication", "cross_origin_loc", "allowed_clients"]
 _ORGANIZATIONS = ["organization_usage", "organization_require_behavior"]
@@ -48,7 +59,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
     form = ClientForm
     grows = False
     list_display = ("name", "client_id", "state", "kind", "party", "token_endpoint_auth_method", "created", "tenant")
-    list_filter = ("app_type", "is_first_party", "is_global", "token_endpoint_auth_method")
+    list_filter = ("app_type", "is_first_party", "is_global", "registration_source", "token_endpoint_auth_method")
     list_select_related = ("tenant",)
     sortable_by = ("name", "created")
     search_fields = ("name", "=client_id")
@@ -80,7 +91,21 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
                 is_offered=lambda row: row.revoked_at is None,
                 is_dangerous=True,
             ),
+            ObjectAction(
+                "end-registration",
+                "End its registration",
+                lambda _request, row: (
+                    f"{row} can no longer change or delete its own registration. It keeps working, and administrators manage it."
+                ),
+                _end_registration,
+                is_offered=lambda row: bool(row.registration_digest),
+                is_dangerous=True,
+            ),
         )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Client]:
+        # The client of the account page is the service's own: its settings stand with those of the tenant.
+        return super().get_queryset(request).filter(is_account_page=False)
 
     def get_fieldsets(self, request: HttpRequest, obj: Client | None = None) -> Any:
         further = [
@@ -88,6 +113,8 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             ("How it proves itself, and what it may ask for", {"fields": _PROOF}),
             ("Refresh tokens", {"fields": _REFRESH, "classes": ["collapse"]}),
             ("High security", {"fields": _HARDENING, "classes": ["collapse"]}),
+            ("Token exchange", {"fields": EXCHANGE, "classes": ["collapse"]}),
+            ("Two-step verification", {"fields": ["second_factor_policy"], "classes": ["collapse"]}),
             ("Organizations", {"fields": _ORGANIZATIONS, "classes": ["collapse"]}),
             ("Legacy", {"fields": _LEGACY, "classes": ["collapse"], "description": _LEGACY_WARNING}),
         ]
@@ -95,13 +122,13 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             return [(None, {"fields": _ABOUT}), *further, ("More", {"fields": ["is_global", "client_metadata"], "classes": ["collapse"]})]
         kept = ["is_global", "auth_version", "revoked_at", "created", "updated"]
         return [
-            (None, {"fields": ["client_id", "tenant", "state", *_ABOUT]}),
+            (None, {"fields": ["client_id", "tenant", "state", "party", *_ABOUT]}),
             *further,
             ("More", {"fields": ["client_metadata", *kept], "classes": ["collapse"]}),
         ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Client | None = None) -> Any:
-        own = ("client_id", "tenant", "state", "auth_version", "revoked_at", "created", "updated")
+        own = ("client_id", "tenant", "state", "party", "auth_version", "revoked_at", "created", "updated")
         return own if obj is None else (*own, "is_global")
 
     def has_change_permission(self, request: HttpRequest, obj: Client | None = None) -> bool:
@@ -118,12 +145,16 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
 
     @admin.display(description="Party", ordering="is_first_party")
     def party(self, row: Client) -> str:
+        if row.is_self_registered:
+            return badge("Registered itself", "warn")
         return "First" if row.is_first_party else "Third"
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         row = context.get("original")
         if row is not None:
             context["snippets"] = snippets_of(setup_of(row, request.get_host()))
+            # As it is kept: the form has written what was entered into its row.
+            context["level_rules"] = shown_rules(Client.objects.of(row.tenant_id).get(pk=row.pk))
         return super().render_change_form(request, context, *args, **kwargs)
 
     def create(self, request: HttpRequest, form: Any) -> Client:
@@ -166,6 +197,11 @@ def _revoke(_request: HttpRequest, row: Client, _values: dict[str, Any]) -> str:
     return f"{row} is shut out."
 
 
+def _end_registration(_request: HttpRequest, row: Client, _values: dict[str, Any]) -> str:
+    registered_clients.end_registration(tenant_id=row.tenant_id, client_id=row.client_id)
+    return f"{row} can no longer manage its own registration."
+
+
 def has_secret(client: Client) -> bool:
     """Tell whether the client proves itself with a secret."""
     return client.auth_method in (Client.AuthMethod.POST, Client.AuthMethod.BASIC)
@@ -185,4 +221,5 @@ def setup_of(client: Client, authority: str) -> Setup:
         is_public=client.is_public,
         has_users="authorization_code" in client.grant_types or "implicit" in client.grant_types,
         auth_method=str(client.auth_method),
+        has_devices=DeviceCodeGrant.name in client.grant_types,
     )

@@ -17,9 +17,16 @@ class CredentialAdmin(ReadOnlyAdmin[Any]):
 
 class DeviceGrantAdmin(ReadOnlyAdmin[DeviceGrant]):
     is_short_lived = True
-    list_display = ("id", "status", "expires", "tenant")
-    list_select_related = ("tenant",)
-    fields = ("tenant", "user", "scope", "status", "expires")
+    list_display = ("id", "application", "status", "user", "initial_ip", "expires", "used_at", "tenant")
+    list_select_related = ("application", "user", "tenant")
+    list_filter = ("status",)
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = (
+        "tenant", "application", "status", "user", "audience", "scope", "created", "expires", "last_checked", "used_at", "initial_ip",
+        "initial_country", "initial_user_agent", "approved_ip",
+    )  # fmt: skip
+    empty_text = "No device has asked for a code lately."
 
 
 class DeviceKeyAdmin(ReadOnlyAdmin[DeviceKey]):

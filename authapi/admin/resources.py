@@ -7,11 +7,16 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils.html import format_html
 
+from authapi.api.resource_servers import ResourceServerToChange
+from authapi.details.types import problems_of
 from authapi.models import ApiResource, ClientGrant
 from authapi.models.resources import MAX_TOKEN_SECONDS
 from authapi.services import api_resources, client_grants, resource_changes
+from authapi.services.grant_terms import IMPERSONATION
 from foundation.admin.badges import badge
+from foundation.admin.json_fields import ShapedJSONField
 from foundation.admin.line_fields import LinesField
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
@@ -28,7 +33,7 @@ _USER_POLICIES = (
     ("deny_all", "No application"),
 )
 _CLIENT_POLICIES = (("require_client_grant", "Only applications with a client grant"), ("deny_all", "No application"))
-_USES = (("", "Not said"), ("deny", "Denied"), ("allow", "Allowed"), ("require", "Required"))
+_USES = (("", "Not set"), ("deny", "Denied"), ("allow", "Allowed"), ("require", "Required"))
 _MECHANISMS = (
     ("", "Not asked for"),
     ("dpop", "A key, by a DPoP proof with each request"),
@@ -39,7 +44,24 @@ _REQUIRED_FOR = (
     ("all_clients", "Required of every application"),
     ("public_clients", "Required of applications that cannot authenticate"),
 )
+_ALGORITHMS = (
+    ("", "RS256, and PS256 for clients with a compliance level"),
+    ("RS256", "RS256"),
+    ("PS256", "PS256"),
+    ("RS512", "RS512"),
+    ("HS256", "HS256, with a secret that the API knows"),
+)
+_EXAMPLE_TYPES = (
+    '[{"type": "payment", "title": "Payment", "sentence": "Pay {amount} {currency} to {payee}", "schema": {"type": "object", '
+    '"properties": {"type": {}, "amount": {"type": "number"}, "currency": {"type": "string"}, "payee": {"type": "string"}}, '
+    '"required": ["amount", "currency", "payee"], "additionalProperties": false}}]'
+)
 _COLUMNS = ("identifier", "name", "token_lifetime", "token_dialect")
+_EXCHANGES = (
+    ("", "Delegation: they name the client as the actor (act)"),
+    (IMPERSONATION, "Impersonation: they do not show that the client acts"),
+)
+_GRANT_SETTINGS = ("authorization_details_types", "organization_usage", "allow_any_organization", "token_exchange")
 _SWITCHES = ("enforce_policies", "allow_offline_access", "skip_consent_for_verifiable_first_party_clients")
 
 
@@ -83,6 +105,20 @@ class ApiResourceForm(ServiceForm):
         help_text="Seconds, for implicit and hybrid flows.",
     )
     token_dialect = forms.ChoiceField(choices=_DIALECTS, initial=ApiResource.Dialect.ACCESS_TOKEN, label="Form of its tokens")
+    signing_alg = forms.ChoiceField(
+        required=False,
+        choices=_ALGORITHMS,
+        label="Signature of its tokens",
+        help_text="The API checks tokens with the published keys. With HS256 it could make tokens itself, so no other API accepts them.",
+    )
+    signing_secret = forms.CharField(
+        required=False,
+        min_length=16,
+        max_length=512,
+        label="Secret of HS256",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text="16 characters or more; never shown again. Empty: the secret stays as it is.",
+    )
     enforce_policies = forms.BooleanField(
         required=False,
         label="Role-based access control",
@@ -107,6 +143,17 @@ class ApiResourceForm(ServiceForm):
         help_text="An application that sends no proof then gets no token for this API.",
     )
 
+    authorization_details = ShapedJSONField(
+        shape=list,
+        label="Types",
+        widget=forms.Textarea(attrs={"rows": 14, "cols": 80, "spellcheck": "false", "class": "json-input"}),
+        help_text=format_html(
+            "A JSON list. Each type has a name (type), and for the consent page a title and a sentence in which {{member}} stands for a "
+            "value. Its schema is a JSON Schema: an object that it refuses is never granted. Example:<br><code>{}</code>",
+            _EXAMPLE_TYPES,
+        ),
+    )
+
     class Meta:
         model = ApiResource
         fields = ()
@@ -121,6 +168,8 @@ class ApiResourceForm(ServiceForm):
         values, changed, is_new = self.cleaned_data, set(self.changed_data), self.instance._state.adding
         found = {name: values[name] for name in (*_COLUMNS, "scopes") if name in values and (is_new or name in changed)}
         settings = {name: values[name] for name in (*_SWITCHES, "token_lifetime_for_web") if name in values and (is_new or name in changed)}
+        if "signing_alg" in changed:
+            settings["signing_alg"] = values["signing_alg"] or None
         if is_new or changed & {"user_policy", "client_policy"}:
             settings["subject_type_authorization"] = {
                 "user": {"policy": values["user_policy"]},
@@ -128,7 +177,20 @@ class ApiResourceForm(ServiceForm):
             }
         if changed & {"possession_mechanism", "possession_required_for"}:
             settings["proof_of_possession"] = _possession(values["possession_mechanism"], values["possession_required_for"])
+        if "authorization_details" in changed:
+            settings["authorization_details"] = values["authorization_details"] or None
         return found | ({"settings": settings} if settings else {})
+
+    def clean_authorization_details(self) -> list[Any]:
+        """Judge the types by the body of the management interface, and then by what the service refuses."""
+        entries: list[Any] = self.cleaned_data["authorization_details"]
+        judge = ResourceServerToChange(data={"authorization_details": entries})
+        if not judge.is_valid():
+            raise forms.ValidationError(_sentences(judge.errors["authorization_details"]))
+        problems = problems_of(entries)
+        if problems:
+            raise forms.ValidationError(problems)
+        return entries
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
@@ -143,15 +205,29 @@ def _possession(mechanism: str, required_for: str) -> dict[str, Any] | None:
     return {"mechanism": mechanism, "required": bool(required_for), **({"required_for": required_for} if required_for else {})}
 
 
+def _sentences(errors: Any) -> list[str]:
+    """Return what the management interface says of each type, by its place."""
+    if not isinstance(errors, dict):
+        return [str(error) for error in errors]
+    return [
+        f"Type {int(place) + 1}: {name}: {text}"
+        for place, members in errors.items()
+        for name, texts in (members.items() if isinstance(members, dict) else [("type", members)])
+        for text in (texts if isinstance(texts, list) else [texts])
+    ]
+
+
 def _form_values(resource: ApiResource) -> dict[str, Any]:
     policies = resource.settings.get("subject_type_authorization") or {}
     possession = resource.settings.get("proof_of_possession") or {}
     return {
         **{name: getattr(resource, name) for name in (*_COLUMNS, "scopes")},
         "token_lifetime_for_web": resource.settings.get("token_lifetime_for_web"),
+        "signing_alg": resource.settings.get("signing_alg") or "",
         **{name: resource.settings.get(name, name == _SWITCHES[2]) for name in _SWITCHES},
         "user_policy": (policies.get("user") or {}).get("policy", "allow_all"),
         "client_policy": (policies.get("client") or {}).get("policy", "require_client_grant"),
+        "authorization_details": resource.settings.get("authorization_details") or [],
         "possession_mechanism": possession.get("mechanism", ""),
         "possession_required_for": possession.get("required_for", "all_clients") if possession.get("required") else "",
     }
@@ -170,13 +246,21 @@ class ApiResourceAdmin(ServiceAdmin[ApiResource]):
 
     def get_fieldsets(self, request: HttpRequest, obj: ApiResource | None = None) -> Any:
         own = ["identifier", "name", "scopes"] if obj is None else ["id", "tenant", "identifier", "name", "scopes"]
-        tokens = ["token_lifetime", "token_lifetime_for_web", "token_dialect", "allow_offline_access"]
+        tokens = ["token_lifetime", "token_lifetime_for_web", "token_dialect", "signing_alg", "signing_secret", "allow_offline_access"]
         access = ["enforce_policies", "user_policy", "client_policy", "skip_consent_for_verifiable_first_party_clients"]
         kept = (
             [] if obj is None else [("Kept by the service", {"fields": ["is_system", "created_at", "updated_at"], "classes": ["collapse"]})]
         )
         bound = ("Bound tokens", {"fields": ["possession_mechanism", "possession_required_for"], "classes": ["collapse"]})
-        return [(None, {"fields": own}), ("Tokens", {"fields": tokens}), ("Who may ask for them", {"fields": access}), bound, *kept]
+        details = ("Rich authorization requests", {"fields": ["authorization_details"], "classes": ["collapse"]})
+        return [
+            (None, {"fields": own}),
+            ("Tokens", {"fields": tokens}),
+            ("Who may ask for them", {"fields": access}),
+            details,
+            bound,
+            *kept,
+        ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiResource | None = None) -> Any:
         return () if obj is None else ("id", "tenant", "identifier", "is_system", "created_at", "updated_at")
@@ -197,10 +281,12 @@ class ApiResourceAdmin(ServiceAdmin[ApiResource]):
         return badge("Roles count", "good") if row.settings.get("enforce_policies") else badge("Off", "quiet")
 
     def create(self, request: HttpRequest, form: Any) -> ApiResource:
-        return api_resources.create_api_resource(tenant_id=self.tenant_for_new(request), **form.columns())
+        secret = form.cleaned_data.get("signing_secret") or None
+        return api_resources.create_api_resource(tenant_id=self.tenant_for_new(request), signing_secret=secret, **form.columns())
 
     def change(self, request: HttpRequest, row: ApiResource, form: Any) -> None:
-        resource_changes.update_api_resource(tenant_id=row.tenant_id, resource_id=row.pk, changes=form.columns())
+        secret = form.cleaned_data.get("signing_secret") or None
+        resource_changes.update_api_resource(tenant_id=row.tenant_id, resource_id=row.pk, changes=form.columns(), signing_secret=secret)
 
 
 class ClientGrantForm(ServiceForm):
@@ -211,9 +297,18 @@ class ClientGrantForm(ServiceForm):
     allows_all_scopes = forms.BooleanField(
         required=False, label="All scopes", help_text="Those of the API at any time, later ones included."
     )
+    authorization_details_types = LinesField(
+        label="Types of authorization details", help_text="One type of the API a line. Others are refused, where the API asks for a grant."
+    )
     organization_usage = forms.ChoiceField(required=False, choices=_USES, label="In organizations")
     allow_any_organization = forms.BooleanField(
         required=False, label="Any organization", help_text="Else only those that the grant was added to."
+    )
+    token_exchange = forms.ChoiceField(
+        required=False,
+        choices=_EXCHANGES,
+        label="Exchanged tokens",
+        help_text="In a grant for users: how tokens look that the client gets for this API by exchanging a token of a user.",
     )
 
     class Meta:
@@ -225,14 +320,14 @@ class ClientGrantForm(ServiceForm):
         if not self.instance._state.adding:
             settings = self.instance.settings
             own = {name: getattr(self.instance, name) for name in ("subject_type", "scopes", "allows_all_scopes")}
-            own |= {name: settings.get(name) for name in ("organization_usage", "allow_any_organization")}
+            own |= {name: settings.get(name) for name in _GRANT_SETTINGS}
             self.initial = {**self.initial, **own}
 
     def columns(self) -> dict[str, Any]:
         """Return the columns that the service takes."""
         values, changed = self.cleaned_data, set(self.changed_data)
         found = {name: values[name] for name in ("scopes", "allows_all_scopes") if name in changed}
-        settings = {name: values[name] or None for name in ("organization_usage", "allow_any_organization") if name in changed}
+        settings = {name: values[name] or None for name in _GRANT_SETTINGS if name in changed}
         return found | ({"settings": settings} if settings else {})
 
 
@@ -250,11 +345,12 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
     change_form_template = "admin/sign_in_form.html"
 
     def get_fieldsets(self, request: HttpRequest, obj: ClientGrant | None = None) -> Any:
-        first = ["client", "api_resource", "subject_type", "scopes", "allows_all_scopes"]
+        first = ["client", "api_resource", "subject_type", "scopes", "allows_all_scopes", "authorization_details_types"]
         inside = ("In organizations", {"fields": ["organization_usage", "allow_any_organization"], "classes": ["collapse"]})
+        exchange = ("Token exchange", {"fields": ["token_exchange"], "classes": ["collapse"]})
         if obj is None:
-            return [(None, {"fields": first}), inside]
-        return [(None, {"fields": ["id", "tenant", *first, "created_at", "updated_at"]}), inside]
+            return [(None, {"fields": first}), inside, exchange]
+        return [(None, {"fields": ["id", "tenant", *first, "created_at", "updated_at"]}), inside, exchange]
 
     def get_readonly_fields(self, request: HttpRequest, obj: ClientGrant | None = None) -> Any:
         return () if obj is None else ("id", "tenant", "client", "api_resource", "subject_type", "created_at", "updated_at")

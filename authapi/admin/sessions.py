@@ -7,12 +7,14 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.html import format_html
 
 from authapi.accounts.access import revoke_session, withdraw_consent
 from authapi.login.sessions import end_session
 from authapi.models import Consent, Initiator, LogoutNotice, RefreshToken, Session, SessionClient
 from authapi.row_acts import END_SESSIONS, REVOKE_TOKENS, WITHDRAW_CONSENTS, revoke_token
 from foundation.admin.badges import badge
+from foundation.admin.json_fields import pretty
 from foundation.admin.panels import Cell, Panel
 from identity.admin.bulk_actions import bulk_action
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
@@ -152,7 +154,7 @@ class ConsentAdmin(EndableAdmin):
     ordering = ("-pk",)
     actions = (bulk_action(WITHDRAW_CONSENTS, permission="end", effect=_WITHDRAW_MANY, is_dangerous=True),)
     empty_text = "No user has been asked for consent. Applications of third parties ask, and those that send prompt=consent."
-    fields = ("tenant", "user", "client", "audience", "scopes", "created_at", "updated_at")
+    fields = ("tenant", "user", "client", "audience", "scopes", "further", "created_at", "updated_at")
     object_actions = (
         ObjectAction(
             "withdraw",
@@ -173,6 +175,10 @@ class ConsentAdmin(EndableAdmin):
     @admin.display(description="Scopes")
     def scope_list(self, row: Consent) -> str:
         return ", ".join(row.scopes) or "-"
+
+    @admin.display(description="Details and claims")
+    def further(self, row: Consent) -> str:
+        return format_html("<pre>{}</pre>", pretty(row.asked)) if row.asked else "-"
 
 
 def may_change(request: HttpRequest, permission: str) -> bool:

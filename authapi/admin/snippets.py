@@ -19,6 +19,7 @@ class Setup:
     is_public: bool
     has_users: bool
     auth_method: str
+    has_devices: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,11 +93,28 @@ curl "${issuer}.well-known/jwks.json"
 """)
 
 
+_CURL_DEVICE = Template("""\
+# Show user_code and verification_uri to the user. verification_uri_complete also holds the code, for a QR code.
+curl --request POST "${issuer}oauth/device/code" \\
+  $credentials \\
+  --data-urlencode "scope=openid profile"
+# Repeat every 5 seconds while the error is authorization_pending; after each slow_down wait 5 seconds longer:
+curl --request POST "${issuer}oauth/token" \\
+  $credentials \\
+  --data grant_type=urn:ietf:params:oauth:grant-type:device_code \\
+  --data-urlencode "device_code=$$DEVICE_CODE"
+""")
+
+
 def snippets_of(setup: Setup) -> list[Snippet]:
     """Return the texts that fit: for a login of people, else for a machine."""
     values = _values(setup)
     python, node, shell = (_AUTHLIB_USER, _NODE_USER, _CURL_USER) if setup.has_users else (_AUTHLIB_MACHINE, _NODE_MACHINE, _CURL_MACHINE)
+    device = [Snippet("Device without a browser, with curl", _CURL_DEVICE.substitute(values))] if setup.has_devices else []
+    if setup.has_devices and not setup.has_users:
+        return device
     return [
+        *device,
         Snippet("Python, with Authlib", python.substitute(values)),
         Snippet("JavaScript, with openid-client", node.substitute(values)),
         Snippet("Shell, with curl", shell.substitute(values)),
@@ -106,6 +124,7 @@ def snippets_of(setup: Setup) -> list[Snippet]:
 def _values(setup: Setup) -> dict[str, str]:
     is_basic = setup.auth_method == "client_secret_basic"
     proof = "ClientSecretBasic" if is_basic else "ClientSecretPost"
+    basic = f'--user "{setup.client_id}:${SECRET}"'
     form = f'--data client_id={setup.client_id} --data-urlencode "client_secret=${SECRET}"'
     return {
         "issuer": setup.issuer,
@@ -115,5 +134,5 @@ def _values(setup: Setup) -> dict[str, str]:
         "method": setup.auth_method,
         "secret": "" if setup.is_public else f'    client_secret=os.environ["{SECRET}"],\n',
         "authentication": "client.None()" if setup.is_public else f"client.{proof}(process.env.{SECRET})",
-        "credentials": f'--user "{setup.client_id}:${SECRET}"' if is_basic else form,
+        "credentials": f"--data client_id={setup.client_id}" if setup.is_public else basic if is_basic else form,
     }

@@ -9,14 +9,18 @@ from django.contrib.admin.utils import quote
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from authapi.accounts.attack_settings import update_leak_rules, update_suspicion
+from authapi.admin.attack_fields import AttackFields, attack_fieldsets, attack_values
 from authapi.api.tenant_setting_bodies import BruteForceToChange, TenantSettingsToChange
+from authapi.clients.user_codes import LONGEST_MASK, mask_problem
 from authapi.models import TenantSettings
+from authapi.services.notifiers import CHANNELS, EMAIL, SECRET, SETTING, WEBHOOK, missing
 from authapi.services.tenant_settings import MODES, update_brute_force, update_tenant_settings
-from authapi.tenant_settings import BRUTE_FORCE_DEFAULTS, LIFETIMES, brute_force_values, settings_values
+from authapi.tenant_settings import BRUTE_FORCE_DEFAULTS, DEFAULTS, LIFETIMES, brute_force_values, settings_values
+from authapi.tokens.contexts import ANY_LOGIN, PASSWORD, SECOND_FACTORS, offered
 from foundation.admin.line_fields import LinesField
 from identity.admin.scope import only_tenant, tenant_in_scope
 from identity.admin.service_admin import ServiceAdmin
-from identity.admin.service_form import ServiceForm
 from identity.languages import LANGUAGES
 
 _SHIELDS = (
@@ -27,13 +31,29 @@ _MODE_NAMES = {
     "count_per_identifier_and_ip": "Each address for itself: an attacker elsewhere does not lock the user out",
     "count_per_identifier": "All addresses together: stronger, and anybody can lock a known account",
 }
+_TARGETS = (
+    ("audience", "By the parameter audience"),
+    ("compatibility", "By audience, or by resource (RFC 8707) where there is no audience"),
+)
+_CONTEXTS = {
+    **{name: f"A second factor was proven ({name.rpartition('/')[2].rpartition(':')[2]})" for name in SECOND_FACTORS},
+    PASSWORD: "A password was typed",
+    ANY_LOGIN: "Any login: a password, a code or link, a provider elsewhere",
+}
 _PLAIN = (
     "friendly_name", "picture_url", "support_email", "support_url", "default_directory", "default_audience", "default_redirection_uri",
     "allowed_logout_urls", "enabled_locales", *LIFETIMES, "authorization_response_iss_parameter_supported",
     "allow_organization_name_in_authentication_api", "pushed_authorization_requests_supported", "require_pushed_authorization_requests",
+    "resource_parameter_profile", "acr_values_supported",
+    "require_initial_access_token",
+    "session_management_supported", "token_introspection_supported", "new_device_mails",
 )  # fmt: skip
+_CHARSET_NAMES = [("base20", "Letters without vowels, such as WDJB-MJHT"), ("digits", "Digits, for remote controls without letters")]
+_CHANNEL_NAMES = {EMAIL: "By e-mail, with a link", WEBHOOK: "By a webhook, which tells them"}
+_NOTIFIER = ("channel", "webhook_url", SECRET)
 _LANGUAGES = ", ".join(f"{code} ({language.name})" for code, language in LANGUAGES.items())
 _WIDE = forms.TextInput(attrs={"size": 60})
+_REGISTERS = "enable_dynamic_client_registration"
 _NULL_WHEN_EMPTY = (*LIFETIMES, "enabled_locales")
 
 
@@ -41,7 +61,7 @@ def _hours(label: str, help_text: str) -> forms.FloatField:
     return forms.FloatField(required=False, label=label, help_text=help_text, widget=forms.NumberInput(attrs={"step": "any", "min": 1}))
 
 
-class TenantSettingsForm(ServiceForm):
+class TenantSettingsForm(AttackFields):
     friendly_name = forms.CharField(required=False, max_length=200, help_text="Shown on the login pages. Empty: the name of the tenant.")
     support_email = forms.CharField(required=False, max_length=254)
     support_url = forms.CharField(
@@ -97,6 +117,67 @@ class TenantSettingsForm(ServiceForm):
         label="Require pushed authorization requests",
         help_text="Of every application. Users of one that cannot authenticate, such as a single-page application, cannot log in any more.",
     )
+    resource_parameter_profile = forms.ChoiceField(
+        choices=_TARGETS, label="How requests name an API", help_text="An audience always counts before a resource."
+    )
+    acr_values_supported = forms.MultipleChoiceField(
+        required=False,
+        choices=[(name, _CONTEXTS[name]) for name in offered(has_second_factors=True)],
+        widget=forms.CheckboxSelectMultiple,
+        label="Authentication contexts",
+        help_text="What applications may require of a login by acr_values; tokens confirm it as acr. None chosen: all of them.",
+    )
+    takes_registrations = forms.BooleanField(
+        required=False,
+        label="Let applications register themselves",
+        help_text="At /oidc/register (RFC 7591). They are third-party clients: users are asked for consent.",
+    )
+    require_initial_access_token = forms.BooleanField(
+        required=False,
+        label="Require an initial access token",
+        help_text="Without it, any sender on the network can register an application. Make tokens under Initial access tokens.",
+    )
+    device_charset = forms.ChoiceField(choices=_CHARSET_NAMES, label="Codes of devices")
+    device_mask = forms.CharField(
+        max_length=LONGEST_MASK,
+        label="Form of the codes",
+        help_text="Each asterisk stands for one character; hyphens and spaces make groups. At least 8 letters or 9 digits.",
+    )
+    notifier_channel = forms.ChoiceField(
+        choices=[(name, _CHANNEL_NAMES[name]) for name in CHANNELS],
+        label="How users hear of approvals",
+        help_text="Of requests by /bc-authorize (CIBA), from applications that have the grant.",
+    )
+    notifier_webhook_url = forms.CharField(
+        required=False, max_length=512, label="Webhook of approvals", widget=_WIDE, help_text="An https address that gets each request."
+    )
+    notifier_webhook_secret = forms.CharField(
+        required=False,
+        max_length=512,
+        label="Secret of the webhook",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text="Signs each request (Standard Webhooks). Empty: the saved one stays. A new address needs it again.",
+    )
+    session_management_supported = forms.BooleanField(
+        required=False,
+        label="Let applications watch the session",
+        help_text="OpenID Connect Session Management, in a hidden frame. It fails in browsers that block cookies of other sites.",
+    )
+    token_introspection_supported = forms.BooleanField(
+        required=False,
+        label="Introspection of tokens",
+        help_text="RFC 7662 at /oauth/introspect: an application that authenticates may ask about its own tokens and those for its API.",
+    )
+    account_enabled = forms.BooleanField(
+        required=False, label="Account page", help_text="People look after their own account at /account: profile, password, sessions."
+    )
+    account_data_export = forms.BooleanField(required=False, label="People may download their data")
+    account_deletion = forms.BooleanField(
+        required=False, label="People may delete their account", help_text="At once and for good, with all that belongs to it."
+    )
+    account_connections = LinesField(
+        label="Connections of the account page", help_text="One name a line. Empty: every connection that an application uses."
+    )
     brute_force_enabled = forms.BooleanField(required=False, label="Count failed logins")
     max_attempts = forms.IntegerField(
         min_value=1, max_value=100, label="Failures that block", help_text="A higher number lifts every block there is."
@@ -119,6 +200,9 @@ class TenantSettingsForm(ServiceForm):
         if not self.errors:
             self._judge(TenantSettingsToChange(data=self.settings()))
             self._judge(BruteForceToChange(data=self.brute_force()))
+            problem = mask_problem(values["device_charset"], values["device_mask"])
+            if problem:
+                self.add_error("device_mask", problem)
         return values
 
     def settings(self) -> dict[str, Any]:
@@ -133,6 +217,15 @@ class TenantSettingsForm(ServiceForm):
         if "rp_logout_end_session_endpoint_discovery" in changed:
             name = "rp_logout_end_session_endpoint_discovery"
             body["oidc_logout"] = {name: values[name]}
+        if "takes_registrations" in changed:
+            body["flags"] = {_REGISTERS: values["takes_registrations"]}
+        notifier = {name: values[f"notifier_{name}"] for name in _NOTIFIER if f"notifier_{name}" in changed}
+        if notifier:
+            body[SETTING] = notifier
+        if {"device_charset", "device_mask"} & changed:
+            body["device_flow"] = {"charset": values["device_charset"], "mask": values["device_mask"]}
+        if changed & {f"account_{name}" for name in DEFAULTS["account_page"]}:
+            body["account_page"] = {name: values[f"account_{name}"] for name in DEFAULTS["account_page"]}
         return body
 
     def brute_force(self) -> dict[str, Any]:
@@ -156,8 +249,13 @@ def form_values(row: TenantSettings | None) -> dict[str, Any]:
         "cookie_mode": values["session_cookie"]["mode"],
         **values["sessions"],
         **values["oidc_logout"],
+        "takes_registrations": bool(values["flags"].get(_REGISTERS)),
+        **{f"device_{name}": value for name, value in values["device_flow"].items()},
+        **{f"notifier_{name}": value for name, value in values[SETTING].items()},
+        **{f"account_{name}": value for name, value in values["account_page"].items()},
         **protection,
         "brute_force_enabled": protection["enabled"],
+        **attack_values(row),
     }
 
 
@@ -201,13 +299,24 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
             "allow_organization_name_in_authentication_api",
             "pushed_authorization_requests_supported",
             "require_pushed_authorization_requests",
+            "resource_parameter_profile",
+            "acr_values_supported",
+            "takes_registrations",
+            "require_initial_access_token",
+            "device_charset",
+            "device_mask",
+            "session_management_supported",
+            "token_introspection_supported",
         ]
         return [
             *own,
             ("On the pages", {"fields": looks, "description": "Logo, colors and font stand under Branding."}),
             ("Sessions", {"fields": [*LIFETIMES, *ends]}),
+            ("Account page", {"fields": [f"account_{name}" for name in DEFAULTS["account_page"]]}),
             ("Failed logins", {"fields": ["brute_force_enabled", "max_attempts", "mode", "shields", "allowlist"]}),
+            *attack_fieldsets(),
             ("Where nothing else is said", {"fields": names}),
+            ("Approvals elsewhere", {"fields": [f"notifier_{name}" for name in _NOTIFIER], "description": _lacking(obj)}),
             ("Protocol", {"fields": protocol, "classes": ["collapse"]}),
         ]
 
@@ -228,13 +337,23 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
         self._save(row.tenant_id, form)
 
     def _save(self, tenant_id: str, form: TenantSettingsForm) -> TenantSettings:
-        settings, protection = form.settings(), form.brute_force()
-        row = update_tenant_settings(tenant_id=tenant_id, changes=settings)
-        return update_brute_force(tenant_id=tenant_id, changes=protection) if protection else row
+        row = update_tenant_settings(tenant_id=tenant_id, changes=form.settings())
+        for changes, update in (
+            (form.brute_force(), update_brute_force),
+            (form.suspicion(), update_suspicion),
+            (form.leaks(), update_leak_rules),
+        ):
+            row = update(tenant_id=tenant_id, changes=changes) if changes else row
+        return row
 
     def _place(self, row: TenantSettings | None) -> str:
         place = f"{self.admin_site.name}:authapi_tenantsettings"
         return reverse(f"{place}_add") if row is None else reverse(f"{place}_change", args=(quote(row.pk),))
+
+
+def _lacking(row: TenantSettings | None) -> str:
+    """Return what is missing so that users hear of approvals, empty for nothing."""
+    return missing(row.tenant_id) if row is not None and row.pk else ""
 
 
 def _leaves(problem: Any) -> list[Any]:

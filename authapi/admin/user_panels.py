@@ -15,6 +15,7 @@ from django.utils.http import urlencode
 
 from authapi.accounts.access import revoke_access
 from authapi.accounts.user_blocks import blocks_of_user, lift_blocks_of_user
+from authapi.admin.factors.panels import FACTOR_BUTTONS, FactorPanels
 from authapi.logs.browsing import Question, browse
 from authapi.logs.sign_in_types import in_words
 from authapi.models import RefreshToken, Session
@@ -81,8 +82,9 @@ class UserPanels:
         self._site = site
 
     def add_to(self, page: ObjectActionsAdmin[User]) -> None:
-        page.panels += [self.sessions, self.refresh_tokens, self.blocks, self.log]
-        page.object_actions = (*page.object_actions, *_BUTTONS)
+        factors = FactorPanels(self._site)
+        page.panels += [self.sessions, self.refresh_tokens, factors.factors, factors.remembered_browsers, self.blocks, self.log]
+        page.object_actions = (*page.object_actions, *_BUTTONS, *FACTOR_BUTTONS)
 
     def sessions(self, request: HttpRequest, user: User) -> Panel | None:
         if not request.user.has_perm("authapi.view_session"):

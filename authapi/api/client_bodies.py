@@ -11,7 +11,9 @@ from rest_framework import serializers
 from authapi.api.client_member_bodies import FurtherMembers
 from authapi.api.credential_bodies import MethodsToCreate, MethodsToName
 from authapi.clients.callbacks import wildcard_problem
-from authapi.models import Client, Initiator
+from authapi.compliance.levels import LEVELS
+from authapi.details.types import LONGEST_TYPE, MAX_TYPES
+from authapi.models import Client, Initiator, SecondFactorPolicy
 from foundation.api.fields import Closed, JsonObject, ListOf, Switch, Text
 
 APP_TYPES = (
@@ -156,16 +158,23 @@ class ClientSettings(FurtherMembers):
     default_organization = DefaultOrganization(required=False, allow_null=True)
     is_first_party = Switch(required=False)
     oidc_conformant = Switch(required=False)
+    second_factor_policy = serializers.ChoiceField(required=False, choices=SecondFactorPolicy.values, allow_null=True)
     sso_disabled = Switch(required=False)
     cross_origin_authentication = Switch(required=False)
     custom_login_page_on = Switch(required=False)
     is_token_endpoint_ip_header_trusted = Switch(required=False)
     require_pushed_authorization_requests = Switch(required=False)
     require_proof_of_possession = Switch(required=False)
-    compliance_level = Text(required=False, max_length=64, allow_null=True)
+    compliance_level = serializers.ChoiceField(required=False, choices=list(LEVELS), allow_null=True)
+    oauth_standard_errors = Switch(required=False)
     updated_at_as_text = Switch(required=False)
+    authorization_details_types = ListOf(
+        required=False, allow_null=True, child=Text(max_length=LONGEST_TYPE), max_length=MAX_TYPES, help_text="RFC 9396, 10."
+    )
     oidc_logout = LogoutSettings(required=False, allow_null=True)
     oidc_backchannel_logout = LogoutSettings(required=False, allow_null=True, help_text="An older name of oidc_logout.")
+    frontchannel_logout_uri = Address(fragment=False, required=False, allow_null=True)
+    frontchannel_logout_session_required = Switch(required=False)
     jwks_uri = KeyAddress(required=False, allow_null=True)
     par_request_expiry = serializers.IntegerField(required=False, min_value=10, max_value=600, allow_null=True)
 

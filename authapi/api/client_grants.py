@@ -15,6 +15,7 @@ from authapi.api.resource_schemas import CLIENT_GRANT, CLIENT_GRANT_FIELDS, CLIE
 from authapi.models import ApiResource, ClientGrant, OrganizationClientGrant
 from authapi.services import client_grants
 from authapi.services.api_resources import ensure_management_api
+from authapi.services.grant_terms import DELEGATION, IMPERSONATION
 from authapi.tokens.audiences import is_management_audience
 from authapi.tokens.keys import trust
 from foundation.api.endpoint import Endpoint
@@ -31,7 +32,7 @@ from identity.services.failures import Invalid, NotFound
 
 _LISTING = Listing("client_grants", CLIENT_GRANT_FIELDS)
 _USES = ("deny", "allow", "require")
-_SETTINGS = ("organization_usage", "allow_any_organization", "authorization_details_types")
+_SETTINGS = ("organization_usage", "allow_any_organization", "authorization_details_types", "token_exchange")
 _IN_ANY = Q(settings__allow_any_organization=True)
 _IN_NAMED = Q(settings__allow_any_organization=False) | Q(settings__allow_any_organization__isnull=True)
 _GRANT_ID = RegexValidator(r"\Acgr_[A-Za-z0-9]{16}\Z", "String does not match pattern ^cgr_[A-Za-z0-9]{16}$")
@@ -45,6 +46,7 @@ class GrantToChange(Closed):
     organization_usage = serializers.ChoiceField(required=False, choices=_USES, allow_null=True)
     allow_any_organization = Switch(required=False, allow_null=True)
     authorization_details_types = ListOf(required=False, child=Text(max_length=255))
+    token_exchange = serializers.ChoiceField(required=False, choices=[DELEGATION, IMPERSONATION], allow_null=True)
 
 
 class GrantToCreate(GrantToChange):
@@ -253,4 +255,5 @@ def _columns(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _scope_refused(error: Invalid) -> Exception:
-    return invalid_body(error.errors["scopes"][0], "scope") if "scopes" in error.errors else error
+    names = {"scopes": "scope", "authorization_details_types": "authorization_details_types"}
+    return next((invalid_body(error.errors[name][0], shown) for name, shown in names.items() if name in error.errors), error)

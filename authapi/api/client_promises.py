@@ -14,11 +14,9 @@ Members = Mapping[str, Any]
 # Add-ons with their own settings and protocols.
 SERVED_ADDONS = frozenset({"samlp", "wsfed"})
 # Values that change nothing, by the name of the member. `custom_login_page_on` is not among them: without a page of the client's
-# own, which nothing here takes, neither of its values changes anything. Nor are `sso`, `form_template`, `encryption_key` and
-# `async_approval_notification_channels`: they are settings of addons, grants and logins that are refused
-# themselves, so no value of theirs changes anything.
+# own, which nothing here takes, neither of its values changes anything. Nor are `sso`, `form_template` and `encryption_key`: they are
+# settings of addons and logins that are refused themselves, so no value of theirs changes anything.
 _HARMLESS: dict[str, tuple[Any, ...]] = {
-    "compliance_level": (None, "none"),
     "custom_login_page": (None, ""),
     "custom_login_page_preview": (None, ""),
     # People name their organization; no page asks for an address to find it.
@@ -27,7 +25,6 @@ _HARMLESS: dict[str, tuple[Any, ...]] = {
     "skip_non_verifiable_callback_uri_confirmation_prompt": (None, True),
     "third_party_security_mode": (None, "permissive"),
     "redirection_policy": (None, "allow_always"),
-    "resource_server_identifier": (None,),
     **dict.fromkeys(("token_vault_privileged_access", "express_configuration", "my_organization_configuration"), (None, {})),
     **dict.fromkeys(("b2b_integration_configuration", "oidc_support"), (None, {})),
 }
@@ -50,8 +47,6 @@ def refuse_promises(body: Members, present: Members) -> None:
     if Initiator.PROFILE_CHANGED in initiators:
         raise not_supported("A changed profile ends no session: select no profile-changed.")
     token = body.get("jwt_configuration", {})
-    if token.get("alg") in ("RS512", "PS256"):
-        raise not_supported("Tokens are signed with RS256 or HS256.")
     if token.get("secret_encoded"):
         raise not_supported("Secrets are used as they are: set secret_encoded to false.")
 
@@ -84,7 +79,6 @@ def _limits_tokens(value: Members) -> bool:
 _PROMISES: dict[str, Callable[[Members], bool]] = {
     # An addon that is named is on, also without any settings.
     "addons": lambda value: any(settings is not None for name, settings in value.items() if name not in SERVED_ADDONS),
-    "token_exchange": lambda value: bool(value.get("allow_any_profile_of_type")),
     "session_transfer": _transfers,
     "token_quota": _limits_tokens,
 }

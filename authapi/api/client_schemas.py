@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from authapi.api.client_bodies import APP_TYPES
+from authapi.compliance.levels import LEVELS
+from authapi.models import SecondFactorPolicy
 from foundation.api.list_schemas import LIST_FORMS, list_of, reference, taken_list
 from foundation.api.operations import SWITCH, TEXT, TIME, Parameter, Schema
 
@@ -15,7 +17,8 @@ _PROPERTIES: dict[str, Schema] = {
     "global": SWITCH,
     "app_type": {**TEXT, "enum": list(APP_TYPES)},
     **dict.fromkeys(("name", "description", "logo_uri", "initiate_login_uri", "token_endpoint_auth_method"), TEXT),
-    **dict.fromkeys(("organization_usage", "organization_require_behavior", "compliance_level"), TEXT),
+    **dict.fromkeys(("organization_usage", "organization_require_behavior"), TEXT),
+    "second_factor_policy": {**TEXT, "enum": SecondFactorPolicy.values},
     **dict.fromkeys(("callbacks", "allowed_logout_urls", "allowed_origins", "web_origins", "client_aliases"), _TEXTS),
     **dict.fromkeys(("allowed_clients", "grant_types"), _TEXTS),
     **dict.fromkeys(("client_metadata", "jwt_configuration", "refresh_token", "default_organization", "oidc_logout"), _OBJECT),
@@ -36,7 +39,15 @@ _PROPERTIES: dict[str, Schema] = {
         "description": "`required`, and the ids of the keys that verify signed requests; these cannot be deleted.",
     },
     "jwks_uri": {**TEXT, "description": "Where the client publishes the keys of its signed requests."},
+    "compliance_level": {**TEXT, "enum": list(LEVELS), "description": "The rules of FAPI that the client is held to."},
+    "oauth_standard_errors": {**SWITCH, "description": "Refusals have the statuses and codes of RFC 6749, and `redirect_uri` is required."},
+    "frontchannel_logout_uri": {**TEXT, "description": "The browser loads it in a hidden frame when the session ends."},
+    "frontchannel_logout_session_required": {**SWITCH, "description": "Without effect: `iss` and `sid` always stand in the address."},
     "updated_at_as_text": {**SWITCH, "description": "`updated_at` in profiles is ISO 8601 text instead of a number of seconds."},
+    "authorization_details_types": {
+        **_TEXTS,
+        "description": "The types of authorization details that the client may name; without the member those of each API.",
+    },
     "par_request_expiry": {"type": "integer"},
     "created_at": TIME,
     "updated_at": TIME,

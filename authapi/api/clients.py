@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 from django.db.models import F, QuerySet
@@ -15,6 +17,7 @@ from authapi.api.credential_bodies import new_credential
 from authapi.models import Client
 from authapi.services import clients
 from authapi.services.client_credentials import create_client_with_credentials
+from authapi.services.clients import BreaksLevel
 from foundation.api.endpoint import Endpoint
 from foundation.api.list_schemas import PROJECTION
 from foundation.api.operations import Operation
@@ -61,7 +64,7 @@ class ClientEndpoint(Endpoint):
     def list(self, request: Request) -> Response:
         query = request.query_params
         # Global clients administer the whole tenant: they are shown only to whoever asks for them.
-        rows = Client.objects.filter(is_global=switch_of(query, "is_global", default=False))
+        rows = Client.objects.filter(is_global=switch_of(query, "is_global", default=False), is_account_page=False)
         if query.get("is_first_party"):
             rows = rows.filter(is_first_party=switch_of(query, "is_first_party", default=True))
         types = [name for name in (text_of(query, "app_type") or "").split(",") if name]
@@ -81,9 +84,11 @@ class ClientEndpoint(Endpoint):
         if methods:
             self.require_scope(request, "create:client_credentials")
             new = {method: [new_credential(credential) for credential in named["credentials"]] for method, named in methods.items()}
-            client = create_client_with_credentials(tenant_id=self.tenant_id, methods=new, **columns)
+            with _every_rule_named():
+                client = create_client_with_credentials(tenant_id=self.tenant_id, methods=new, **columns)
             return Response(client_resource(client), status=201)
-        client, secret = clients.create_client(tenant_id=self.tenant_id, **columns)
+        with _every_rule_named():
+            client, secret = clients.create_client(tenant_id=self.tenant_id, **columns)
         return Response(client_resource(client, secret=secret), status=201)
 
     def retrieve(self, request: Request, id: str) -> Response:
@@ -101,7 +106,8 @@ class ClientEndpoint(Endpoint):
         changes = columns_of(
             body, has_methods=bool(body.get("client_authentication_methods", client.proof_method)), present=client_resource(client)
         )
-        changed = clients.update_client(tenant_id=self.tenant_id, client_id=id, changes=changes, secret=body.get("client_secret"))
+        with _every_rule_named():
+            changed = clients.update_client(tenant_id=self.tenant_id, client_id=id, changes=changes, secret=body.get("client_secret"))
         return Response(client_resource(changed))
 
     def destroy(self, request: Request, id: str) -> Response:
@@ -112,6 +118,16 @@ class ClientEndpoint(Endpoint):
             # Clients repeat a delete whose answer was lost: gone is gone.
             return Response(status=204)
         return Response(status=204)
+
+
+@contextmanager
+def _every_rule_named() -> Iterator[None]:
+    """Answer with every rule of a compliance level that is broken; other refusals name the first problem alone."""
+    try:
+        yield
+    except BreaksLevel as error:
+        named = [f"'{text.removesuffix('.')}' on property {member}" for member, texts in error.errors.items() for text in texts]
+        raise Refusal(400, f"Payload validation error: {', '.join(named)}", "invalid_body") from error
 
 
 class ClientSecretEndpoint(Endpoint):
@@ -141,7 +157,7 @@ class ClientSecretEndpoint(Endpoint):
 
 def client_at(client_id: str) -> Client:
     """Return the client; 404 when there is none."""
-    client = Client.objects.filter(client_id=client_id).first()
+    client = Client.objects.filter(client_id=client_id, is_account_page=False).first()
     if client is None:
         raise NotFound("The client does not exist.")
     return client

@@ -90,12 +90,6 @@ class EmptyListEndpoint(NeutralEndpoint):
         self.require_owner(place)
         raise self.refuse()
 
-    def update(self, request: Request, **place: str) -> Response:
-        """Take the empty list again."""
-        if request.data:
-            raise self.refuse()
-        return Response([])
-
 
 class AbsentEndpoint(NeutralEndpoint):
     """A resource that is never there."""
@@ -151,11 +145,7 @@ def _list_route(row: EmptyList) -> Route:
     }
     if row.creates:
         operations["create"] = _refused(row, "create", refuses=missing)
-    if row.replaces:
-        operations["update"] = Operation(
-            f"set_{row.name}", f"Write {words}: only the empty list is taken", (f"update:{row.noun}",), 200, _list_schema(row)
-        )
-    methods = ("get", *(("post",) if row.creates else ()), *(("put",) if row.replaces else ()))
+    methods = ("get", *(("post",) if row.creates else ()))
     return _route(row, EmptyListEndpoint, operations, methods, {"key": row.key, "form": row.form, "owner": row.owner})
 
 

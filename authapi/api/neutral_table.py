@@ -41,7 +41,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class EmptyList:
-    """A list that is always empty. With `creates` a POST is refused in words, with `replaces` a PUT takes the empty list.
+    """A list that is always empty. With `creates` a POST is refused in words.
 
     The `id` of the path must be one of an `owner`.
     """
@@ -53,7 +53,6 @@ class EmptyList:
     refusal: str
     form: Form = Form.LISTED
     creates: bool = True
-    replaces: bool = False
     owner: Owner | None = None
 
 
@@ -73,8 +72,8 @@ class Absent:
     writes: dict[str, str] = field(default_factory=dict)
 
 
-_FACTORS = ("sms", "push-notification", "otp", "email", "duo", "webauthn-roaming", "webauthn-platform", "recovery-code")
-_NO_FACTORS = "Users have no second factors here yet."
+_NO_SMS = "Who sends text messages, and what they say, is set at the sms connection and in the admin."
+_NO_PUSH = "The service sends no push notifications."
 _NO_TEXTS = "The pages are those of the service; a tenant sets their looks and single texts."
 _NO_CODE = "Code of tenants is not run."
 _NO_FORMS = "There are no forms and flows."
@@ -84,20 +83,6 @@ _NO_RISK = "Logins are not rated by risk."
 _UPDATE = {"patch": "update"}
 
 SETTINGS = (
-    Setting(
-        "attack-protection/breached-password-detection",
-        "breached_password_detection",
-        "attack_protection",
-        {"enabled": False, "shields": [], "admin_notification_frequency": [], "method": "standard"},
-        "Passwords are not compared with published breaches.",
-    ),
-    Setting(
-        "attack-protection/suspicious-ip-throttling",
-        "suspicious_ip_throttling",
-        "attack_protection",
-        {"enabled": False, "shields": [], "allowlist": []},
-        "Rates of addresses are the operator's, and not set by tenants.",
-    ),
     Setting(
         "attack-protection/bot-detection",
         "bot_detection",
@@ -123,18 +108,14 @@ SETTINGS = (
         "The login page asks for identifier and password together.",
     ),
     Setting("prompts/<segment:prompt>/partials", "prompt_partials", "prompts", {}, _NO_TEXTS, "put"),
-    Setting("guardian/factors/phone/message-types", "phone_message_types", "guardian_factors", {"message_types": []}, _NO_FACTORS, "put"),
-    Setting("guardian/factors/phone/selected-provider", "phone_factor_provider", "guardian_factors", {}, _NO_FACTORS, "put"),
-    Setting("guardian/factors/phone/providers/twilio", "phone_factor_twilio", "guardian_factors", {}, _NO_FACTORS, "put"),
-    Setting("guardian/factors/phone/templates", "phone_factor_templates", "guardian_factors", {}, _NO_FACTORS, "put"),
-    Setting("guardian/factors/sms/providers/twilio", "sms_factor_twilio", "guardian_factors", {}, _NO_FACTORS, "put"),
-    Setting("guardian/factors/sms/templates", "sms_factor_templates", "guardian_factors", {}, _NO_FACTORS, "put"),
-    Setting("guardian/factors/push-notification/providers/apns", "push_factor_apns", "guardian_factors", {}, _NO_FACTORS, "put"),
-    Setting("guardian/factors/push-notification/providers/sns", "push_factor_sns", "guardian_factors", {}, _NO_FACTORS, "put"),
-    *(
-        Setting(f"guardian/factors/{name}", f"{name.replace('-', '_')}_factor", "guardian_factors", {"enabled": False}, _NO_FACTORS, "put")
-        for name in _FACTORS
-    ),
+    Setting("guardian/factors/phone/message-types", "phone_message_types", "guardian_factors", {"message_types": []}, _NO_SMS, "put"),
+    Setting("guardian/factors/phone/selected-provider", "phone_factor_provider", "guardian_factors", {}, _NO_SMS, "put"),
+    Setting("guardian/factors/phone/providers/twilio", "phone_factor_twilio", "guardian_factors", {}, _NO_SMS, "put"),
+    Setting("guardian/factors/phone/templates", "phone_factor_templates", "guardian_factors", {}, _NO_SMS, "put"),
+    Setting("guardian/factors/sms/providers/twilio", "sms_factor_twilio", "guardian_factors", {}, _NO_SMS, "put"),
+    Setting("guardian/factors/sms/templates", "sms_factor_templates", "guardian_factors", {}, _NO_SMS, "put"),
+    Setting("guardian/factors/push-notification/providers/apns", "push_factor_apns", "guardian_factors", {}, _NO_PUSH, "put"),
+    Setting("guardian/factors/push-notification/providers/sns", "push_factor_sns", "guardian_factors", {}, _NO_PUSH, "put"),
 )
 
 LISTS = (
@@ -148,8 +129,6 @@ LISTS = (
     EmptyList("flows", "flows", "flows", "flows", _NO_FORMS),
     EmptyList("flows/vault/connections", "flow_vault_connections", "flows_vault_connections", "connections", _NO_FORMS),
     EmptyList("prompts/rendering", "prompt_renderings", "prompts", "configs", _NO_TEXTS, creates=False),
-    EmptyList("guardian/factors", "guardian_factors", "guardian_factors", "factors", _NO_FACTORS, Form.ARRAY, creates=False),
-    EmptyList("guardian/policies", "mfa_policies", "mfa_policies", "policies", _NO_FACTORS, Form.ARRAY, creates=False, replaces=True),
     EmptyList("branding/phone/providers", "phone_providers", "phone_providers", "providers", _NO_PHONES, Form.OBJECT),
     EmptyList("branding/phone/templates", "phone_templates", "phone_templates", "templates", _NO_PHONES, Form.OBJECT),
     EmptyList(
@@ -158,14 +137,6 @@ LISTS = (
         "self_service_profiles",
         "self_service_profiles",
         "Organizations set up no connections of their own.",
-    ),
-    EmptyList(
-        "token-exchange-profiles",
-        "token_exchange_profiles",
-        "token_exchange_profiles",
-        "token_exchange_profiles",
-        "Tokens of other issuers are not exchanged.",
-        Form.TAKEN,
     ),
     EmptyList(
         "user-attribute-profiles",

@@ -27,7 +27,7 @@ COMPONENTS: dict[str, Schema] = {
             "name": TEXT,
             "is_system": SWITCH,
             "scopes": {"type": "array", "items": {"type": "object", "properties": {"value": TEXT, "description": TEXT}}},
-            "signing_alg": TEXT,
+            "signing_alg": {**TEXT, "enum": ["HS256", "RS256", "RS512", "PS256"]},
             "token_lifetime": WHOLE,
             "token_lifetime_for_web": WHOLE,
             "token_dialect": TEXT,
@@ -35,6 +35,20 @@ COMPONENTS: dict[str, Schema] = {
             "allow_offline_access": SWITCH,
             "skip_consent_for_verifiable_first_party_clients": SWITCH,
             "subject_type_authorization": {"type": "object", "additionalProperties": True},
+            "authorization_details": {
+                "type": "array",
+                "description": "Types of rich authorization requests (RFC 9396) that the API takes.",
+                "items": {
+                    "type": "object",
+                    "required": ["type"],
+                    "properties": {
+                        "type": TEXT,
+                        "title": {**TEXT, "description": "What the consent page calls it."},
+                        "sentence": {**TEXT, "description": "What the consent page says of one; {member} stands for a value of it."},
+                        "schema": {"type": "object", "additionalProperties": True, "description": "A JSON Schema of its objects."},
+                    },
+                },
+            },
             "proof_of_possession": {
                 "type": "object",
                 "nullable": True,
@@ -55,6 +69,11 @@ COMPONENTS: dict[str, Schema] = {
             "allow_all_scopes": SWITCH,
             "allow_any_organization": SWITCH,
             "authorization_details_types": _TEXTS,
+            "token_exchange": {
+                **TEXT,
+                "enum": ["delegation", "impersonation"],
+                "description": "Whether a token that comes of an exchange names the client as the actor. Absent: delegation.",
+            },
         },
     },
     "Permission": {"type": "object", "properties": _PERMISSION},

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from authapi.api.resource_schemas import LIST_PARAMETERS, RESOURCE_SERVER, RESOURCE_SERVER_FIELDS, RESOURCE_SERVERS
+from authapi.details.types import LONGEST_SENTENCE, LONGEST_TITLE, LONGEST_TYPE, MAX_TYPES
 from authapi.models import ApiResource
 from authapi.models.resources import MAX_TOKEN_SECONDS
 from authapi.services.api_resources import create_api_resource, ensure_management_api
@@ -27,7 +28,7 @@ from identity.services.failures import NotFound
 
 INEXISTENT_RESOURCE_SERVER = "inexistent_resource_server"
 _COLUMNS = ("identifier", "name", "scopes", "token_lifetime", "token_dialect")
-_CHECKS = ("token_encryption", "consent_policy", "authorization_details", "signing_secret")
+_CHECKS = ("token_encryption", "consent_policy")
 _NAME = RegexValidator(r"\A[^<>]*\Z", "String does not match pattern ^[^<>]+$")
 
 
@@ -60,13 +61,22 @@ class ProofOfPossession(Closed):
         return {**super().get_fields(), "required": Switch()}
 
 
+class DetailType(Closed):
+    """A type of authorization details (RFC 9396). Title, sentence and schema are members of this service."""
+
+    type = Text(max_length=LONGEST_TYPE)
+    title = Text(required=False, max_length=LONGEST_TITLE, allow_blank=True, allow_null=True, validators=[_NAME])
+    sentence = Text(required=False, max_length=LONGEST_SENTENCE, allow_blank=True, allow_null=True, validators=[_NAME])
+    schema = JsonObject(required=False, allow_null=True)
+
+
 class ResourceServerToChange(Closed):
     """The identifier never changes."""
 
     name = Text(required=False, max_length=200, validators=[_NAME])
     scopes = ListOf(required=False, child=Scope(), max_length=1000)
-    signing_alg = serializers.ChoiceField(required=False, choices=["HS256", "RS256", "RS512", "PS256"])
-    signing_secret = Text(required=False, min_length=16, allow_null=True)
+    signing_alg = serializers.ChoiceField(required=False, choices=["HS256", "RS256", "RS512", "PS256"], allow_null=True)
+    signing_secret = Text(required=False, min_length=16, max_length=512, allow_null=True)
     token_lifetime = serializers.IntegerField(required=False, min_value=1, max_value=MAX_TOKEN_SECONDS)
     token_lifetime_for_web = serializers.IntegerField(required=False, min_value=1, max_value=MAX_TOKEN_SECONDS)
     token_dialect = serializers.ChoiceField(required=False, choices=ApiResource.Dialect.values)
@@ -77,7 +87,7 @@ class ResourceServerToChange(Closed):
     token_encryption = JsonObject(required=False, allow_null=True)
     proof_of_possession = ProofOfPossession(required=False, allow_null=True)
     consent_policy = Text(required=False, allow_null=True)
-    authorization_details = ListOf(required=False, child=JsonObject(), allow_null=True)
+    authorization_details = ListOf(required=False, child=DetailType(), allow_null=True, max_length=MAX_TYPES)
 
 
 class ResourceServerToCreate(ResourceServerToChange):
@@ -125,8 +135,9 @@ class ResourceServerEndpoint(Endpoint):
         return Response(answer_list(rows, request.query_params, Listing("resource_servers", RESOURCE_SERVER_FIELDS), resource_server))
 
     def create(self, request: Request) -> Response:
-        columns = _columns(self.body_of(request, ResourceServerToCreate))
-        return Response(resource_server(create_api_resource(tenant_id=self.tenant_id, **columns)), status=201)
+        body = self.body_of(request, ResourceServerToCreate)
+        made = create_api_resource(tenant_id=self.tenant_id, signing_secret=body.get("signing_secret"), **_columns(body))
+        return Response(resource_server(made), status=201)
 
     def retrieve(self, request: Request, id: str) -> Response:
         return Response(resource_server(_resource_at(id)))
@@ -135,7 +146,9 @@ class ResourceServerEndpoint(Endpoint):
         body = self.body_of(request, ResourceServerToChange)
         resource = _resource_at(id)
         try:
-            changed = update_api_resource(tenant_id=self.tenant_id, resource_id=resource.pk, changes=_columns(body))
+            changed = update_api_resource(
+                tenant_id=self.tenant_id, resource_id=resource.pk, changes=_columns(body), signing_secret=body.get("signing_secret")
+            )
         except SystemResource as error:
             raise Refusal(403, str(error)) from error
         return Response(resource_server(changed))
@@ -183,10 +196,13 @@ def _resource_at(sent: str) -> ApiResource:
 def _columns(body: dict[str, Any]) -> dict[str, Any]:
     """Return the columns that the body sets; refuse what would promise a check that is not made."""
     promised = next((name for name in _CHECKS if body.get(name)), None)
-    if promised is not None or body.get("signing_alg", "RS256") != "RS256":
-        raise not_supported(f"This service does not do this yet: {promised or 'a signing_alg other than RS256'}.")
+    if promised is not None:
+        raise not_supported(f"This service does not do this yet: {promised}.")
     columns = {name: body[name] for name in _COLUMNS if name in body}
     if "scopes" in columns:
         columns["scopes"] = [{**scope, "description": scope.get("description") or ""} for scope in columns["scopes"]]
-    kept = {name: value for name, value in body.items() if name not in (*_COLUMNS, *_CHECKS, "signing_alg")}
+    kept = {name: value for name, value in body.items() if name not in (*_COLUMNS, *_CHECKS, "signing_secret")}
+    if kept.get("authorization_details"):
+        entries = kept["authorization_details"]
+        kept["authorization_details"] = [{name: value for name, value in entry.items() if value not in (None, "")} for entry in entries]
     return columns | ({"settings": kept} if kept else {})

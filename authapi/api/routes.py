@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from authapi.api.attacks.protection import AddressBlockEndpoint, LeakRulesEndpoint, SuspicionEndpoint
 from authapi.api.branding.settings import BrandingEndpoint
 from authapi.api.branding.themes import DefaultThemeEndpoint, ThemeEndpoint
 from authapi.api.client_credentials import ClientCredentialEndpoint, SingleClientCredentialEndpoint
@@ -9,6 +10,21 @@ from authapi.api.client_grants import ClientGrantEndpoint, GrantOrganizationEndp
 from authapi.api.clients import ClientEndpoint, ClientSecretEndpoint
 from authapi.api.connection_clients import ClientConnectionEndpoint, ConnectionClientEndpoint
 from authapi.api.device_credentials import DeviceCredentialEndpoint
+from authapi.api.factors.guardian import (
+    GuardianEnrollmentEndpoint,
+    GuardianFactorEndpoint,
+    GuardianFactorsEndpoint,
+    GuardianPoliciesEndpoint,
+    OrganizationSecondFactorsEndpoint,
+    SecondFactorsEndpoint,
+)
+from authapi.api.factors.methods import AuthenticationMethodsEndpoint, SingleAuthenticationMethodEndpoint
+from authapi.api.factors.removals import (
+    AuthenticatorsEndpoint,
+    MultifactorProviderEndpoint,
+    RecoveryCodeEndpoint,
+    RememberedBrowsersEndpoint,
+)
 from authapi.api.links.invitations import InvitationEndpoint, InvitationMailEndpoint
 from authapi.api.links.tickets import EmailTicketEndpoint, PasswordTicketEndpoint
 from authapi.api.neutral import neutral_routes
@@ -25,6 +41,7 @@ from authapi.api.sessions import SessionEndpoint, SessionRevocationEndpoint, Use
 from authapi.api.sign_in_logs import LogEndpoint, UserLogEndpoint
 from authapi.api.signing_keys import KeyRevocationEndpoint, KeyRotationEndpoint, SigningKeyEndpoint
 from authapi.api.tenant_settings import BruteForceEndpoint, TenantSettingsEndpoint
+from authapi.api.token_exchange.profiles import TokenExchangeProfileEndpoint
 from authapi.api.user_blocks import IdentifierBlockEndpoint, UserBlockEndpoint
 from authapi.api.user_grants import SingleUserGrantEndpoint, UserGrantEndpoint
 from foundation.api.operations import Route
@@ -67,10 +84,22 @@ ROUTES = (
     Route("users/<segment:id>/sessions", UserSessionEndpoint, _OWN),
     Route("users/<segment:id>/refresh-tokens", UserRefreshTokenEndpoint, _OWN),
     Route("users/<segment:id>/revoke-access", UserAccessEndpoint, _DO),
+    Route(
+        "users/<segment:id>/authentication-methods",
+        AuthenticationMethodsEndpoint,
+        {"get": "list", "post": "create", "put": "update", "delete": "destroy"},
+    ),
+    Route("users/<segment:id>/authentication-methods/<segment:method_id>", SingleAuthenticationMethodEndpoint, _ITEM),
+    Route("users/<segment:id>/authenticators", AuthenticatorsEndpoint, {"delete": "destroy"}),
+    Route("users/<segment:id>/multifactor/actions/invalidate-remember-browser", RememberedBrowsersEndpoint, _DO),
+    Route("users/<segment:id>/multifactor/<segment:provider>", MultifactorProviderEndpoint, {"delete": "destroy"}),
+    Route("users/<segment:id>/recovery-code-regeneration", RecoveryCodeEndpoint, _DO),
     Route("users/<segment:id>/logs", UserLogEndpoint, _LIST),
     Route("refresh-tokens", RefreshTokenEndpoint, _LIST),
     Route("refresh-tokens/revoke", RefreshTokenRevocationEndpoint, _DO),
     Route("refresh-tokens/<segment:id>", RefreshTokenEndpoint, _ITEM),
+    Route("token-exchange-profiles", TokenExchangeProfileEndpoint, _COLLECTION),
+    Route("token-exchange-profiles/<segment:id>", TokenExchangeProfileEndpoint, _ITEM),
     Route("device-credentials", DeviceCredentialEndpoint, _COLLECTION),
     Route("device-credentials/<segment:id>", DeviceCredentialEndpoint, {"delete": "destroy"}),
     Route("grants", UserGrantEndpoint, _OWN),
@@ -85,6 +114,15 @@ ROUTES = (
     Route("keys/signing/<segment:kid>/revoke", KeyRevocationEndpoint, {"put": "update"}),
     Route("tenants/settings", TenantSettingsEndpoint, _SETTINGS),
     Route("attack-protection/brute-force-protection", BruteForceEndpoint, _SETTINGS),
+    Route("guardian/factors", GuardianFactorsEndpoint, _LIST),
+    Route("guardian/factors/<segment:factor>", GuardianFactorEndpoint, {"put": "update"}),
+    Route("guardian/policies", GuardianPoliciesEndpoint, {"get": "list", "put": "update"}),
+    Route("guardian/enrollments/<segment:id>", GuardianEnrollmentEndpoint, {"get": "retrieve", "delete": "destroy"}),
+    Route("second-factors", SecondFactorsEndpoint, _SETTINGS),
+    Route("organizations/<segment:id>/second-factors", OrganizationSecondFactorsEndpoint, {"get": "list", "put": "update"}),
+    Route("attack-protection/suspicious-ip-throttling", SuspicionEndpoint, _SETTINGS),
+    Route("attack-protection/breached-password-detection", LeakRulesEndpoint, _SETTINGS),
+    Route("anomaly/blocks/ips/<segment:ip>", AddressBlockEndpoint, {"get": "retrieve", "delete": "destroy"}),
     Route("branding", BrandingEndpoint, _SETTINGS),
     Route("branding/themes", ThemeEndpoint, _DO),
     Route("branding/themes/default", DefaultThemeEndpoint, _LIST),

@@ -9,7 +9,10 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from authapi.api.client_bodies import Registered
+from authapi.clients.user_codes import CHARSETS, LONGEST_MASK
+from authapi.services.notifiers import CHANNELS
 from authapi.services.tenant_settings import FLAGS, LONGEST_LIFETIME, MODES, MOST_ADDRESSES, MOST_ATTEMPTS, SHIELDS
+from authapi.tenant_settings import NEW_DEVICE_MAILS
 from foundation.api.fields import Closed, Email, ListOf, Switch, Text
 
 _MINUTES_OF_AN_HOUR = 60
@@ -72,6 +75,30 @@ class MtlsOptions(Closed):
     enable_endpoint_aliases = Switch(required=False)
 
 
+class DeviceFlow(Closed):
+    """How the codes look that people read on devices."""
+
+    charset = serializers.ChoiceField(required=False, choices=list(CHARSETS))
+    mask = Text(required=False, max_length=LONGEST_MASK)
+
+
+class NotifierOptions(Closed):
+    """How users hear of requests that they approve elsewhere. The secret goes in and never comes out."""
+
+    channel = serializers.ChoiceField(required=False, choices=list(CHANNELS))
+    webhook_url = Text(required=False, allow_blank=True, max_length=512)
+    webhook_secret = Text(required=False, max_length=512)
+
+
+class AccountPage(Closed):
+    """What people may do for themselves at `/account`, and the names of the connections whose users may; none names all."""
+
+    enabled = Switch(required=False)
+    data_export = Switch(required=False)
+    deletion = Switch(required=False)
+    connections = ListOf(required=False, child=Text(max_length=128), max_length=_MOST_VALUES)
+
+
 class Flags(Closed):
     """Switches that clients of the interface know."""
 
@@ -109,9 +136,17 @@ class TenantSettingsToChange(Closed):
     mtls = MtlsOptions(required=False, allow_null=True)
     pushed_authorization_requests_supported = Switch(required=False, allow_null=True)
     require_pushed_authorization_requests = Switch(required=False, allow_null=True)
+    require_initial_access_token = Switch(required=False, allow_null=True)
     authorization_response_iss_parameter_supported = Switch(required=False, allow_null=True)
+    session_management_supported = Switch(required=False, allow_null=True)
+    token_introspection_supported = Switch(required=False, allow_null=True)
     allow_organization_name_in_authentication_api = Switch(required=False, allow_null=True)
     acr_values_supported = ListOf(required=False, allow_null=True, child=Text(max_length=256), max_length=_MOST_VALUES)
+    resource_parameter_profile = serializers.ChoiceField(required=False, allow_null=True, choices=["audience", "compatibility"])
+    device_flow = DeviceFlow(required=False, allow_null=True)
+    backchannel_authentication = NotifierOptions(required=False, allow_null=True)
+    new_device_mails = serializers.ChoiceField(required=False, allow_null=True, choices=list(NEW_DEVICE_MAILS))
+    account_page = AccountPage(required=False, allow_null=True)
     flags = Flags(required=False)
 
 

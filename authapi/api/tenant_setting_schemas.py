@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from authapi.clients.user_codes import CHARSETS
+from authapi.services.notifiers import CHANNELS
 from authapi.services.tenant_settings import MODES, SHIELDS
-from authapi.tenant_settings import LIFETIMES
+from authapi.tenant_settings import LIFETIMES, NEW_DEVICE_MAILS
 from foundation.api.list_schemas import reference
 from foundation.api.operations import SWITCH, TEXT, Schema
 
@@ -22,8 +24,32 @@ _SETTINGS: dict[str, Schema] = {
     "mtls": {"type": "object", "properties": {"enable_endpoint_aliases": SWITCH}},
     "pushed_authorization_requests_supported": SWITCH,
     "require_pushed_authorization_requests": {**SWITCH, "description": "No application sends its authorization request in the address."},
+    "require_initial_access_token": {**SWITCH, "description": "Applications register themselves with a token of an administrator only."},
     "authorization_response_iss_parameter_supported": SWITCH,
+    "session_management_supported": {**SWITCH, "description": "Applications may watch the session of the browser in a hidden frame."},
+    "token_introspection_supported": {**SWITCH, "description": "Applications that authenticate may ask about their tokens."},
     "allow_organization_name_in_authentication_api": SWITCH,
+    "resource_parameter_profile": {
+        **TEXT,
+        "enum": ["audience", "compatibility"],
+        "description": "`compatibility` reads `resource` (RFC 8707) where a request names no audience.",
+    },
+    "device_flow": {"type": "object", "properties": {"charset": {**TEXT, "enum": list(CHARSETS)}, "mask": TEXT}},
+    "backchannel_authentication": {
+        "type": "object",
+        "properties": {"channel": {**TEXT, "enum": list(CHANNELS)}, "webhook_url": TEXT},
+        "description": "How users hear of requests that they approve elsewhere (CIBA). `webhook_secret` is written and never read.",
+    },
+    "new_device_mails": {
+        **TEXT,
+        "enum": list(NEW_DEVICE_MAILS),
+        "description": "Whether users are told of logins with browsers that are not known; `own` leaves out providers elsewhere.",
+    },
+    "account_page": {
+        "type": "object",
+        "description": "What people may do for themselves at `/account`. No connection named: all that an application uses.",
+        "properties": {"enabled": SWITCH, "data_export": SWITCH, "deletion": SWITCH, "connections": _TEXTS},
+    },
     "flags": {"type": "object", "additionalProperties": SWITCH},
 }
 SETTINGS_FIELDS = tuple(_SETTINGS)

@@ -16,7 +16,7 @@ from foundation.api.endpoint import Endpoint
 from foundation.api.list_schemas import PROJECTION
 from foundation.api.operations import Operation
 from foundation.api.queries import projection_of
-from foundation.api.refusals import invalid_body, not_supported
+from foundation.api.refusals import invalid_body
 
 _IN_MINUTES = {f"{name}_in_minutes": name for name in LIFETIMES}
 
@@ -44,8 +44,6 @@ class TenantSettingsEndpoint(Endpoint):
 
     def partial_update(self, request: Request) -> Response:
         changes = _in_hours(self.body_of(request, TenantSettingsToChange))
-        if changes.get("acr_values_supported"):
-            raise not_supported("Authentication contexts are not told apart: acr_values_supported must be empty.")
         if not changes:
             return Response(_settings(TenantSettings.objects.first()))
         return Response(_settings(update_tenant_settings(tenant_id=self.tenant_id, changes=changes)))

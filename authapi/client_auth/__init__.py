@@ -13,6 +13,7 @@ from authapi.client_auth import assertion, mutual_tls, public, secret_basic, sec
 from authapi.client_auth.credential import Assertion, Credential, MalformedCredential
 from authapi.client_auth.replays import use_once
 from authapi.clients.origins import is_origin_allowed
+from authapi.compliance.enforcing import check_client
 from authapi.failures import RequestRefused
 from authapi.failures.oauth import OAuthCase
 from authapi.failures.requests import RequestCase
@@ -67,7 +68,20 @@ def authenticate(request: TokenRequest) -> Client:
     if request.charge is not None and not client.is_public:
         request.charge.prove()
     check_origin(client, request.headers.get("origin"))
+    if client.settings.get("compliance_level"):
+        proof = credentials[0].assertion
+        check_client(client, proof.claims if proof else None, issuer=request.host.issuer)
     return client
+
+
+def named_client(request: TokenRequest) -> Client | None:
+    """Return the client that a request names, proven or not, to answer it in the client's words; None for one that is unknown."""
+    try:
+        named = _presented(request)[0].client_id
+    except (MalformedCredential, RequestRefused):
+        # An assertion without a subject, or nothing that proves: the form may name the client all the same.
+        named = str(request.form.get("client_id") or "")
+    return _known((request.host.tenant_id, named))
 
 
 def check_origin(client: Client, origin: str | None) -> None:

@@ -38,6 +38,8 @@ _MOST_SETS = 1000
 _MOST_KEYS = 20
 _LARGEST_BODY = 64 * 1024
 _SHORTEST_MODULUS, _LONGEST_MODULUS = 256, 512
+# Of 64 bits. OpenSSL takes any for keys of up to 3072 bits, and one as long as the modulus makes a check a hundred times slower.
+_LONGEST_EXPONENT_CHARACTERS = 11
 
 
 class KeysUnavailable(Exception):
@@ -171,7 +173,7 @@ def _read_key(jwk: Any) -> RemoteKey | None:
     kid, algorithm, modulus, exponent = jwk.get("kid", ""), jwk.get("alg", ""), jwk.get("n"), jwk.get("e")
     if not isinstance(kid, str) or not isinstance(modulus, str) or not isinstance(exponent, str) or algorithm not in ("", *ALGORITHMS):
         return None
-    if not _SHORTEST_MODULUS <= len(modulus) * 3 // 4 <= _LONGEST_MODULUS + 1:
+    if not _SHORTEST_MODULUS <= len(modulus) * 3 // 4 <= _LONGEST_MODULUS + 1 or len(exponent) > _LONGEST_EXPONENT_CHARACTERS:
         return None
     try:
         return RemoteKey(kid, algorithm, imported(modulus, exponent))

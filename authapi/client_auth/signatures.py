@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeGuard
 
 import orjson
 from joserfc import jws
@@ -62,7 +62,7 @@ def decoy() -> RSAKey:
     return RSAKey.generate_key(2048, private=False)
 
 
-def is_time(value: Any) -> bool:
+def is_time(value: Any) -> TypeGuard[float]:
     """Tell whether a claim is a number of seconds."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 

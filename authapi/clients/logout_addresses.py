@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from urllib.parse import SplitResult, urlsplit
 
 from authapi.clients.callbacks import wildcard_problem
+from authapi.clients.origins import web_origin_of
 
 _WILDCARD = "*."
+# What stands in a content policy must not be able to end a directive.
+_HOST = re.compile(r"[A-Za-z0-9.:\[\]_-]+")
 
 
 def is_allowed(address: str, registered: Iterable[str]) -> bool:
@@ -44,3 +48,13 @@ def _matches(requested: SplitResult, pattern: str) -> bool:
         return given == wanted
     label, separator, rest = given.partition(".")
     return bool(label) and separator == "." and rest == wanted.removeprefix(_WILDCARD) and "*" not in label
+
+
+def front_channel_problem(address: str, callbacks: Iterable[str]) -> str | None:
+    """Return why an address cannot be loaded at a logout (OpenID Connect Front-Channel Logout 1.0, 2); None for a good one."""
+    parts = _split(address)
+    if parts is None or parts.scheme not in ("https", "http") or "#" in address or not _HOST.fullmatch(parts.netloc):
+        return "Expected a web address without a fragment."
+    if web_origin_of(address) not in {web_origin_of(callback) for callback in callbacks if "*" not in callback}:
+        return "Scheme, host and port must be those of a callback."
+    return None

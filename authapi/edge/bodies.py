@@ -11,6 +11,8 @@ MAX_BODY_BYTES = 64 * 1024
 _MAX_FIELDS = 200
 # How client libraries spell "not set".
 _ABSENT = (None, "", "None", "undefined")
+# RFC 8707, 2: the one parameter that may be repeated. Its values make a list.
+_REPEATABLE = "resource"
 
 
 class MalformedBody(ValueError):
@@ -55,6 +57,10 @@ def _form_members(body: bytes) -> dict[str, Any]:
     members: dict[str, Any] = {}
     for name, value in pairs:
         if name in members:
+            if name == _REPEATABLE:
+                first = members[name]
+                members[name] = [*first, value] if isinstance(first, list) else [first, value]
+                continue
             # RFC 6749, 3.2: parameters must not be included more than once.
             raise MalformedBody(f"The parameter {name[:64]} is repeated.")
         members[name] = value

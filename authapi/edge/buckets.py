@@ -50,27 +50,42 @@ class Bucket:
         """Tell whether one could be taken."""
         return buckets().take(self, owner, 0)
 
+    def fill(self, *owner: str) -> None:
+        """Fill the bucket of `owner` again. While Redis is away, the buckets of other processes stay as they are."""
+        buckets().fill(self, owner)
+
 
 class Buckets:
     """All buckets of this process, in Redis behind a guard, and here while Redis is away."""
 
     def __init__(self, redis_url: str, *, prefix: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._prefix = prefix
-        self._script: Any = redis_client(redis_url).register_script(_SCRIPT)
+        self._redis: Any = redis_client(redis_url)
+        self._script: Any = self._redis.register_script(_SCRIPT)
         self._guard = OutageGuard(clock=clock)
         self._own: dict[str, float] = {}
         self._lock = Lock()
 
     def take(self, bucket: Bucket, owner: tuple[str, ...], count: int) -> bool:
         """Take `count` tokens, or only look where it is 0."""
-        # What people typed does not stand in a key: digests have one length and tell nobody anything.
-        digest = hashlib.sha256("\x00".join(owner).encode("utf-8", "replace")).hexdigest()
-        key = f"{self._prefix}:bucket:{bucket.name}:{digest}"
+        key = self._key(bucket, owner)
         now, each = time.time() * 1000, bucket.seconds * 1000
         return self._guard.ask(
             lambda: bool(self._script(keys=[key], args=[now, each, bucket.size, count])),
             lambda: self._take_here(key, now, each, bucket.size, count),
         )
+
+    def fill(self, bucket: Bucket, owner: tuple[str, ...]) -> None:
+        """Forget what was taken out of a bucket."""
+        key = self._key(bucket, owner)
+        with self._lock:
+            self._own.pop(key, None)
+        self._guard.ask(lambda: self._redis.delete(key), lambda: None)
+
+    def _key(self, bucket: Bucket, owner: tuple[str, ...]) -> str:
+        # Keys contain digests: they have one length, and show nothing of what people typed.
+        digest = hashlib.sha256("\x00".join(owner).encode("utf-8", "replace")).hexdigest()
+        return f"{self._prefix}:bucket:{bucket.name}:{digest}"
 
     def _take_here(self, key: str, now: float, each: float, size: int, count: int) -> bool:
         with self._lock:

@@ -11,12 +11,14 @@ from authapi.failures.requests import RequestCase
 class Charge:
     """What one request has charged so far. `rate` is that of the tenant, None until something was proven."""
 
-    __slots__ = ("_endpoint", "rate", "tenant_id")
+    __slots__ = ("_endpoint", "may_wait", "rate", "tenant_id")
 
     def __init__(self, tenant_id: str, endpoint: str) -> None:
         self.tenant_id = tenant_id
         self._endpoint = endpoint
         self.rate: Rate | None = None
+        # Whether Redis may be asked. On the event loop it may not: there `NoPlace` is raised where this process holds none.
+        self.may_wait = True
 
     def prove(self) -> None:
         """Charge the tenant, once: its client was proven. Raises `RequestRefused` where the tenant has none left."""
@@ -27,7 +29,8 @@ class Charge:
     def settle(self) -> Rate:
         """Charge the tenant, once, for what is done already: a code was redeemed, a token was shown."""
         if self.rate is None:
-            self.rate = throttling.hit(self.tenant_id, self._endpoint)
+            take = throttling.hit if self.may_wait else throttling.hit_at_once
+            self.rate = take(self.tenant_id, self._endpoint)
         return self.rate
 
     def require_room(self) -> None:

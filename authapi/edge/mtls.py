@@ -30,7 +30,10 @@ HEADERS = (KEY_HEADER, CERTIFICATE_HEADER, VERIFIED_HEADER)
 _CA_VERIFIED = "SUCCESS"
 _NOT_CA_VERIFIED = "FAILED"
 # Where an edge forwards certificates.
-_ALIASED = ("token_endpoint", "userinfo_endpoint", "pushed_authorization_request_endpoint")
+_ALIASED = (
+    "token_endpoint", "userinfo_endpoint", "pushed_authorization_request_endpoint", "device_authorization_endpoint",
+    "backchannel_authentication_endpoint",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from authapi.edge.rate_leases import RateLeases
 from foundation.memory import executor
 from foundation.memory.outage_guard import OutageGuard
 from foundation.memory.redis_clients import redis_pool
+from foundation.memory.ttl_cache import Cold
 
 _leases = RateLeases()
 
@@ -133,11 +134,25 @@ def hit(tenant_id: str, endpoint: str) -> Rate:
     return window.rate(_leases.taken(f"{tenant_id}/{endpoint}", window.number, window.limit, take))
 
 
-async def hit_async(tenant_id: str, endpoint: str) -> Rate:
-    """Do what `hit` does: at once where this process holds a place, and otherwise away from the event loop."""
+class NoPlace(Cold):
+    """This process holds no place in the window: Redis must be asked."""
+
+
+def hit_at_once(tenant_id: str, endpoint: str) -> Rate:
+    """Do what `hit` does where this process holds a place; raise `NoPlace`, with nothing counted, where it does not."""
     window = Window.now(figure_of(endpoint))
     place = _held(tenant_id, endpoint, window)
-    return window.rate(place) if place is not None else await executor.run(partial(hit, tenant_id, endpoint))
+    if place is None:
+        raise NoPlace
+    return window.rate(place)
+
+
+async def hit_async(tenant_id: str, endpoint: str) -> Rate:
+    """Do what `hit` does: at once where this process holds a place, and otherwise away from the event loop."""
+    try:
+        return hit_at_once(tenant_id, endpoint)
+    except NoPlace:
+        return await executor.run(partial(hit, tenant_id, endpoint))
 
 
 def is_full(tenant_id: str, endpoint: str) -> Rate | None:

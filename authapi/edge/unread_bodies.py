@@ -72,6 +72,13 @@ class Body:
         finally:
             self._deadline = None
 
+    def take_whole(self, whole: bytes, *, limit: int) -> bytes:
+        """Return a body that has arrived already, counted as one that was read. Raises `BodyTooLarge` and `NoRoom`."""
+        if len(whole) > limit:
+            raise BodyTooLarge
+        self._bodies.take(self, len(whole))
+        return whole
+
     @property
     def is_unfinished(self) -> bool:
         """Whether more of it is awaited; only then it can be cut off."""

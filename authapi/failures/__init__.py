@@ -36,15 +36,24 @@ class RequestRefused(Exception):
     """A request to an OAuth endpoint was refused; `case` names the row.
 
     `rate` is that of the bucket that refused it, None where no bucket did or the chain knows it. `headers` go with the answer of an
-    endpoint for programs. `reader` is the one origin whose scripts may read the refusal although cookies came along, empty where
-    cookies do not count.
+    endpoint for programs, and `members` into its body beside the error. `reader` is the one origin whose scripts may read the refusal
+    although cookies came along, empty where cookies do not count.
     """
 
-    def __init__(self, case: Case, *, rate: Rate | None = None, headers: Mapping[str, str] | None = None, **values: Any) -> None:
+    def __init__(
+        self,
+        case: Case,
+        *,
+        rate: Rate | None = None,
+        headers: Mapping[str, str] | None = None,
+        members: Mapping[str, Any] | None = None,
+        **values: Any,
+    ) -> None:
         row = case.failure
         super().__init__(case.name)
         self.case = case
         self.rate = rate
         self.headers = dict(headers or {})
+        self.members = dict(members or {})
         self.reader = ""
         self.failure = Failure(row.status, row.error, row.description.format(**values))

@@ -41,6 +41,9 @@ class LoginCase(Case):
     NO_ORGANIZATION = 403, "access_denied", "user {user} is not part of any organization"
     # Clients compare these texts.
     LOGIN_REQUIRED = 400, "login_required", "Login required"
+    # OpenID Connect Core Error Code unmet_authentication_requirements 1.0.
+    FACTORS_NOT_MET = 400, "unmet_authentication_requirements", "The login does not meet the authentication that the request requires."
+    SECOND_FACTOR_REQUIRED = 400, "login_required", "Multifactor authentication required"
     CONSENT_REQUIRED = 400, "consent_required", "Consent required"
     INTERACTION_REQUIRED = 400, "interaction_required", "Interaction required"
     CONSENT_DENIED = 403, "access_denied", "User did not authorize the request"

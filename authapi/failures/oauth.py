@@ -72,7 +72,27 @@ class OAuthCase(Case):
     PUSH_BY_PUBLIC_CLIENT = 403, "unauthorized_client", "Only a client that authenticates may push authorization requests."
     PUSH_DISABLED = 404, "endpoint_disabled", "Pushed authorization requests are off at this tenant."
     SIGNATURE_REQUIRED = 400, "invalid_request", "The client must send its authorization requests as signed request objects."
+    # RFC 8693, 2.2.2. Unknown, expired, revoked, foreign, of another kind and not held by the sender look alike.
+    INVALID_SUBJECT_TOKEN = 400, "invalid_request", "Unknown or invalid subject token."
+    INVALID_ACTOR_TOKEN = 400, "invalid_request", "Unknown or invalid actor token."
+    TOKEN_TYPE_NOT_SUPPORTED = 400, "invalid_request", "Unsupported {parameter}: {type}"
+    EXCHANGE_NOT_ALLOWED = 403, "unauthorized_client", "The client may not exchange this kind of token. {reason}"
+    CHAIN_TOO_LONG = 400, "invalid_request", "The subject token went through {limit} exchanges already."
+    INTROSPECTION_DISABLED = 404, "endpoint_disabled", "Introspection of tokens is off at this tenant."
+    INTROSPECTION_BY_PUBLIC_CLIENT = 403, "unauthorized_client", "Only a client that authenticates may ask about tokens."
     REGISTRATION_NOT_SUPPORTED = 400, "registration_not_supported", "The parameter registration is not supported."
+    # The sentence of a rule of the compliance level of the client (`authapi.compliance.rules`).
+    LEVEL_BREAKS_REQUEST = 400, "invalid_request", "{sentence}"
+    LEVEL_BREAKS_CLIENT = 401, "invalid_client", "{sentence}"
+    LEVEL_BREAKS_SETTINGS = 400, "unauthorized_client", "{sentence}"
+    LEVEL_BREAKS_RESPONSE_TYPE = 400, "unsupported_response_type", "{sentence}"
+    LEVEL_BREAKS_PROOF = 400, "invalid_dpop_proof", "{sentence}"
+    LEVEL_BREAKS_TARGET = 400, "invalid_target", "{sentence}"
+    # A refusal of the engine, told as the standard has it.
+    ENGINE_REFUSED = 400, "invalid_request", "{description}"
+    # RFC 9396, 5 and RFC 8707, 2.
+    INVALID_AUTHORIZATION_DETAILS = 400, "invalid_authorization_details", "{reason}"
+    INVALID_TARGET = 400, "invalid_target", "{reason}"
     NO_GRANT_IN_ORGANIZATION = 403, "access_denied", "The client has no grant for this API in the {organization} organization"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import re
+from dataclasses import replace
 
 from django.utils import timezone
 from oauthlib.oauth2.rfc6749.grant_types.authorization_code import code_challenge_method_s256
@@ -11,12 +12,15 @@ from oauthlib.oauth2.rfc6749.grant_types.authorization_code import code_challeng
 from authapi.failures import RequestRefused
 from authapi.failures.oauth import OAuthCase
 from authapi.failures.requests import RequestCase
+from authapi.grants.details import narrowed
+from authapi.grants.targets import RESOURCE, audience_of, target_refused
 from authapi.grants.user_grant import Granted, UserGrant, access_for, punish, sender_of, stored_login
 from authapi.models import AuthorizationCode, Client
 from authapi.token_request import TokenRequest
 from authapi.tokens.authorization_codes import locked_code
 from authapi.tokens.bindings import KEY
 from authapi.tokens.refresh_tokens import issue_refresh_token
+from authapi.tokens.user_tokens import UserIssue
 from foundation.database.transactions import unit_of_work
 
 # RFC 7636, 4.1.
@@ -29,6 +33,7 @@ class AuthorizationCodeGrant(UserGrant):
     """Exchanges a code under the lock of its row; the second of two exchanges ends what the first one got."""
 
     name = "authorization_code"
+    takes_details = True
 
     def granted(self, request: TokenRequest, client: Client) -> Granted:
         code = request.required("code")
@@ -51,14 +56,25 @@ def _exchanged(request: TokenRequest, client: Client, code: str) -> Granted | No
         punish(row, request, client, code=_FAILED_EXCHANGE, description=_REPLAYED)
         return None
     _check(row, request, client)
-    login, access, until = access_for(stored_login(row, request, client, nonce=row.nonce))
+    whole = stored_login(row, request, client, nonce=row.nonce)
+    login, access, until = access_for(_asked(whole, request))
     row.used_at = timezone.now()
     row.issued_jti, row.issued_until = access.jti, max(until, row.issued_until or until)
     row.save(update_fields=["used_at", "issued_jti", "issued_until", "updated"])
     refresh_token = None
     if login.wants_refresh_token:
-        refresh_token = issue_refresh_token(login, access=access, until=until, sender=sender_of(request))
+        # The refresh token is good for all that was granted, also where this access token is for less (RFC 9396, 6).
+        refresh_token = issue_refresh_token(replace(login, asked=whole.asked), access=access, until=until, sender=sender_of(request))
     return Granted(login, access, refresh_token)
+
+
+def _asked(login: UserIssue, request: TokenRequest) -> UserIssue:
+    """Return the login with the details that this request asks for. Raises `RequestRefused` for more, and for another API."""
+    target = audience_of(request) if RESOURCE in request.form else None
+    if target is not None and target != login.audience:
+        # RFC 8707, 2.2: a code is for the API that the authorization request has named.
+        raise target_refused("The code is for another API.")
+    return narrowed(login, request)
 
 
 def _check(row: AuthorizationCode, request: TokenRequest, client: Client) -> None:

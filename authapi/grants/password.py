@@ -14,10 +14,13 @@ from oauth2_provider.settings import oauth2_settings
 
 from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
 from authapi.accounts.password_login import log_in
+from authapi.factors.transactions import FirstProof
 from authapi.failures import Case, RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.failures.oauth import OAuthCase
 from authapi.grants.entitlements import user_entitlement
+from authapi.grants.factor_demand import demand_second_factor
+from authapi.grants.targets import audience_of
 from authapi.grants.user_grant import Granted, UserGrant, access_of, sender_of
 from authapi.login.connections import database_connections, default_directory, named_database
 from authapi.models import Client
@@ -26,7 +29,7 @@ from authapi.tokens.bindings import binding, bound_to
 from authapi.tokens.refresh_tokens import Sender, issue_refresh_token
 from authapi.tokens.user_tokens import UserIssue
 from foundation.database.transactions import unit_of_work
-from identity.models import Connection, User
+from identity.models import Connection, Organization, User
 
 REALM_GRANT = "http://auth0.com/oauth/grant-type/password-realm"
 FORWARDED_FOR = "auth0-forwarded-for"
@@ -89,7 +92,7 @@ def check_entitlement(request: TokenRequest, client: Client) -> None:
 
     Asked before a user logs in: it costs no hash, no code and no line in the log.
     """
-    asked = user_entitlement(host=request.host, client=client, user=None, audience=request.text("audience"), scope=request.text("scope"))
+    asked = user_entitlement(host=request.host, client=client, user=None, audience=audience_of(request), scope=request.text("scope"))
     bound_to(binding(request), client=client, resource=asked.resource)
 
 
@@ -119,7 +122,6 @@ def logged_in(
         raise RequestRefused(cases[refused.reason], rate=refused.rate) from refused
 
 
-@unit_of_work
 def issued(
     request: TokenRequest,
     client: Client,
@@ -129,26 +131,51 @@ def issued(
     *,
     methods: Iterable[str] = ("pwd",),
     grant: str = _GRANT_CLAIM,
+    organization: Organization | None = None,
 ) -> Granted:
-    """Return the tokens of a user who has just proven who they are to the client, without a browser and so without a session."""
-    granted = user_entitlement(host=request.host, client=client, user=user, audience=request.text("audience"), scope=request.text("scope"))
+    """Return the tokens of a user who has just proven who they are to the client, without a browser and so without a session.
+
+    Raises `RequestRefused` with an `mfa_token` where a second factor is due.
+    """
+    proof = FirstProof(
+        client=client,
+        user=user,
+        connection=connection,
+        organization=organization,
+        methods=tuple(methods),
+        grant=grant,
+        audience=audience_of(request),
+        scope=request.text("scope"),
+        key=request.key,
+        ip=sender.ip,
+    )
+    demand_second_factor(proof, user_agent=sender.user_agent)
+    return tokens_for(request, proof, sender)
+
+
+@unit_of_work
+def tokens_for(request: TokenRequest, proof: FirstProof, sender: Sender) -> Granted:
+    """Return the tokens for a proof after which nothing is due any more."""
+    client, user, organization = proof.client, proof.user, proof.organization
+    asked = {"audience": proof.audience, "scope": proof.scope}
+    granted = user_entitlement(host=request.host, client=client, user=user, organization=organization, **asked)
     now = timezone.now()
     login = UserIssue(
         host=request.host,
         client=client,
         user=user,
-        connection=connection,
+        connection=proof.connection,
         audience=granted.audience,
         scopes=granted.scopes,
         # Nothing is left in a browser, so there is no session either.
         session=None,
-        organization=None,
+        organization=organization,
         auth_time=now,
-        methods=[{"name": name, "timestamp": now.isoformat()} for name in methods],
+        methods=[{"name": name, "timestamp": now.isoformat()} for name in proof.methods],
         nonce="",
         lineage=uuid.uuid4(),
         confirmation=binding(request),
-        grant=grant,
+        grant=proof.grant,
     )
     login, access, until = access_of(login, granted)
     refresh_token = issue_refresh_token(login, access=access, until=until, sender=sender) if login.wants_refresh_token else None

@@ -11,6 +11,8 @@ from django.utils import timezone
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.failures.oauth import OAuthCase
+from authapi.grants.details import narrowed, without_details
+from authapi.grants.targets import audience_of, target_refused
 from authapi.grants.user_grant import Granted, UserGrant, access_for, punish, sender_of, stored_login
 from authapi.models import Client, RefreshToken
 from authapi.token_request import TokenRequest
@@ -36,6 +38,7 @@ class RefreshTokenGrant(UserGrant):
     """Exchanges a refresh token under the lock of its row; one that is used again ends its family."""
 
     name = "refresh_token"
+    takes_details = True
 
     def granted(self, request: TokenRequest, client: Client) -> Granted:
         token = request.required("refresh_token")
@@ -67,7 +70,7 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
     lost = living_successor(row, policy, now=now) if row.is_rotated else None
     if row.is_rotated and lost is None:
         raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
-    login, access, until = access_for(_asked(stored_login(row, request, client, grant="refresh_token"), request, policy))
+    login, access, until = access_for(asked(stored_login(row, request, client, grant="refresh_token"), request, policy))
     issued: dict[str, Any] = {"access": access, "until": until, "policy": policy, "sender": sender_of(request)}
     return Granted(login, access, renew(row, **issued) if lost is None else give_again(lost, **issued))
 
@@ -83,21 +86,28 @@ def is_holder(row: RefreshToken, request: TokenRequest, client: Client, *, now: 
     return not (client.is_public and row.confirmation) or binding(request) == row.confirmation
 
 
-def _asked(login: UserIssue, request: TokenRequest, policy: RefreshPolicy) -> UserIssue:
+def asked(login: UserIssue, request: TokenRequest, policy: RefreshPolicy) -> UserIssue:
     """Return the login narrowed to what this request asks for; scopes that were never granted are dropped silently.
 
     Another API than the original one must stand in the client's policies (contract, 4.6).
     """
-    audience, scope = request.text("audience"), request.text("scope")
+    audience, scope = audience_of(request), request.text("scope")
     if audience is not None and audience != login.audience:
         if audience not in policy.audiences:
-            raise RequestRefused(OAuthCase.AUDIENCE_NOT_IN_POLICY, audience=audience[:200])
+            raise _not_in_policy(request, audience)
         known = tuple(value for value in login.scopes if value in _KEPT) + policy.audiences[audience]
-        login = replace(login, audience=audience, scopes=known)
+        login = replace(without_details(login), audience=audience, scopes=known)
+    login = narrowed(login, request)
     if scope is None:
         return login
     wanted = frozenset(scope.split())
     return replace(login, scopes=tuple(value for value in login.scopes if value in wanted))
+
+
+def _not_in_policy(request: TokenRequest, audience: str) -> RequestRefused:
+    if request.text("audience") is None:
+        return target_refused("The refresh token is not good for this resource.")
+    return RequestRefused(OAuthCase.AUDIENCE_NOT_IN_POLICY, audience=audience[:200])
 
 
 # What belongs to the login and not to the API that it was for.

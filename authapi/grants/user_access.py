@@ -8,11 +8,13 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.utils import timezone
 
+from authapi.grants.details import still_granted_details
 from authapi.grants.entitlements import UserEntitlement, user_entitlement
 from authapi.models import ApiResource
 from authapi.tokens.claims import new_jti
 from authapi.tokens.minting import Issue, organization_claims
 from authapi.tokens.opaque_tokens import store_opaque_token
+from authapi.tokens.signing import DEFAULT, SHARED, signature_of_api
 from authapi.tokens.user_tokens import UserIssue
 
 USERINFO_PATH = "userinfo"
@@ -25,6 +27,9 @@ def user_access(issue: UserIssue, entitlement: UserEntitlement, *, is_front_chan
     """
     resource = entitlement.resource
     seconds = _seconds(resource, is_front_channel=is_front_channel)
+    signature = signature_of_api(resource, issue.client) if resource else DEFAULT
+    # An API that shares the secret could make such a token itself, so it opens no profile.
+    opens_profile = issue.is_sign_in and signature.algorithm != SHARED
     return Issue(
         subject=issue.user.user_id,
         audience=entitlement.audience,
@@ -33,10 +38,12 @@ def user_access(issue: UserIssue, entitlement: UserEntitlement, *, is_front_chan
         seconds=seconds,
         dialect=resource.token_dialect if resource else "",
         jti=new_jti(issue.lineage) if resource else "",
-        userinfo=issue.host.issuer + USERINFO_PATH if issue.is_sign_in else "",
+        userinfo=issue.host.issuer + USERINFO_PATH if opens_profile else "",
         permissions=entitlement.permissions,
         organization=organization_claims(issue.organization, issue.host.tenant_id),
         confirmation=issue.confirmation,
+        signature=signature,
+        further=issue.asked.token_claims if issue.asked else {},
         opaque="" if resource else store_opaque_token(issue, seconds=seconds),
     )
 
@@ -54,7 +61,9 @@ def still_granted(issue: UserIssue) -> tuple[UserIssue, UserEntitlement]:
         scope=" ".join(issue.scopes),
         organization=issue.organization,
     )
-    return replace(issue, scopes=entitlement.scopes), entitlement
+    # Mostly nothing was taken back, and a copy of so many members takes a while.
+    granted = issue if entitlement.scopes == issue.scopes else replace(issue, scopes=entitlement.scopes)
+    return still_granted_details(granted, entitlement.resource) if issue.asked is not None else granted, entitlement
 
 
 def ends_at(access: Issue) -> datetime:

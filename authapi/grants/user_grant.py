@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from authapi.details.types import MEMBER as DETAILS
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.failures.oauth import OAuthCase
@@ -16,11 +17,13 @@ from authapi.login.organizations import check_membership
 from authapi.models import AuthorizationCode, Client, RefreshToken
 from authapi.services.sign_in_log import note
 from authapi.token_request import TokenRequest
+from authapi.tokens.asked import asked_of
 from authapi.tokens.bindings import binding, bound_to
 from authapi.tokens.id_tokens import id_token
 from authapi.tokens.minting import Issue
 from authapi.tokens.refresh_tokens import Sender
 from authapi.tokens.revocation import revoke_lineage
+from authapi.tokens.signing import SHARED
 from authapi.tokens.user_tokens import UserIssue
 
 
@@ -58,7 +61,7 @@ def access_for(login: UserIssue) -> tuple[UserIssue, Issue, datetime]:
 def access_of(login: UserIssue, entitlement: UserEntitlement) -> tuple[UserIssue, Issue, datetime]:
     """Do the same for scopes that were granted just now."""
     client = login.client
-    if login.is_sign_in and client.algorithm == Client.HS256_ALGORITHM and not client.sealed_secret:
+    if login.is_sign_in and client.id_token_algorithm == SHARED and not client.sealed_secret:
         # Found out before anything is used up: there will be no id token.
         raise RequestRefused(OAuthCase.NO_SIGNING_SECRET)
     confirmation = bound_to(login.confirmation, client=client, resource=entitlement.resource)
@@ -68,7 +71,9 @@ def access_of(login: UserIssue, entitlement: UserEntitlement) -> tuple[UserIssue
     return login, access, ends_at(access)
 
 
-def stored_login(row: AuthorizationCode | RefreshToken, request: TokenRequest, client: Client, **changes: Any) -> UserIssue:
+def stored_login(
+    row: AuthorizationCode | RefreshToken, request: TokenRequest, client: Client, *, grant: str = "", **changes: Any
+) -> UserIssue:
     """Return the login that a stored row tells of, bound to what came with this request.
 
     Raises `RequestRefused` for a user who is blocked or has left the organization since.
@@ -87,12 +92,14 @@ def stored_login(row: AuthorizationCode | RefreshToken, request: TokenRequest, c
         nonce="",
         lineage=row.lineage,
         confirmation=binding(request),
+        grant=grant,
+        asked=asked_of(row.asked),
     )
     if row.user.blocked:
         raise RequestRefused(LoginCase.USER_BLOCKED)
     if row.organization is not None:
         check_membership(row.organization, row.user)
-    return replace(login, **changes)
+    return replace(login, **changes) if changes else login
 
 
 def sender_of(request: TokenRequest) -> Sender:
@@ -122,11 +129,13 @@ def punish(
     )
 
 
-def tokens_beside(granted: Granted) -> dict[str, str]:
-    """Return the other tokens of an answer by the names of their members, signed now. Raises `RequestRefused`."""
-    beside = {}
+def tokens_beside(granted: Granted) -> dict[str, Any]:
+    """Return the other members of an answer by their names: other tokens, signed now, and the details. Raises `RequestRefused`."""
+    beside: dict[str, Any] = {}
     if granted.refresh_token is not None:
         beside["refresh_token"] = granted.refresh_token
     if granted.login.is_sign_in:
         beside["id_token"] = id_token(granted.login)
+    if granted.login.asked is not None and granted.login.asked.details:
+        beside[DETAILS] = list(granted.login.asked.details)
     return beside

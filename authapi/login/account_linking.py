@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from authapi.factors.demands import LoginFacts, factors_due
+from authapi.factors.policy import Due
 from authapi.failures import RequestRefused
 from authapi.failures.legacy import LegacyCase
+from authapi.failures.logins import LoginCase
 from authapi.login.login import Login
 from authapi.models import Session
+from foundation.acting import Act, Actor, acting
 from foundation.change_context import ChangeContext, ChangingClient, change_context
 from identity.models import User
 from identity.services.failures import ServiceError
@@ -15,11 +21,12 @@ from identity.services.users import link_users
 AGREED = "has_agreed_to_link"
 
 
-def linked_session(login: Login, user: User) -> Session:
+def linked_session(login: Login, user: User, *, methods: Iterable[str]) -> Session:
     """Link the account that has just logged in to the user of the session; return the session. Raises `RequestRefused`.
 
     An attacker may send a person an address that links to the attacker's account: the session of the browser must be that of the
-    account that the request names, and its user must have agreed.
+    account that the request names, and its user must have agreed. Nor may a stolen password bring an account whose user has a second factor
+    to another one: what the account has proven, by `methods`, must be all that a login of it would have to.
     """
     session = login.session
     if session is None or session.user.user_id != login.wish.link_to:
@@ -27,6 +34,8 @@ def linked_session(login: Login, user: User) -> Session:
     if login.row.session_id != session.pk or not login.row.progress.get(AGREED):
         raise RequestRefused(LegacyCase.LINK_DENIED)
     if user.pk != session.user_id:
+        if factors_due(LoginFacts(login.client, login.organization, user, frozenset(methods))) is Due.PROVE:
+            raise RequestRefused(LoginCase.SECOND_FACTOR_REQUIRED)
         _link(login, session.user, user)
     return session
 
@@ -35,8 +44,10 @@ def _link(login: Login, primary: User, secondary: User) -> None:
     client = login.client
     request = {"geo": {}, "hostname": login.host.host, "ip": login.address, "method": "GET", "user_agent": login.user_agent}
     changing = ChangingClient(client.client_id, client.name, client.metadata)
+    actor = Actor("user", primary.user_id, primary.email or primary.username or primary.name or primary.user_id)
+    act = Act(actor, ip=login.address or None, user_agent=login.user_agent, label="Linked an account")
     try:
-        with change_context(ChangeContext(client=changing, request=request)):
+        with acting(act), change_context(ChangeContext(client=changing, request=request)):
             link_users(tenant_id=primary.tenant_id, primary_id=primary.user_id, secondary_id=secondary.user_id)
     except ServiceError as error:
         raise RequestRefused(LegacyCase.CANNOT_LINK, reason=str(error)) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.db.models import Q
 
 from authapi.models import Client
 from authapi.tenant_settings import sign_in_settings
@@ -10,9 +11,25 @@ from identity.models import Connection
 
 
 def client_connections(client: Client) -> list[Connection]:
-    """Return every connection that is enabled for the client, oldest first, without those on their way out."""
-    enabled = Connection.objects.of(client.tenant_id).filter(enabled_clients__contains=[client.client_id])
+    """Return every connection that is enabled for the client, oldest first, without those on their way out.
+
+    One for the whole domain is enabled for each client that registered itself: no administrator has enabled one for it by name.
+    The account page has those that the tenant names for it, else all that an application uses (docs/adr/0118).
+    """
+    if client.is_account_page:
+        return _connections_of_account(client)
+    is_enabled = Q(enabled_clients__contains=[client.client_id])
+    if client.is_self_registered:
+        is_enabled |= Q(is_domain_connection=True)
+    enabled = Connection.objects.of(client.tenant_id).filter(is_enabled)
     return list(enabled.filter(deletion_started_at__isnull=True).order_by("created_at", "pk"))
+
+
+def _connections_of_account(client: Client) -> list[Connection]:
+    rows = Connection.objects.of(client.tenant_id).filter(deletion_started_at__isnull=True)
+    names = sign_in_settings(client.tenant_id).account_page.connections
+    found = rows.filter(name__in=names) if names else rows.exclude(Q(enabled_clients=[]) & Q(is_domain_connection=False))
+    return list(found.order_by("created_at", "pk"))
 
 
 def database_connections(client: Client) -> list[Connection]:

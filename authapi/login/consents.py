@@ -1,41 +1,63 @@
-"""What users have allowed clients to do: asked once for each scope, kept until it is withdrawn."""
+"""What users have allowed clients to do: asked once for each scope, claim and detail, kept until it is withdrawn."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+from authapi.details.within import all_within, is_within
 from authapi.login.wish import Terms
 from authapi.models import Client, Consent
 from foundation.database.transactions import lock_rows, unit_of_work
 from identity.models import User
 
+# Payments and the like come again and again; the oldest ones are asked for once more.
+_MOST_DETAILS = 50
+
 
 def needs_consent(client: Client, user: User, terms: Terms) -> bool:
-    """Tell whether the user must be asked before the client gets these scopes.
+    """Tell whether the user must be asked before the client gets what the terms name.
 
-    A client of the tenant itself is not asked for where the API allows that, nor for the profile alone.
+    A client of the tenant itself is not asked for where the API allows that, nor for the profile alone. Details are always asked for:
+    a new amount, account or recipient is a new question.
     """
-    if client.is_first_party and terms.is_implied_for_first_party:
+    is_implied = client.is_first_party and terms.is_implied_for_first_party
+    if is_implied and not terms.details:
         return False
-    return not set(terms.scopes) <= _allowed(client, user, terms.audience)
+    row = _row(client, user, terms.audience)
+    asked = (row.asked or {}) if row is not None else {}
+    if not is_implied and not set(terms.scopes) <= set(row.scopes if row is not None else ()):
+        return True
+    if not is_implied and not set(terms.claims) <= set(asked.get("claims", ())):
+        return True
+    return not all_within(terms.details, asked.get("details", ()))
 
 
 @unit_of_work
 def give_consent(client: Client, user: User, terms: Terms) -> None:
-    """Remember that the user allowed these scopes, besides those allowed before."""
+    """Remember that the user allowed this, besides what was allowed before."""
     # Two answers at once would each forget the scopes of the other.
     lock_rows(User, [user.pk])
-    rows = Consent.objects.of(client.tenant_id)
-    row = rows.filter(user=user, client=client, audience=terms.audience).first()
+    row = _row(client, user, terms.audience)
     row = row or Consent(tenant_id=client.tenant_id, user=user, client=client, audience=terms.audience)
     row.scopes = _ordered((*row.scopes, *terms.scopes))
+    if terms.details or terms.claims:
+        row.asked = _joined(row.asked or {}, terms)
     row.save()
 
 
-def _allowed(client: Client, user: User, audience: str) -> set[str]:
-    row = Consent.objects.of(client.tenant_id).filter(user=user, client=client, audience=audience).first()
-    return set(row.scopes) if row is not None else set()
+def _row(client: Client, user: User, audience: str) -> Consent | None:
+    return Consent.objects.of(client.tenant_id).filter(user=user, client=client, audience=audience).first()
 
 
-def _ordered(scopes: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(scopes))
+def _joined(before: dict[str, Any], terms: Terms) -> dict[str, Any]:
+    kept = [each for each in before.get("details", ()) if not any(is_within(each, new) for new in terms.details)]
+    joined = {
+        "details": [*kept, *(dict(each) for each in terms.details)][-_MOST_DETAILS:],
+        "claims": _ordered((*before.get("claims", ()), *terms.claims)),
+    }
+    return {name: value for name, value in joined.items() if value}
+
+
+def _ordered(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))

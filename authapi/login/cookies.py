@@ -1,6 +1,6 @@
 """The cookies of end users: their session, the mark of the browser that began a login, and that of an opened invitation.
 
-They belong to one host and are hidden from scripts.
+They belong to one host and are hidden from scripts, but for `session_state` (`authapi.login.session_state`).
 
 Under TLS they travel with requests that other sites cause: a provider elsewhere posts its answer, and an application asks
 silently from a frame. What they would protect against is checked at the forms instead (`form_token`).
@@ -20,6 +20,8 @@ SESSION = "session"
 BROWSER = "browser"
 # Of a browser that has opened the mail of an invitation.
 INVITED = "invited"
+# What scripts of the page for session management compare. It opens nothing.
+SESSION_STATE = "session_state"
 _LONGEST = 128
 
 
@@ -34,14 +36,14 @@ def read_cookie(request: HttpRequest, name: str) -> str:
     return value if len(value) <= _LONGEST else ""
 
 
-def set_cookie(answer: HttpResponse, name: str, value: str, *, seconds: int | None = None) -> None:
-    """Set a cookie for `seconds`, or until the browser is closed."""
+def set_cookie(answer: HttpResponse, name: str, value: str, *, seconds: int | None = None, is_readable: bool = False) -> None:
+    """Set a cookie for `seconds`, or until the browser is closed. Scripts of this host may read one that `is_readable`."""
     answer.set_cookie(
         cookie_name(name),
         value,
         max_age=seconds,
         secure=not settings.INSECURE_HTTP,
-        httponly=True,
+        httponly=not is_readable,
         # Without TLS there is no `None`; on loopback every port is the same site.
         samesite="Lax" if settings.INSECURE_HTTP else "None",
     )

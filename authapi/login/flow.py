@@ -7,6 +7,11 @@ from dataclasses import dataclass, field
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
+from authapi.edge.countries import country_in
+from authapi.factors.demands import policy_of
+from authapi.factors.kinds import RECOVERY_CODE, methods_of
+from authapi.factors.policy import Due
+from authapi.factors.settings import factor_settings
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import organizations
@@ -16,14 +21,18 @@ from authapi.login.cookies import BROWSER, SESSION, browser_of, set_cookie
 from authapi.login.decision import Question, Step, next_step
 from authapi.login.known_browser import remember_browser
 from authapi.login.login import Login, kept_login, new_login, seen_anew
+from authapi.login.new_browsers import BrowserLogin, browser_secret, keep_secret, meet
 from authapi.login.parked import TooMuchParked, require_room
 from authapi.login.protocol import CompleteLogin, Protocol, ProtocolRequest
 from authapi.login.remembered_account import RememberedAccount, forget_account, remember_account
-from authapi.login.sessions import begin_session, end_session, renew_session
-from authapi.login.transactions import CHOSEN, begin_anew, is_kept, keep, new_handle, note_progress
-from authapi.models import Initiator, LoginTransaction, Session
+from authapi.login.remembered_browsers import remember, renew
+from authapi.login.session_state import show_state
+from authapi.login.sessions import add_proof, begin_session, end_session, renew_session
+from authapi.login.transactions import CHOSEN, NEW_CODE, begin_anew, is_kept, keep, new_handle, note_progress
+from authapi.models import Initiator, LoginTransaction, SecondFactorPolicy, Session
 from authapi.services import sign_in_log
 from authapi.tenant_settings import sign_in_settings
+from authapi.tokens.contexts import has_second_factor
 from identity.hosts import HostMatch
 from identity.languages import speaking
 from identity.models import Connection, User
@@ -33,9 +42,13 @@ PAGES = {
     Step.ORGANIZATION: "/u/organization",
     Step.LOGIN: "/u/login",
     Step.CREATE: "/u/signup",
+    Step.SECOND_FACTOR: "/u/mfa",
+    Step.ENROLLMENT: "/u/mfa-enroll",
+    Step.NEW_CODE: "/u/mfa/recovery-code",
     Step.SELECT_ACCOUNT: "/u/select-account",
     Step.INVITATION: "/u/invitation",
     Step.CONSENT: "/u/consent",
+    Step.PASSKEY: "/u/passkey",
     Step.LINK: "/u/link-account",
 }
 # The name under which pages carry the handle of their login.
@@ -98,24 +111,57 @@ def user_authenticated(login: Login, proven: ProvenUser, *, handle: str | None =
         proven = _of_session(login, proven)
     except RequestRefused as refused:
         return refuse(login, refused)
+    # Of the user who stays: an account that was linked is gone.
+    met, secret = _browser_login(login, proven), browser_secret(login.http_request)
     session, cookie = _session(login, proven)
-    login.go_on_with(session)
-    login.row.session = session
-    note_progress(login.row, has_logged_in=True)
+    meet(met, secret)
+    _note_login(login, session)
     try:
         _join_organization(login, proven)
         answer = advance(login, handle=handle)
     except RequestRefused as refused:
         answer = refuse(login, refused)
-    seconds = max(1, int((session.expires_at - timezone.now()).total_seconds())) if session.is_persistent else None
-    set_cookie(answer, SESSION, cookie, seconds=seconds)
-    remember_browser(answer, proven.user)
+    _mark_browser(answer, login, proven, session, cookie)
+    keep_secret(answer, secret)
+    return answer
+
+
+def _mark_browser(answer: HttpResponse, login: Login, proven: ProvenUser, session: Session, cookie: str) -> None:
+    """Have the browser keep its session, and what the next login asks of it."""
+    _set_session(answer, session, cookie)
+    if _is_wholly_proven(login, session):
+        remember_browser(answer, proven.user)
     if proven.identifier:
         account = RememberedAccount(proven.identifier, proven.connection.pk)
         remember_account(answer, login.host.tenant_id, account, is_persistent=session.is_persistent)
     else:
         # The last login was another one: the account before it is not offered any more.
         forget_account(login.http_request, answer)
+
+
+def second_factor_proven(login: Login, kind: str, *, remembers: bool = False, handle: str | None = None) -> HttpResponse:
+    """Note in the session that its user has proven a second factor of a kind, or the recovery code, and go on with the login.
+
+    `remembers` is what the person has ticked; a policy that asks in new browsers only remembers each of them. Where the session has ended
+    meanwhile, the login begins anew. Raises `RequestRefused`.
+    """
+    session = login.session
+    cookie = add_proof(session, methods_of(kind)) if session is not None else None
+    if session is None or cookie is None:
+        login.go_on_with(None)
+        return advance(login, handle=handle)
+    login.go_on_with(session)
+    try:
+        answer = advance(login, handle=handle)
+    except RequestRefused as refused:
+        answer = refuse(login, refused)
+    _set_session(answer, session, cookie)
+    remember_browser(answer, session.user)
+    settings = factor_settings(login.host.tenant_id)
+    is_new_device = policy_of(login.client, login.organization) is SecondFactorPolicy.NEW_DEVICE
+    # A recovery code is for a person who has lost something: the browser is asked again.
+    if settings.remembers_browsers and kind != RECOVERY_CODE and (remembers or is_new_device):
+        remember(login.http_request, answer, session.user, lasting=settings.remembered_for)
     return answer
 
 
@@ -148,6 +194,31 @@ def refuse(login: Login, refused: RequestRefused) -> HttpResponse:
         return login.protocol.refuse(login.http_request, login.request, refused)
 
 
+def _note_login(login: Login, session: Session) -> None:
+    """Let the login go on with a session that was just proven."""
+    login.go_on_with(session)
+    if login.row.session_id != session.pk:
+        # The recovery code of the user who was logged in before is not for this one.
+        login.row.progress.pop(NEW_CODE, None)
+    login.row.session = session
+    note_progress(login.row, has_logged_in=True)
+
+
+def _is_wholly_proven(login: Login, session: Session) -> bool:
+    """Tell whether no second factor is due. A browser is known to its user no sooner: else a password alone would get an attacker there."""
+    try:
+        return login.second_factor(session) is Due.NOTHING
+    except RequestRefused:
+        # The request has failed, so what it would demand is not known.
+        return not factor_settings(login.host.tenant_id).kinds
+
+
+def _set_session(answer: HttpResponse, session: Session, cookie: str) -> None:
+    seconds = max(1, int((session.expires_at - timezone.now()).total_seconds())) if session.is_persistent else None
+    set_cookie(answer, SESSION, cookie, seconds=seconds)
+    show_state(answer, session)
+
+
 def _page(login: Login, step: Step) -> str:
     """Return the page of a step; where no connection takes sign-ups, the login takes the place of the sign-up."""
     if step is Step.CREATE and not any(login.may_sign_up(connection) for connection in login.connections):
@@ -159,15 +230,31 @@ def _of_session(login: Login, proven: ProvenUser) -> ProvenUser:
     """Return who is logged in from now on: where accounts are linked the user of the session, else who has just logged in."""
     if not login.stated.link_to:
         return proven
-    session = linked_session(login, proven.user)
+    session = linked_session(login, proven.user, methods=proven.methods)
     return ProvenUser(session.user, session.connection, tuple(str(method["name"]) for method in session.methods))
+
+
+def _browser_login(login: Login, proven: ProvenUser) -> BrowserLogin:
+    """Return who has logged in with which browser: the user who has proven it, also where the account is linked to another."""
+    present = login.session
+    return BrowserLogin(
+        proven.user,
+        proven.connection,
+        login.client,
+        address=login.address,
+        user_agent=login.user_agent,
+        country=country_in(login.http_request.headers) or "",
+        issuer=login.host.issuer,
+        has_session=present is not None and present.user_id == proven.user.pk,
+    )
 
 
 def _session(login: Login, proven: ProvenUser) -> tuple[Session, str]:
     """Return the session from now on: the one that is there, proven anew, or a new one in place of another user's."""
     present = login.session
     if present is not None and (present.user_id, present.connection_id) == (proven.user.pk, proven.connection.pk):
-        cookie = renew_session(present, methods=proven.methods, ip=login.address, user_agent=login.user_agent, upstream=proven.upstream)
+        sender = {"ip": login.address, "user_agent": login.user_agent, "country": login.country}
+        cookie = renew_session(present, methods=proven.methods, upstream=proven.upstream, **sender)
         if cookie is not None:
             return present, cookie
     elif present is not None:
@@ -183,6 +270,7 @@ def _session(login: Login, proven: ProvenUser) -> tuple[Session, str]:
         organization=login.organization,
         upstream=proven.upstream,
         issuer=login.host.issuer,
+        country=login.country,
     )
 
 
@@ -206,8 +294,15 @@ def _answer(login: Login) -> HttpResponse:
     with speaking(login.language):
         answer = login.protocol.answer(login.http_request, login.request, complete)
     _note_silent(login)
+    _renew_memory(login, answer, session)
     begin_anew(login.row)
     return answer
+
+
+def _renew_memory(login: Login, answer: HttpResponse, session: Session) -> None:
+    """Give a browser that was spared the second factor another secret."""
+    if login.row.progress.get("has_logged_in") and factor_settings(login.host.tenant_id).kinds and not has_second_factor(session.methods):
+        renew(login.http_request, answer, session.user)
 
 
 def _note_silent(login: Login, refused: RequestRefused | None = None) -> None:

@@ -8,6 +8,10 @@ from functools import cached_property
 from django.http import HttpRequest
 from django.utils import timezone
 
+from authapi.edge.countries import country_in
+from authapi.factors.demands import LoginFacts, factors_due
+from authapi.factors.policy import Due
+from authapi.factors.settings import offered_contexts
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import organizations
@@ -17,11 +21,14 @@ from authapi.login.consents import needs_consent
 from authapi.login.cookies import INVITED, SESSION, read_cookie
 from authapi.login.decision import Offer, Question, Situation
 from authapi.login.invitations import is_marked, offer_of, wished_invitation
+from authapi.login.passkey_offers import offers_passkey
 from authapi.login.protocol import Protocol, ProtocolRequest, protocol_named
+from authapi.login.remembered_browsers import is_remembered
 from authapi.login.sessions import find_session
-from authapi.login.transactions import CHOSEN, kept_state
+from authapi.login.transactions import CHOSEN, NEW_CODE, kept_state
 from authapi.login.wish import Presentation, Terms, Wish
 from authapi.models import Client, Invitation, LoginTransaction, Session
+from authapi.tokens import contexts
 from identity.hosts import HostMatch
 from identity.languages import enabled_languages, spoken_language
 from identity.models import Connection, Organization, User
@@ -168,6 +175,11 @@ class Login:
         return address_of(self.http_request)
 
     @property
+    def country(self) -> str:
+        """Where the edge saw the browser, ISO 3166-1; empty where it has not told."""
+        return country_in(self.http_request.headers) or ""
+
+    @property
     def user_agent(self) -> str:
         return user_agent_of(self.http_request)
 
@@ -182,6 +194,9 @@ class Login:
             # The page of the invitation tells the person, whatever else may be wrong by now.
             return
         _ = self.wish, self.connections
+        if self.wish.requires_factors and not set(self.wish.factors) & set(self._offered_contexts()):
+            # No login can meet them, so no page asks for one.
+            raise RequestRefused(LoginCase.FACTORS_NOT_MET)
         self.terms(None)
 
     def situation(self) -> Situation:
@@ -192,11 +207,15 @@ class Login:
         if session is None:
             return Situation(question=self.question, offer=offer)
         is_usable = self._is_usable(session)
+        second_factor = self.second_factor(session)
         progress = self.row.progress if self.row.session_id == session.pk else {}
         return Situation(
             has_session=True,
             is_own=self._is_own(session),
             is_usable=is_usable,
+            meets_factors=self._meets_factors(session, second_factor),
+            second_factor=second_factor,
+            has_code_to_keep=bool(progress.get(NEW_CODE)),
             age=(timezone.now() - session.authenticated_at).total_seconds(),
             has_logged_in=bool(progress.get("has_logged_in")),
             has_selected=bool(progress.get("has_selected")),
@@ -204,12 +223,44 @@ class Login:
             has_agreed_to_link=bool(progress.get("has_agreed_to_link")),
             # A guest who has not accepted yet is no member, and what members get is no matter before.
             needs_consent=is_usable and self.question is None and offer is None and self._needs_consent(session.user),
+            offers_passkey=is_usable and offers_passkey(self.http_request, self.host, session, progress) and not self.stated.link_to,
             question=self.question,
             offer=offer,
         )
 
     def _needs_consent(self, user: User) -> bool:
         return needs_consent(self.client, user, self.terms(user))
+
+    def second_factor(self, session: Session) -> Due:
+        """Return what is due about second factors for the user of a session, at this client and in this browser."""
+        return factors_due(
+            LoginFacts(self.client, self.organization, session.user, contexts.names_of(session.methods)),
+            wished=self.wish.factors,
+            is_required=self.wish.requires_factors,
+            is_asked=self.wish.asks_for_factor,
+            is_browser_remembered=lambda: is_remembered(self.http_request, session.user),
+        )
+
+    @property
+    def is_half_proven(self) -> bool:
+        """Whether the session still owes a second factor: until then its user neither allows, chooses nor accepts anything.
+
+        False for a request that is refused by now: nothing comes of it, and the page says so when it is answered.
+        """
+        try:
+            return self.session is not None and self.second_factor(self.session) is not Due.NOTHING
+        except RequestRefused:
+            return False
+
+    def _meets_factors(self, session: Session, second_factor: Due) -> bool:
+        wish = self.wish
+        if not wish.requires_factors or contexts.met(wish.factors, session.methods, among=self._offered_contexts()):
+            return True
+        is_promised = second_factor in {Due.PROVE, Due.ENROLL}
+        return is_promised and bool(contexts.met(wish.factors, [{"name": contexts.SECOND_FACTOR}], among=self._offered_contexts()))
+
+    def _offered_contexts(self) -> tuple[str, ...]:
+        return offered_contexts(self.host.tenant_id)
 
     def _is_own(self, session: Session) -> bool:
         """Tell whether the client may use a session without a login of its own; one without single sign-on has to take part in it."""
@@ -218,6 +269,8 @@ class Login:
     def _is_usable(self, session: Session) -> bool:
         hint = self.wish.user_hint
         if hint is not None and not hint.names(session.user.user_id):
+            return False
+        if self.wish.subjects and session.user.user_id not in self.wish.subjects:
             return False
         if self.wish.link_to:
             # The connection of the wish is that of the account that is linked; the session stays that of the first.

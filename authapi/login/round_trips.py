@@ -5,7 +5,7 @@ What is left of its way is a sealed row, found by the handle that each participa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
-from authapi.login.browser import post_form, see_other
+from authapi.login.browser import post_form, see_other, with_parameters
 from authapi.login.protocol import BrowserCall, RoundTrip
 from authapi.login.sessions import end_session
 from authapi.models import LogoutTransaction, Session
@@ -28,6 +28,9 @@ from identity.hosts import HostMatch
 
 # Where a participant sends the browser that has no answer of its protocol to bring.
 NEXT_PATH = "/u/logout/next"
+# The page with a frame for each participant that is told by loading an address of its own.
+FRAMES_PATH = "/u/logout/frames"
+_ADDRESSES = "addresses"
 _LONGEST_HANDLE = 64
 
 
@@ -55,7 +58,8 @@ def begin(
     makes one more visit, to the provider that the session was begun at, for the handle that its answer brings back.
     """
     handle = new_secret()
-    round_trips = [*end_session(session, reason=reason, browser_handle=handle), *([last(handle)] if last is not None else [])]
+    visits = _on_one_page(end_session(session, reason=reason, browser_handle=handle), handle)
+    round_trips = [*visits, *([last(handle)] if last is not None else [])]
     if not round_trips:
         return None
     row = LogoutTransaction(tenant_id=session.tenant_id, digest=digest_of(handle))
@@ -71,6 +75,19 @@ def expected(host: HostMatch, handle: str) -> RoundTrip:
     return _unsealed(row).round_trips[0]
 
 
+def in_frames(handle: str, addresses: Iterable[str]) -> RoundTrip:
+    """Return the visit of the page that loads these addresses of participants in frames."""
+    return RoundTrip("", BrowserCall(with_parameters(FRAMES_PATH, {"state": handle})), {_ADDRESSES: list(addresses)})
+
+
+def framed_addresses(host: HostMatch, handle: str) -> tuple[str, ...]:
+    """Return the addresses that the page with the frames loads. Raises `RequestRefused` where the browser is not at that page."""
+    addresses = tuple(str(address) for address in expected(host, handle).state.get(_ADDRESSES) or ())
+    if not addresses:
+        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
+    return addresses
+
+
 def go_on(http_request: HttpRequest, host: HostMatch, handle: str, *, is_told: bool) -> HttpResponse:
     """Send a browser that comes back from a participant on; `is_told` says whether that one has ended its session.
 
@@ -84,6 +101,13 @@ def send(http_request: HttpRequest, call: BrowserCall) -> HttpResponse:
     answer = post_form(http_request, call.address, call.fields) if call.fields else see_other(http_request, call.address)
     answer["Cache-Control"] = "no-store"
     return answer
+
+
+def _on_one_page(visits: Sequence[RoundTrip], handle: str) -> list[RoundTrip]:
+    """Put the frames of all protocols on one page, before the participants that are visited one after the other."""
+    framed = [address for visit in visits for address in visit.state.get(_ADDRESSES) or ()]
+    others = [visit for visit in visits if _ADDRESSES not in visit.state]
+    return [in_frames(handle, framed), *others] if framed else others
 
 
 @unit_of_work

@@ -39,13 +39,14 @@ def begin_session(
     organization: Organization | None = None,
     upstream: str | None = None,
     issuer: str = "",
+    country: str = "",
 ) -> tuple[Session, str]:
     """Begin a session that the browser has not had before; return its row and the value of its cookie.
 
-    `methods` name how the user proved who they are, `upstream` is what a federated logout will need, and `issuer` the
-    host of the browser as clients know it.
+    `methods` name how the user proved who they are, `upstream` is what a federated logout will need, `issuer` the host of the
+    browser as clients know it, and `country` where the edge saw the browser, empty where it has not told.
     """
-    now, secret, sender = timezone.now(), new_secret(), _sender(ip, user_agent)
+    now, secret, sender = timezone.now(), new_secret(), _sender(ip, user_agent, country)
     session = Session(
         tenant_id=tenant_id,
         user=user,
@@ -62,14 +63,15 @@ def begin_session(
         **sender,
     )
     idle, whole = _lifetimes(session)
-    session.expires_at = now + whole
-    session.idle_expires_at = min(now + idle, session.expires_at)
+    session.expires_at, session.idle_expires_at = now + whole, now + min(idle, whole)
     session.sealed_upstream = vault.seal(upstream, place=_upstream_place(session)) if upstream else ""
     session.save(force_insert=True)
     return session, secret
 
 
-def renew_session(session: Session, *, methods: Iterable[str], ip: str | None, user_agent: str, upstream: str | None = None) -> str | None:
+def renew_session(
+    session: Session, *, methods: Iterable[str], ip: str | None, user_agent: str, upstream: str | None = None, country: str = ""
+) -> str | None:
     """Note that the user has proven once more who they are; return the new value of the cookie, None if it has ended meanwhile.
 
     The old value is worth nothing from now on, and the end of the session is not moved.
@@ -82,11 +84,28 @@ def renew_session(session: Session, *, methods: Iterable[str], ip: str | None, u
         digest=digest_of(secret),
         authenticated_at=now,
         methods=_proofs(methods, now),
-        **_sender(ip, user_agent),
+        **_sender(ip, user_agent, country),
         **changes,
         **_touched(session, now),
     )
     if not count:
+        return None
+    session.refresh_from_db()
+    return secret
+
+
+def add_proof(session: Session, methods: Iterable[str]) -> str | None:
+    """Note that the user has proven a further factor; return the new value of the cookie, None if the session has ended meanwhile.
+
+    The time of the login stays: a factor alone, which may lie beside the keyboard, renews nothing. The old cookie is worth nothing from
+    now on, so that one that was planted between the two steps opens nothing (session fixation).
+    """
+    secret, now = new_secret(), timezone.now()
+    present = list(session.methods)
+    named = {str(method["name"]) for method in present}
+    session_rows = Session.objects.of(session.tenant_id).filter(pk=session.pk, digest=session.digest)
+    added = [*present, *(proof for proof in _proofs(methods, now) if proof["name"] not in named)]
+    if not session_rows.update(digest=digest_of(secret), methods=added, **_touched(session, now)):
         return None
     session.refresh_from_db()
     return secret
@@ -205,9 +224,9 @@ def _proofs(methods: Iterable[str], now: datetime) -> list[dict[str, str]]:
     return [{"name": name, "timestamp": now.isoformat()} for name in methods]
 
 
-def _sender(ip: str | None, user_agent: str) -> dict[str, Any]:
+def _sender(ip: str | None, user_agent: str, country: str) -> dict[str, Any]:
     """Return the columns that say who came last."""
-    return {"last_ip": stored_address(ip), "last_user_agent": storable(user_agent)[:_LONGEST_AGENT]}
+    return {"last_ip": stored_address(ip), "last_user_agent": storable(user_agent)[:_LONGEST_AGENT], "last_country": country}
 
 
 def _upstream_place(session: Session) -> str:

@@ -19,9 +19,12 @@ from authapi.failures.logins import LoginCase
 from authapi.models import LoginTransaction, Session
 from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
+from identity.models import User
 
 # Under which name the progress of a login keeps the organization that was chosen.
 CHOSEN = "organization"
+# ... and a recovery code that the person has not kept yet, sealed.
+NEW_CODE = "new_recovery_code"
 _LONGEST_HANDLE = 64
 
 
@@ -84,6 +87,23 @@ def note_progress(row: LoginTransaction, **progress: bool | str) -> None:
         row.save(update_fields=["progress", "session"])
 
 
+def keep_code(row: LoginTransaction, user: User, code: str) -> None:
+    """Keep a recovery code until the person says that they have it: a page that is lost on the way can be shown again."""
+    note_progress(row, **{NEW_CODE: vault.seal(code, place=_code_place(row, user))})
+
+
+def kept_code(row: LoginTransaction, user: User) -> str:
+    """Return the recovery code that waits for the person, empty for none."""
+    sealed = row.progress.get(NEW_CODE)
+    return vault.unseal(str(sealed), place=_code_place(row, user)) if sealed else ""
+
+
+def drop_code(row: LoginTransaction) -> None:
+    """Forget the recovery code: the person has it."""
+    row.progress.pop(NEW_CODE, None)
+    row.save(update_fields=["progress"])
+
+
 def bind(row: LoginTransaction, session: Session) -> None:
     """Let what the pages find out from now on count for this session; what another one's user did is forgotten. Saves nothing."""
     if row.session_id == session.pk:
@@ -99,6 +119,10 @@ def begin_anew(row: LoginTransaction) -> None:
     row.progress = {}
     if is_kept(row):
         row.save(update_fields=["progress", "session"])
+
+
+def _code_place(row: LoginTransaction, user: User) -> str:
+    return f"{row.tenant_id}:login_transaction:{row.pk}:recovery_code:{user.user_id}"
 
 
 def _place(row: LoginTransaction) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import Any
 
 from authapi.failures import RequestRefused
 
@@ -67,14 +68,46 @@ class Wish:
     # A user without a session sees the sign-up page first.
     prefers_sign_up: bool = False
     user_hint: UserHint | None = None
+    # User ids of which one has to log in; empty where every user may.
+    subjects: frozenset[str] = frozenset()
     # User id of the account to which the account that logs in is linked; empty for other logins.
     link_to: str = ""
     # What the user will type as their name; shown in forms and told to providers.
     login_hint: str = ""
-    # Classes or methods of authentication that the client asks for, best first (`acr_values`, `RequestedAuthnContext`).
+    # Contexts of authentication that the client asks for, best first (`acr_values`, `RequestedAuthnContext`; `authapi.tokens.contexts`).
     factors: tuple[str, ...] = ()
+    # A login that meets none of them has failed.
+    requires_factors: bool = False
+    # A second factor is asked for in any case: what the client gets rules factors.
+    asks_for_factor: bool = False
     # Members of the client's request by their names on the wire, of which a connection may pass some on to its provider.
     parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A part of a sentence. What came from a client is a value: a page sets it apart from the words of the tenant."""
+
+    text: str
+    is_value: bool = False
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One thing that a user allows, for people: a title, a sentence where there is one, and by label what the sentence leaves out."""
+
+    title: str
+    sentence: tuple[Passage, ...] = ()
+    members: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Circumstance:
+    """One fact that helps a person to tell whether they asked for the login themselves. A code is shown in large characters."""
+
+    label: str
+    text: str
+    is_code: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,3 +124,12 @@ class Terms:
     resource: str = ""
     # Clients of the tenant itself get it without a question.
     is_implied_for_first_party: bool = True
+    # Objects that the user allows one by one, and single claims of the profile beside those of the scopes. They are remembered, too.
+    details: tuple[Mapping[str, Any], ...] = ()
+    claims: tuple[str, ...] = ()
+    # The details in words. Clients of the tenant are asked for, too: seeing what is allowed is what details are for.
+    explanations: tuple[Explanation, ...] = ()
+    # What the consent page shows beside the scopes, where the person may not be the one who began the login.
+    circumstances: tuple[Circumstance, ...] = ()
+    # What the person should check before allowing it, in a sentence or two; shown as a warning.
+    warning: str = ""

@@ -24,6 +24,10 @@ TOOLKIT_GRANTS = {
 }
 
 
+# The toolkit knows two of them.
+SIGNING_ALGORITHMS = [(name, name) for name in ("HS256", "RS256", "RS512", "PS256")]
+
+
 def default_grant_types() -> list[str]:
     return ["client_credentials"]
 
@@ -45,6 +49,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
     )
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, null=True, blank=True, editable=False, related_name="+")
     is_global = models.BooleanField(default=False, help_text="May use the whole management interface without a client grant.")
+    algorithm = models.CharField(max_length=5, choices=SIGNING_ALGORITHMS, blank=True, default="", help_text="Of id tokens. Empty: RS256.")
     token_endpoint_auth_method = models.CharField(max_length=32, choices=AuthMethod, default=AuthMethod.POST)
     grant_types = models.JSONField(default=default_grant_types, blank=True)
     secret_digest = models.CharField(max_length=80, blank=True, default="", editable=False)
@@ -52,7 +57,11 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
     auth_version = models.PositiveIntegerField(
         default=1, editable=False, help_text="Raised when secret, scopes or standing change: older tokens and open streams end."
     )
+    registration_digest = models.CharField(max_length=64, blank=True, default="", db_default="", editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+    is_account_page = models.BooleanField(
+        default=False, db_default=False, editable=False, help_text="The account page of the tenant: made by the service and hidden."
+    )
     metadata = models.JSONField(default=dict, blank=True)
     app_type = models.CharField(max_length=32, blank=True, help_text="What kind of application it is.")
     is_first_party = models.BooleanField(default=True)
@@ -68,7 +77,10 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
 
     class Meta(UnrecordedOwned.Meta):
         swappable = "OAUTH2_PROVIDER_APPLICATION_MODEL"
-        constraints = [models.UniqueConstraint(fields=["tenant", "id"], name="authapi_client_tenant_id_unique")]
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "id"], name="authapi_client_tenant_id_unique"),
+            models.UniqueConstraint(fields=["tenant"], condition=models.Q(is_account_page=True), name="authapi_client_account_page_unique"),
+        ]
         indexes = [models.Index(fields=["tenant", "created", "id"], name="authapi_client_list")]
         ordering = ("created", "id")
 
@@ -94,9 +106,19 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
         return next((toolkit for toolkit, wire in TOOLKIT_GRANTS.items() if wire in self.grant_types), "")
 
     @property
+    def id_token_algorithm(self) -> str:
+        """The algorithm that signs its id tokens and logout tokens."""
+        return str(self.algorithm or "RS256")
+
+    @property
     def client_secret(self) -> str:
         """The secret in clear where HS256 needs it, else empty."""
         return vault.unseal(self.sealed_secret, place=self._secret_place) if self.sealed_secret else ""
+
+    @property
+    def is_self_registered(self) -> bool:
+        """Whether the application registered itself (RFC 7591), so that no administrator has checked what it says of itself."""
+        return bool(self.registration_source == self.RegistrationSource.DCR)
 
     @property
     def is_public(self) -> bool:

@@ -19,6 +19,8 @@ from oauth2_provider.models import (
 from authapi.models.base import UnrecordedOwned
 from foundation.ids import new_refresh_token_id
 
+ASKED = "What was asked for beside scopes, and granted; null for logins that ask for nothing more."
+
 
 class Issued(UnrecordedOwned):
     """What codes and refresh tokens carry from one exchange to the next. Only digests of them are kept.
@@ -33,6 +35,7 @@ class Issued(UnrecordedOwned):
     auth_time = models.DateTimeField(null=True, blank=True)
     methods = models.JSONField(default=list, blank=True, help_text="How the user proved who they are.")
     confirmation = models.JSONField(null=True, blank=True, help_text="`cnf`: what the tokens are bound to.")
+    asked = models.JSONField(null=True, blank=True, editable=False, help_text=ASKED)
     issued_jti = models.CharField(max_length=64, blank=True, help_text="The access token that was issued with it.")
     issued_until = models.DateTimeField(null=True, blank=True)
 
@@ -62,6 +65,7 @@ class AccessToken(UnrecordedOwned, AbstractAccessToken):  # type: ignore[misc]
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     lineage = models.UUIDField(null=True, blank=True, editable=False)
     confirmation = models.JSONField(null=True, blank=True)
+    asked = models.JSONField(null=True, blank=True, editable=False, help_text=ASKED)
 
     class Meta(UnrecordedOwned.Meta):
         swappable = "OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL"
@@ -121,12 +125,32 @@ class IDToken(UnrecordedOwned, AbstractIDToken):  # type: ignore[misc]
         return f"id token {self.pk}"
 
 
-class DeviceGrant(UnrecordedOwned, AbstractDeviceGrant):  # type: ignore[misc]
-    user = models.ForeignKey("identity.User", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+class DeviceGrant(Issued, AbstractDeviceGrant):  # type: ignore[misc]
+    """A device that waits for a user to allow it. `device_code` and `user_code` hold digests, `client_id` the id on the wire.
 
-    class Meta(UnrecordedOwned.Meta):
+    `last_checked` is when the device last asked for its tokens. A row stays after its end, so that late questions get a clear answer.
+    """
+
+    user = models.ForeignKey("identity.User", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    application = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
+    last_checked = models.DateTimeField(null=True, blank=True)
+    created = models.DateTimeField(auto_now_add=True)
+    used_at = models.DateTimeField(null=True, blank=True, help_text="When the device got its tokens.")
+    initial_ip = models.GenericIPAddressField(null=True, blank=True)
+    initial_country = models.CharField(max_length=2, blank=True, help_text="Where the edge saw the device, ISO 3166-1.")
+    initial_user_agent = models.CharField(max_length=500, blank=True)
+    approved_ip = models.GenericIPAddressField(null=True, blank=True, help_text="The browser in which the user answered.")
+
+    class Meta(Issued.Meta):
         swappable = "OAUTH2_PROVIDER_DEVICE_GRANT_MODEL"
-        constraints = [models.UniqueConstraint(fields=["device_code"], name="authapi_devicegrant_device_code_unique")]
+        constraints = [
+            models.UniqueConstraint(fields=["device_code"], name="authapi_devicegrant_device_code_unique"),
+            models.UniqueConstraint(fields=["user_code", "tenant"], name="authapi_devicegrant_user_code_unique"),
+        ]
+        indexes = [
+            models.Index(fields=["lineage"], name="authapi_devicegrant_lineage"),
+            models.Index(fields=["expires"], name="authapi_devicegrant_expired"),
+        ]
 
     def __str__(self) -> str:
         return f"device grant {self.pk}"

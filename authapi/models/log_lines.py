@@ -12,7 +12,7 @@ class LogLine(UnrecordedOwned):
     """What both tables have. `type` is a code of the wire, and no code stands in both tables."""
 
     id = models.CharField(primary_key=True, max_length=32, default=new_sign_in_id, editable=False)
-    type = models.CharField(max_length=16)
+    type = models.CharField(max_length=32)
     is_success = models.BooleanField()
     description = models.CharField(max_length=500, blank=True, help_text="The reason, where it failed.")
     # Texts and not relations: the line outlives user, client and connection.

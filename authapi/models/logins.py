@@ -68,6 +68,9 @@ class Consent(UnrecordedOwned):
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
     audience = models.CharField(max_length=600, blank=True)
     scopes = models.JSONField(default=list)
+    asked = models.JSONField(
+        null=True, blank=True, editable=False, help_text="Authorization details and single claims that the user has allowed."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

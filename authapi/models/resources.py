@@ -8,6 +8,7 @@ from django.db import models
 from authapi.management_scopes import MANAGEMENT_SCOPES
 from authapi.models.base import UnrecordedOwned
 from foundation.ids import new_client_grant_id, new_hex_id
+from foundation.secrets import vault
 
 MAX_TOKEN_SECONDS = 2_592_000
 
@@ -32,6 +33,7 @@ class ApiResource(UnrecordedOwned):
         help_text="Seconds. Empty: the platform's default.",
     )
     token_dialect = models.CharField(max_length=32, choices=Dialect, default=Dialect.ACCESS_TOKEN)
+    sealed_signing_secret = models.TextField(blank=True, default="", editable=False, help_text="What HS256 signs its tokens with.")
     settings = models.JSONField(default=dict, blank=True, help_text="What users' tokens to this API need, by the names of the wire.")
     is_system = models.BooleanField(default=False, editable=False, help_text="The management interface.")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -48,6 +50,19 @@ class ApiResource(UnrecordedOwned):
 
     def __str__(self) -> str:
         return self.name or self.identifier
+
+    @property
+    def signing_secret(self) -> str:
+        """The secret in clear that its tokens are signed with where it asks for HS256, else empty."""
+        return vault.unseal(self.sealed_signing_secret, place=self._secret_place) if self.sealed_signing_secret else ""
+
+    def set_signing_secret(self, secret: str) -> None:
+        """Seal and keep the secret; an empty one takes it away."""
+        self.sealed_signing_secret = vault.seal(secret, place=self._secret_place) if secret else ""
+
+    @property
+    def _secret_place(self) -> str:
+        return f"{self.tenant_id}:api:{self.pk}:signing_secret"
 
     @property
     def scope_values(self) -> tuple[str, ...]:

@@ -46,6 +46,9 @@ class Session(UnrecordedOwned):
     initial_user_agent = models.CharField(max_length=500, blank=True)
     last_ip = models.GenericIPAddressField(null=True, blank=True)
     last_user_agent = models.CharField(max_length=500, blank=True)
+    last_country = models.CharField(
+        max_length=2, blank=True, default="", db_default="", help_text="Where the edge saw the browser at the last login, ISO 3166-1."
+    )
     metadata = models.JSONField(default=dict, blank=True)
     sealed_upstream = models.TextField(blank=True, editable=False, help_text="What ends the login at the upstream provider, encrypted.")
     issuer = models.CharField(max_length=300, blank=True, help_text="Who the clients of this session know as their provider.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from authapi.models.base import UnrecordedOwned
+from foundation.secrets import vault
 
 
 class TenantSettings(UnrecordedOwned):
@@ -12,6 +13,8 @@ class TenantSettings(UnrecordedOwned):
 
     values = models.JSONField(default=dict, blank=True)
     attack_protection = models.JSONField(default=dict, blank=True)
+    sealed_values = models.JSONField(default=dict, db_default={}, blank=True, editable=False)
+    second_factors = models.JSONField(default=dict, db_default={}, blank=True)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta(UnrecordedOwned.Meta):
@@ -19,6 +22,19 @@ class TenantSettings(UnrecordedOwned):
 
     def __str__(self) -> str:
         return f"settings of {self.tenant_id}"
+
+    def seal(self, name: str, secret: str) -> None:
+        """Keep a secret encrypted for this tenant and name, in the place of the one before; an empty one drops it."""
+        sealed = {known: value for known, value in self.sealed_values.items() if known != name}
+        self.sealed_values = {**sealed, **({name: vault.seal(secret, place=self._place(name))} if secret else {})}
+
+    def secret(self, name: str) -> str:
+        """Return a secret in clear, empty where there is none; raise `SecretUnreadable`."""
+        token = self.sealed_values.get(name)
+        return vault.unseal(token, place=self._place(name)) if token else ""
+
+    def _place(self, name: str) -> str:
+        return f"{self.tenant_id}:tenant-settings:{name}"
 
 
 class CustomText(UnrecordedOwned):

@@ -8,12 +8,14 @@ from urllib.parse import urlsplit
 from django.http import HttpRequest
 
 from authapi.clients.origins import web_origin_of
+from authapi.login.browser import with_parameters
 from authapi.models import AccountTicket, Client, LoginTransaction
 from authapi.tenant_settings import sign_in_settings
 from authapi.upstream.authentication_requests import request_for
 from foundation.secrets.random_secrets import digest_of
 from identity.hosts import HostMatch
 
+ACCOUNT_PATH = "/account"
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _LONGEST_HANDLE = _LONGEST_CLIENT_ID = 64
 
@@ -27,14 +29,20 @@ class ApplicationLink:
     begins_login: bool = False
 
 
-def application_link(client: Client | None, *, tenant_id: str) -> ApplicationLink | None:
-    """Return the way back to a client, or the address that the tenant names for lost logins; None where neither has one."""
+def application_link(client: Client | None, *, host: HostMatch) -> ApplicationLink | None:
+    """Return the way back to a client, or the address that the tenant names for lost logins; None where neither has one.
+
+    An address that begins a login names the issuer, so that a client of many providers knows where to (OpenID Connect Core 1.0, 4).
+    """
+    if client is not None and client.is_account_page:
+        is_open = sign_in_settings(host.tenant_id).account_page.enabled
+        return ApplicationLink(f"{host.issuer.rstrip('/')}{ACCOUNT_PATH}", client.name, begins_login=True) if is_open else None
     if client is not None and client.revoked_at is None:
         if address := login_address(client):
-            return ApplicationLink(address, client.name, begins_login=True)
+            return ApplicationLink(with_parameters(address, {"iss": host.issuer}), client.name, begins_login=True)
         if origin := _origin(client):
             return ApplicationLink(f"{origin}/", client.name)
-    fallback = sign_in_settings(tenant_id).default_redirection_uri
+    fallback = sign_in_settings(host.tenant_id).default_redirection_uri
     return ApplicationLink(fallback) if fallback.startswith("https://") else None
 
 

@@ -23,8 +23,8 @@ def consent_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     login, handle = opened_login(request, host)
     try:
         session = login.session
-        if session is None:
-            # The session has ended meanwhile: back to the login.
+        if session is None or login.is_half_proven:
+            # The session has ended meanwhile, or a second factor is due: back to there.
             return flow.advance(login, handle=handle)
         terms = login.terms(session.user)
         if request.method != "POST":
@@ -43,4 +43,6 @@ def consent_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def _form(login: Login, handle: str, session: Session, terms: Terms) -> HttpResponse:
-    return render_page(login, handle, "consent", {"user": session.user, "scopes": terms.texts, "resource": terms.resource})
+    context = {"user": session.user, "scopes": terms.texts, "resource": terms.resource, "explanations": terms.explanations}
+    context |= {"circumstances": terms.circumstances, "warning": terms.warning}
+    return render_page(login, handle, "consent", context)

@@ -22,7 +22,7 @@ from identity.messages.links import place_after
 from identity.models import EmailTicket
 from identity.services.failures import NotFound, ServiceError
 
-_VERIFIED = "sv"
+_VERIFIED, _CHANGED = "sv", "sce"
 
 
 # The ticket is the secret, and there is no session that a foreign form could use.
@@ -35,7 +35,7 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
             ticket = verification.confirm_ticket(tenant_id=host.tenant_id, token=token)
             sign_in_log.note(
                 tenant_id=host.tenant_id,
-                type=_VERIFIED,
+                type=_VERIFIED if ticket.former_email is None else _CHANGED,
                 is_success=True,
                 user=ticket.user,
                 user_name=ticket.email,
@@ -54,7 +54,7 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
     except NotFound:
         return _end(request, host, "expired", None, way_back.EXPIRED)
     except ServiceError:
-        return _page(request, host, "unknown", status=404, application=application_link(None, tenant_id=host.tenant_id))
+        return _page(request, host, "unknown", status=404, application=application_link(None, host=host))
     return _page(request, host, "ask", form_targets=way_back.result_targets(ticket.parameters), email=ticket.email, token=token)
 
 
@@ -64,12 +64,12 @@ def _end(
     """Say how a link of ours ended: to the application that has asked for it, else on a page that leads back to its client."""
     status = 200 if outcome.is_success else 410
     if ticket is None:
-        return _page(request, host, state, status=status, application=application_link(None, tenant_id=host.tenant_id))
+        return _page(request, host, state, status=status, application=application_link(None, host=host))
     speak_for(ticket.language, host.tenant_id)
     answer = way_back.result_answer(request, ticket.parameters, outcome, email=ticket.email)
     if answer is not None:
         return answer
-    link = way_back.link_after(_client(host, ticket), ticket.parameters, tenant_id=host.tenant_id)
+    link = way_back.link_after(_client(host, ticket), ticket.parameters, host=host)
     return _page(request, host, state, status=status, application=link, place=place, email=ticket.email)
 
 

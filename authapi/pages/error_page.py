@@ -14,6 +14,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from authapi.failures import Case, RequestRefused
+from authapi.failures.ciba import CibaCase
+from authapi.failures.device import DeviceCase
 from authapi.failures.logins import LoginCase
 from authapi.failures.passwordless import PasswordlessCase
 from authapi.failures.requests import RequestCase
@@ -78,6 +80,34 @@ WORDS: dict[Case, Words] = {
         _("Wait some minutes, then go back to the application and ask for a new code."),
         shows_description=False,
     ),
+    DeviceCase.CODE_OVER: Words(
+        _("This code has already been used"),
+        _("If you connected your device a moment ago, go back to it. If it still waits, get a new code on it."),
+        shows_description=False,
+    ),
+    DeviceCase.CODE_EXPIRED: Words(
+        _("This code has expired"), _("Get a new code on your device, and enter it within a few minutes."), shows_description=False
+    ),
+    CibaCase.UNKNOWN_LINK: Words(
+        _("This link does not work"),
+        _("No request of an application has this link. Open the link of the newest message, in full."),
+        shows_description=False,
+    ),
+    CibaCase.REQUEST_OVER: Words(
+        _("This request was already answered"),
+        _("You need not do anything. To allow something else, begin again in the application."),
+        shows_description=False,
+    ),
+    CibaCase.REQUEST_EXPIRED: Words(
+        _("This request has expired"),
+        _("The application gets nothing. If you still want to allow it, begin again in the application."),
+        shows_description=False,
+    ),
+    CibaCase.OTHER_USER: Words(
+        _("This request is for another account"),
+        _("You logged in with an account that the request is not for. Open the link again, and log in with the right account."),
+        shows_description=False,
+    ),
     RequestCase.TOO_MANY_REQUESTS: Words(
         _("Too many requests"), _("There were too many requests in a short time. Wait a minute, then try again.")
     ),
@@ -112,7 +142,7 @@ def error_page(request: HttpRequest, host: HostMatch, refused: RequestRefused, *
     context = {
         "failure": failure,
         "words": WORDS.get(refused.case, _OURS if failure.status >= _SERVER_ERROR else _THEIRS),
-        "application": application_link(client, tenant_id=host.tenant_id),
+        "application": application_link(client, host=host),
         "reference": reference,
         "now": timezone.now(),
     }

@@ -26,10 +26,11 @@ _EMAIL = re.compile(r"[^\s@]+@[^\s@.]+(\.[^\s@.]+)*")
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with a form: with the field of this name, or with the whole where there is none."""
+    """What is wrong with a form: with the field of this name, or with the whole where there is none. `address` is where to mend it."""
 
     text: str
     field: str = ""
+    address: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class Field:
     # A person reads it and cannot change it. The server has its own value all the same: what a form sends counts for nothing.
     is_fixed: bool = False
     link: FieldLink | None = None
+    # Values with their labels: the field is a list to choose from.
+    choices: tuple[tuple[str, str], ...] = ()
     # What `form_fields` finds out.
     errors: tuple[str, ...] = ()
     is_marked: bool = False

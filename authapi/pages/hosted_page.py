@@ -51,12 +51,12 @@ def hosted_page(
     `form_targets` are origins to which the answer of a form may redirect. `hides_address` is for pages whose address holds a
     secret: no other site learns it. Their forms are sent without an origin, so that Django's CSRF check would refuse them. The looks
     of the organization that a login is for come before those of the tenant. A page with a password among its `fields` loads the
-    script that shows it; the policy of every other page allows none.
+    script that shows it, before the `scripts` of its own; the policy of a page without any allows none.
     """
     brand = brand_of(host.tenant_id, organization_id)
     shown = {"brand": brand, "scripts": [], **(context or {})}
     if has_secret(shown.get("fields")):
-        shown["scripts"] = [_SCRIPT]
+        shown["scripts"] = [_SCRIPT, *shown["scripts"]]
     answer = render(request, f"hosted/{template}.html", shown, status=status)
     answer["Content-Security-Policy"] = page_policy(brand, form_targets, has_script=bool(shown["scripts"]))
     answer["Cache-Control"] = "no-store"

@@ -163,4 +163,4 @@ def _state(invitation: Invitation | None) -> Invitation.State | None:
 
 
 def _application(invitation: Invitation | None, host: HostMatch) -> ApplicationLink | None:
-    return application_link(invitation.client if invitation is not None else None, tenant_id=host.tenant_id)
+    return application_link(invitation.client if invitation is not None else None, host=host)

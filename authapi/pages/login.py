@@ -16,6 +16,7 @@ from authapi.accounts.attempts import Attempt, LoginRefused, Refusal
 from authapi.accounts.password_login import log_in
 from authapi.accounts.passwordless.connections import passwordless_among
 from authapi.custom_texts import client_values, custom_text
+from authapi.factors.kinds import PASSKEY_METHODS
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import flow, round_trips
@@ -24,6 +25,7 @@ from authapi.login.connections import takes_passwords
 from authapi.login.decision import Offer, Step
 from authapi.login.flow import ProvenUser
 from authapi.login.login import Login
+from authapi.pages.factors.passkeys import CREDENTIAL, note_ability, passkey_parts, person_of_passkey
 from authapi.pages.form_fields import (
     ACCOUNT_NAME,
     LONGEST_PASSWORD,
@@ -45,6 +47,7 @@ from authapi.tenant_settings import sign_in_settings
 from identity.hosts import HostMatch
 from identity.models import Connection
 from identity.options.connection_options import login_identifiers
+from identity.options.guides import BRANDS
 
 _STATUSES = {Refusal.TOO_MANY_ATTEMPTS: 429, Refusal.TOO_MANY_LOGINS: 429, Refusal.SUSPICIOUS_ADDRESS: 429}
 
@@ -58,7 +61,9 @@ def login_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         if login.offer is Offer.GONE:
             return flow.advance(login, handle=handle)
         if request.method == "POST":
-            return forgotten(login, _address(handle)) if FORGET in request.POST else _log_in(login, handle)
+            if FORGET in request.POST:
+                return forgotten(login, _address(handle))
+            return _log_in_with_passkey(login, handle) if request.POST.get(CREDENTIAL) else _log_in(login, handle)
         by_code = _by_code(login, request.GET.get("connection", ""))
         if by_code is not None:
             return see_other(request, page_for(handle, by_code, wants_other=wants_other(login)))
@@ -95,9 +100,23 @@ def _log_in(login: Login, handle: str) -> HttpResponse:
     except LoginRefused as refused:
         if refused.reason is Refusal.USER_BLOCKED:
             raise RequestRefused(LoginCase.USER_BLOCKED) from refused
-        status, problems = _STATUSES.get(refused.reason, 400), [Problem(_text(login, connection, refused.reason))]
+        place = _reset_address(handle) if refused.reason is Refusal.PASSWORD_LEAKED else ""
+        status, problems = _STATUSES.get(refused.reason, 400), [Problem(_text(login, connection, refused.reason), address=place)]
         return with_rate(_form(login, handle, identifier=identifier, problems=problems, status=status), refused.rate)
+    note_ability(login)
     return flow.user_authenticated(login, ProvenUser(user, connection, methods=("pwd",), identifier=identifier), handle=handle)
+
+
+def _log_in_with_passkey(login: Login, handle: str) -> HttpResponse:
+    try:
+        person = person_of_passkey(login)
+    except LoginRefused as refused:
+        if refused.reason is Refusal.USER_BLOCKED:
+            raise RequestRefused(LoginCase.USER_BLOCKED) from refused
+        status = _STATUSES.get(refused.reason, 400)
+        text = _too_many_failures(login) if status == 429 else _("This passkey was not accepted. Try again, or log in another way.")
+        return with_rate(_form(login, handle, problems=[Problem(text)], status=status), refused.rate)
+    return flow.user_authenticated(login, ProvenUser(person.user, person.connection, methods=PASSKEY_METHODS), handle=handle)
 
 
 def password_connection(login: Login) -> Connection | None:
@@ -120,6 +139,10 @@ def _obvious_problems(login: Login, connection: Connection, identifier: str, pas
 
 def _address(handle: str, **more: str) -> str:
     return with_parameters(flow.PAGES[Step.LOGIN], {flow.HANDLE: handle, **more})
+
+
+def _reset_address(handle: str) -> str:
+    return f"{RESET_REQUEST_PATH}?{urlencode({flow.HANDLE: handle})}"
 
 
 def _by_code(login: Login, named: str) -> Connection | None:
@@ -169,13 +192,10 @@ def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence
         "other_account": _address(handle, **{ACCOUNT: OTHER}),
         "links": [
             *_code_links(login, handle),
-            *(
-                {"name": one.display_name or one.name, "address": f"?{urlencode({flow.HANDLE: handle, 'connection': one.name})}"}
-                for one in login.connections
-                if one in offered
-            ),
+            *(_provider_link(one, handle) for one in login.connections if one in offered),
         ],
         "problems": problems,
+        **passkey_parts(login),
         "sign_up": f"{flow.PAGES[Step.CREATE]}?{urlencode({flow.HANDLE: handle})}" if database and login.may_sign_up(database) else "",
     }
     if database is not None:
@@ -187,9 +207,13 @@ def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence
             type="password",
             autocomplete="current-password",
             maxlength=LONGEST_PASSWORD,
-            link=FieldLink(f"{RESET_REQUEST_PATH}?{urlencode({flow.HANDLE: handle})}", forgot),
+            link=FieldLink(_reset_address(handle), forgot),
         )
         name = Field("username", "", type=ACCOUNT_NAME, value=account) if account else _name_field(login, database, identifier)
+        if context.get("passkey", {}).get("has_autofill"):
+            # HTML, "autofill": the browser lists passkeys at the first field that a person sees.
+            password = replace(password, autocomplete=f"{password.autocomplete} webauthn") if account else password
+            name = name if account else replace(name, autocomplete=f"{name.autocomplete} webauthn")
         context["fields"] = form_fields([name, password], problems)
     return render_page(login, handle, "login", context, status=status)
 
@@ -209,6 +233,14 @@ def _code_links(login: Login, handle: str) -> list[dict[str, str]]:
     return [{"label": label_of(one), "address": f"?{urlencode({flow.HANDLE: handle, 'connection': one.name, **other})}"} for one in codes]
 
 
+def _provider_link(connection: Connection, handle: str) -> dict[str, str]:
+    return {
+        "name": upstream.label_of(connection),
+        "address": f"?{urlencode({flow.HANDLE: handle, 'connection': connection.name})}",
+        "icon": f"hosted/icons/{connection.strategy}.svg" if connection.strategy in BRANDS else "",
+    }
+
+
 def _text(login: Login, connection: Connection, reason: Refusal) -> str:
     """Say what happened, and nothing about whether there is such an account."""
     named = client_values(login.client)
@@ -222,11 +254,14 @@ def _text(login: Login, connection: Connection, reason: Refusal) -> str:
             **named,
         ),
         Refusal.TOO_MANY_LOGINS: _("Too many logins in a short time. Wait a minute, then try again."),
-        Refusal.SUSPICIOUS_ADDRESS: custom_text(
-            "login.login.ip-blocked", _("Too many failed logins from your network. Try again later."), **named
-        ),
+        Refusal.SUSPICIOUS_ADDRESS: _too_many_failures(login),
         Refusal.PASSWORD_LEAKED: custom_text(
             "login.login.password-breached", _("This password appeared in a data leak elsewhere. Reset it to continue."), **named
         ),
     }
     return texts[reason]
+
+
+def _too_many_failures(login: Login) -> str:
+    named = client_values(login.client)
+    return custom_text("login.login.ip-blocked", _("Too many failed logins from your network. Try again later."), **named)

@@ -1,16 +1,44 @@
-"""`/u/logout/next`: where a participant of an ended session sends the browser back to."""
+"""The stops of a logout that needs the browser: the page that tells participants in frames, and the way on from any participant."""
 
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 
+from authapi.clients.origins import web_origin_of
 from authapi.login import round_trips
+from authapi.login.browser import with_parameters
 from authapi.login.flow import HANDLE
+from authapi.pages.hosted_page import hosted_page
 from authapi.pages.tenant_page import tenant_page
 from identity.hosts import HostMatch
+
+# Goes on when all frames have loaded.
+_SCRIPT = "hosted/logout_frames.js"
+# Without script, or where a participant is slow, the browser goes on after so long.
+_LONGEST_SECONDS = 5
 
 
 @tenant_page("logout", methods=("GET",))
 def next_participant(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Send the browser to the next participant, or where the logout leads."""
+    """Send a browser that comes back from a participant to the next one, or where the logout leads: `/u/logout/next`."""
     return round_trips.go_on(request, host, request.GET.get(HANDLE, ""), is_told=True)
+
+
+@tenant_page("logout_frames", methods=("GET",))
+def logout_frames(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """Load the address of every participant that is told in a frame, then go on with the logout: `/u/logout/frames`.
+
+    OpenID Connect Front-Channel Logout 1.0, 3; WS-Federation 1.2, 13.2.4.
+    """
+    handle = request.GET.get(HANDLE, "")
+    addresses = round_trips.framed_addresses(host, handle)
+    following = with_parameters(round_trips.NEXT_PATH, {HANDLE: handle})
+    answer = hosted_page(request, host, "logout_frames", {"addresses": addresses, "next": following, "scripts": [_SCRIPT]})
+    answer["Content-Security-Policy"] += f"; frame-src {' '.join(sorted({_origin(address) for address in addresses}))}"
+    answer["Refresh"] = f"{_LONGEST_SECONDS};url={following}"
+    return answer
+
+
+def _origin(address: str) -> str:
+    # What stands in a policy must not be able to end a directive.
+    return web_origin_of(address).replace(";", "").replace(",", "")

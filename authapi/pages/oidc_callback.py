@@ -1,4 +1,4 @@
-"""`/login/callback`: where OpenID providers send the browser back to, with a code or with a refusal."""
+"""`/login/callback`: where OpenID and OAuth 2.0 providers send the browser back to, with a code or with a refusal."""
 
 from __future__ import annotations
 
@@ -6,25 +6,40 @@ from django.http import HttpRequest, HttpResponse
 
 from authapi.failures import RequestRefused
 from authapi.failures.requests import RequestCase
-from authapi.login.browser import see_other, with_parameters
+from authapi.login.browser import post_form, see_other, with_parameters
+from authapi.login.cookies import BROWSER, read_cookie
 from authapi.login.login import kept_login
+from authapi.pages.connection_test import finish_test
 from authapi.pages.provider_login import Evidence, answered_request, finish
-from authapi.upstream.login import proven
+from authapi.upstream.connection_tests import is_test
+from authapi.upstream.login import CALLBACK_PATH, proven
 from identity.hosts import HostMatch
 
 # What of an answer has a meaning here (OpenID Connect Core 1.0, 3.1.2.5 and 3.1.2.6; RFC 9207, 2).
 _MEMBERS = ("code", "state", "iss", "error", "error_description")
+# What a provider posts once beside its first answer about a user. It names a person, so it never stands in an address.
+_USER = "user"
+# Marks a form that we had the browser post once more.
+POSTED_AGAIN = "posted_again"
 
 
 def oidc_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """Finish a login elsewhere and go on with the client's request, which is told where it fails."""
-    sent = request.POST if request.method == "POST" else request.GET
-    repeated = next((name for name in _MEMBERS if len(sent.getlist(name)) > 1), None)
+    is_posted = request.method == "POST"
+    sent = request.POST if is_posted else request.GET
+    members = (*_MEMBERS, _USER) if is_posted else _MEMBERS
+    repeated = next((name for name in members if len(sent.getlist(name)) > 1), None)
     if repeated is not None:
         raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=repeated)
-    answer = {name: sent[name] for name in _MEMBERS if name in sent}
-    if request.method == "POST":
+    answer = {name: str(sent[name]) for name in members if name in sent}
+    state = answer.get("state", "")
+    if is_test(state):
+        return finish_test(request, host, state, answer, address=host.issuer + CALLBACK_PATH)
+    if is_posted and _USER not in answer:
         # The cookie may not travel with a form that another site posts; it does with the navigation that follows.
         return see_other(request, with_parameters(request.path, answer))
-    row, asked = answered_request(request, host, answer.get("state", ""))
+    if is_posted and not read_cookie(request, BROWSER) and POSTED_AGAIN not in request.POST:
+        # The same, for an answer that must not stand in an address: our own page posts it once more.
+        return post_form(request, host.issuer + CALLBACK_PATH, {**answer, POSTED_AGAIN: "1"})
+    row, asked = answered_request(request, host, state)
     return finish(kept_login(request, host, row), asked.connection_id, Evidence(lambda connection: proven(connection, asked, answer)))

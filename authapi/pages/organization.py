@@ -35,7 +35,7 @@ def organization_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         if login.question is Question.BEFORE_LOGIN:
             return _named(login, handle)
         session = login.session
-        if login.question is None or session is None or not login.situation().is_usable:
+        if login.question is None or session is None or login.is_half_proven or not login.situation().is_usable:
             return flow.advance(login, handle=handle)
         return _chosen(login, handle, session)
     except RequestRefused as refused:

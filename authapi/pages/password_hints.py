@@ -31,6 +31,7 @@ def refusal_text(problem: PasswordProblem) -> str:
         Weakness.STRENGTH: _("This password is too weak. Follow the rules at the field."),
         Weakness.DICTIONARY: _("This password is too common. Choose another one."),
         Weakness.PERSONAL: _("The password contains your name or address. Choose another one."),
+        Weakness.BREACHED: _("This password appeared in a data leak elsewhere. Choose another one."),
         Weakness.HISTORY: _("You have used this password before. Choose another one."),
     }
     return texts[problem.weakness]

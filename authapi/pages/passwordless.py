@@ -53,10 +53,10 @@ ADDRESS_PATH, CODE_PATH = "/u/passwordless", "/u/passwordless/code"
 PAUSE = timedelta(seconds=30)
 _CONNECTION, _ADDRESS, _SENDS = "passwordless_connection", "passwordless_address", "passwordless_sends"
 _FIELDS = {Channel.EMAIL: "email", Channel.SMS: "phone_number"}
-_LONGEST_NUMBER, _LONGEST_TYPED_CODE = 40, 20
+LONGEST_NUMBER, LONGEST_TYPED_CODE = 40, 20
 # A number reads from left to right, with its plus sign in front, also within Arabic (Unicode Standard Annex 9, 2.4).
 _ISOLATE, _END_OF_ISOLATE = "\u2066", "\u2069"
-_BETWEEN_DIGITS = str.maketrans("", "", " -\u00a0\u202f")
+BETWEEN_DIGITS = str.maketrans("", "", " -\u00a0\u202f")
 
 
 @dataclass(frozen=True)
@@ -155,10 +155,10 @@ def _send_first(login: Login, handle: str, connection: Connection, channel: Chan
     try:
         _start(login, asked)
     except TooManyCodes as refused:
-        page = _form(login, handle, connection, channel, typed=typed, problem=Problem(_too_many()), status=429)
+        page = _form(login, handle, connection, channel, typed=typed, problem=Problem(too_many_messages()), status=429)
         return with_rate(page, refused.rate)
     except CannotSend:
-        return _form(login, handle, connection, channel, typed=typed, problem=Problem(_no_sender()), status=503)
+        return _form(login, handle, connection, channel, typed=typed, problem=Problem(no_sender()), status=503)
     noted = {_CONNECTION: connection.pk, _ADDRESS: address.value, _SENDS: "link" if asked.is_link else "code"}
     note_progress(login.row, **noted)
     return see_other(login.http_request, with_parameters(CODE_PATH, {HANDLE: handle}))
@@ -167,13 +167,13 @@ def _send_first(login: Login, handle: str, connection: Connection, channel: Chan
 def _send_again(login: Login, handle: str, asked: _Asked) -> HttpResponse:
     seconds = _seconds_to_wait(login, asked)
     if seconds:
-        return _wait(login, handle, asked, problem=Problem(_seconds_text(seconds)), status=429)
+        return _wait(login, handle, asked, problem=Problem(seconds_text(seconds)), status=429)
     try:
         _start(login, asked)
     except TooManyCodes as refused:
-        return with_rate(_wait(login, handle, asked, problem=Problem(_too_many()), status=429), refused.rate)
+        return with_rate(_wait(login, handle, asked, problem=Problem(too_many_messages()), status=429), refused.rate)
     except CannotSend:
-        return _wait(login, handle, asked, problem=Problem(_no_sender()), status=503)
+        return _wait(login, handle, asked, problem=Problem(no_sender()), status=503)
     return see_other(login.http_request, with_parameters(CODE_PATH, {HANDLE: handle, "again": "1"}))
 
 
@@ -195,7 +195,7 @@ def _start(login: Login, asked: _Asked) -> None:
 
 
 def _take(login: Login, handle: str, asked: _Asked) -> HttpResponse:
-    code = login.http_request.POST.get("code", "").translate(_BETWEEN_DIGITS)
+    code = login.http_request.POST.get("code", "").translate(BETWEEN_DIGITS)
     if not code:
         return _wait(login, handle, asked, problem=Problem(_("Enter the code from the message."), "code"), status=400)
     attempt = CodeAttempt(
@@ -258,15 +258,20 @@ def _address_field(channel: Channel, typed: str, **named: str) -> Field:
     if channel is Channel.EMAIL:
         label = custom_text("login-id.login-id.emailPlaceholder", _("Email address"), **named)
         return Field("email", label, type="email", inputmode="email", autocomplete="username", value=typed)
+    return number_field(custom_text("login-id.login-id.phonePlaceholder", _("Phone number"), **named), typed)
+
+
+def number_field(label: str, typed: str) -> Field:
+    """Return the field for a phone number."""
     hint = _("With the country code, such as +1 555 010 0000.")
     return Field(
         "phone_number",
-        custom_text("login-id.login-id.phonePlaceholder", _("Phone number"), **named),
+        label,
         type="tel",
         inputmode="tel",
         autocomplete="tel",
         value=typed,
-        maxlength=_LONGEST_NUMBER,
+        maxlength=LONGEST_NUMBER,
         hints=(hint,),
     )
 
@@ -286,17 +291,22 @@ def _wait(
     options, problems = read_options(asked.connection.options), [problem] if problem else []
     is_email, seconds = asked.address.channel is Channel.EMAIL, _seconds_to_wait(login, asked)
     context: dict[str, Any] = {
-        "address": asked.address.value if is_email else f"{_ISOLATE}{asked.address.value}{_END_OF_ISOLATE}",
+        "address": asked.address.value if is_email else left_to_right(asked.address.value),
         "is_email": is_email,
         "is_link": asked.is_link,
         "is_for_accounts_only": not options.takes_sign_ups,
         "fields": [] if asked.is_link else form_fields([_code_field(options)], problems),
         "problems": problems,
-        "wait": _seconds_text(seconds) if seconds else "",
+        "wait": seconds_text(seconds) if seconds else "",
         "is_sent_again": is_sent_again,
         "back": page_for(handle, asked.connection, wants_other=True),
     }
     return render_page(login, handle, "passwordless_code", context, status=status)
+
+
+def left_to_right(number: str) -> str:
+    """Return a number as it reads within a sentence of any direction."""
+    return f"{_ISOLATE}{number}{_END_OF_ISOLATE}"
 
 
 def _code_field(options: PasswordlessOptions) -> Field:
@@ -307,7 +317,7 @@ def _code_field(options: PasswordlessOptions) -> Field:
         minutes,
     )
     shown = hint % {"length": options.length, "minutes": minutes}
-    return Field("code", _("Code"), inputmode="numeric", autocomplete="one-time-code", maxlength=_LONGEST_TYPED_CODE, hints=(shown,))
+    return Field("code", _("Code"), inputmode="numeric", autocomplete="one-time-code", maxlength=LONGEST_TYPED_CODE, hints=(shown,))
 
 
 def _login_page(login: Login, handle: str) -> str:
@@ -323,6 +333,11 @@ def _odd(channel: Channel, typed: str) -> str:
     """Say what is wrong with an address that cannot be used, and nothing about accounts."""
     if channel is Channel.EMAIL:
         return email_problem(typed) or _("Enter an email address like name@example.com.")
+    return odd_number(typed)
+
+
+def odd_number(typed: str) -> str:
+    """Say what is wrong with a number that no message can be sent to."""
     if not typed:
         return _("Enter your phone number.")
     if read_number(typed) is not None:
@@ -330,16 +345,19 @@ def _odd(channel: Channel, typed: str) -> str:
     return _("Enter a phone number with the country code, such as +1 555 010 0000.")
 
 
-def _seconds_text(seconds: int) -> str:
+def seconds_text(seconds: int) -> str:
+    """Say how long to wait before another message may be asked for."""
     text = ngettext(
         "You can ask for another message in %(count)d second.", "You can ask for another message in %(count)d seconds.", seconds
     )
     return text % {"count": seconds}
 
 
-def _too_many() -> str:
+def too_many_messages() -> str:
+    """Say that no further message is sent for now."""
     return _("Too many messages were requested. Use the newest one, or try again later.")
 
 
-def _no_sender() -> str:
+def no_sender() -> str:
+    """Say that nothing sends messages."""
     return _("Messages cannot be sent right now. Try again later, or contact the people who run the application.")

@@ -209,5 +209,5 @@ def _place(login: Login) -> str:
 
 
 def _dead(request: HttpRequest, host: HostMatch, state: str, client: Client | None = None, *, status: int) -> HttpResponse:
-    context = {"state": state, "application": application_link(client, tenant_id=host.tenant_id)}
+    context = {"state": state, "application": application_link(client, host=host)}
     return hosted_page(request, host, "passwordless_link", context, status=status, hides_address=True)

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 from django.http import HttpRequest, HttpResponse
 
 from authapi.login.browser import address_of, user_agent_of
-from authapi.login.cookies import SESSION, drop_cookie, read_cookie
+from authapi.login.cookies import SESSION, read_cookie
+from authapi.login.session_state import forget_session
 from authapi.login.sessions import end_session, find_session
 from authapi.models import Initiator, Session
 from authapi.services import sign_in_log
@@ -38,7 +39,7 @@ def provider_clean_up(request: HttpRequest, host: HostMatch) -> HttpResponse:
         user_agent=user_agent_of(request),
         details={"initiator": str(Initiator.IDP_LOGOUT)},
     )
-    drop_cookie(answer, SESSION)
+    forget_session(request, answer)
     return answer
 
 

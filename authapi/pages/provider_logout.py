@@ -9,8 +9,9 @@ from authapi.failures.logins import LoginCase
 from authapi.failures.requests import RequestCase
 from authapi.login import round_trips
 from authapi.login.browser import address_of, user_agent_of
-from authapi.login.cookies import SESSION, drop_cookie, read_cookie
+from authapi.login.cookies import SESSION, read_cookie
 from authapi.login.protocol import BrowserCall
+from authapi.login.session_state import forget_session
 from authapi.login.sessions import end_session, find_session
 from authapi.models import Initiator, Session
 from authapi.pages.application_link import application_link
@@ -91,11 +92,11 @@ def _demanded(request: HttpRequest, host: HostMatch, sent: Sent) -> HttpResponse
     if own is not None and any(session.pk == own.pk for session in sessions):
         first = round_trips.begin(own, reason=Initiator.IDP_LOGOUT, then=then, otherwise=otherwise)
     if first is None and answers is None:
-        answer = hosted_page(request, host, "logout", {"is_done": True, "application": application_link(None, tenant_id=host.tenant_id)})
+        answer = hosted_page(request, host, "logout", {"is_done": True, "application": application_link(None, host=host)})
     else:
         answer = round_trips.send(request, first or then)
     if own is not None and any(session.pk == own.pk for session in sessions):
-        drop_cookie(answer, SESSION)
+        forget_session(request, answer)
     return answer
 
 

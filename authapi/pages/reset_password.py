@@ -100,7 +100,7 @@ def reset_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     except TicketExpired as expired:
         return _end(request, host, "expired", expired.ticket, way_back.EXPIRED)
     except TicketUnknown:
-        return _page(request, host, {"state": "unknown", "application": application_link(None, tenant_id=host.tenant_id)}, status=404)
+        return _page(request, host, {"state": "unknown", "application": application_link(None, host=host)}, status=404)
     return _ask(request, host, ticket, secret)
 
 
@@ -161,7 +161,7 @@ def _end(request: HttpRequest, host: HostMatch, state: str, ticket: AccountTicke
     answer = way_back.result_answer(request, ticket.parameters, outcome, email=ticket.parameters.get("email", ""))
     if answer is not None:
         return answer
-    link = way_back.link_after(ticket.client, ticket.parameters, tenant_id=host.tenant_id)
+    link = way_back.link_after(ticket.client, ticket.parameters, host=host)
     return _page(request, host, {"state": state, "application": link, "place": place}, status=200 if outcome.is_success else 410)
 
 

@@ -20,7 +20,7 @@ def select_account_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     login, handle = opened_login(request, host)
     session = login.session
     try:
-        if session is None:
+        if session is None or login.is_half_proven:
             return flow.advance(login, handle=handle)
         if request.method != "POST":
             # A wish that is refused by now is refused after the answer: the page that is open stays open.

@@ -22,6 +22,7 @@ from authapi.login import flow
 from authapi.login.decision import Offer, Step
 from authapi.login.flow import ProvenUser
 from authapi.login.login import Login
+from authapi.pages.factors.passkeys import ability_parts, note_ability
 from authapi.pages.form_fields import LONGEST_EMAIL, LONGEST_PASSWORD, Field, Problem, email_problem, form_fields
 from authapi.pages.hosted_page import with_rate
 from authapi.pages.invitation_notice import invitation_notice
@@ -82,6 +83,7 @@ def _make_account(login: Login, handle: str, connection: Connection) -> HttpResp
         page = _form(login, handle, connection, values=values, problems=_problems(connection, refused), status=status)
         return with_rate(page, refused.rate)
     note_login_without_signals(user, login.address)
+    note_ability(login)
     typed = next((value for value in values.values() if value), "")
     return flow.user_authenticated(login, ProvenUser(user, connection, methods=("pwd",), identifier=typed), handle=handle)
 
@@ -115,6 +117,7 @@ def _form(
         "problems": problems,
         "log_in": f"{flow.PAGES[Step.LOGIN]}?{urlencode({flow.HANDLE: handle})}",
         "invitation": invitation_notice(login),
+        **ability_parts(login),
     }
     return render_page(login, handle, "sign_up", context, status=status)
 

@@ -36,7 +36,7 @@ def unblock_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def _end(request: HttpRequest, host: HostMatch, state: str, secret: str, *, status: int = 200) -> HttpResponse:
-    application = application_link(client_of_ticket(host.tenant_id, secret), tenant_id=host.tenant_id)
+    application = application_link(client_of_ticket(host.tenant_id, secret), host=host)
     return _page(request, host, {"state": state, "application": application}, status=status)
 
 

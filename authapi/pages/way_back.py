@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from authapi.login.browser import form_target, see_other, with_parameters
 from authapi.models import Client
 from authapi.pages.application_link import ApplicationLink, application_link
+from identity.hosts import HostMatch
 from identity.models import Organization
 
 # What applications compare (upstream's words): a link that was used, and one whose time is over.
@@ -55,13 +56,13 @@ def result_targets(parameters: Mapping[str, Any]) -> list[str]:
     return [form_target(address)] if address else []
 
 
-def link_after(client: Client | None, parameters: Mapping[str, Any], *, tenant_id: str) -> ApplicationLink | None:
+def link_after(client: Client | None, parameters: Mapping[str, Any], *, host: HostMatch) -> ApplicationLink | None:
     """Return the way back to the client of a ticket; where it begins a login, with the organization that the ticket names."""
-    link = application_link(client, tenant_id=tenant_id)
+    link = application_link(client, host=host)
     named = parameters.get("organization_id", "")
     if link is None or not link.begins_login or not named:
         return link
-    organization = Organization.objects.of(tenant_id).filter(pk=named).first()
+    organization = Organization.objects.of(host.tenant_id).filter(pk=named).first()
     if organization is None:
         return link
     shown = {"organization_id": organization.pk, "organization_name": organization.name}

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from authapi.client_auth.signatures import read_jws
+from authapi.compliance.enforcing import check
+from authapi.compliance.levels import NONE, level_of
+from authapi.compliance.rules import KeyProof, Stage
 from authapi.failures import RequestRefused
 from authapi.failures.oauth import OAuthCase
 from authapi.models import Client
 from authapi.possession import presented
 from authapi.possession.nonces import HEADER as NONCE_HEADER
+from authapi.possession.presented import HEADER as PROOF_HEADER
 from authapi.possession.presented import Asked
-from authapi.possession.proofs import InvalidProof
+from authapi.possession.proofs import InvalidProof, Proof
 from authapi.possession.replays import NonceWanted, fresh_nonce
 from authapi.token_request import TokenRequest
 
@@ -21,14 +26,32 @@ def with_proven_key(request: TokenRequest, client: Client, *, path: str) -> Toke
     For a request with the header `DPoP`, of a client that is authenticated. A public client needs a nonce: nothing else of it is
     fresh (contract, 3.4).
     """
+    request, proof = read_key(request, path=path)
+    count_proof(request, proof, client)
+    return request
+
+
+def read_key(request: TokenRequest, *, path: str) -> tuple[TokenRequest, Proof]:
+    """Return the request with the key of its proof, and the proof, which has not counted yet. Raises `RequestRefused`."""
     try:
         proof = presented.read(Asked(request.host, "POST", path, request.headers))
+    except InvalidProof as error:
+        raise RequestRefused(OAuthCase.INVALID_DPOP_PROOF, reason=str(error)) from error
+    return replace(request, key=proof.thumbprint), proof
+
+
+def count_proof(request: TokenRequest, proof: Proof, client: Client) -> None:
+    """Let a proof count, once. Raises `RequestRefused`."""
+    try:
         presented.let_count(proof, tenant_id=request.host.tenant_id, needs_nonce=client.is_public)
     except InvalidProof as error:
         raise RequestRefused(OAuthCase.INVALID_DPOP_PROOF, reason=str(error)) from error
     except NonceWanted as wanted:
         raise RequestRefused(OAuthCase.USE_DPOP_NONCE, headers={NONCE_HEADER: wanted.nonce}) from wanted
-    return replace(request, key=proof.thumbprint)
+    level = level_of(client.settings)
+    if level != NONE:
+        header, _ = read_jws(request.headers[PROOF_HEADER])
+        check(level, Stage.KEY_PROOF, KeyProof(header["alg"]))
 
 
 def nonce_headers(request: TokenRequest) -> dict[str, str]:

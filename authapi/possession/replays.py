@@ -11,7 +11,7 @@ import secrets
 import time
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import cast
+from typing import Any, cast
 
 import redis
 from django.conf import settings
@@ -54,7 +54,8 @@ class UsedProofs:
     """The memory of this process: what is common to all of them, behind a guard."""
 
     def __init__(self, redis_url: str, *, prefix: str) -> None:
-        self._redis = redis.Redis(connection_pool=redis_pool(redis_url))
+        self._pool = redis_pool(redis_url)
+        self._redis = redis.Redis(connection_pool=self._pool)
         self._guard = OutageGuard()
         self._name = f"{prefix}:dpop:generation"
         self._prefix = f"{prefix}:dpop:used:"
@@ -78,11 +79,21 @@ class UsedProofs:
 
     def _note_in_redis(self, tenant_id: str, proof: Proof) -> tuple[bool, Generation]:
         key = self._prefix + hashlib.sha256(f"{tenant_id}\x00{proof.thumbprint}\x00{proof.jti}".encode()).hexdigest()
-        pipeline = self._redis.pipeline(transaction=False)
-        pipeline.set(key, 1, nx=True, px=REMEMBERED_SECONDS * 1000)
-        pipeline.get(self._name)
-        is_first, name = pipeline.execute()
+        is_first, name = self._asked(("SET", key, 1, "NX", "PX", REMEMBERED_SECONDS * 1000), ("GET", self._name))
         return bool(is_first), _generation(name) if name else self._generation_of_redis()
+
+    def _asked(self, *commands: tuple[str | int, ...]) -> list[Any]:
+        """Return the answers to commands that are sent as one. A pipeline of redis-py takes five times the processor time for it."""
+        connection: Any = self._pool.get_connection()
+        try:
+            connection.send_packed_command(connection.pack_commands(commands), check_health=False)
+            return [connection.read_response() for _ in commands]
+        except BaseException:
+            # Answers that were not read would be those of the next question.
+            connection.disconnect()
+            raise
+        finally:
+            self._pool.release(connection)
 
     def _generation_of_redis(self) -> Generation:
         name = cast("bytes | None", self._redis.get(self._name))

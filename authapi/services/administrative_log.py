@@ -17,7 +17,7 @@ from django.db import DatabaseError, transaction
 
 from authapi.edge.addresses import stored_address
 from authapi.edge.rate_figures import FAILED_OPERATIONS
-from authapi.models import AdministrativeLine
+from authapi.models import AdministrativeLine, Client
 from foundation.ids import new_sign_in_id
 from foundation.json_values import storable
 from identity.models import User
@@ -120,6 +120,27 @@ def _line_of(under_way: Writing, code: str, *, status: int) -> AdministrativeLin
         user_agent=storable(under_way.user_agent)[:500],
         details={"request": request, "response": {"statusCode": status}},
     )
+
+
+def note_registration(
+    client: Client, *, act: str, ip: str, user_agent: str, request: dict[str, Any], status: int, initial_token: str = ""
+) -> None:
+    """Write the line of a client that registers itself, or manages its registration, in the transaction that does it."""
+    details: dict[str, Any] = {"request": request, "response": {"statusCode": status}}
+    if initial_token:
+        details["initial_access_token"] = initial_token
+    line = AdministrativeLine(
+        tenant_id=client.tenant_id,
+        type=OPERATION,
+        is_success=True,
+        description=act,
+        client_id=client.client_id,
+        client_name=client.name,
+        ip=stored_address(ip),
+        user_agent=storable(user_agent)[:500],
+        details=details,
+    )
+    insert([line])
 
 
 def insert(lines: list[AdministrativeLine]) -> None:

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from authapi.details.types import MEMBER, problems_of
 from authapi.management_scopes import MANAGEMENT_SCOPES
 from authapi.models import ApiResource
+from authapi.tokens.claims import MANAGEMENT_PATH
+from authapi.tokens.keys import forget_published_after_commit
 from foundation.database.transactions import lock_rows, unit_of_work
 from identity.hosts import scheme
 from identity.models import CustomDomain, Tenant
 from identity.services.failures import Invalid
 from identity.services.saving import validated_save
+
+_SHARED = "HS256"
+FACTORS_PATH = "mfa/"
+FACTORS_SCOPES = {
+    "enroll": "Enroll second factors",
+    "read:authenticators": "See second factors",
+    "remove:authenticators": "Remove second factors",
+}
+_SHORTEST_SECRET = 16
+_SECRET_NEEDED = f"HS256 needs a secret of {_SHORTEST_SECRET} characters or more, which is no key."
 
 
 class TenantHasNoDomain(RuntimeError):
@@ -48,6 +61,21 @@ def _create_management_api(tenant_id: str) -> ApiResource:
 
 
 @unit_of_work
+def ensure_factors_api(tenant_id: str) -> None:
+    """Make the API whose tokens rule the second factors of their user, where a tenant offers factors (contract 4.4, `{issuer}mfa/`)."""
+    try:
+        management = ensure_management_api(tenant_id)
+    except TenantHasNoDomain:
+        # Tokens are named by a domain, so nothing can be issued yet.
+        return
+    identifier = management.identifier.removesuffix(MANAGEMENT_PATH) + FACTORS_PATH
+    lock_rows(Tenant, [tenant_id])
+    if not ApiResource.objects.of(tenant_id).filter(identifier=identifier).exists():
+        scopes = [{"value": value, "description": text} for value, text in FACTORS_SCOPES.items()]
+        create_api_resource(tenant_id=tenant_id, identifier=identifier, name="Second factors of users", scopes=scopes)
+
+
+@unit_of_work
 def create_api_resource(
     *,
     tenant_id: str,
@@ -57,8 +85,12 @@ def create_api_resource(
     token_lifetime: int | None = None,
     token_dialect: str = ApiResource.Dialect.ACCESS_TOKEN,
     settings: dict[str, Any] | None = None,
+    signing_secret: str | None = None,
 ) -> ApiResource:
-    """Create an API; `identifier` is the audience of its tokens and never changes. Raises `Invalid`, `AlreadyExists`."""
+    """Create an API; `identifier` is the audience of its tokens and never changes. Raises `Invalid`, `AlreadyExists`.
+
+    `signing_secret` is what HS256 signs its tokens with.
+    """
     resource = ApiResource(
         tenant_id=tenant_id,
         identifier=identifier,
@@ -69,11 +101,41 @@ def create_api_resource(
         settings=settings or {},
     )
     check_scopes(resource)
+    set_signature(resource, signing_secret)
+    check_detail_types(resource)
     validated_save(resource)
     return resource
+
+
+def check_detail_types(resource: ApiResource) -> None:
+    """Refuse types of authorization details that no request could be judged by."""
+    problems = problems_of(resource.settings.get(MEMBER) or ())
+    if problems:
+        raise Invalid({MEMBER: problems})
 
 
 def check_scopes(resource: ApiResource) -> None:
     """Refuse a scope that is named twice."""
     if len(set(resource.scope_values)) != len(resource.scope_values):
         raise Invalid({"scopes": ["Each value once."]})
+
+
+def set_signature(resource: ApiResource, signing_secret: str | None) -> None:
+    """Keep the secret that tokens of an API are signed with, and refuse HS256 without one. Only HS256 keeps a secret.
+
+    The management interface takes no tokens that another side could make.
+    """
+    forget_published_after_commit(resource.tenant_id)
+    if resource.settings.get("signing_alg") != _SHARED:
+        if signing_secret:
+            raise Invalid({"signing_secret": ["A secret is for the algorithm HS256 alone."]})
+        resource.set_signing_secret("")
+        return
+    if resource.is_system:
+        raise Invalid({"signing_alg": ["Tokens for the management interface are signed with the key of the tenant."]})
+    if signing_secret is not None:
+        if len(signing_secret) < _SHORTEST_SECRET or "-----BEGIN" in signing_secret:
+            raise Invalid({"signing_secret": [_SECRET_NEEDED]})
+        resource.set_signing_secret(signing_secret)
+    if not resource.sealed_signing_secret:
+        raise Invalid({"signing_secret": [_SECRET_NEEDED]})

@@ -25,6 +25,8 @@ MOST_PER_CLIENT = 10
 MOST_PER_METHOD = 2
 _SHORTEST_KEY_BITS = 2048
 _LONGEST_KEY_BITS = 4096
+# OpenSSL takes any exponent for keys of up to 3072 bits, and one as long as the modulus makes a check a hundred times slower.
+_LONGEST_EXPONENT_BITS = 64
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class NewCredential:
 @unit_of_work
 def create_credential(*, tenant_id: str, client_id: str, new: NewCredential) -> ClientCredential:
     """Register a key or certificate of a client. Raises `NotFound`, `Invalid`, `AlreadyExists`, `Conflict`."""
-    return _added(clients.locked_client(tenant_id, client_id), new)
+    return add_credential(clients.locked_client(tenant_id, client_id), new)
 
 
 @unit_of_work
@@ -53,11 +55,12 @@ def create_client_with_credentials(*, tenant_id: str, methods: dict[str, list[Ne
 
     Raises what `create_client` and `create_credential` raise.
     """
+    # The settings come last: a compliance level is judged together with the keys.
+    settings = columns.pop("settings", {})
     client, _ = clients.create_client(tenant_id=tenant_id, **columns)
-    named = {method: {"credentials": [{"id": _added(client, new).pk} for new in listed]} for method, listed in methods.items()}
-    return clients.update_client(
-        tenant_id=tenant_id, client_id=client.client_id, changes={"settings": {"client_authentication_methods": named}}
-    )
+    named = {method: {"credentials": [{"id": add_credential(client, new).pk} for new in listed]} for method, listed in methods.items()}
+    changes = {"settings": {**settings, "client_authentication_methods": named}}
+    return clients.update_client(tenant_id=tenant_id, client_id=client.client_id, changes=changes)
 
 
 @unit_of_work
@@ -109,7 +112,8 @@ def delete_credential(*, tenant_id: str, client_id: str, credential_id: str, eve
     credential.delete()
 
 
-def _added(client: Client, new: NewCredential) -> ClientCredential:
+def add_credential(client: Client, new: NewCredential) -> ClientCredential:
+    """Register a key or certificate of a client that the caller has locked. Raises `Invalid`, `AlreadyExists`, `Conflict`."""
     if client.credentials.count() >= MOST_PER_CLIENT:
         raise Conflict(f"A client has at most {MOST_PER_CLIENT} credentials: delete one that is no longer used.")
     _check_end(new.expires_at)
@@ -152,6 +156,8 @@ def _public_key(pem: str) -> RSAPublicKey:
         raise Invalid({"pem": ["Expected a public key or a certificate in PEM."]}) from error
     if not isinstance(key, RSAPublicKey) or not _SHORTEST_KEY_BITS <= key.key_size <= _LONGEST_KEY_BITS:
         raise Invalid({"pem": [f"Expected an RSA key of {_SHORTEST_KEY_BITS} to {_LONGEST_KEY_BITS} bits."]})
+    if key.public_numbers().e.bit_length() > _LONGEST_EXPONENT_BITS:
+        raise Invalid({"pem": [f"Expected an RSA key with an exponent of at most {_LONGEST_EXPONENT_BITS} bits, such as 65537."]})
     return key
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
+from authapi.details.types import types_of
 from authapi.models import ApiResource, Client, ClientGrant, OrganizationClientGrant
 from authapi.services.clients import locked_client, raise_auth_version
 from authapi.services.grant_terms import forget_grant
@@ -16,6 +17,8 @@ from foundation.json_values import merged
 from identity.services.failures import Invalid, NotFound
 from identity.services.organizations import locked_organization
 from identity.services.saving import validated_save
+
+_TYPES = "authorization_details_types"
 
 
 @unit_of_work
@@ -31,7 +34,8 @@ def create_client_grant(
     _lock_scopes(api_resource)
     client = locked_client(tenant_id, client_id)
     grant = ClientGrant(tenant_id=tenant_id, client=client, api_resource=api_resource, scopes=_checked(api_resource, scopes), **columns)
-    grant.settings = merged({}, grant.settings)
+    grant.settings = _checked_settings(api_resource, merged({}, grant.settings))
+    _check_exchange(grant)
     validated_save(grant)
     _end_tokens(client, grant.api_resource_id)
     return grant
@@ -46,6 +50,7 @@ def change_client_grant(*, tenant_id: str, grant_id: str, changes: dict[str, Any
     grant.refresh_from_db(fields=["scopes", "allows_all_scopes", "settings"])
     for name, value in changes.items():
         setattr(grant, name, _new_value(grant, name, value))
+    _check_exchange(grant)
     validated_save(grant, fields=list(changes))
     _end_tokens(client, grant.api_resource_id)
     return grant
@@ -62,6 +67,20 @@ def drop_scopes(*, api_resource: ApiResource, kept: Iterable[str]) -> None:
             client = locked_client(api_resource.tenant_id, grant.client.client_id)
             grant.scopes = left
             grant.save(update_fields=["scopes", "updated_at"])
+            _end_tokens(client, api_resource.pk)
+
+
+@unit_of_work
+def drop_detail_types(*, api_resource: ApiResource, kept: Iterable[str]) -> None:
+    """Take every type of authorization details that is not `kept` from the grants of an API."""
+    wanted = frozenset(kept)
+    grants = ClientGrant.objects.of(api_resource.tenant_id).filter(api_resource=api_resource, settings__has_key=_TYPES)
+    for grant in grants.select_related("client").order_by("client_id", "pk"):
+        left = [name for name in grant.settings[_TYPES] if name in wanted]
+        if left != grant.settings[_TYPES]:
+            client = locked_client(api_resource.tenant_id, grant.client.client_id)
+            grant.settings = {**grant.settings, _TYPES: left}
+            grant.save(update_fields=["settings", "updated_at"])
             _end_tokens(client, api_resource.pk)
 
 
@@ -95,15 +114,20 @@ def _new_value(grant: ClientGrant, name: str, value: Any) -> Any:
         case "scopes":
             return _checked(grant.api_resource, value)
         case "settings":
-            return merged(grant.settings, value)
+            return _checked_settings(grant.api_resource, merged(grant.settings, value))
         case _:
             return value
 
 
+def _check_exchange(grant: ClientGrant) -> None:
+    if grant.settings.get("token_exchange") and grant.subject_type != ClientGrant.SubjectType.USER:
+        raise Invalid({"token_exchange": ["Only a grant for users says how tokens of users are exchanged."]})
+
+
 def _lock_scopes(api_resource: ApiResource) -> None:
-    """Keep the scopes of an API as they are until the transaction ends. APIs are locked before clients, everywhere."""
+    """Keep the scopes and types of an API as they are until the transaction ends. APIs are locked before clients, everywhere."""
     lock_rows(ApiResource, [api_resource.pk])
-    api_resource.refresh_from_db(fields=["scopes"])
+    api_resource.refresh_from_db(fields=["scopes", "settings"])
 
 
 def _end_tokens(client: Client, resource_pk: str) -> None:
@@ -116,6 +140,13 @@ def _found(tenant_id: str, grant_id: str) -> ClientGrant:
     if grant is None:
         raise NotFound("The client grant does not exist.")
     return grant
+
+
+def _checked_settings(resource: ApiResource, settings: dict[str, Any]) -> dict[str, Any]:
+    unknown = [name for name in settings.get(_TYPES) or () if name not in types_of(resource.settings)]
+    if unknown:
+        raise Invalid({_TYPES: [f"The API has no type {', '.join(unknown)} of authorization details."]})
+    return settings
 
 
 def _checked(resource: ApiResource, scopes: Iterable[str]) -> list[str]:

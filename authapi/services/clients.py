@@ -13,7 +13,12 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from authapi import client_auth
-from authapi.models import Client, ClientCredential
+from authapi.clients.logout_addresses import front_channel_problem
+from authapi.compliance.enforcing import client_shape
+from authapi.compliance.levels import LEVELS, NONE, broken, level_of
+from authapi.compliance.rules import Stage
+from authapi.models import ApiResource, Client, ClientCredential
+from authapi.tokens.keys import forget_published_after_commit
 from foundation.database.transactions import lock_rows, unit_of_work
 from foundation.json_values import merged
 from identity.models import Connection, Organization, Tenant
@@ -32,6 +37,10 @@ CREDENTIAL_TYPES = {
     "tls_client_auth": ClientCredential.Type.CERT_SUBJECT_DN,
     "self_signed_tls_client_auth": ClientCredential.Type.X509_CERT,
 }
+
+
+class BreaksLevel(Invalid):
+    """The client would break rules of its compliance level."""
 
 
 @unit_of_work
@@ -61,10 +70,12 @@ def create_client(
     client.settings = merged({}, client.settings)
     _check(client)
     _check_default_organization(client)
+    _check_own_api(client)
     secret = "" if client.is_public else new_secret()
     if secret:
         client.set_secret(secret)
     validated_save(client)
+    forget_published_after_commit(tenant_id)
     return client, secret
 
 
@@ -72,26 +83,52 @@ def create_client(
 def update_client(*, tenant_id: str, client_id: str, changes: dict[str, Any], secret: str | None = None) -> Client:
     """Replace the named columns, merge `metadata` and `settings`, and set the secret when one is given.
 
-    Raises `NotFound`, `Invalid`, `AlreadyExists`. Tokens end when the secret, the way to authenticate or the grants change.
+    Raises `NotFound`, `Invalid`, `AlreadyExists`. Tokens end when the secret, the way to authenticate or the grants change, and when the
+    client gets a compliance level.
     """
     client = locked_client(tenant_id, client_id)
     _refuse_unknown({name: value for name, value in changes.items() if name not in ("name", *_STANDING, "metadata", "algorithm")})
     is_standing_changed = secret is not None or any(getattr(client, name) != changes[name] for name in _STANDING if name in changes)
-    method, proofs = client.auth_method, client.proof_ids
-    for name, value in changes.items():
-        setattr(client, name, merged(getattr(client, name), value) if name in _MERGED else value)
+    method, proofs, level = client.auth_method, client.proof_ids, level_of(client.settings)
+    change_columns(client, changes)
     _check(client)
     if "default_organization" in changes.get("settings", {}):
         _check_default_organization(client)
+    if "resource_server_identifier" in changes.get("settings", {}):
+        _check_own_api(client)
     if secret is not None:
         client.set_secret(secret)
     if changes or secret is not None:
         validated_save(client)
         forget_after_commit(tenant_id, client_id)
     # A second credential ends nothing: that is how keys are rotated.
+    # Tokens from before a compliance level may be bound to nothing.
+    is_standing_changed |= level_of(client.settings) not in (level, NONE)
     if is_standing_changed or method != client.auth_method or set(proofs) - set(client.proof_ids):
         raise_auth_version(client)
     return client
+
+
+def change_columns(client: Client, changes: dict[str, Any]) -> None:
+    """Replace the named columns of a row that is not saved here; `metadata` and `settings` are merged."""
+    for name, value in changes.items():
+        setattr(client, name, merged(getattr(client, name), value) if name in _MERGED else value)
+
+
+def broken_rules(client: Client) -> dict[str, list[str]]:
+    """Return what a client breaks of its compliance level: each sentence, by the member that must change."""
+    level = level_of(client.settings)
+    if level == NONE:
+        return {}
+    if level not in LEVELS:
+        return {"compliance_level": [f"Expected one of {', '.join(LEVELS)}."]}
+    rows = {row.pk: row for row in ClientCredential.objects.of(client.tenant_id).filter(client_id=client.pk)} if client.pk else {}
+    proofs = [rows[key] for key in client.proof_ids if key in rows]
+    shape = client_shape(client, proofs=proofs, request_keys=[rows[key] for key in client.request_key_ids if key in rows])
+    found: dict[str, list[str]] = {}
+    for rule in broken(level, Stage.CLIENT, shape):
+        found.setdefault(rule.member, []).append(rule.sentence)
+    return found
 
 
 @unit_of_work
@@ -140,6 +177,10 @@ def _check(client: Client) -> None:
     if client.is_public and client.settings.get("require_pushed_authorization_requests"):
         raise Invalid({"require_pushed_authorization_requests": ["A client without authentication cannot push requests."]})
     _check_signed_requests(client)
+    _check_front_channel(client)
+    broken_by_level = broken_rules(client)
+    if broken_by_level:
+        raise BreaksLevel(broken_by_level)
     _check_aliases(client)
 
 
@@ -152,7 +193,7 @@ def _check_proofs(client: Client) -> None:
     if missing:
         raise Invalid({"client_authentication_methods": [f"The client has no such credential for {client.auth_method}: {min(missing)}"]})
     if client.algorithm == Client.HS256_ALGORITHM:
-        raise Invalid({"jwt_configuration": ["A client without a secret needs tokens signed with RS256."]})
+        raise Invalid({"jwt_configuration": ["A client without a secret needs tokens signed with RS256, PS256 or RS512."]})
 
 
 def _check_signed_requests(client: Client) -> None:
@@ -168,6 +209,24 @@ def _check_signed_requests(client: Client) -> None:
     missing = named - set(keys.filter(client_id=client.pk).values_list("pk", flat=True) if client.pk else ())
     if missing:
         raise Invalid({"signed_request_object": [f"The client has no such public key: {min(missing)}"]})
+
+
+def _check_front_channel(client: Client) -> None:
+    address = client.settings.get("frontchannel_logout_uri")
+    problem = front_channel_problem(address, client.redirect_uris.split()) if address else None
+    if problem:
+        raise Invalid({"frontchannel_logout_uri": [problem]})
+
+
+def _check_own_api(client: Client) -> None:
+    """Refuse an API that is not there, and one for a client of another kind: it decides which tokens the client may exchange."""
+    identifier = client.settings.get("resource_server_identifier")
+    if not identifier:
+        return
+    if client.app_type != "resource_server" or client.is_public:
+        raise Invalid({"resource_server_identifier": ["Only a client of the type resource_server that authenticates is an API."]})
+    if not ApiResource.objects.of(client.tenant_id).filter(identifier=identifier, is_system=False).exists():
+        raise Invalid({"resource_server_identifier": ["The resource server does not exist."]})
 
 
 def _check_default_organization(client: Client) -> None:
@@ -219,3 +278,4 @@ def raise_auth_version(client: Client) -> None:
 def forget_after_commit(tenant_id: str, client_id: str) -> None:
     """Let this process read the client again once the change is there."""
     transaction.on_commit(partial(client_auth.clients.forget, (tenant_id, client_id)), robust=True)
+    forget_published_after_commit(tenant_id)

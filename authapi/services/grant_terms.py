@@ -8,17 +8,25 @@ from functools import partial
 from authapi.models import ClientGrant
 from foundation.memory.ttl_cache import Remembered
 
+DELEGATION, IMPERSONATION = "delegation", "impersonation"
 _REMEMBERED_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
 class GrantTerms:
-    """What a client grant says: its scopes, and whether it counts in organizations (`deny`, `allow` or `require`), in which."""
+    """What a client grant says: its scopes, whether it counts in organizations (`deny`, `allow` or `require`) and in which, and its
+    types of authorization details.
+
+    `token_exchange` says what a token is that the client gets for a user on the strength of another one: `DELEGATION` names the
+    client as the actor, `IMPERSONATION` does not.
+    """
 
     grant_id: str
     scopes: tuple[str, ...]
     organization_usage: str
     is_for_any_organization: bool
+    details_types: tuple[str, ...] = ()
+    token_exchange: str = DELEGATION
 
 
 def forget_grant(tenant_id: str, client_pk: int, resource_pk: str) -> None:
@@ -34,7 +42,10 @@ def _load(key: tuple[str, int, str], *, subject_type: str) -> GrantTerms | None:
     if grant is None:
         return None
     usage = grant.settings.get("organization_usage") or "deny"
-    return GrantTerms(grant.pk, grant.granted_scopes, usage, bool(grant.settings.get("allow_any_organization")))
+    is_for_any = bool(grant.settings.get("allow_any_organization"))
+    types = tuple(grant.settings.get("authorization_details_types") or ())
+    exchange = grant.settings.get("token_exchange") or DELEGATION
+    return GrantTerms(grant.pk, grant.granted_scopes, usage, is_for_any, types, exchange)
 
 
 # Keyed by tenant, key of the client's row, and API: the grant of the client itself, and the one for its users.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from authapi.details.types import MEMBER, types_of
 from authapi.models import ApiResource, ClientGrant, Permission
-from authapi.services.api_resources import check_scopes
-from authapi.services.client_grants import delete_client_grant, drop_scopes
+from authapi.services.api_resources import check_detail_types, check_scopes, set_signature
+from authapi.services.client_grants import delete_client_grant, drop_detail_types, drop_scopes
 from foundation.database.transactions import unit_of_work
 from foundation.json_values import merged
 from identity.services.failures import Invalid, NotFound, NotSupported
@@ -16,30 +17,35 @@ EDITABLE = ("name", "scopes", "token_lifetime", "token_dialect", "settings")
 
 
 class SystemResource(NotSupported):
-    """The management interface is part of the service: it is neither deleted nor given other scopes."""
+    """The management interface is part of the service: it is neither deleted nor given other scopes or details."""
 
 
 @unit_of_work
-def update_api_resource(*, tenant_id: str, resource_id: str, changes: dict[str, Any]) -> ApiResource:
+def update_api_resource(*, tenant_id: str, resource_id: str, changes: dict[str, Any], signing_secret: str | None = None) -> ApiResource:
     """Replace the named columns and merge `settings`. Raises `NotFound`, `Invalid`.
 
-    A scope that is dropped goes from roles, users and grants. Those of the management interface come with the release:
-    `SystemResource`.
+    A scope that is dropped goes from roles, users and grants, a type of authorization details from grants. Those of the management
+    interface come with the release: `SystemResource`.
     """
     resource = locked_api_resource(tenant_id=tenant_id, resource_id=resource_id)
-    if resource.is_system and changes.keys() & {"scopes", "identifier"}:
+    if resource.is_system and (changes.keys() & {"scopes", "identifier"} or MEMBER in changes.get("settings", {})):
         raise SystemResource
     unknown = {name: ["Unknown field."] for name in changes if name not in EDITABLE}
     if unknown:
         raise Invalid(unknown)
     for name, value in changes.items():
         setattr(resource, name, merged(resource.settings, value) if name == "settings" else value)
+    if MEMBER in changes.get("settings", {}):
+        check_detail_types(resource)
+        drop_detail_types(api_resource=resource, kept=types_of(resource.settings))
     if "scopes" in changes:
         check_scopes(resource)
         Permission.objects.of(tenant_id).filter(api_resource=resource).exclude(value__in=resource.scope_values).delete()
         drop_scopes(api_resource=resource, kept=resource.scope_values)
-    if changes:
-        validated_save(resource, fields=list(changes))
+    if signing_secret is not None or "settings" in changes:
+        set_signature(resource, signing_secret)
+    if changes or signing_secret is not None:
+        validated_save(resource, fields=[*changes, "sealed_signing_secret"])
     return resource
 
 

@@ -1,4 +1,5 @@
-"""What staff change, as lines of the administrative log: one per entry of the audit log, in the transaction of the entry.
+"""What staff, and people at their account page, change, as lines of the administrative log: one per entry of the audit log, in its
+transaction.
 
 A line says less than the entry. It names the fields that changed and not their values. Of the platform's own staff, whom the
 tenant's clients have no business to know, it says no more than that.
@@ -26,9 +27,11 @@ _VERBS = {AuditEntry.Kind.ADD: "Create", AuditEntry.Kind.CHANGE: "Update", Audit
 
 
 def note_entry(entry: AuditEntry, row: Model | None, **_: Any) -> None:
-    """Write the line of what a member of staff did in a tenant, and that of the write through the management interface if it is one."""
+    """Write the line of what a member of staff or a user did in a tenant, and that of the write through the management interface."""
     if entry.actor_kind == "client":
         note_work()
+    if entry.actor_kind == "user" and entry.tenant_id is not None:
+        insert([_line_of(entry, row, code, tenant_id=entry.tenant_id, is_own=True) for code in _codes(entry, row)])
     if entry.actor_kind != "staff" or entry.tenant_id is None:
         return
     # A tenant that is gone has no log to write to.
@@ -37,9 +40,12 @@ def note_entry(entry: AuditEntry, row: Model | None, **_: Any) -> None:
     known = Tenant.objects.filter(pk=entry.tenant_id).annotate(is_own=is_own).values_list("is_own", flat=True).first()
     if known is None:
         return
+    insert([_line_of(entry, row, code, tenant_id=entry.tenant_id, is_own=known) for code in _codes(entry, row)])
+
+
+def _codes(entry: AuditEntry, row: Model | None) -> tuple[str, ...]:
     is_deleted_user = isinstance(row, User) and entry.kind == AuditEntry.Kind.DELETE
-    codes = (OPERATION, DELETED_USER) if is_deleted_user else (OPERATION,)
-    insert([_line_of(entry, row, code, tenant_id=entry.tenant_id, is_own=known) for code in codes])
+    return (OPERATION, DELETED_USER) if is_deleted_user else (OPERATION,)
 
 
 def _line_of(entry: AuditEntry, row: Model | None, code: str, *, tenant_id: str, is_own: bool) -> AdministrativeLine:
@@ -50,7 +56,7 @@ def _line_of(entry: AuditEntry, row: Model | None, code: str, *, tenant_id: str,
         type=code,
         is_success=True,
         description=_description(entry),
-        user_id=_user_of(entry, row),
+        user_id=_user_of(entry, row) or (entry.actor_id if entry.actor_kind == "user" else ""),
         user_name=storable(name)[:300],
         ip=stored_address(entry.ip) if is_own else None,
         user_agent=storable(entry.user_agent)[:500] if is_own else "",
@@ -71,8 +77,10 @@ def _details(entry: AuditEntry, row: Model | None, *, name: str, is_own: bool) -
     who = {"name": name} | ({"email": entry.actor_name} if is_own else {})
     asked = current_change_context().request or {}
     method = {"method": str(asked["method"]).lower()} if asked.get("method") else {}
+    # People act at a host of their tenant.
+    place = f"{asked.get('hostname', '')}/account" if entry.actor_kind == "user" else f"{settings.PLATFORM_HOST}/admin/"
     details: dict[str, Any] = {
-        "request": {**method, "channel": f"{scheme()}://{settings.PLATFORM_HOST}/admin/", "auth": {"user": who, "strategy": "session"}},
+        "request": {**method, "channel": f"{scheme()}://{place}", "auth": {"user": who, "strategy": "session"}},
     }
     if entry.object_type:
         key = row.user_id if isinstance(row, User) else entry.object_id

@@ -10,10 +10,13 @@ from urllib.parse import urlsplit
 
 from django.db import transaction
 
+from authapi.clients.user_codes import CHARSETS, MASKS, mask_problem
 from authapi.looks.addresses import is_font, is_picture
 from authapi.looks.theme import FONT_STACKS
 from authapi.models import ApiResource, LoginFailures, TenantSettings
+from authapi.services.notifiers import SETTING, take_notifier
 from authapi.tenant_settings import BRANDING_DEFAULTS, BRUTE_FORCE_DEFAULTS, DEFAULTS, LIFETIMES, brute_force_values, remembered_settings
+from authapi.tokens.contexts import offered
 from foundation.database.transactions import lock_rows, unit_of_work
 from identity.languages import LANGUAGES
 from identity.models import Connection, Tenant
@@ -34,8 +37,8 @@ _PAGES = frozenset({"error_page", "change_password"})
 _KNOWN = (*DEFAULTS, *TEXTS, *WEB_ADDRESSES, *_NESTED)
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 _WEB_ADDRESS = re.compile(r"https?://[^\s/?#]+[^\s#]*")
-# Every flag that clients of the interface know, with the value that the service stands for. What is not there can be set freely:
-# it speaks of pages and products that this service does not have.
+# Every flag that clients of the interface know, with the value that the service stands for. What is not there can be set freely: it is
+# served, or speaks of pages and products that this service does not have.
 FLAGS: dict[str, bool | None] = {
     "allow_changing_enable_sso": None,
     "allow_legacy_delegation_grant_types": False,
@@ -52,7 +55,7 @@ FLAGS: dict[str, bool | None] = {
     "enable_adfs_waad_email_verification": None,
     "enable_apis_section": None,
     "enable_client_connections": None,
-    "enable_dynamic_client_registration": False,
+    "enable_dynamic_client_registration": None,
     "enable_idtoken_api2": False,
     "enable_legacy_profile": False,
     "enable_pipeline2": None,
@@ -76,22 +79,30 @@ def update_tenant_settings(*, tenant_id: str, changes: dict[str, Any]) -> Tenant
     Raises `Invalid`, and `NotSupported` for what would promise something that is not done.
     """
     _refuse_promises(changes)
-    row = _locked_row(tenant_id)
+    row = locked_settings(tenant_id)
+    if SETTING in changes:
+        changes = {**changes, SETTING: take_notifier(row, changes[SETTING])}
     values = {**row.values, **changes}
     if changes.get("flags") is not None:
         values["flags"] = {**row.values.get("flags", {}), **changes["flags"]}
     values = _without_gaps(values)
+    if "device_flow" in values:
+        values["device_flow"] = _with_mask(values["device_flow"])
     _check_pushing(values)
     _check(tenant_id, {name: values[name] for name in changes if name in values})
+    has_second_factors = bool(row.second_factors.get("factors") or row.second_factors.get("passkeys"))
+    problems = _context_problems(changes.get("acr_values_supported") or [], has_second_factors=has_second_factors)
+    if problems:
+        raise Invalid(problems)
     row.values = values
-    _save(row, "values")
+    save_settings(row, "values", "sealed_values")
     return row
 
 
 @unit_of_work
 def update_branding(*, tenant_id: str, changes: dict[str, str | None]) -> TenantSettings:
     """Replace the named looks, by the names of `BRANDING_DEFAULTS`; empty brings a default back. Raises `Invalid`."""
-    row = _locked_row(tenant_id)
+    row = locked_settings(tenant_id)
     looks = {name: value for name, value in {**row.values.get("branding", {}), **changes}.items() if value}
     return update_tenant_settings(tenant_id=tenant_id, changes={"branding": looks})
 
@@ -99,12 +110,12 @@ def update_branding(*, tenant_id: str, changes: dict[str, str | None]) -> Tenant
 @unit_of_work
 def update_brute_force(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
     """Replace the named settings of brute-force protection; a higher threshold lifts every block. Raises `Invalid`."""
-    row = _locked_row(tenant_id)
+    row = locked_settings(tenant_id)
     before = brute_force_values(row)
     after = {**before, **changes}
     _check_brute_force(after)
     row.attack_protection = {**row.attack_protection, "brute_force_protection": {name: after[name] for name in BRUTE_FORCE_DEFAULTS}}
-    _save(row, "attack_protection")
+    save_settings(row, "attack_protection")
     if after["max_attempts"] > before["max_attempts"]:
         LoginFailures.objects.of(tenant_id).exclude(blocked_at=None).delete()
     return row
@@ -120,14 +131,15 @@ def is_error_page(value: str) -> bool:
     return is_web_address(value) and "@" not in urlsplit(value).netloc and "\\" not in value and value.isprintable()
 
 
-def _locked_row(tenant_id: str) -> TenantSettings:
+def locked_settings(tenant_id: str) -> TenantSettings:
     """Return the tenant's row, made where it is missing; the tenant is locked, so that two writers do not lose each other's changes."""
     lock_rows(Tenant, [tenant_id])
     return TenantSettings.objects.of(tenant_id).first() or TenantSettings(tenant_id=tenant_id)
 
 
-def _save(row: TenantSettings, column: str) -> None:
-    validated_save(row, fields=None if row._state.adding else [column])
+def save_settings(row: TenantSettings, *columns: str) -> None:
+    """Save columns of a row of `locked_settings`; what this process remembers is forgotten with the commit."""
+    validated_save(row, fields=None if row._state.adding else list(columns))
     transaction.on_commit(partial(remembered_settings.forget, row.tenant_id), robust=True)
 
 
@@ -163,16 +175,40 @@ def _check(tenant_id: str, values: dict[str, Any]) -> None:
     page = values.get("error_page", {}).get("url")
     if page and not is_error_page(page):
         errors["error_page.url"] = ["An address that starts with https:// or http:// is expected, without a user name and a fragment."]
+    errors |= _device_problems(values.get("device_flow", {}))
+    errors |= _account_problems(tenant_id, values.get("account_page", {}))
     errors |= _language_problems(values.get("enabled_locales", [])) | _branding_problems(values.get("branding", {}))
     errors |= _missing_rows(tenant_id, values)
     if errors:
         raise Invalid(errors)
 
 
+def _with_mask(device_flow: dict[str, str]) -> dict[str, str]:
+    """Return the form of user codes with both members; each has its default."""
+    charset = device_flow.get("charset") or "base20"
+    return {**device_flow, "charset": charset, "mask": device_flow.get("mask") or MASKS.get(charset, "")}
+
+
+def _device_problems(device_flow: dict[str, str]) -> dict[str, list[str]]:
+    if not device_flow:
+        return {}
+    if device_flow["charset"] not in CHARSETS:
+        return {"device_flow.charset": [f"One of {', '.join(CHARSETS)}."]}
+    problem = mask_problem(device_flow["charset"], device_flow["mask"])
+    return {"device_flow.mask": [problem]} if problem else {}
+
+
 def _check_pushing(values: dict[str, Any]) -> None:
     name = "require_pushed_authorization_requests"
     if values.get(name) and not values.get("pushed_authorization_requests_supported", True):
         raise Invalid({name: ["Switch pushed_authorization_requests_supported on first: otherwise no user can log in."]})
+
+
+def _context_problems(names: list[str], *, has_second_factors: bool) -> dict[str, list[str]]:
+    """Refuse a context that no login meets: requests for it would always fail."""
+    known = offered(has_second_factors=has_second_factors)
+    unmet = [name for name in names if name not in known]
+    return {"acr_values_supported": [f"No login meets {unmet[0][:64]}. Choose from {', '.join(known)}."]} if unmet else {}
 
 
 def _language_problems(codes: list[str]) -> dict[str, list[str]]:
@@ -200,6 +236,13 @@ def _branding_problems(branding: dict[str, str]) -> dict[str, list[str]]:
     return problems
 
 
+def _account_problems(tenant_id: str, page: dict[str, Any]) -> dict[str, list[str]]:
+    names = page.get("connections", [])
+    known = set(Connection.objects.of(tenant_id).filter(name__in=names).values_list("name", flat=True)) if names else set()
+    unknown = next((name for name in names if name not in known), None)
+    return {} if unknown is None else {"account_page.connections": [f"There is no connection {unknown[:128]}."]}
+
+
 def _missing_rows(tenant_id: str, values: dict[str, Any]) -> dict[str, list[str]]:
     problems = {}
     directory, audience = values.get("default_directory"), values.get("default_audience")
@@ -218,13 +261,17 @@ def _check_brute_force(values: dict[str, Any]) -> None:
         errors["mode"] = [f"One of {', '.join(MODES)}."]
     if set(values["shields"]) - set(SHIELDS):
         errors["shields"] = [f"Some of {', '.join(SHIELDS)}."]
-    wrong = next((entry for entry in values["allowlist"] if not _is_network(entry)), None)
-    if wrong is not None:
-        errors["allowlist"] = [f"{wrong[:64]} is no address or network."]
-    elif len(values["allowlist"]) > MOST_ADDRESSES:
-        errors["allowlist"] = [f"At most {MOST_ADDRESSES}."]
+    errors |= allowlist_problems(values["allowlist"])
     if errors:
         raise Invalid(errors)
+
+
+def allowlist_problems(entries: list[str]) -> dict[str, list[str]]:
+    """Return what is wrong with a list of addresses that are not counted, by field."""
+    wrong = next((entry for entry in entries if not _is_network(entry)), None)
+    if wrong is not None:
+        return {"allowlist": [f"{wrong[:64]} is no address or network."]}
+    return {"allowlist": [f"At most {MOST_ADDRESSES}."]} if len(entries) > MOST_ADDRESSES else {}
 
 
 def _is_network(text: str) -> bool:

@@ -23,6 +23,11 @@ def is_userinfo_audience(address: str, hosts: frozenset[str]) -> bool:
     return _names(address, hosts, path="/userinfo")
 
 
+def is_factors_audience(address: str, hosts: frozenset[str]) -> bool:
+    """Tell whether `address` is that of the interface for second factors on any host of the tenant."""
+    return _names(address, hosts, path="/mfa/")
+
+
 def _names(address: str, hosts: frozenset[str], *, path: str) -> bool:
     if not address.startswith(f"{scheme()}://") or not address.endswith(path):
         return False

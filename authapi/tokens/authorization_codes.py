@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.utils import timezone
 
-from authapi.models import AuthorizationCode
+from authapi.compliance.levels import has, level_of
+from authapi.compliance.rules import LONGEST_CODE_SECONDS, SHORT_CODES
+from authapi.models import AuthorizationCode, Client
 from authapi.tokens.bindings import KEY
 from authapi.tokens.user_tokens import CodeParameters, UserIssue
 from foundation.secrets.random_secrets import digest_of, new_secret
@@ -24,7 +26,7 @@ def issue_code(issue: UserIssue, parameters: CodeParameters, *, until: datetime 
         code=digest_of(code),
         application=issue.client,
         user=issue.user,
-        expires=timezone.now() + timedelta(seconds=settings.AUTHORIZATION_CODE_SECONDS),
+        expires=timezone.now() + timedelta(seconds=_seconds(issue.client)),
         redirect_uri=parameters.redirect_uri,
         is_redirect_uri_given=parameters.is_redirect_uri_given,
         code_challenge=parameters.code_challenge,
@@ -39,6 +41,7 @@ def issue_code(issue: UserIssue, parameters: CodeParameters, *, until: datetime 
         auth_time=issue.auth_time,
         methods=list(issue.methods),
         confirmation={KEY: parameters.dpop_jkt} if parameters.dpop_jkt else None,
+        asked=issue.asked.state if issue.asked else None,
         issued_until=until,
     ).save(force_insert=True)
     return code
@@ -51,3 +54,8 @@ def locked_code(*, tenant_id: str, code: str) -> AuthorizationCode | None:
     """
     rows = AuthorizationCode.objects.of(tenant_id).select_related("user__connection", "session", "organization")
     return rows.select_for_update(of=("self",), no_key=True).filter(code=digest_of(code)).first()
+
+
+def _seconds(client: Client) -> int:
+    seconds = int(settings.AUTHORIZATION_CODE_SECONDS)
+    return min(seconds, LONGEST_CODE_SECONDS) if has(level_of(client.settings), SHORT_CODES) else seconds

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from authapi.compliance.enforcing import check
+from authapi.compliance.levels import NONE
+from authapi.compliance.rules import Stage, TokenFacts
 from authapi.edge.mtls import CERTIFICATE_HEADER, certificate_of
 from authapi.failures import RequestRefused
 from authapi.failures.oauth import OAuthCase
@@ -37,9 +40,10 @@ def bound_to(confirmation: Confirmation | None, *, client: Client, resource: Api
     """Return the `cnf` of an access token for this API, None for none. Raises `RequestRefused` where it had to be bound and is not."""
     asked = resource.settings.get("proof_of_possession") if resource is not None else None
     is_required = client.settings.get("require_proof_of_possession")
-    if not (confirmation or asked or is_required):
+    level = client.settings.get("compliance_level") or NONE
+    if not (confirmation or asked or is_required or level != NONE):
         return None
-    if confirmation and resource is not None and resource.is_system and not (is_required or asked):
+    if confirmation and resource is not None and resource.is_system and not (is_required or asked or level != NONE):
         # An edge may forward certificates to the token endpoint and not here, and then its clients could not show theirs. A key can
         # be shown everywhere.
         confirmation = {KEY: confirmation[KEY]} if KEY in confirmation else None
@@ -47,6 +51,9 @@ def bound_to(confirmation: Confirmation | None, *, client: Client, resource: Api
         raise RequestRefused(OAuthCase.POSSESSION_REQUIRED, reason=_SENTENCES[MECHANISMS[asked["mechanism"]]])
     if is_required and not confirmation:
         raise RequestRefused(OAuthCase.POSSESSION_REQUIRED, reason=_EITHER)
+    if level != NONE:
+        algorithm = (resource.settings.get("signing_alg") or "") if resource is not None else ""
+        check(level, Stage.TOKEN, TokenFacts(confirmation or {}, algorithm))
     return confirmation
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from authapi.tokens.asked import DETAILS, USERINFO_CLAIMS
+
 MAX_TOKEN_CHARACTERS = 16_384
 # How far another clock may run ahead of ours.
 LEEWAY_SECONDS = 60
@@ -19,6 +21,8 @@ MANAGEMENT_PATH = "api/v2/"
 VERSION_CLAIM = "client_version"
 # Dialects with this ending name the granted scopes once more, as a list.
 _WITH_PERMISSIONS = "_authz"
+# Of access tokens that open something here.
+VERIFIED_ALGORITHMS = ("RS256", "PS256", "RS512")
 _TYPES = {"access_token": "JWT", "rfc9068_profile": "at+jwt"}
 _ALLOWED_TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 # Headers that name a key or change how the token is read: a token of ours never has them (RFC 8725, 3.1 and 3.10).
@@ -48,6 +52,13 @@ class AccessTokenClaims:
     key_id: str
     # RFC 7800, 3.1: what whoever presents the token must prove to have.
     confirmation: Mapping[str, Any] | None = None
+    # Claims of the profile that the token opens beside those of its scopes.
+    userinfo_claims: tuple[str, ...] = ()
+    # RFC 9396, 9.1.
+    details: tuple[Mapping[str, Any], ...] = ()
+    # RFC 8693, 4.1: who acts for the subject, around those who acted before.
+    actor: Mapping[str, Any] | None = None
+    organization_id: str = ""
 
     @property
     def is_machine(self) -> bool:
@@ -77,6 +88,9 @@ class TokenOrder:
     permissions: tuple[str, ...] | None = None
     organization: Mapping[str, str] = field(default_factory=dict)
     confirmation: Mapping[str, Any] | None = None
+    # What few logins ask for beside scopes (`authapi.tokens.asked`), by the names of its claims.
+    further: Mapping[str, Any] = field(default_factory=dict)
+    actor: Mapping[str, Any] | None = None
 
 
 def machine_subject(client_id: str) -> str:
@@ -93,14 +107,21 @@ def lineage_key(lineage: UUID) -> str:
     return base64.urlsafe_b64encode(lineage.bytes).decode().rstrip("=")
 
 
+def related_jti(jti: str) -> str:
+    """Return a fresh `jti` for a token that comes of another one: what revokes the lineage of that one revokes both."""
+    lineage, separator, _ = jti.partition(".")
+    return f"{lineage}.{secrets.token_urlsafe(12)}" if separator else new_jti()
+
+
 def revocation_keys(jti: str) -> tuple[str, ...]:
     """Return the names under which a token may have been revoked: its own, and that of its lineage."""
     lineage, separator, _ = jti.partition(".")
     return (jti, lineage) if separator else (jti,)
 
 
-def token_header(order: TokenOrder, *, kid: str) -> dict[str, str]:
-    return {"alg": "RS256", "typ": _TYPES[order.dialect.removesuffix(_WITH_PERMISSIONS)], "kid": kid}
+def token_kind(order: TokenOrder) -> str:
+    """Return the `typ` of the token in the API's dialect."""
+    return _TYPES[order.dialect.removesuffix(_WITH_PERMISSIONS)]
 
 
 def token_claims(order: TokenOrder, *, now: int) -> dict[str, Any]:
@@ -120,6 +141,10 @@ def token_claims(order: TokenOrder, *, now: int) -> dict[str, Any]:
         claims["permissions"] = list(order.scopes if order.permissions is None else order.permissions)
     if order.confirmation:
         claims["cnf"] = dict(order.confirmation)
+    if order.further:
+        claims |= order.further
+    if order.actor:
+        claims["act"] = dict(order.actor)
     claims |= order.organization
     if order.dialect.startswith("rfc9068_profile"):
         return claims | {"client_id": order.client_id}
@@ -138,8 +163,10 @@ def read_key_id(token: str) -> str:
     if not isinstance(header, dict) or _REFUSED_HEADERS & header.keys():
         raise Malformed
     kid, kind = header.get("kid"), header.get("typ")
-    # One algorithm for every key: the header never chooses.
-    if header.get("alg") != "RS256" or not isinstance(kid, str) or not isinstance(kind, str) or kind.lower() not in _ALLOWED_TYPES:
+    # The verifier takes these by the tenant's RSA keys, and none by a secret: an API that shares one could make tokens itself.
+    if header.get("alg") not in VERIFIED_ALGORITHMS or not isinstance(kid, str):
+        raise Malformed
+    if not isinstance(kind, str) or kind.lower() not in _ALLOWED_TYPES:
         raise Malformed
     return kid
 
@@ -155,8 +182,8 @@ def read_claims(claims: Any, *, key_id: str) -> AccessTokenClaims:
     numbers = (claims.get("iat"), claims.get("exp"), claims.get(VERSION_CLAIM))
     if not isinstance(audiences, list) or not _all(audiences, str) or not _all(texts, str) or not _all(numbers, int):
         raise Malformed
-    confirmation = claims.get("cnf")
-    if confirmation is not None and not isinstance(confirmation, dict):
+    confirmation, actor, organization = claims.get("cnf"), claims.get("act"), claims.get("org_id", "")
+    if not all(member is None or isinstance(member, dict) for member in (confirmation, actor)) or not isinstance(organization, str):
         raise Malformed
     return AccessTokenClaims(
         issuer=claims["iss"],
@@ -170,7 +197,23 @@ def read_claims(claims: Any, *, key_id: str) -> AccessTokenClaims:
         expires_at=claims["exp"],
         key_id=key_id,
         confirmation=confirmation,
+        userinfo_claims=_names(claims[USERINFO_CLAIMS]) if USERINFO_CLAIMS in claims else (),
+        details=_objects(claims[DETAILS]) if DETAILS in claims else (),
+        actor=actor,
+        organization_id=organization,
     )
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not _all(value, str):
+        raise Malformed
+    return tuple(value)
+
+
+def _objects(value: Any) -> tuple[Mapping[str, Any], ...]:
+    if not isinstance(value, list) or not _all(value, dict):
+        raise Malformed
+    return tuple(value)
 
 
 def _all(values: Iterable[Any], kind: type) -> bool:

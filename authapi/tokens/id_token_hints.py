@@ -9,7 +9,6 @@ import orjson
 from joserfc import jws
 from joserfc.errors import JoseError
 from joserfc.jwk import OctKey
-from oauth2_provider.models import AbstractApplication
 
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
@@ -17,6 +16,7 @@ from authapi.models import Client
 from authapi.tokens.audiences import is_issuer
 from authapi.tokens.claims import VERSION_CLAIM
 from authapi.tokens.keys import trust
+from authapi.tokens.signing import RSA_ALGORITHMS, SHARED
 
 _LONGEST = 16_384
 
@@ -60,7 +60,7 @@ def _claims(token: str, tenant_id: str) -> dict[str, Any]:
     unverified = jws.extract_compact(token.encode())
     claims = orjson.loads(unverified.payload)
     algorithm = unverified.headers().get("alg")
-    if algorithm == "HS256":
+    if algorithm == SHARED:
         key: Any = _secret_of(str(claims["aud"]), tenant_id)
     else:
         # The key is chosen among the tenant's by its id; an access token is told apart by its audience and its type.
@@ -68,13 +68,14 @@ def _claims(token: str, tenant_id: str) -> dict[str, Any]:
         key = known[str(unverified.headers().get("kid"))].imported()
     if str(unverified.headers().get("typ", "JWT")).lower() != "jwt" or VERSION_CLAIM in claims:
         raise ValueError
-    jws.deserialize_compact(token.encode(), key, algorithms=["HS256" if algorithm == "HS256" else "RS256"])
+    # Pinned by the key that was chosen, so that a public key is never taken for a secret.
+    jws.deserialize_compact(token.encode(), key, algorithms=[SHARED] if algorithm == SHARED else list(RSA_ALGORITHMS))
     return dict(claims)
 
 
 def _secret_of(client_id: str, tenant_id: str) -> OctKey:
     """Return the key of a client whose id tokens are signed with its secret; no other client has one."""
-    client = Client.objects.of(tenant_id).filter(client_id=client_id[:64], algorithm=AbstractApplication.HS256_ALGORITHM).first()
+    client = Client.objects.of(tenant_id).filter(client_id=client_id[:64], algorithm=SHARED).first()
     if client is None or not client.client_secret:
         raise ValueError
     return OctKey.import_key(client.client_secret)

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, cast
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 from joserfc.jwk import RSAKey
 
-from authapi.models import SigningKey
+from authapi.models import ApiResource, Client, SigningKey
+from authapi.models.clients import SIGNING_ALGORITHMS
 from authapi.models.resources import MAX_TOKEN_SECONDS
 from authapi.tokens.key_pairs import KeyPair, new_key_pair
 from foundation.database.transactions import lock_rows, unit_of_work
@@ -75,6 +77,18 @@ def _load_trust(tenant_id: str) -> Trust:
 
 # Key states are seen by other processes within this second; parsed keys never change and are kept apart.
 trust: Remembered[str, Trust] = Remembered(_load_trust, seconds=_REMEMBERED_SECONDS)
+_PUBLISHED_ALGORITHM = "RS256"
+
+
+def _load_signs_otherwise(tenant_id: str) -> bool:
+    others = [name for name, _ in SIGNING_ALGORITHMS if name not in (_PUBLISHED_ALGORITHM, Client.HS256_ALGORITHM)]
+    if Client.objects.of(tenant_id).filter(algorithm__in=others, revoked_at__isnull=True).exists():
+        return True
+    return ApiResource.objects.of(tenant_id).filter(settings__signing_alg__in=others).exists()
+
+
+# Whether a client or an API of the tenant asks for another algorithm.
+_signs_otherwise: Remembered[str, bool] = Remembered(_load_signs_otherwise, seconds=_REMEMBERED_SECONDS)
 
 
 @lru_cache(maxsize=4096)
@@ -97,12 +111,22 @@ def signing_key(tenant_id: str) -> tuple[str, RSAKey]:
 
 
 def published_keys(tenant_id: str) -> tuple[dict[str, Any], ...]:
-    """Return the JWKs of `/.well-known/jwks.json`: current, next, and previous ones that still verify. RSA only."""
+    """Return the JWKs of `/.well-known/jwks.json`: current, next, and previous ones that still verify. RSA only.
+
+    They name an algorithm while they sign with one alone: clients refuse a token whose algorithm its key does not name (RFC 7517, 4.4).
+    """
     known = trust.get(tenant_id)
     if known.current is None:
         ensure_keys(tenant_id)
         known = trust.get(tenant_id)
-    return known.published
+    if not _signs_otherwise.get(tenant_id):
+        return known.published
+    return tuple({name: value for name, value in jwk.items() if name != "alg"} for jwk in known.published)
+
+
+def forget_published_after_commit(tenant_id: str) -> None:
+    """Let this process publish keys that fit the algorithms which a client or an API asks for from now on."""
+    transaction.on_commit(partial(_signs_otherwise.forget, tenant_id), robust=True)
 
 
 def ensure_keys(tenant_id: str) -> SigningKey:

@@ -7,12 +7,9 @@ import time
 from typing import Any
 
 import orjson
-from joserfc import jws
-from joserfc.jwk import OctKey
-from oauth2_provider.models import AbstractApplication
 
 from authapi.models import Client, LogoutNotice
-from authapi.tokens.keys import signing_key
+from authapi.tokens.signing import SHARED, signature_of_client, signed
 
 _SECONDS = 120
 _EVENT = "http://schemas.openid.net/event/backchannel-logout"
@@ -21,16 +18,13 @@ _TYPE = "logout+jwt"
 
 def can_sign(client: Client) -> bool:
     """Tell whether there is a key for the tokens of this client: where it is to be its secret, that may not have been kept."""
-    return client.algorithm != AbstractApplication.HS256_ALGORITHM or bool(client.client_secret)
+    return client.id_token_algorithm != SHARED or bool(client.client_secret)
 
 
 def logout_token(notice: LogoutNotice, client: Client) -> str:
     """Return a fresh logout token for a client, signed as its id tokens are."""
     payload = orjson.dumps(logout_claims(notice, client, now=int(time.time())))
-    if client.algorithm == AbstractApplication.HS256_ALGORITHM:
-        return jws.serialize_compact({"alg": "HS256", "typ": _TYPE}, payload, OctKey.import_key(client.client_secret), algorithms=["HS256"])
-    kid, key = signing_key(notice.tenant_id)
-    return jws.serialize_compact({"alg": "RS256", "typ": _TYPE, "kid": kid}, payload, key, algorithms=["RS256"])
+    return signed(payload, {"typ": _TYPE}, signature_of_client(client), tenant_id=notice.tenant_id)
 
 
 def logout_claims(notice: LogoutNotice, client: Client, *, now: int) -> dict[str, Any]:

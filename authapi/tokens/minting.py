@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-from joserfc import jws
 
 from authapi.models import Client
 from authapi.tenant_settings import sign_in_settings
-from authapi.tokens.claims import TokenOrder, new_jti, token_claims, token_header
-from authapi.tokens.keys import signing_key
+from authapi.tokens.claims import TokenOrder, new_jti, token_claims, token_kind
+from authapi.tokens.fast_signing import Signing
+from authapi.tokens.signing import DEFAULT, Signature, signing_of
 from identity.hosts import HostMatch
 from identity.models import Organization
 
@@ -36,14 +36,21 @@ class Issue:
     permissions: tuple[str, ...] | None = None
     organization: Mapping[str, str] = field(default_factory=dict)
     confirmation: Mapping[str, Any] | None = None
+    signature: Signature = DEFAULT
+    further: Mapping[str, Any] = field(default_factory=dict)
+    # The actor for the subject (RFC 8693, 4.1).
+    actor: Mapping[str, Any] | None = None
     opaque: str = field(default="", repr=False)
 
 
 def minted(issue: Issue, *, client: Client, host: HostMatch) -> str:
     """Return the access token, signed now where it is a JWT."""
-    if issue.opaque:
-        return issue.opaque
-    order = TokenOrder(
+    return issue.opaque or mint(token_order(issue, client=client, host=host), tenant_id=host.tenant_id, signature=issue.signature)
+
+
+def token_order(issue: Issue, *, client: Client, host: HostMatch) -> TokenOrder:
+    """Return everything that decides the contents of a JWT."""
+    return TokenOrder(
         issuer=host.issuer,
         subject=issue.subject,
         audience=issue.audience,
@@ -58,15 +65,20 @@ def minted(issue: Issue, *, client: Client, host: HostMatch) -> str:
         permissions=issue.permissions,
         organization=issue.organization,
         confirmation=issue.confirmation,
+        further=issue.further,
+        actor=issue.actor,
     )
-    return mint(order, tenant_id=host.tenant_id)
 
 
-def mint(order: TokenOrder, *, tenant_id: str) -> str:
-    """Sign an access token with the tenant's current key. Nothing is stored."""
-    kid, key = signing_key(tenant_id)
+def mint(order: TokenOrder, *, tenant_id: str, signature: Signature = DEFAULT) -> str:
+    """Sign an access token, with the tenant's current key unless the API has a secret. Nothing is stored."""
+    return signing_of_order(order, tenant_id=tenant_id, signature=signature)()
+
+
+def signing_of_order(order: TokenOrder, *, tenant_id: str, signature: Signature = DEFAULT) -> Signing:
+    """Return what signs an access token."""
     payload = orjson.dumps(token_claims(order, now=int(time.time())))
-    return jws.serialize_compact(token_header(order, kid=kid), payload, key, algorithms=["RS256"])
+    return signing_of(payload, {"typ": token_kind(order)}, signature, tenant_id=tenant_id)
 
 
 def organization_claims(organization: Organization | None, tenant_id: str) -> dict[str, str]:

@@ -22,6 +22,7 @@ def store_opaque_token(issue: UserIssue, *, seconds: int) -> str:
         expires=timezone.now() + timedelta(seconds=seconds),
         lineage=issue.lineage,
         confirmation=dict(issue.confirmation) if issue.confirmation else None,
+        asked=issue.asked.state if issue.asked else None,
     )
     # The toolkit keeps the checksum of what stands here, and leaves the column of the token empty.
     row._raw_token = text

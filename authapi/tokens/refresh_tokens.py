@@ -24,9 +24,14 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 _LONGEST_AGENT = 500
 
 
+def rows_of_token(tenant_id: str, checksum: str) -> QuerySet[RefreshToken]:
+    """Return the row of a token with all that hangs on it, as a query."""
+    rows = RefreshToken.objects.of(tenant_id).filter(token_checksum=checksum)
+    return rows.select_related("user__connection", "session", "organization").order_by()
+
+
 def _locked(tenant_id: str, checksum: str) -> QuerySet[RefreshToken]:
-    rows = RefreshToken.objects.of(tenant_id).filter(token_checksum=checksum).select_related("user__connection", "session", "organization")
-    return rows.select_for_update(of=("self",), no_key=True).order_by()
+    return rows_of_token(tenant_id, checksum).select_for_update(of=("self",), no_key=True)
 
 
 _LOCKED = CompiledSelect(_locked, "tenant_id", "checksum")
@@ -70,6 +75,7 @@ def issue_refresh_token(issue: UserIssue, *, access: Issue, until: datetime, sen
         auth_time=issue.auth_time,
         methods=list(issue.methods),
         confirmation=dict(issue.confirmation) if issue.confirmation else None,
+        asked=issue.asked.state if issue.asked else None,
         is_rotating=policy.is_rotating,
         expires_at=policy.expires_at(now),
         initial_ip=stored_address(sender.ip),
@@ -112,16 +118,22 @@ def renew(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshP
     now = timezone.now()
     row.last_exchanged_at = now
     if not policy.is_rotating:
-        _used(row, access=access, until=until, policy=policy, now=now, sender=sender)
-        row.save(update_fields=[*_USED, "last_exchanged_at"])
+        note_use(row, access=access, until=until, policy=policy, now=now, sender=sender)
+        row.save(update_fields=[*USED, "last_exchanged_at"])
         return None
+    text = rotated(row, policy, now=now)
+    row.save(update_fields=[*ROTATED, "updated"])
+    successor = RefreshToken(**{name: getattr(row, name) for name in INHERITED})
+    return _stored(successor, text, access=access, until=until, policy=policy, now=now, sender=sender)
+
+
+def rotated(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> str:
+    """Note in a row, not stored yet, that the token is replaced now; return the text of its successor."""
     text = new_secret()
-    row.revoked, row.is_rotated = now, True
+    row.revoked, row.is_rotated, row.last_exchanged_at = now, True, now
     if policy.leeway:
         row.sealed_successor, row.sealed_until = vault.seal(text, place=_successor_place(row)), now + policy.leeway
-    row.save(update_fields=["revoked", "is_rotated", "last_exchanged_at", "sealed_successor", "sealed_until", "updated"])
-    successor = RefreshToken(**{name: getattr(row, name) for name in _INHERITED})
-    return _stored(successor, text, access=access, until=until, policy=policy, now=now, sender=sender)
+    return text
 
 
 def living_successor(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> Successor | None:
@@ -143,15 +155,15 @@ def give_again(successor: Successor, *, access: Issue, until: datetime, policy: 
     row, now = successor.row, timezone.now()
     # Of the access tokens that were issued with it, the last one to expire decides how long a revocation is remembered.
     until = max(until, row.issued_until or until)
-    _used(row, access=access, until=until, policy=policy, now=now, sender=sender)
-    row.save(update_fields=[*_USED])
+    note_use(row, access=access, until=until, policy=policy, now=now, sender=sender)
+    row.save(update_fields=[*USED])
     return successor.text
 
 
 def _stored(row: RefreshToken, text: str, *, access: Issue, until: datetime, policy: RefreshPolicy, now: datetime, sender: Sender) -> str:
     # The toolkit keeps the checksum of what stands here, and leaves the column of the token empty.
     row._raw_token = text
-    _used(row, access=access, until=until, policy=policy, now=now, sender=sender)
+    note_use(row, access=access, until=until, policy=policy, now=now, sender=sender)
     row.save(force_insert=True)
     return text
 
@@ -160,17 +172,20 @@ def _successor_place(row: RefreshToken) -> str:
     return f"{row.tenant_id}:refresh-token:{row.wire_id}:successor"
 
 
-def _used(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshPolicy, now: datetime, sender: Sender) -> None:
+def note_use(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshPolicy, now: datetime, sender: Sender) -> None:
+    """Note in a row, not stored yet, by whom and for which access token it is used."""
     row.idle_expires_at = policy.idle_expires_at(now)
     row.last_ip = stored_address(sender.ip)
     row.last_user_agent = storable(sender.user_agent)[:_LONGEST_AGENT]
     row.issued_jti, row.issued_until = access.jti, until
 
 
-_USED = ("idle_expires_at", "last_ip", "last_user_agent", "issued_jti", "issued_until", "updated")
+# What a use writes into the row of the token, and what a rotation does.
+USED = ("idle_expires_at", "last_ip", "last_user_agent", "issued_jti", "issued_until", "updated")
+ROTATED = ("revoked", "is_rotated", "last_exchanged_at", "sealed_successor", "sealed_until")
 # Columns and not rows: nothing is read for them.
-_INHERITED = (
+INHERITED = (
     "tenant_id", "user_id", "application_id", "token_family", "lineage", "scope", "audience", "session_id", "sid", "organization_id",
-    "auth_time", "methods", "confirmation", "is_rotating", "expires_at", "last_exchanged_at", "initial_ip", "initial_user_agent",
+    "auth_time", "methods", "confirmation", "asked", "is_rotating", "expires_at", "last_exchanged_at", "initial_ip", "initial_user_agent",
     "metadata",
 )  # fmt: skip

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
-from authapi.models import AccessToken, AuthorizationCode, Client, RefreshToken, RevokedToken
+from authapi.models import AccessToken, AuthorizationCode, CibaRequest, Client, DeviceGrant, RefreshToken, RevokedToken
 from authapi.tokens.claims import lineage_key
 from authapi.tokens.token_state import token_states
 from authapi.tokens.verifying import TokenRefused, verify_own_token
@@ -44,7 +44,9 @@ def revoke_lineage(*, tenant_id: str, lineage: UUID) -> None:
     AccessToken.objects.of(tenant_id).filter(lineage=lineage).delete()
     codes = AuthorizationCode.objects.of(tenant_id).filter(lineage=lineage)
     codes.filter(used_at__isnull=True).update(used_at=timezone.now())
-    ends = [rows.aggregate(last=Max("issued_until"))["last"] for rows in (family, codes)]
+    devices = DeviceGrant.objects.of(tenant_id).filter(lineage=lineage)
+    requests = CibaRequest.objects.of(tenant_id).filter(lineage=lineage)
+    ends = [rows.aggregate(last=Max("issued_until"))["last"] for rows in (family, codes, devices, requests)]
     until = max((end for end in ends if end is not None), default=None)
     if until is not None and until > timezone.now():
         RevokedToken.objects.of(tenant_id).update_or_create(

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from authapi.models import Client, Session
+from authapi.tokens.asked import Asked
 from identity.hosts import HostMatch
 from identity.models import Connection, Organization, User
 
@@ -19,7 +20,7 @@ class UserIssue:
 
     `scopes` are granted already (`authapi.grants.entitlements.user_entitlement`). `lineage` is new for each login at a client and
     joins everything that comes of it. `methods` is a list of {"name", "timestamp"}. `grant` is the `gty` of the default
-    dialect, empty for logins in a browser.
+    dialect, empty for logins in a browser. `asked` is what was granted beside the scopes, None for most logins.
     """
 
     host: HostMatch
@@ -36,6 +37,7 @@ class UserIssue:
     lineage: UUID
     confirmation: Mapping[str, Any] | None
     grant: str = ""
+    asked: Asked | None = None
 
     @property
     def is_sign_in(self) -> bool:

@@ -14,7 +14,7 @@ from joserfc import jws
 from joserfc.errors import JoseError
 
 from authapi.tokens.audiences import is_issuer, is_management_audience, is_userinfo_audience
-from authapi.tokens.claims import LEEWAY_SECONDS, AccessTokenClaims, Malformed, read_claims, read_key_id
+from authapi.tokens.claims import LEEWAY_SECONDS, VERIFIED_ALGORITHMS, AccessTokenClaims, Malformed, read_claims, read_key_id
 from authapi.tokens.keys import PublicKey, Trust, trust
 from authapi.tokens.profile_claims import ProfileSwitches
 from authapi.tokens.token_state import TokenKey, TokenState, gathered_token_states, token_states
@@ -203,7 +203,7 @@ def _check_state(claims: AccessTokenClaims, tenant_id: str, state_of: Callable[.
 def _signed_claims(token: str, key: PublicKey) -> AccessTokenClaims:
     # Remembered for ever: signature and contents of a token never change. Key, times and client are judged at every use.
     try:
-        signed = jws.deserialize_compact(token.encode(), key.imported(), algorithms=["RS256"])
+        signed = jws.deserialize_compact(token.encode(), key.imported(), algorithms=list(VERIFIED_ALGORITHMS))
     except (JoseError, ValueError) as error:
         raise InvalidSignature from error
     try:

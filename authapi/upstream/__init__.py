@@ -5,9 +5,9 @@ The login page shows `buttons`, sends the browser to what `begin` returns, and `
 
 from __future__ import annotations
 
-from authapi.upstream.choosing import buttons, connection_for_email, named_connection
+from authapi.upstream.choosing import buttons, connection_for_email, label_of, named_connection
 from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.federated_logout import federated_logout
 from authapi.upstream.strategies import begin
 
-__all__ = ["UpstreamFailed", "begin", "buttons", "connection_for_email", "federated_logout", "named_connection"]
+__all__ = ["UpstreamFailed", "begin", "buttons", "connection_for_email", "federated_logout", "label_of", "named_connection"]

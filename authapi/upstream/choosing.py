@@ -6,11 +6,20 @@ from authapi.login.connections import client_connections
 from authapi.models import Client
 from authapi.upstream.strategies import speaker_of
 from identity.models import Connection
+from identity.options.guides import BRANDS, GUIDES
 
 
 def buttons(client: Client) -> list[Connection]:
     """Return the connections that the login page of this client offers as buttons, in their order."""
     return [connection for connection in _upstream(client) if _is_button(connection)]
+
+
+def label_of(connection: Connection) -> str:
+    """Return what the button of a connection says after `Continue with`."""
+    if connection.display_name:
+        return connection.display_name
+    guide = GUIDES.get(connection.strategy) if connection.strategy in BRANDS else None
+    return guide.label if guide is not None else connection.name
 
 
 def named_connection(client: Client, name: str) -> Connection | None:

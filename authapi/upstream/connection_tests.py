@@ -11,18 +11,24 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+import orjson
 from django.utils import timezone
 
 from authapi.failures.logins import LoginCase
 from authapi.login.protocol import BrowserCall
 from authapi.models import ConnectionTest
+from authapi.upstream import login as oidc_login
+from authapi.upstream.authentication_requests import AuthenticationRequest
 from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.metadata import metadata_of
 from authapi.upstream.profile import profile_of
+from authapi.upstream.provider import Provider, provider_of
 from authapi.upstream.saml import login as saml_login
 from authapi.upstream.saml.connections import saml_provider
 from authapi.upstream.saml.options import STRATEGIES
 from authapi.upstream.saml.provider import SamlProvider
 from authapi.upstream.saml.showing import shown_message
+from authapi.upstream.strategies import speaker_of
 from authapi.upstream.wsfed import login as wsfed_login
 from authapi.upstream.wsfed.options import is_wsfed
 from foundation.secrets.random_secrets import digest_of, new_secret
@@ -35,8 +41,8 @@ _LIFE = timedelta(minutes=30)
 
 
 def can_be_tested(connection: Connection) -> bool:
-    """Tell whether a connection speaks a protocol that can be tried without an application."""
-    return connection.strategy in STRATEGIES or is_wsfed(connection.strategy, connection.options)
+    """Tell whether users of a connection log in at a provider elsewhere."""
+    return speaker_of(connection) is not None
 
 
 def begin_test(connection: Connection, *, base: str) -> str:
@@ -61,14 +67,25 @@ def begin_test(connection: Connection, *, base: str) -> str:
 def call_of_test(test: ConnectionTest, state: str) -> BrowserCall:
     """Return where the browser goes at the provider. Raises `UpstreamFailed`."""
     provider = _provider(test.connection)
+    if isinstance(provider, Provider):
+        metadata = metadata_of(provider)
+        request = _openid_request(test, metadata.issuer)
+        return BrowserCall(oidc_login.authorization_address(provider, metadata, request, state, provider.parameters))
     if isinstance(provider, SamlProvider):
         return saml_login.request_call(test.connection, provider, request_id=test.request_id, callback=test.callback, state=state)
     return wsfed_login.sign_in_call(provider, callback=test.callback, state=state)
 
 
-def _provider(connection: Connection) -> SamlProvider | wsfed_login.WsFedProvider:
-    is_saml = connection.strategy in STRATEGIES
-    return saml_provider(connection) if is_saml else wsfed_login.wsfed_provider(connection)
+def _provider(connection: Connection) -> SamlProvider | wsfed_login.WsFedProvider | Provider:
+    if connection.strategy in STRATEGIES:
+        return saml_provider(connection)
+    return wsfed_login.wsfed_provider(connection) if is_wsfed(connection.strategy, connection.options) else provider_of(connection)
+
+
+def _openid_request(test: ConnectionTest, issuer: str) -> AuthenticationRequest:
+    """Return the request of a test: its secrets are made of the one that the row keeps, each for its purpose."""
+    nonce, verifier = (digest_of(f"{purpose}:{test.request_id}") for purpose in ("nonce", "verifier"))
+    return AuthenticationRequest(test.connection_id, issuer, test.callback, state_digest=test.digest, nonce=nonce, verifier=verifier)
 
 
 def is_test(state: str) -> bool:
@@ -93,15 +110,16 @@ def judge_test(test: ConnectionTest, sent: Mapping[str, str], *, address: str) -
         if "SAMLResponse" in sent:
             answer = saml_login.SamlAnswer(sent["SAMLResponse"], address)
             raw = answer.raw
-            claims, statement = _saml_claims(test, answer)
+            found = _saml_claims(test, answer)
+        elif "wresult" in sent:
+            raw = sent["wresult"].encode()
+            found = _wsfed_claims(test, sent["wresult"])
         else:
-            raw = sent.get("wresult", "").encode()
-            claims, statement = _wsfed_claims(test, sent.get("wresult", ""))
+            found = _openid_claims(test, sent)
     except UpstreamFailed as failed:
         result: dict[str, Any] = {"is_success": False, "problem": f"{failed.failure.description} {failed.detail}".strip()}
     else:
-        profile = profile_of(claims, {}, None)
-        result = {"is_success": True, "subject": claims["sub"], "profile": profile, "attributes": _listed(statement.attributes)}
+        result = {"is_success": True, **found}
     rows = ConnectionTest.objects.of(test.tenant_id).filter(pk=test.pk, result__isnull=True)
     rows.update(result=result, message=shown_message(raw) if raw else "")
     return bool(result["is_success"])
@@ -112,20 +130,46 @@ def last_test(connection: Connection) -> ConnectionTest | None:
     return ConnectionTest.objects.of(connection.tenant_id).filter(connection=connection).order_by("-pk").first()
 
 
-def _saml_claims(test: ConnectionTest, answer: saml_login.SamlAnswer) -> tuple[Mapping[str, Any], Any]:
+def _saml_claims(test: ConnectionTest, answer: saml_login.SamlAnswer) -> dict[str, Any]:
     connection = test.connection
+    if connection.strategy not in STRATEGIES:
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The provider answers in SAML, which the connection does not speak.")
     provider = saml_provider(connection)
     found = saml_login.judged(connection, provider, answer, callback=test.callback, request_id=test.request_id)
-    return saml_login.claims_in(provider, found.assertion), found.assertion.statement
+    return _shown(saml_login.claims_in(provider, found.assertion), _listed(found.assertion.statement.attributes))
 
 
-def _wsfed_claims(test: ConnectionTest, result: str) -> tuple[Mapping[str, Any], Any]:
+def _wsfed_claims(test: ConnectionTest, result: str) -> dict[str, Any]:
     connection = test.connection
     if not is_wsfed(connection.strategy, connection.options):
-        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The provider answers in WS-Federation, and the connection speaks SAML.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The provider answers in WS-Federation, which the connection does not speak.")
     provider = wsfed_login.wsfed_provider(connection)
     found = wsfed_login.judged(connection, provider, result)
-    return wsfed_login.claims_in(provider, found), found.assertion.statement
+    return _shown(wsfed_login.claims_in(provider, found), _listed(found.assertion.statement.attributes))
+
+
+def _openid_claims(test: ConnectionTest, answer: Mapping[str, str]) -> dict[str, Any]:
+    connection = test.connection
+    if not isinstance(provider := _provider(connection), Provider):
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The provider answers with a code, and the connection expects an assertion.")
+    found = oidc_login.proven(connection, _openid_request(test, metadata_of(provider).issuer), answer)
+    told = {**found.userinfo, **found.claims}
+    return _shown(
+        found.claims,
+        _listed({name: tuple(_text(one) for one in (value if isinstance(value, list) else [value])) for name, value in told.items()}),
+        found.userinfo,
+        connection.options.get("attribute_map"),
+    )
+
+
+def _shown(
+    claims: Mapping[str, Any], attributes: Mapping[str, list[str]], userinfo: Mapping[str, Any] | None = None, attribute_map: Any = None
+) -> dict[str, Any]:
+    return {"subject": claims["sub"], "profile": profile_of(claims, userinfo or {}, attribute_map), "attributes": attributes}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def _listed(attributes: Mapping[str, tuple[str, ...]]) -> dict[str, list[str]]:

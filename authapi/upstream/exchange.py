@@ -48,17 +48,22 @@ class ProviderSession:
 
     def get_json(self, url: str, *, token: str = "") -> dict[str, Any]:
         """Return the JSON object at an address. Raises `UpstreamFailed`."""
-        headers = {"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
-        answer = self.send("GET", url, headers=headers, body=None)
-        if answer.status_code != 200:
-            raise UpstreamFailed(LoginCase.UPSTREAM_UNREACHABLE, f"{_place(url)} answered {answer.status_code}.")
-        try:
-            document = answer.json()
-        except ValueError as error:
-            raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"{_place(url)} answered no JSON.") from error
+        document = self.get_value(url, headers={"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})})
         if not isinstance(document, dict):
             raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"{_place(url)} answered no JSON object.")
         return document
+
+    def get_value(self, url: str, *, headers: Mapping[str, str], absent: tuple[int, ...] = ()) -> Any:
+        """Return the JSON value at an address, None where the status is one of `absent`. Raises `UpstreamFailed`."""
+        answer = self.send("GET", url, headers=headers, body=None)
+        if answer.status_code in absent:
+            return None
+        if answer.status_code != 200:
+            raise UpstreamFailed(LoginCase.UPSTREAM_UNREACHABLE, f"{_place(url)} answered {answer.status_code}.")
+        try:
+            return answer.json()
+        except ValueError as error:
+            raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"{_place(url)} answered no JSON.") from error
 
     def send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None) -> ProviderAnswer:
         try:

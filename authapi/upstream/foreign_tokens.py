@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import orjson
+
 from authapi.failures.logins import LoginCase
 from authapi.upstream.exchange import ProviderAnswer, ProviderSession
 from authapi.upstream.failures import UpstreamFailed
-from authapi.upstream.metadata import Metadata, discovered
+from authapi.upstream.metadata import Metadata, discovered, metadata_of
 from authapi.upstream.proven import Proven
 from authapi.upstream.provider import Provider, provider_of
-from foundation.json_values import text_problem
+from authapi.upstream.social.known_providers import OPENID, TokenCheck
+from authapi.upstream.social.profile_calls import checked_token, judged_claims, profile_claims, value_of, with_subject
 from identity.models import Connection
 
-# Google publishes no endpoint of RFC 7662. This one answers for which client a token was issued.
-_TOKENINFO = {"google-oauth2": "https://oauth2.googleapis.com/tokeninfo"}
-_LONGEST_TOKEN = 8192
-# RFC 6749, A.12: visible characters and spaces. A space would end the token in the header that carries it.
-_TOKEN = re.compile(r"[\x21-\x7e]+")
-_LONGEST_SUBJECT = 255
+# RFC 7662, 2.2: everything but `true` is a token that does not count.
+_INTROSPECTION = TokenCheck(
+    "introspection_endpoint", "POST", "form", "token", proof="basic", clients="client_id", subject="sub", alive="active == `true`"
+)
+# As Google answers: no provider but Google publishes this address.
+_TOKENINFO = TokenCheck("tokeninfo_endpoint", "GET", "query", "access_token", proof="none", clients="[aud, azp || aud]", subject="sub")
+_JSON = {"Accept": "application/json"}
+_FORM_TYPE = "application/x-www-form-urlencoded"
 
 
 class CannotTell(Exception):
@@ -33,59 +37,71 @@ def owner_of_token(connection: Connection, token: str) -> Proven:
     """Return the user whose token this is. Raises `UpstreamFailed`, and `CannotTell` for a provider that cannot be asked.
 
     1. The provider says that the token is alive and was issued to the client of this connection.
-    2. The userinfo endpoint says whose it is, and both name the same subject.
+    2. The profile says whose it is, and both name the same subject.
     """
-    if len(token) > _LONGEST_TOKEN or not _TOKEN.fullmatch(token):
-        raise _refused("It is no token.")
+    token = checked_token(token)
     provider = provider_of(connection)
-    metadata = discovered(provider) if provider.discovery_url else Metadata(provider.issuer, provider.addresses)
-    subject = _subject(connection, provider, metadata, token)
-    userinfo = ProviderSession().get_json(metadata.address("userinfo_endpoint"), token=token)
-    if userinfo.get("sub") != subject:
-        raise _refused("The userinfo endpoint speaks of another subject.")
-    return Proven(userinfo)
-
-
-def _subject(connection: Connection, provider: Provider, metadata: Metadata, token: str) -> str:
-    """Return the subject of a token that was issued to our client."""
-    if address := metadata.addresses.get("tokeninfo_endpoint") or _TOKENINFO.get(connection.strategy):
-        told = _told(ProviderSession().send("GET", f"{address}?{urlencode({'access_token': token})}", headers=_JSON, body=None))
-        clients = {told.get("aud"), told.get("azp", told.get("aud"))}
-    elif address := metadata.addresses.get("introspection_endpoint"):
-        told = _introspected(address, provider, token)
-        clients = {told.get("client_id")}
-    else:
-        raise CannotTell
-    if not clients <= _accepted(connection, provider):
+    metadata = discovered(provider) if provider.discovery_url else metadata_of(provider)
+    check = _check_of(provider, metadata)
+    told = _told(_asked(check, provider, metadata, token))
+    if value_of(check.alive, told) is not True:
+        raise _refused("The provider says that it is not active.")
+    named = value_of(check.clients, told)
+    clients = named if isinstance(named, list) else [named]
+    if not clients or not all(isinstance(one, str) and one in _accepted(connection, provider) for one in clients):
         raise _refused("It was issued to another application.")
-    subject = told.get("sub")
-    if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT or text_problem(subject):
-        raise _refused("The provider names no subject.")
-    return subject
+    claims = _profile(provider, metadata, token)
+    if check.subject and with_subject({"sub": value_of(check.subject, told)})["sub"] != claims["sub"]:
+        raise _refused("The profile is that of another subject.")
+    return Proven(claims)
 
 
-def _accepted(connection: Connection, provider: Provider) -> set[Any]:
+def _check_of(provider: Provider, metadata: Metadata) -> TokenCheck:
+    """Return how the provider is asked: as the table says, and for one that a tenant describes as its document says."""
+    if provider.row is not OPENID:
+        check = provider.row.token_check
+        if check is None:
+            raise CannotTell
+        if check.proof != "none" and not provider.secret:
+            raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, "The connection has no client_secret to ask the provider with.")
+        return check
+    for check in (_TOKENINFO, _INTROSPECTION):
+        if metadata.addresses.get(check.address):
+            return check
+    raise CannotTell
+
+
+def _accepted(connection: Connection, provider: Provider) -> set[str]:
     """Return the clients at the provider whose tokens count: ours, and those of our apps that an administrator names."""
     named = connection.options.get("allowed_audiences")
     return {provider.client_id, *(one for one in (named if isinstance(named, list) else ()) if isinstance(one, str))}
 
 
-_JSON = {"Accept": "application/json"}
+def _profile(provider: Provider, metadata: Metadata, token: str) -> dict[str, Any]:
+    if provider.row.calls:
+        return profile_claims(provider, metadata, token)
+    userinfo = ProviderSession().get_json(metadata.address("userinfo_endpoint"), token=token)
+    return with_subject(judged_claims(provider, userinfo))
 
 
-def _introspected(address: str, provider: Provider, token: str) -> Mapping[str, Any]:
-    """Ask as the client of the connection (RFC 7662, 2.1)."""
-    headers = {**_JSON, "Content-Type": "application/x-www-form-urlencoded"}
-    form = {"token": token, "token_type_hint": "access_token"}
-    if provider.is_secret_posted or not provider.secret:
-        form |= {"client_id": provider.client_id, **({"client_secret": provider.secret} if provider.secret else {})}
-    else:
+def _asked(check: TokenCheck, provider: Provider, metadata: Metadata, token: str) -> ProviderAnswer:
+    """Ask as the client of the connection, in the way of the check."""
+    address = metadata.address(check.address)
+    sent, headers = {check.parameter: token}, dict(_JSON)
+    proof = check.proof
+    if proof == "basic" and check.sent == "form" and (provider.is_secret_posted or not provider.secret):
+        proof = "form"
+    if proof == "basic":
         headers["Authorization"] = _basic(provider)
-    told = _told(ProviderSession().send("POST", address, headers=headers, body=urlencode(form).encode()))
-    # RFC 7662, 2.2: everything but `true` is a token that does not count.
-    if told.get("active") is not True:
-        raise _refused("The provider says that it is not active.")
-    return told
+    elif proof == "app_token":
+        headers["Authorization"] = f"Bearer {provider.client_id}|{provider.secret}"
+    elif proof == "form":
+        sent |= {"client_id": provider.client_id, **({"client_secret": provider.secret} if provider.secret else {})}
+    if check.sent == "query":
+        return ProviderSession().send(check.verb, f"{address}?{urlencode(sent)}", headers=headers, body=None)
+    if check.sent == "json":
+        return ProviderSession().send(check.verb, address, headers={**headers, "Content-Type": "application/json"}, body=orjson.dumps(sent))
+    return ProviderSession().send(check.verb, address, headers={**headers, "Content-Type": _FORM_TYPE}, body=urlencode(sent).encode())
 
 
 def _basic(provider: Provider) -> str:
@@ -95,7 +111,8 @@ def _basic(provider: Provider) -> str:
 
 
 def _told(answer: ProviderAnswer) -> Mapping[str, Any]:
-    if answer.status_code in (400, 401, 403):
+    # GitHub says 404 of a token that another application has.
+    if answer.status_code in (400, 401, 403, 404, 422):
         raise _refused(f"The provider answered {answer.status_code}.")
     if answer.status_code != 200:
         raise UpstreamFailed(LoginCase.UPSTREAM_UNREACHABLE, f"The provider answered {answer.status_code}.")

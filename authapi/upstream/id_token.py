@@ -2,62 +2,83 @@
 
 from __future__ import annotations
 
-import base64
 import binascii
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
 from authlib.oidc.core import CodeIDToken
 from joserfc import jwt
 from joserfc.errors import JoseError
-from joserfc.jwk import ECKey, RSAKey
+from joserfc.jwt import Token
 
 from authapi.failures.logins import LoginCase
+from authapi.tokens.published_keys import KEY_TYPES, decoded_part, fitting_key
 from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.social.known_providers import TENANT_ID
 from foundation.json_values import text_problem
 
-# Signatures with private keys only: with HS256 the public key or a shared secret would do to forge one.
-KEY_TYPES = {
-    **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), "RSA"),
-    **dict.fromkeys(("ES256", "ES384"), "EC"),
-}
 LEEWAY_SECONDS = 60
 MAX_TOKEN_BYTES = 16 * 1024
 _LONGEST_SUBJECT = 255
-# RFC 7518, 3.3: 2048 bits or more.
-_SHORTEST_RSA, _LONGEST_RSA = 2048, 8192
-_IMPORTERS: dict[str, type[RSAKey | ECKey]] = {"RSA": RSAKey, "EC": ECKey}
-_CURVES = {"ES256": "P-256", "ES384": "P-384"}
 _REFUSED_HEADERS = ("crit", "b64", "zip", "enc")
 
 Keys = Callable[..., list[dict[str, Any]]]
+# Returns the issuer that signed claims must name.
+IssuerOf = Callable[[Mapping[str, Any]], str]
 
 
 def verified_claims(
-    token: Any, *, issuer: str, client_id: str, nonce: str, access_token: str | None, keys: Keys, now: float | None = None
+    token: Any,
+    *,
+    issuer: str | IssuerOf,
+    client_id: str,
+    nonce: str,
+    access_token: str | None,
+    keys: Keys,
+    needs_nonce: bool = True,
+    now: float | None = None,
 ) -> dict[str, Any]:
     """Return the claims of an id token that is for us, from this issuer, about this login. Raises `UpstreamFailed`.
 
-    `keys` returns the provider's keys, and is asked once more with `is_key_unknown` when the right one is missing.
+    `keys` returns the provider's keys, and is asked once more with `is_key_unknown` when the right one is missing. Without `needs_nonce`
+    a token may leave its nonce out; one that it names has to fit.
     """
+    decoded = opened(token, keys)
+    is_nonce_checked = needs_nonce or "nonce" in decoded.claims
+    options: Any = {
+        "iss": {"essential": True, "value": issuer if isinstance(issuer, str) else issuer(decoded.claims)},
+        "aud": {"essential": True, "value": client_id},
+    }
+    parameters = {"nonce": nonce if is_nonce_checked else "", "client_id": client_id, "access_token": access_token}
+    claims = CodeIDToken(decoded.claims, decoded.header, options, parameters)
+    _validate(claims, now)
+    return dict(claims)
+
+
+def opened(token: Any, keys: Keys) -> Token:
+    """Return a token that one of these keys has signed, with no claim judged yet. Raises `UpstreamFailed`."""
     if not isinstance(token, str) or len(token) > MAX_TOKEN_BYTES:
         raise _refused("There is no id token, or a very long one.")
     header = _header(token)
     algorithm, kid = header.get("alg"), header.get("kid")
     if not isinstance(algorithm, str) or algorithm not in KEY_TYPES or any(name in header for name in _REFUSED_HEADERS):
         raise _refused("Its header asks for what is not allowed.")
-    key = _key_for(algorithm, kid, keys()) or _key_for(algorithm, kid, keys(is_key_unknown=True))
-    if key is None:
+    found = fitting_key(algorithm, kid, keys()) or fitting_key(algorithm, kid, keys(is_key_unknown=True))
+    if found is None:
         raise _refused("No key of the provider fits.")
+    key, key_issuer = found
     try:
         decoded = jwt.decode(token, key, algorithms=[algorithm])
     except (JoseError, ValueError) as error:
         raise _refused("No key of the provider made its signature.") from error
-    options: Any = {"iss": {"essential": True, "value": issuer}, "aud": {"essential": True, "value": client_id}}
-    parameters = {"nonce": nonce, "client_id": client_id, "access_token": access_token}
-    claims = CodeIDToken(decoded.claims, decoded.header, options, parameters)
+    if not _may_sign(key_issuer, decoded.claims):
+        raise _refused("The key is that of another directory.")
+    return decoded
+
+
+def _validate(claims: CodeIDToken, now: float | None) -> None:
     try:
         claims.validate(now=int(time.time() if now is None else now), leeway=LEEWAY_SECONDS)
     except (JoseError, ValueError, TypeError) as error:
@@ -65,42 +86,22 @@ def verified_claims(
     subject = claims.get("sub")
     if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT or text_problem(subject):
         raise _refused("It names no subject.")
-    return dict(claims)
 
 
-def _key_for(algorithm: str, kid: Any, published: list[dict[str, Any]]) -> RSAKey | ECKey | None:
-    """Return the one key that may have signed; several without an id to choose by are none."""
-    kind = KEY_TYPES[algorithm]
-    fitting = [
-        key
-        for key in published
-        if key.get("kty") == kind
-        and key.get("use") in (None, "sig")
-        and key.get("alg") in (None, algorithm)
-        and key.get("crv") == _CURVES.get(algorithm)
-        and kid in (None, key.get("kid"))
-    ]
-    if len(fitting) != 1:
-        return None
-    # Only the numbers: other members, such as a private part or an address, have no meaning.
-    numbers: dict[str, Any] = {name: fitting[0][name] for name in ("kty", "n", "e", "crv", "x", "y") if name in fitting[0]}
-    try:
-        # A short key is factored, a huge one keeps the processor busy.
-        if kind == "RSA" and not _SHORTEST_RSA <= int.from_bytes(_decoded(numbers["n"])).bit_length() <= _LONGEST_RSA:
-            return None
-        return _IMPORTERS[kind].import_key(numbers)
-    except (JoseError, ValueError, TypeError, KeyError):
-        return None
+def _may_sign(key_issuer: Any, claims: Mapping[str, Any]) -> bool:
+    """Tell whether a key that names its issuer may sign for the issuer of these claims.
 
-
-def _decoded(text: str) -> bytes:
-    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    Microsoft publishes the keys of all directories at one address, and says beside a key where it counts for one of them only.
+    """
+    if key_issuer is None:
+        return True
+    return isinstance(key_issuer, str) and key_issuer.replace(TENANT_ID, str(claims.get("tid"))) == claims.get("iss")
 
 
 def _header(token: str) -> dict[str, Any]:
     first = token.partition(".")[0]
     try:
-        header = orjson.loads(_decoded(first))
+        header = orjson.loads(decoded_part(first))
     except (binascii.Error, ValueError) as error:
         raise _refused("It is no token.") from error
     if not isinstance(header, dict):

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import orjson
 from authlib.common.errors import AuthlibBaseError
-from authlib.oauth2.client import OAuth2Client
+from authlib.oauth2.client import DEFAULT_HEADERS, OAuth2Client
 
 from authapi.failures.logins import LoginCase
+from authapi.login.browser import with_parameters
 from authapi.login.login import Login
 from authapi.login.wish import Prompt
 from authapi.upstream.authentication_requests import AuthenticationRequest, begin_request
@@ -20,13 +22,22 @@ from authapi.upstream.metadata import Metadata, keys_of, metadata_of
 from authapi.upstream.profile import needs_userinfo
 from authapi.upstream.proven import Proven
 from authapi.upstream.provider import Provider, passed_on, provider_of
+from authapi.upstream.social.known_providers import Peculiarity
+from authapi.upstream.social.profile_calls import judged_claims, profile_claims
 from identity.models import Connection
+from identity.options import guides
 
-CALLBACK_PATH = "login/callback"
-# What a provider may be told of the client's wish: whom it is about, and in which language.
-_HINTS = ("login_hint", "ui_locales")
+CALLBACK_PATH = guides.CALLBACK_PATH
+_PROTECTED = frozenset(
+    {
+        *("state", "nonce", "response_type", "response_mode", "redirect_uri", "client_id", "client_secret", "scope"),
+        *("code_challenge", "code_challenge_method", "request", "request_uri"),
+    }
+)
 _LONGEST_CODE = 4096
 _LONGEST_TOLD = 300
+_LONGEST_USER = 2000
+_NAMES = {"given_name": "firstName", "family_name": "lastName"}
 # A browser's address has to hold it beside everything else when it logs out.
 _LONGEST_HINT = 6000
 
@@ -41,20 +52,29 @@ def begin(login: Login, connection: Connection) -> str:
     callback = login.host.issuer + CALLBACK_PATH
     request, state = begin_request(login.row, connection_id=connection.pk, issuer=metadata.issuer, callback=callback)
     wish = login.wish
-    hints = {name: wish.parameters[name] for name in _HINTS if name in wish.parameters}
-    # A user who must prove themselves again to us must do so there as well.
-    prompt = {"prompt": "login"} if Prompt.LOGIN in wish.prompts else {}
-    parameters = {**hints, **prompt, **provider.parameters, **passed_on(connection, wish.parameters)}
-    for name in ("state", "nonce", "response_type", "redirect_uri", "client_id", "scope", "code_challenge", "code_challenge_method"):
-        parameters.pop(name, None)
-    address, _ = _client(provider, callback).create_authorization_url(
+    hints = {theirs: wish.parameters[ours] for theirs, ours in provider.row.hints.items() if ours in wish.parameters}
+    # A user who must prove themselves again to us must do so there as well, as far as the provider can ask for it.
+    again = provider.row.again if Prompt.LOGIN in wish.prompts else {}
+    return authorization_address(
+        provider, metadata, request, state, {**hints, **again, **provider.parameters, **passed_on(connection, wish.parameters)}
+    )
+
+
+def authorization_address(
+    provider: Provider, metadata: Metadata, request: AuthenticationRequest, state: str, parameters: Mapping[str, str]
+) -> str:
+    """Return where the browser goes with a request. Raises `UpstreamFailed`. No free parameter replaces one that protects the login."""
+    free = {name: value for name, value in parameters.items() if name not in _PROTECTED}
+    if provider.row.has(Peculiarity.FORM_POST):
+        free["response_mode"] = "form_post"
+    nonce = {} if provider.row.calls else {"nonce": request.nonce}
+    address, _ = _client(provider, request.callback, secret="").create_authorization_url(
         metadata.browser_address("authorization_endpoint"),
         state=state,
-        nonce=request.nonce,
         code_verifier=request.verifier if provider.uses_pkce else None,
-        **parameters,
+        **nonce,
     )
-    return str(address)
+    return with_parameters(str(address), free)
 
 
 def proven(connection: Connection, request: AuthenticationRequest, answer: Mapping[str, str]) -> Proven:
@@ -63,58 +83,98 @@ def proven(connection: Connection, request: AuthenticationRequest, answer: Mappi
     1. The answer is from the issuer that was asked (RFC 9207, 2.4).
     2. It is no refusal, and has a code.
     3. The code buys tokens, with our secret and verifier.
-    4. The id token is judged.
-    5. Where it says too little, the provider is asked for more about the same subject.
+    4. The id token is judged; the access token of a provider without id tokens fetches the profile.
+    5. Where the id token says too little, the provider is asked for more about the same subject.
     """
     provider = provider_of(connection)
     metadata = metadata_of(provider)
-    _check_issuer(metadata, request, answer.get("iss"))
+    _check_issuer(provider, metadata, request, answer.get("iss"))
     if answer.get("error"):
         raise _refusal(answer)
     code = answer.get("code", "")
     if not 0 < len(code) <= _LONGEST_CODE:
         raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The answer has neither a code nor an error.")
     tokens = _tokens(provider, metadata, request, code)
+    if provider.row.calls:
+        return Proven(profile_claims(provider, metadata, tokens.get("access_token")))
+    claims = _claims(provider, metadata, request, tokens)
+    if provider.row.has(Peculiarity.NAME_IN_FORM):
+        claims = {**name_in_form(answer.get("user", "")), **claims}
+    id_token = str(tokens["id_token"])
+    userinfo = _userinfo(provider, metadata, claims, tokens)
+    return Proven(claims, userinfo, kept={"id_token": id_token if len(id_token) <= _LONGEST_HINT else ""})
+
+
+def name_in_form(user: str) -> dict[str, str]:
+    """Return the name that Apple sends beside the code of the first login, empty for anything else.
+
+    The browser carries it and nothing signs it, so nothing else in it counts: above all no e-mail address.
+    """
+    if not 0 < len(user) <= _LONGEST_USER:
+        return {}
+    try:
+        document = orjson.loads(user)
+    except ValueError:
+        return {}
+    name = document.get("name") if isinstance(document, dict) else None
+    parts = {claim: name.get(member) for claim, member in _NAMES.items()} if isinstance(name, dict) else {}
+    found = {claim: value.strip() for claim, value in parts.items() if isinstance(value, str) and value.strip()}
+    return {**found, "name": " ".join(found.values())} if found else {}
+
+
+def _claims(provider: Provider, metadata: Metadata, request: AuthenticationRequest, tokens: Mapping[str, Any]) -> dict[str, Any]:
+    access_token = tokens.get("access_token")
     claims = verified_claims(
         tokens.get("id_token"),
-        issuer=metadata.issuer,
+        issuer=partial(provider.expected_issuer, metadata.issuer),
         client_id=provider.client_id,
         nonce=request.nonce,
-        access_token=tokens.get("access_token"),
+        access_token=access_token,
         keys=partial(keys_of, metadata.address("jwks_uri")),
+        needs_nonce=not provider.row.has(Peculiarity.NO_NONCE),
     )
-    id_token = str(tokens["id_token"])
-    return Proven(claims, _userinfo(metadata, claims, tokens), kept={"id_token": id_token if len(id_token) <= _LONGEST_HINT else ""})
+    return judged_claims(provider, claims)
 
 
-def _check_issuer(metadata: Metadata, request: AuthenticationRequest, named: str | None) -> None:
+def _check_issuer(provider: Provider, metadata: Metadata, request: AuthenticationRequest, named: str | None) -> None:
     # Mix-up: the connection may have been pointed elsewhere meanwhile, and another provider may have sent the browser.
     if metadata.issuer != request.issuer:
         raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The connection has another issuer than when the login began.")
-    if named != request.issuer and (named is not None or metadata.sends_issuer):
+    if named is None and not metadata.sends_issuer:
+        return
+    if named is None or not provider.may_be_named(request.issuer, named):
         raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The `iss` of the answer is not the issuer that was asked.")
 
 
 def _refusal(answer: Mapping[str, str]) -> UpstreamFailed:
-    told = answer.get("error_description") or answer["error"]
-    detail = "".join(character for character in told if character.isprintable())[:_LONGEST_TOLD]
-    return UpstreamFailed(LoginCase.UPSTREAM_DENIED, detail)
+    return UpstreamFailed(LoginCase.UPSTREAM_DENIED, _printable(answer.get("error_description") or answer["error"]))
+
+
+def _printable(told: str) -> str:
+    return "".join(character for character in told if character.isprintable())[:_LONGEST_TOLD]
 
 
 def _tokens(provider: Provider, metadata: Metadata, request: AuthenticationRequest, code: str) -> dict[str, Any]:
     verifier = {"code_verifier": request.verifier} if provider.uses_pkce else {}
+    client = _client(provider, request.callback, secret=provider.client_secret)
     try:
-        tokens = _client(provider, request.callback).fetch_token(
-            metadata.address("token_endpoint"), grant_type="authorization_code", code=code, **verifier
+        tokens = client.fetch_token(
+            metadata.address("token_endpoint"),
+            headers={**provider.headers, **DEFAULT_HEADERS},
+            grant_type="authorization_code",
+            code=code,
+            **verifier,
         )
     except AuthlibBaseError as error:
-        raise UpstreamFailed(LoginCase.UPSTREAM_CODE_REFUSED, f"The token endpoint answered {error.error}.") from error
+        # Some say so with 200. What stands in an error that is no text is left out: it may repeat the code.
+        told = _printable(error.error) if isinstance(error.error, str) else "an error"
+        raise UpstreamFailed(LoginCase.UPSTREAM_CODE_REFUSED, f"The token endpoint answered {told}.") from error
     except (ValueError, TypeError) as error:
         raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The token endpoint gave an answer that is none.") from error
     return dict(tokens)
 
 
-def _userinfo(metadata: Metadata, claims: Mapping[str, Any], tokens: Mapping[str, Any]) -> dict[str, Any]:
+def _userinfo(provider: Provider, metadata: Metadata, claims: Mapping[str, Any], tokens: Mapping[str, Any]) -> dict[str, Any]:
     access_token = tokens.get("access_token")
     if not needs_userinfo(claims) or "userinfo_endpoint" not in metadata.addresses or not isinstance(access_token, str):
         return {}
@@ -122,17 +182,18 @@ def _userinfo(metadata: Metadata, claims: Mapping[str, Any], tokens: Mapping[str
     # OpenID Connect Core 1.0, 5.3.2: otherwise it may be about another user.
     if found.get("sub") != claims["sub"]:
         raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The userinfo endpoint speaks of another subject.")
-    return found
+    # Whether an address is verified is read in one way for each provider.
+    return {name: value for name, value in found.items() if name not in provider.fields}
 
 
-def _client(provider: Provider, callback: str) -> OAuth2Client:
-    method = "none" if not provider.secret else "client_secret_post" if provider.is_secret_posted else "client_secret_basic"
+def _client(provider: Provider, callback: str, *, secret: str) -> OAuth2Client:
+    method = "none" if not secret else "client_secret_post" if provider.is_secret_posted else "client_secret_basic"
     return OAuth2Client(
         ProviderSession(),
         client_id=provider.client_id,
-        client_secret=provider.secret or None,
+        client_secret=secret or None,
         token_endpoint_auth_method=method,
-        scope=provider.scope,
+        scope=provider.scope or None,
         redirect_uri=callback,
         code_challenge_method="S256",
     )

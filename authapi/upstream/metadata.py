@@ -12,7 +12,7 @@ from django.conf import settings
 from authapi.failures.logins import LoginCase
 from authapi.upstream.exchange import ProviderSession
 from authapi.upstream.failures import UpstreamFailed
-from authapi.upstream.provider import Provider
+from authapi.upstream.provider import Provider, is_of_template
 from foundation.memory.ttl_cache import Remembered
 from identity.options.discovery import is_expected_issuer
 
@@ -68,19 +68,28 @@ documents: Remembered[str, dict[str, Any]] = Remembered(_load_document, seconds=
 
 def metadata_of(provider: Provider) -> Metadata:
     """Return what is known of a provider. Raises `UpstreamFailed`, also when a document names another issuer than expected."""
-    return discovered(provider) if provider.needs_discovery else Metadata(provider.issuer, provider.addresses)
+    if provider.needs_discovery:
+        return discovered(provider)
+    # A provider of OAuth 2.0 alone is known by the page that the browser is sent to.
+    return Metadata(provider.issuer or provider.addresses.get("authorization_endpoint", ""), provider.addresses)
 
 
 def discovered(provider: Provider) -> Metadata:
     """Return what a provider publishes, under the addresses of the connection. Raises what `metadata_of` raises."""
     document = documents.get(provider.discovery_url)
     issuer = document.get("issuer")
-    if not isinstance(issuer, str) or not is_expected_issuer(issuer, named=provider.issuer, address=provider.discovery_url):
+    if not isinstance(issuer, str) or not _is_expected(provider, issuer):
         documents.forget(provider.discovery_url)
         raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The discovery document is that of another issuer.")
     published = {name: value for name, value in document.items() if isinstance(value, str)}
     sends_issuer = document.get("authorization_response_iss_parameter_supported") is True
     return Metadata(issuer, {**published, **provider.addresses}, sends_issuer)
+
+
+def _is_expected(provider: Provider, issuer: str) -> bool:
+    if provider.issuer_template:
+        return is_of_template(provider.issuer_template, issuer)
+    return is_expected_issuer(issuer, named=provider.issuer, address=provider.discovery_url)
 
 
 def keys_of(address: str, *, is_key_unknown: bool = False) -> list[dict[str, Any]]:

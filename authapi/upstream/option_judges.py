@@ -8,10 +8,13 @@ from typing import Any
 from django.conf import settings
 
 from authapi.accounts.passwordless.options import passwordless_problem
+from authapi.upstream.provider import GENERIC
 from authapi.upstream.provider_metadata import pasted_metadata
 from authapi.upstream.saml import options as saml_options
 from authapi.upstream.saml.metadata import MetadataUnreadable, read_metadata
 from authapi.upstream.saml.options import OptionsInvalid
+from authapi.upstream.social.known_providers import KNOWN
+from authapi.upstream.social.options import oauth2_problem, social_problem
 from authapi.upstream.wsfed import options as wsfed_options
 from authapi.upstream.wsfed.metadata import read_federation_metadata
 from identity.models.connections import PASSWORDLESS_STRATEGIES
@@ -35,7 +38,7 @@ def saml_problem(_strategy: str, options: Mapping[str, Any]) -> str | None:
 def wsfed_problem(strategy: str, options: Mapping[str, Any]) -> str | None:
     """Return a sentence about the options of an `adfs` or `waad` connection, or None."""
     if not wsfed_options.is_wsfed(strategy, options):
-        return None
+        return social_problem(strategy, options)
     try:
         read = wsfed_options.read_options(strategy, options, allows_http=settings.OUTBOUND_ALLOW_HTTP)
         if read.metadata_xml:
@@ -47,9 +50,16 @@ def wsfed_problem(strategy: str, options: Mapping[str, Any]) -> str | None:
     return None
 
 
+def generic_problem(strategy: str, options: Mapping[str, Any]) -> str | None:
+    """Return a sentence about the options of an `oauth2` connection, or None."""
+    return oauth2_problem(strategy, options, allows_http=settings.OUTBOUND_ALLOW_HTTP)
+
+
 # The judges of options, each with its strategies.
 JUDGES = (
     (saml_options.STRATEGIES, saml_problem),
     (WSFED_STRATEGIES, wsfed_problem),
     (PASSWORDLESS_STRATEGIES, passwordless_problem),
+    ((GENERIC,), generic_problem),
+    (tuple(strategy for strategy in KNOWN if strategy not in WSFED_STRATEGIES), social_problem),
 )

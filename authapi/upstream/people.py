@@ -48,7 +48,7 @@ def known_user(connection: Connection, subject: str) -> User | None:
 
 def _found(connection: Connection, subject: str) -> tuple[User, bool] | None:
     """Return the user and whether the login is its primary identity."""
-    if connection.is_enterprise and subject.startswith(f"{connection.name}|"):
+    if connection.has_named_ids and subject.startswith(f"{connection.name}|"):
         # It would count as written out already, and so as the subject behind the name, which is another user.
         raise UpstreamFailed(LoginCase.UPSTREAM_PROFILE_REFUSED, "The subject is written like a user id.")
     try:

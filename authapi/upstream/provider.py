@@ -1,20 +1,40 @@
-"""What a connection says about its provider: client, addresses, scope."""
+"""What a connection says about its provider: client, addresses, scope. What is known of the provider comes from the table."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote, urlsplit
+
+from django.conf import settings
 
 from authapi.failures.logins import LoginCase
 from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.social.known_providers import (
+    COMMON_DIRECTORY,
+    GRAPH_VERSION,
+    KNOWN,
+    OAUTH2,
+    OPENID,
+    TENANT_ID,
+    KnownProvider,
+    Peculiarity,
+)
+from authapi.upstream.social.options import DIRECTORY, VERSION, hosted_domains_in, written_fields
+from authapi.upstream.social.signed_secret import SigningKey, SigningKeyInvalid, signed_secret
 from identity.models import Connection
 from identity.options.discovery import WELL_KNOWN
+from identity.options.schemas.nodes import names_of
 
-STRATEGIES = ("oidc", "okta", "google-oauth2")
-_ISSUERS = {"google-oauth2": "https://accounts.google.com"}
-_SCOPE = "openid profile email"
+OPENID_STRATEGIES = ("oidc", "okta")
+GENERIC = "oauth2"
+STRATEGIES = (*OPENID_STRATEGIES, GENERIC, *KNOWN)
 _ADDRESSES = ("authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri", "end_session_endpoint")
+# Under which names a tenant writes the addresses of an OAuth 2.0 provider.
+_GENERIC_ADDRESSES = {"authorization_endpoint": "authorizationURL", "token_endpoint": "tokenURL", "userinfo_endpoint": "userInfoURL"}
+_GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True)
@@ -31,36 +51,204 @@ class Provider:
     uses_pkce: bool
     # Sent along with every request to the authorization endpoint.
     parameters: Mapping[str, str]
+    row: KnownProvider = OPENID
+    # Sent along with every request to the token endpoint and to the profile.
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    # Claims by expressions over the profile, in place of those of the row or beside them.
+    fields: Mapping[str, str] = field(default_factory=dict)
+    hosted_domains: tuple[str, ...] = ()
+    key: SigningKey | None = field(default=None, repr=False)
+    # What the issuer of a directory looks like that is named by its domain.
+    issuer_template: str = ""
 
     @property
     def needs_discovery(self) -> bool:
+        if self.row.calls:
+            return False
         return not (self.issuer and {"authorization_endpoint", "token_endpoint", "jwks_uri"} <= self.addresses.keys())
+
+    @property
+    def client_secret(self) -> str:
+        """The secret as the token endpoint takes it, signed anew where the provider wants that. Raises `UpstreamFailed`."""
+        if self.key is None:
+            return self.secret
+        try:
+            return signed_secret(self.key, client_id=self.client_id, audience=self.issuer)
+        except SigningKeyInvalid as error:
+            raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, "app_secret is not a private key of the provider.") from error
+
+    def expected_issuer(self, issuer: str, claims: Mapping[str, Any]) -> str:
+        """Return the issuer that signed claims must name, where `issuer` is the one that was asked."""
+        if TENANT_ID in issuer:
+            return issuer.replace(TENANT_ID, _directory_of(claims))
+        named = claims.get("iss")
+        return named if named in self.row.other_issuers else issuer
+
+    def may_be_named(self, issuer: str, named: str) -> bool:
+        """Tell whether an answer may name `named` as its issuer, where `issuer` is the one that was asked.
+
+        A provider whose issuer nothing tells is known by the host of the page that the browser was sent to.
+        """
+        if TENANT_ID in issuer:
+            return is_of_template(issuer, named)
+        if self.row.calls and not self.issuer:
+            return host_of(named) == host_of(issuer)
+        return named == issuer or named in self.row.other_issuers
+
+
+def is_of_template(template: str, issuer: str) -> bool:
+    """Tell whether an issuer is that of a directory, as a template shows it."""
+    before, _, after = template.partition(TENANT_ID)
+    return re.fullmatch(f"{re.escape(before)}{_GUID.pattern}{re.escape(after)}", issuer) is not None
+
+
+def host_of(address: str) -> str:
+    """Return the host and port of an address, empty where it is none."""
+    try:
+        return urlsplit(address).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def provider_of(connection: Connection) -> Provider:
     """Return the provider of a connection; raise `UpstreamFailed` when it names none that could be asked."""
+    strategy = connection.strategy
+    if strategy in KNOWN:
+        provider = _known(connection, KNOWN[strategy])
+    elif strategy == GENERIC:
+        provider = _generic(connection)
+    elif strategy in OPENID_STRATEGIES:
+        provider = _openid(connection)
+    else:
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} names no provider that users can log in at.")
+    if not provider.client_id:
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} has no client_id.")
+    return provider
+
+
+def _openid(connection: Connection) -> Provider:
     options = connection.options
-    issuer = _text(options, "issuer") or _issuer_of(connection)
-    discovery_url = _text(options, "discovery_url") or (issuer.rstrip("/") + WELL_KNOWN if issuer else "")
+    domain = _text(options, "domain")
+    issuer = _text(options, "issuer") or (f"https://{domain}" if connection.strategy == "okta" and domain else "")
     provider = Provider(
         client_id=_text(options, "client_id"),
         secret=connection.secret_option("client_secret") or "",
         issuer=issuer,
-        discovery_url=discovery_url,
-        scope=_scope(options),
+        discovery_url=_text(options, "discovery_url") or (issuer.rstrip("/") + WELL_KNOWN if issuer else ""),
+        scope=_scope(options, OPENID),
         addresses={name: address for name in _ADDRESSES if (address := _text(options, name))},
         is_secret_posted=_text(options, "token_endpoint_auth_method") == "client_secret_post",
         uses_pkce=_uses_pkce(options),
         parameters=_parameters(options.get("upstream_params")),
     )
-    if connection.strategy not in STRATEGIES or not provider.client_id or (provider.needs_discovery and not discovery_url):
+    if provider.needs_discovery and not provider.discovery_url:
         raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} names neither an issuer nor all addresses.")
     return provider
 
 
-def _issuer_of(connection: Connection) -> str:
-    domain = _text(connection.options, "domain")
-    return f"https://{domain}" if connection.strategy == "okta" and domain else _ISSUERS.get(connection.strategy, "")
+def _known(connection: Connection, row: KnownProvider) -> Provider:
+    """Return a provider of the table. Its options name no address, so that no tenant sends a secret elsewhere by mistake."""
+    options = connection.options
+    client_id = _text(options, "client_id")
+    directory = _directory(connection) if row.has(Peculiarity.DIRECTORY_ISSUER) else ""
+    overrides = settings.PROVIDER_ADDRESSES.get(connection.strategy, {})
+    places = {"{directory}": directory, "{version}": _version(options), "{client_id}": quote(client_id, safe="")}
+    addresses = {name: _filled(address, places) for name, address in {**row.addresses, "issuer": row.issuer, **overrides}.items()}
+    issuer, discovery_url = addresses.pop("issuer"), addresses.pop("discovery_url", "")
+    template = ""
+    if _GUID.fullmatch(directory):
+        issuer = issuer.replace(TENANT_ID, directory)
+    elif directory not in ("", COMMON_DIRECTORY):
+        # The directory is named by a domain: its own document says which issuer it is.
+        issuer, template = "", issuer
+    is_signed = row.has(Peculiarity.SIGNED_SECRET)
+    domains = hosted_domains_in(options) if row.has(Peculiarity.HOSTED_DOMAIN) else ()
+    return Provider(
+        client_id=client_id,
+        secret="" if is_signed else connection.secret_option("client_secret") or "",
+        issuer=issuer,
+        discovery_url="" if issuer else discovery_url,
+        scope=_scope(options, row),
+        addresses=addresses,
+        is_secret_posted=row.has(Peculiarity.POSTED_SECRET),
+        uses_pkce=_uses_pkce(options) and not row.has(Peculiarity.NO_PKCE),
+        # Only a hint, which lets people choose among the accounts that may log in. The claim of the token decides.
+        parameters={**({"hd": domains[0] if len(domains) == 1 else "*"} if domains else {}), **_parameters(options.get("upstream_params"))},
+        row=row,
+        fields=row.fields,
+        hosted_domains=domains,
+        key=_signing_key(connection) if is_signed else None,
+        issuer_template=template,
+    )
+
+
+def _generic(connection: Connection) -> Provider:
+    """Return a provider that a tenant describes itself. Raises `UpstreamFailed` where an address is missing."""
+    options = connection.options
+    addresses = {name: address for name in _ADDRESSES if (address := _address(connection, name))}
+    missing = next((option for name, option in _GENERIC_ADDRESSES.items() if name not in addresses), None)
+    if missing is not None:
+        more = " A profile script is not run here." if missing == "userInfoURL" else ""
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} names no {missing}.{more}")
+    return Provider(
+        client_id=_text(options, "client_id"),
+        secret=connection.secret_option("client_secret") or "",
+        issuer=_text(options, "issuer"),
+        discovery_url="",
+        scope=_scope(options, OAUTH2),
+        addresses=addresses,
+        is_secret_posted=_text(options, "token_endpoint_auth_method") != "client_secret_basic",
+        uses_pkce=_uses_pkce(options),
+        parameters={**_plain(options.get("authParams")), **_parameters(options.get("upstream_params"))},
+        row=OAUTH2,
+        headers=_headers(connection),
+        fields=written_fields(options.get("fieldsMap")),
+    )
+
+
+def _signing_key(connection: Connection) -> SigningKey:
+    """Return what signs the client secret. Raises `UpstreamFailed` with the names of the options that are missing."""
+    options = connection.options
+    pem = connection.secret_option("app_secret") or ""
+    missing = [name for name, value in (("team_id", options.get("team_id")), ("kid", options.get("kid")), ("app_secret", pem)) if not value]
+    if missing:
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} has no {', '.join(missing)}.")
+    return SigningKey(team_id=_text(options, "team_id"), key_id=_text(options, "kid"), pem=pem)
+
+
+def _directory(connection: Connection) -> str:
+    """Return the directory whose accounts may log in. Raises `UpstreamFailed`."""
+    options = connection.options
+    if connection.strategy != "waad" or options.get("useCommonEndpoint") is True:
+        return COMMON_DIRECTORY
+    named = (_text(options, "tenantId") or _text(options, "tenant_domain") or _text(options, "domain")).lower()
+    if not DIRECTORY.fullmatch(named):
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} names no directory: set tenant_domain.")
+    return named
+
+
+def _version(options: Mapping[str, Any]) -> str:
+    named = _text(options, "graph_version")
+    return named if VERSION.fullmatch(named) else GRAPH_VERSION
+
+
+def _directory_of(claims: Mapping[str, Any]) -> str:
+    """Return the directory that a token names, and what no issuer has in its place where that is none."""
+    named = claims.get("tid")
+    return named if isinstance(named, str) and _GUID.fullmatch(named) else "-"
+
+
+def _filled(address: str, places: Mapping[str, str]) -> str:
+    for place, value in places.items():
+        address = address.replace(place, value)
+    return address
+
+
+def _address(connection: Connection, name: str) -> str:
+    """Return an address under any of its names; one with a query string is sealed."""
+    named = _GENERIC_ADDRESSES.get(name)
+    options = connection.options
+    return (_text(options, named) or connection.secret_option(named) or "" if named else "") or _text(options, name)
 
 
 def _text(options: Mapping[str, Any], name: str) -> str:
@@ -68,17 +256,27 @@ def _text(options: Mapping[str, Any], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _scope(options: Mapping[str, Any]) -> str:
-    value = options.get("scope")
-    words = value if isinstance(value, list) else str(value or _SCOPE).replace(",", " ").split()
-    named = [word for word in words if isinstance(word, str) and word]
+def _words(value: Any) -> list[str]:
+    words = value if isinstance(value, list) else value.replace(",", " ").split() if isinstance(value, str) else []
+    return [word for word in words if isinstance(word, str) and word]
+
+
+def _scope(options: Mapping[str, Any], row: KnownProvider) -> str:
+    named = _words(options.get("scope")) or row.scope.split()
+    words = list(dict.fromkeys([*named, *_words(options.get("freeform_scopes"))]))
     # Without it there is no id token, and so nothing that proves who logged in.
-    return " ".join(named if "openid" in named else ["openid", *named])
+    needs_openid = "openid" in row.scope.split() and "openid" not in words
+    return " ".join(["openid", *words] if needs_openid else words)
 
 
 def _uses_pkce(options: Mapping[str, Any]) -> bool:
-    settings = options.get("connection_settings")
-    return not (isinstance(settings, dict) and settings.get("pkce") == "disabled")
+    nested = options.get("connection_settings")
+    is_disabled = isinstance(nested, dict) and nested.get("pkce") == "disabled"
+    return not is_disabled and options.get("pkce_enabled") is not False
+
+
+def _plain(named: Any) -> dict[str, str]:
+    return {name: value for name, value in named.items() if isinstance(value, str)} if isinstance(named, dict) else {}
 
 
 def _parameters(named: Any) -> dict[str, str]:
@@ -89,10 +287,19 @@ def _parameters(named: Any) -> dict[str, str]:
 
 
 def passed_on(connection: Connection, parameters: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters that the connection takes over from the client's own request (`upstream_params` with an alias)."""
+    """Return the parameters that the connection takes over from the client's own request.
+
+    Both options name the provider's parameter and ours: `upstream_params` with an alias, `authParamsMap` without.
+    """
     named = connection.options.get("upstream_params")
-    if not isinstance(named, dict):
-        return {}
-    aliases = {name: rule.get("alias") for name, rule in named.items() if isinstance(rule, dict)}
+    rules = named if isinstance(named, dict) else {}
+    aliases = {name: rule.get("alias") for name, rule in rules.items() if isinstance(rule, dict)}
+    aliases |= _plain(connection.options.get("authParamsMap"))
     found = {name: parameters.get(alias) for name, alias in aliases.items() if isinstance(alias, str)}
     return {name: value for name, value in found.items() if isinstance(value, str)}
+
+
+def _headers(connection: Connection) -> dict[str, str]:
+    """Return the headers of `customHeaders`, each of which is sealed."""
+    paths = [path for path in connection.sealed_options if path.startswith("customHeaders/")]
+    return {names_of(path)[1]: connection.secret_option(path) or "" for path in paths if len(names_of(path)) == 2}

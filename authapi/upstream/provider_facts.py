@@ -1,10 +1,11 @@
-"""What an administrator has to know about a connection to a SAML or WS-Federation provider: what to enter there, what is known here."""
+"""What an administrator has to know about a connection to a provider elsewhere: what to enter there, what is known here."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.provider import provider_of
 from authapi.upstream.saml.certificates import Certificate
 from authapi.upstream.saml.connections import options_of, saml_provider
 from authapi.upstream.saml.judging import acs_address
@@ -13,7 +14,15 @@ from authapi.upstream.saml.logout import logout_address
 from authapi.upstream.saml.options import REDIRECT, STRATEGIES
 from authapi.upstream.saml.provider import Endpoint, own_entity_id
 from authapi.upstream.wsfed.login import wsfed_provider
+from authapi.upstream.wsfed.options import is_wsfed
 from identity.models import Connection
+
+_WORDS = {
+    "authorization_endpoint": "Authorization endpoint",
+    "token_endpoint": "Token endpoint",
+    "userinfo_endpoint": "Profile",
+    "jwks_uri": "Keys",
+}
 
 
 @dataclass(frozen=True)
@@ -26,12 +35,15 @@ class Facts:
     certificates: tuple[Certificate, ...] = ()
     takes_unasked: bool = False
     problem: str = ""
+    has_certificates: bool = True
 
 
 def facts_of(connection: Connection, *, base: str) -> Facts:
     """Return what is known of a connection; `base` is the address of the tenant with a slash at its end. Never raises for a provider."""
     try:
-        return _saml(connection, base) if connection.strategy in STRATEGIES else _wsfed(connection, base)
+        if connection.strategy in STRATEGIES:
+            return _saml(connection, base)
+        return _wsfed(connection, base) if is_wsfed(connection.strategy, connection.options) else _openid(connection, base)
     except UpstreamFailed as failed:
         return Facts(ours=(), metadata_address="", problem=failed.detail or failed.failure.description)
 
@@ -62,6 +74,22 @@ def _wsfed(connection: Connection, base: str) -> Facts:
     ours = (("Realm (wtrealm)", provider.realm), ("Reply address (wreply)", base + CALLBACK_PATH))
     theirs = (("Entity id", provider.entity_id or "Not known: only metadata names it"), ("Passive endpoint", provider.endpoint))
     return Facts(ours, "", theirs, provider.certificates)
+
+
+def _openid(connection: Connection, base: str) -> Facts:
+    ours = (("Callback address (redirect URI)", base + CALLBACK_PATH),)
+    try:
+        provider = provider_of(connection)
+    except UpstreamFailed as failed:
+        return Facts(ours, "", problem=failed.detail, has_certificates=False)
+    theirs = (
+        ("Client id", provider.client_id),
+        ("Issuer", provider.issuer or ("From its discovery document" if provider.needs_discovery else "None: it issues no id tokens")),
+        *((_WORDS[name], address) for name, address in provider.addresses.items() if name in _WORDS),
+        ("Scopes", provider.scope or "None"),
+        ("Code challenge (PKCE)", "Sent" if provider.uses_pkce else "Not sent"),
+    )
+    return Facts(ours, "", theirs, has_certificates=False)
 
 
 def _endpoint(endpoint: Endpoint) -> str:

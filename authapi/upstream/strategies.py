@@ -80,8 +80,9 @@ def begin(login: Login, connection: Connection) -> BrowserCall:
 
 def speaker_of(connection: Connection) -> Speaker | None:
     """Return the protocol of a connection, None for one that users cannot log in through here."""
-    if connection.strategy in oidc_provider.STRATEGIES:
-        return OIDC
     if connection.strategy in saml_options.STRATEGIES:
         return SAML
-    return WSFED if is_wsfed(connection.strategy, connection.options) else None
+    # Before OpenID Connect: Entra speaks both.
+    if is_wsfed(connection.strategy, connection.options):
+        return WSFED
+    return OIDC if connection.strategy in oidc_provider.STRATEGIES else None

@@ -14,11 +14,12 @@ from typing import Any
 
 import orjson
 from django.conf import settings
+from django.core.exceptions import SynchronousOnlyOperation
 from django.db import InterfaceError, OperationalError
 from oauthlib.oauth2 import OAuth2Error
 
 from authapi.clients.origins import web_origin_of
-from authapi.edge import mtls
+from authapi.edge import mtls, throttling
 from authapi.edge.address_rates import charged_debt, debt_of
 from authapi.edge.addresses import Origin, origin_of
 from authapi.edge.bodies import MAX_BODY_BYTES
@@ -29,13 +30,16 @@ from authapi.edge.rate_figures import OPEN_ENDPOINTS
 from authapi.edge.raw_headers import joined
 from authapi.edge.throttling import Rate
 from authapi.edge.unread_bodies import Body, BodyTooLarge, BodyTooSlow, ClientLeft, NoRoom, unread_bodies
+from authapi.edge.whole_messages import ANSWER, BODY, TakeBody, WriteAnswer
 from authapi.failures import Case, Failure, RequestRefused
 from authapi.failures.oauth import OAuthCase, engine_failure
 from authapi.failures.requests import RequestCase
 from authapi.possession.presented import check_single
 from authapi.possession.proofs import InvalidProof
 from authapi.views import cors
+from authapi.views.deciding import Decided, deciding
 from foundation.memory import executor
+from foundation.memory.ttl_cache import Cold, Missing
 from identity.hosts import HostMatch, resolve_host
 
 logger = logging.getLogger(__name__)
@@ -46,6 +50,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _BODY_SECONDS = 30.0
+# Host, client, keys, API, grant and settings may all be missing, one after the other.
+_MOST_LOADS = 8
 # A tenant on its way out answers as a suspended one: what it was is nobody's business.
 _STATUSES = {**dict.fromkeys(("suspended", "deleting", "deleted"), RequestCase.TENANT_SUSPENDED), "draining": RequestCase.TENANT_DRAINING}
 
@@ -62,6 +68,8 @@ class Call:
     # Not in any repr: `/userinfo` takes a token there.
     query: bytes = field(default=b"", repr=False)
     method: str = "GET"
+    # What the route has taken out of the path, by name.
+    named: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -85,6 +93,8 @@ class Later:
 
 
 Endpoint = Callable[[Call], Answer | Later]
+# Answers on the event loop. Raises `Cold`, with nothing done, for what the endpoint itself must answer.
+AtOnce = Callable[[Call], Awaitable[Answer]]
 
 
 def json_answer(members: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
@@ -98,6 +108,7 @@ def hot_endpoint(
     methods: tuple[str, ...],
     in_words_of: Mapping[Case, Case] | None = None,
     takes_cookies: bool = False,
+    at_once: AtOnce | None = None,
 ) -> Application:
     """Make an ASGI application of `endpoint`; `name` is what its rate is counted under.
 
@@ -105,31 +116,36 @@ def hot_endpoint(
     cookies along; the endpoint judges their origin.
 
     An endpoint that finds out that a password will be hashed returns `Later`: the rest runs where slow work queues by itself.
+    `at_once` is a fast path beside the endpoint: it answers what needs no thread but for a signature.
     """
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "OPTIONS":
             reader = _page(scope) if takes_cookies else ""
-            await _send(send, Answer(204, b"", cors.preflight_headers(methods, reader=reader)), is_head=False)
+            await _send(scope, send, Answer(204, b"", cors.preflight_headers(methods, reader=reader)), is_head=False)
             return
         origin, is_head = _origin(scope), scope["method"] == "HEAD"
         # Held until the answer: requests that wait for a thread take memory, too.
         with unread_bodies().held(origin.keys) as body:
             try:
-                whole = await _read(body, receive)
+                whole = await _read(body, scope, receive)
             except RequestRefused as refused:
-                await _send(send, _unread(refused, methods), is_head=is_head)
+                await _send(scope, send, _unread(refused, methods), is_head=is_head)
                 return
             if whole is not None:
-                answer = await _rated(_Request(endpoint, name, methods, scope, whole, origin, in_words_of or {}))
-                await _send(send, answer, is_head=is_head)
+                answer = await _rated(_Request(endpoint, name, methods, scope, whole, origin, in_words_of or {}, at_once))
+                await _send(scope, send, answer, is_head=is_head)
 
     return application
 
 
-async def _read(body: Body, receive: Receive) -> bytes | None:
+async def _read(body: Body, scope: Scope, receive: Receive) -> bytes | None:
     """Return the body, one byte longer than the limit where it is too long; None when the client has left."""
+    take: TakeBody | None = scope.get("extensions", {}).get(BODY)
     try:
+        whole = take() if take is not None else None
+        if whole is not None:
+            return body.take_whole(whole, limit=MAX_BODY_BYTES)
         return await body.read(receive, limit=MAX_BODY_BYTES, seconds=_BODY_SECONDS)
     except ClientLeft:
         return None
@@ -160,18 +176,26 @@ class _Request:
     body: bytes = field(repr=False)
     origin: Origin
     words: Mapping[Case, Case]
+    at_once: AtOnce | None = None
+    # What the request has charged so far, by whichever path.
+    charge: Charge | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether the endpoint asks for no proof, so that the address pays for every request."""
         return self.name in OPEN_ENDPOINTS
 
+    @property
+    def paid(self) -> Charge:
+        """What was charged, nothing where no tenant was found."""
+        return self.charge or Charge("", self.name)
+
 
 async def _rated(request: _Request) -> Answer:
     """Return the answer with the headers of the bucket that decided; what proved nothing is charged to its address."""
     # An address over its debt is still served, but never by more than one fast and one slow thread of a process.
     keys = request.origin.keys
-    done = await in_turn(keys, partial(executor.run, partial(_answer, request)))
+    done = await in_turn(keys, partial(_worked, request))
     if isinstance(done, _Waiting):
         done = await in_turn(keys, partial(executor.run, partial(_finished, request, done), is_slow=True), is_slow=True)
     answer, rate = done.answer, done.rate
@@ -185,6 +209,45 @@ async def _rated(request: _Request) -> Answer:
         # Its own headers stand where the bucket is known; a client must never read that something is left.
         rate = rate.used_up
     return replace(answer, headers=cors.answer_headers(answer.reader) | rate.headers | answer.headers)
+
+
+async def _worked(request: _Request) -> _Done | _Waiting:
+    """Answer on the event loop where that is possible, and otherwise in a thread."""
+    done = None if request.at_once is None else await _done_at_once(request, request.at_once)
+    return await executor.run(partial(_answer, request)) if done is None else done
+
+
+async def _done_at_once(request: _Request, at_once: AtOnce) -> _Done | None:
+    """Return the answer of the fast path, None for what it leaves to the endpoint: every refusal, and what cannot be remembered."""
+    try:
+        for _ in range(_MOST_LOADS):
+            try:
+                return await _tried_at_once(request, at_once)
+            except Missing as missing:
+                # Nothing was done yet. What is missing is loaded once for all requests that wait for it, and then they begin anew.
+                await executor.remembered(missing.memory, missing.key)
+            except throttling.NoPlace:
+                # It was to be charged, and is not charged again when it begins anew.
+                request.paid.rate = await throttling.hit_async(request.paid.tenant_id, request.name)
+    except Decided as decided:
+        return _Done(_failed(_worded(decided.error, request.words), request.methods), request.paid.tenant_id, request.paid.rate)
+    except Exception as error:  # noqa: BLE001  (nothing was done yet: the endpoint finds out what is the matter, and says so)
+        if not isinstance(error, Cold | SynchronousOnlyOperation | RequestRefused):
+            logger.info("A fast path leaves a request to the endpoint: %s", type(error).__name__)
+    finally:
+        request.paid.may_wait = True
+    return None
+
+
+async def _tried_at_once(request: _Request, at_once: AtOnce) -> _Done:
+    call = _call(request)
+    call.charge.may_wait = False
+    _check_request(call.method, request.methods, call.body)
+    answer = await at_once(call)
+    with deciding():
+        if call.charge.rate is None:
+            call.charge.rate = await throttling.hit_async(call.charge.tenant_id, request.name)
+        return _Done(answer, call.charge.tenant_id, call.charge.rate)
 
 
 def _page(scope: Scope) -> str:
@@ -217,33 +280,38 @@ class _Waiting:
     rate: Rate | None
 
 
+def _call(request: _Request) -> Call:
+    """Return the request as its endpoint sees it. Raises `RequestRefused`."""
+    scope = request.scope
+    headers = joined(scope["headers"])
+    host = _tenant_of(headers)
+    if request.charge is None or request.charge.tenant_id != host.tenant_id:
+        request.charge = Charge(host.tenant_id, request.name)
+    headers = mtls.without_untrusted(headers, scope["headers"], host)
+    if "dpop" in headers:
+        _check_single_proof(scope["headers"])
+    named = scope["url_route"]["kwargs"] if "url_route" in scope else {}
+    query = scope.get("query_string", b"")
+    return Call(host, request.origin.address, headers, request.body, request.charge, query, scope["method"], named)
+
+
 def _answer(request: _Request) -> _Done | _Waiting:
-    headers = joined(request.scope["headers"])
     rate: Rate | None = None
-    charge = Charge("", request.name)
     try:
-        host = _tenant_of(headers)
-        charge = Charge(host.tenant_id, request.name)
-        headers = mtls.without_untrusted(headers, request.scope["headers"], host)
-        if "dpop" in headers:
-            _check_single_proof(request.scope["headers"])
+        call = _call(request)
         if request.is_open:
-            rate = admitted_stranger(host.tenant_id, request.origin)
-        _check_request(request.scope["method"], request.methods, request.body)
+            rate = admitted_stranger(call.host.tenant_id, request.origin)
+        _check_request(call.method, request.methods, call.body)
         if not request.is_open:
-            charge.require_room()
-        outcome = request.endpoint(
-            Call(
-                host, request.origin.address, headers, request.body, charge, request.scope.get("query_string", b""), request.scope["method"]
-            )
-        )
+            call.charge.require_room()
+        outcome = request.endpoint(call)
         if isinstance(outcome, Later):
-            return _Waiting(outcome, charge, rate)
-        return _settled(request, outcome, charge, rate)
+            return _Waiting(outcome, call.charge, rate)
+        return _settled(request, outcome, call.charge, rate)
     except StrangerRefused as refused:
-        return _Done(_failed(RequestRefused(RequestCase.TOO_MANY_REQUESTS), request.methods), charge.tenant_id, refused.rate)
+        return _Done(_failed(RequestRefused(RequestCase.TOO_MANY_REQUESTS), request.methods), request.paid.tenant_id, refused.rate)
     except Exception as error:  # noqa: BLE001  (the edge: every failure becomes a row of the table)
-        return _Done(_failed(_worded(error, request.words), request.methods), charge.tenant_id, rate or charge.rate)
+        return _Done(_failed(_worded(error, request.words), request.methods), request.paid.tenant_id, rate or request.paid.rate)
 
 
 def _finished(request: _Request, waiting: _Waiting) -> _Done:
@@ -300,7 +368,9 @@ def _failed(error: Exception, methods: tuple[str, ...]) -> Answer:
         headers |= error.headers
         if error.rate is not None:
             headers |= error.rate.headers
-    answer = json_answer({"error": failure.error, "error_description": failure.description}, status=failure.status, headers=headers)
+    told = error.members if isinstance(error, RequestRefused) else {}
+    body = {"error": failure.error, "error_description": failure.description, **told}
+    answer = json_answer(body, status=failure.status, headers=headers)
     return replace(answer, reader=error.reader) if isinstance(error, RequestRefused) else answer
 
 
@@ -318,10 +388,13 @@ def _failure(error: Exception) -> Failure:
             return RequestCase.UNEXPECTED.failure
 
 
-async def _send(send: Send, answer: Answer, *, is_head: bool) -> None:
+async def _send(scope: Scope, send: Send, answer: Answer, *, is_head: bool) -> None:
     headers = {"Content-Type": "application/json", "Content-Length": str(len(answer.body))} if answer.body else {"Content-Length": "0"}
     if answer.status == 204:
         headers = {}
     pairs = [(name.lower().encode(), value.encode("latin-1")) for name, value in (headers | answer.headers).items()]
+    write: WriteAnswer | None = scope.get("extensions", {}).get(ANSWER)
+    if write is not None and answer.body and "Connection" not in answer.headers and write(answer.status, pairs, answer.body):
+        return
     await send({"type": "http.response.start", "status": answer.status, "headers": pairs})
     await send({"type": "http.response.body", "body": b"" if is_head else answer.body})

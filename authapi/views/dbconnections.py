@@ -190,6 +190,8 @@ def _refusal(connection: Connection, password: str, refused: SignUpRefused) -> _
 
 def _weak(connection: Connection, password: str, weak: PasswordTooWeak) -> _Problem:
     name = weak.problem.weakness.value
+    if weak.problem.weakness is Weakness.BREACHED:
+        return _Problem("password_leaked", weak.problem.text, name=name)
     if weak.problem.weakness is not Weakness.STRENGTH:
         return _Problem("invalid_password", weak.problem.text, name=name, message=weak.problem.text)
     rules = rules_of(connection.options, password)

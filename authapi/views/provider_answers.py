@@ -16,7 +16,7 @@ from authapi.login.login import Login, kept_login, new_login
 from authapi.login.protocol import ProtocolRequest, protocol_named
 from authapi.models import Client
 from authapi.pages.connection_test import finish_test
-from authapi.pages.oidc_callback import oidc_callback
+from authapi.pages.oidc_callback import POSTED_AGAIN, oidc_callback
 from authapi.pages.provider_clean_up import provider_clean_up
 from authapi.pages.provider_login import Evidence, answered_request, finish, note_refusal
 from authapi.pages.tenant_page import tenant_page
@@ -40,8 +40,6 @@ from identity.models import Connection
 
 _SAML, _WSFED = "SAMLResponse", "wresult"
 _MEMBERS = (_SAML, "RelayState", _WSFED, "wctx", "wa")
-# Marks a form that we had the browser post once more.
-_AGAIN = "posted_again"
 # How a WS-Federation provider asks us to end the login in this browser.
 _CLEAN_UPS = ("wsignoutcleanup1.0", "wsignout1.0")
 
@@ -68,9 +66,9 @@ def _posted(request: HttpRequest, host: HostMatch) -> HttpResponse:
         if _SAML not in sent:
             raise RequestRefused(LoginCase.REQUEST_EXPIRED)
         return _unasked(request, host, sent)
-    if not read_cookie(request, BROWSER) and _AGAIN not in request.POST:
+    if not read_cookie(request, BROWSER) and POSTED_AGAIN not in request.POST:
         # Without TLS the cookie does not travel with a form that another site posts; it does with a form of ours.
-        return post_form(request, address_of_callback(request, host), {**sent, _AGAIN: "1"})
+        return post_form(request, address_of_callback(request, host), {**sent, POSTED_AGAIN: "1"})
     row, asked = answered_request(request, host, state)
     if _SAML in sent:
         answer = _answer(request, host, sent)

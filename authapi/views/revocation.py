@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from authapi.client_auth import named_client
+from authapi.compliance.enforcing import INTERACTION_HEADER
 from authapi.edge.bodies import MalformedBody, parse_body
 from authapi.failures import RequestRefused
 from authapi.failures.oauth import OAuthCase
@@ -11,6 +13,7 @@ from authapi.failures.requests import RequestCase
 from authapi.protocols.oauth.engine import server
 from authapi.token_request import TokenRequest
 from authapi.views.chain import Answer, Call, hot_endpoint
+from authapi.views.client_words import echoed_headers, in_words_of_client
 from foundation.tenancy import tenant_bound
 
 _EMPTY = Answer(200, b"", {"Content-Type": "application/json", "Cache-Control": "no-store", "Pragma": "no-cache"})
@@ -23,13 +26,19 @@ def _revoke(call: Call) -> Answer:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=str(error)) from error
     request = TokenRequest(host=call.host, address=call.address, headers=call.headers, form=form, charge=call.charge)
     with tenant_bound(call.host.tenant_id):
-        is_own = _revoked(request)
+        return in_words_of_client(_revoked, request)
+
+
+def _revoked(request: TokenRequest) -> Answer:
+    is_own = _is_own(request)
+    client = named_client(request) if INTERACTION_HEADER in request.headers else None
+    answer = replace(_EMPTY, headers=_EMPTY.headers | echoed_headers(request, client)) if client else _EMPTY
     # 2.2: an unknown token, or one of another client, is answered like one that was revoked. It proves nothing about a public
     # client; a confidential one has been charged when it authenticated.
-    return _EMPTY if is_own else replace(_EMPTY, is_proof=False)
+    return answer if is_own else replace(answer, is_proof=False)
 
 
-def _revoked(request: TokenRequest) -> bool:
+def _is_own(request: TokenRequest) -> bool:
     try:
         return server().revoke(request)
     except RequestRefused as refused:

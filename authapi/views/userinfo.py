@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
+from authapi.compliance.enforcing import check, interaction_headers
+from authapi.compliance.levels import NONE, broken
+from authapi.compliance.rules import ProfileFacts, Stage, TokenFacts
 from authapi.edge.bodies import MalformedBody, parse_body
 from authapi.failures import Failure, RequestRefused
 from authapi.failures.oauth import OAuthCase
@@ -15,10 +18,12 @@ from authapi.models import Client
 from authapi.possession.holders import BEARER, DPOP, SCHEMES, NotHeld, Shown, require_held
 from authapi.possession.presented import Asked
 from authapi.tokens.opaque_tokens import find_opaque_token
-from authapi.tokens.profile_claims import ProfileSwitches, profile_claims, profile_switches
+from authapi.tokens.profile_claims import SHOWN, ProfileSwitches, profile_claims, profile_switches
 from authapi.tokens.verifying import TokenRefused, verify_profile_token
 from authapi.views.chain import Answer, Call, hot_endpoint, json_answer
 from foundation.database.compiled_select import CompiledSelect
+from foundation.database.loop_queries import GatheredSelect
+from foundation.memory.ttl_cache import Cold
 from identity.models import User
 
 PATH = "/userinfo"
@@ -32,7 +37,14 @@ _USER = CompiledSelect(
     "tenant_id",
     "user_id",
 )
-_REFUSED = OAuthCase.INVALID_BEARER, OAuthCase.BEARER_LACKS_SCOPE
+# The same user on the event loop, without the columns that no claim shows.
+_USER_AT_ONCE = GatheredSelect(
+    "profile_user",
+    lambda tenant_id, user_id: User.objects.of(tenant_id).filter(user_id=user_id).only("tenant", "user_id", "blocked", *SHOWN).order_by(),
+    "tenant_id",
+    "user_id",
+)
+_REFUSED = OAuthCase.INVALID_BEARER, OAuthCase.BEARER_LACKS_SCOPE, OAuthCase.LEVEL_BREAKS_REQUEST
 
 
 @dataclass(frozen=True)
@@ -43,43 +55,80 @@ class _Opened:
     scopes: Collection[str]
     confirmation: Mapping[str, Any] | None
     switches: ProfileSwitches
+    # Claims that the client has named, whatever the scopes open.
+    named: Collection[str] = ()
 
 
 @dataclass(frozen=True)
 class _Presented:
-    """A token, its scheme, and whether it came in the address."""
+    """A token, its scheme, and whether it came in the header."""
 
     token: str = field(repr=False)
     scheme: str = BEARER
-    is_in_query: bool = False
+    is_in_header: bool = False
 
 
 def _userinfo(call: Call) -> Answer:
+    # What goes with every answer, once it is known whose token it is.
+    headers = dict(_FRESH)
     try:
-        return _profile(call)
+        return _profile(call, headers)
     except NotHeld as error:
         members = {"error": error.error, "error_description": error.message}
-        return json_answer(members, status=error.status, headers={**_FRESH, **error.headers})
+        return json_answer(members, status=error.status, headers=headers | error.headers)
     except RequestRefused as refused:
         if refused.case not in _REFUSED:
             raise
-        return _challenge(refused.failure, is_missing=not _header_token(call)[1] and not call.body and not _query_tokens(call))
+        is_missing = not _header_token(call)[1] and not call.body and not _query_tokens(call)
+        return _challenge(refused.failure, headers, is_missing=is_missing)
 
 
-def _profile(call: Call) -> Answer:
+def _profile(call: Call, headers: dict[str, str]) -> Answer:
     presented = _presented(call)
     token = presented.token
     opened = _opened_by_jwt(call, token) if token.count(".") == 2 else _opened_by_row(call, token)
+    level = opened.switches.level
+    if level != NONE:
+        headers |= interaction_headers(call.headers, level, makes_one=True)
+        check(level, Stage.PROFILE, ProfileFacts(presented.is_in_header))
+        if any(broken(level, Stage.TOKEN, TokenFacts(opened.confirmation or {}, ""))):
+            # Issued before the client had its level.
+            raise RequestRefused(OAuthCase.INVALID_BEARER)
     if opened.user.blocked:
         raise RequestRefused(OAuthCase.INVALID_BEARER)
     if opened.confirmation or presented.scheme == DPOP:
         require_held(opened.confirmation, Shown(presented.scheme, token, Asked(call.host, call.method, PATH, call.headers)))
-    if presented.is_in_query and not opened.switches.takes_query_token:
-        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The client must send its access token in the Authorization header.")
     if "openid" not in opened.scopes:
         raise RequestRefused(OAuthCase.BEARER_LACKS_SCOPE, scope="openid")
-    claims = profile_claims(opened.user, opened.scopes, writes_times_as_text=opened.switches.writes_times_as_text)
-    return json_answer({"sub": opened.user.user_id, **claims}, headers=_FRESH)
+    return _shown(opened, headers)
+
+
+async def _userinfo_at_once(call: Call) -> Answer:
+    """Fast path: answer for a JWT in the header that is bound to nothing, of a client without a level, from one row.
+
+    The plain path is `_userinfo`, in a thread; it answers everything else, and refuses. Raises `Cold` and `RequestRefused`.
+    """
+    call.charge.require_room()
+    presented = _presented(call)
+    if presented.scheme != BEARER or not presented.is_in_header or presented.token.count(".") != 2:
+        raise Cold
+    try:
+        claims, switches = verify_profile_token(presented.token, host=call.host)
+    except TokenRefused as error:
+        raise Cold from error
+    if claims.confirmation or claims.userinfo_claims or switches.level != NONE:
+        raise Cold
+    if "openid" not in claims.scopes or "identities" in claims.scopes:
+        raise Cold
+    user = await _USER_AT_ONCE.first(tenant_id=call.host.tenant_id, user_id=claims.subject)
+    if user is None or user.blocked:
+        raise Cold
+    return _shown(_Opened(user, claims.scopes, None, switches), _FRESH)
+
+
+def _shown(opened: _Opened, headers: dict[str, str]) -> Answer:
+    claims = profile_claims(opened.user, opened.scopes, opened.named, writes_times_as_text=opened.switches.writes_times_as_text)
+    return json_answer({"sub": opened.user.user_id, **claims}, headers=headers)
 
 
 def _presented(call: Call) -> _Presented:
@@ -89,10 +138,10 @@ def _presented(call: Call) -> _Presented:
     """
     scheme, token = _header_token(call)
     if token and not call.body and not call.query:
-        return _Presented(token, scheme)
-    found = [_Presented(token, scheme)] if token else []
+        return _Presented(token, scheme, is_in_header=True)
+    found = [_Presented(token, scheme, is_in_header=True)] if token else []
     found += [_Presented(token) for token in (_form_token(call),) if token]
-    found += [_Presented(token, is_in_query=True) for token in _query_tokens(call)]
+    found += [_Presented(token) for token in _query_tokens(call)]
     if len(found) > 1:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The access token was sent in more than one way.")
     if not found:
@@ -134,25 +183,26 @@ def _opened_by_jwt(call: Call, token: str) -> _Opened:
     user = _USER.first(tenant_id=call.host.tenant_id, user_id=claims.subject)
     if user is None:
         raise RequestRefused(OAuthCase.INVALID_BEARER)
-    return _Opened(user, claims.scopes, claims.confirmation, switches)
+    return _Opened(user, claims.scopes, claims.confirmation, switches, claims.userinfo_claims)
 
 
 def _opened_by_row(call: Call, token: str) -> _Opened:
     row = find_opaque_token(tenant_id=call.host.tenant_id, token=token)
     if row is None or row.user is None or not _is_usable(row.application):
         raise RequestRefused(OAuthCase.INVALID_BEARER)
-    return _Opened(row.user, row.scope.split(), row.confirmation, profile_switches(row.application.settings))
+    named = row.asked.get("userinfo", ()) if row.asked else ()
+    return _Opened(row.user, row.scope.split(), row.confirmation, profile_switches(row.application.settings), named)
 
 
 def _is_usable(client: Client | None) -> bool:
     return client is not None and client.is_usable(None)
 
 
-def _challenge(failure: Failure, *, is_missing: bool) -> Answer:
+def _challenge(failure: Failure, headers: dict[str, str], *, is_missing: bool) -> Answer:
     # RFC 6750, 3: without any token the challenge names no error.
     details = "" if is_missing else f', error="{failure.error}", error_description="{failure.description}"'
     members = {"error": failure.error, "error_description": failure.description}
-    return json_answer(members, status=failure.status, headers={**_FRESH, "WWW-Authenticate": f'Bearer realm="userinfo"{details}'})
+    return json_answer(members, status=failure.status, headers={**headers, "WWW-Authenticate": f'Bearer realm="userinfo"{details}'})
 
 
-userinfo = hot_endpoint(_userinfo, name="userinfo", methods=("GET", "POST"))
+userinfo = hot_endpoint(_userinfo, name="userinfo", methods=("GET", "POST"), at_once=_userinfo_at_once)

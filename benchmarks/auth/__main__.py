@@ -1,95 +1,137 @@
-"""Tokens a second beside npm oidc-provider, SAML responses beside npm samlp: one process each, in turn, in one run; and what
+"""What tokens cost beside npm oidc-provider, SAML responses beside npm samlp: one process each, in turn, in one run; and what
 checking a token costs `/events`.
 
     make bench-auth                                                into docs/performance.md
     .venv/bin/python -m benchmarks auth                            prints only
+    .venv/bin/python -m benchmarks auth --scenarios refresh_token  one of them
 
-Each figure is the median of the rounds; ours and the peer's alternate, so that a machine that slows down slows both.
+Our service and the peers alternate, so that a machine that slows down affects all of them. Each figure is the median of the
+rounds, and each ratio the median of the ratios of the rounds. Processor time is that of the processes of a server, kernel time
+included; PostgreSQL and Redis are listed separately.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TypeVar
 
 import django
 
-from benchmarks.auth.document import write_document
-from benchmarks.auth.load import NextRequest, rate
+from benchmarks.auth.accounts import SERVER, Accounts, databases
+from benchmarks.auth.document import Figures, Row, write_document
+from benchmarks.auth.load import Measured, NextRequest, measured
 from benchmarks.auth.saml import SamlSubject, own_provider, samlp
 from benchmarks.auth.subjects import Subject, oidc_provider, ours
 
 _Server = TypeVar("_Server", Subject, SamlSubject)
+_Requests = Callable[[_Server, int, float], list[NextRequest]]
 
-SCENARIOS: dict[str, Callable[[Subject, int], list[NextRequest]]] = {
+# The last one uses proofs: a new Redis requires a nonce in each proof for two and a half minutes.
+SCENARIOS: dict[str, _Requests[Subject]] = {
     "client_credentials": Subject.client_credentials,
     "refresh_token": Subject.refresh,
     "userinfo": Subject.userinfo,
+    "client_credentials, DPoP": Subject.bound_client_credentials,
 }
-# People log in at most so often a minute from one address, in a measurement too.
+# Scenarios in which the peer stores or reads rows: it is measured with its rows in PostgreSQL as well.
+_WITH_ROWS = ("refresh_token", "userinfo")
+_ALL_CORES, _SAML, _VERIFICATION = "client_credentials, all cores", "saml", "verification"
+# Logins are limited per minute and address, in a measurement too.
 _MOST_CONNECTIONS = 10
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.auth", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = [*SCENARIOS, _ALL_CORES, _SAML, _VERIFICATION]
     parser.add_argument("--seconds", type=float, default=4.0, help="length of one measurement")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--connections", type=int, default=8, choices=range(1, _MOST_CONNECTIONS + 1), metavar="1-10")
-    parser.add_argument("--document", action="store_true", help="write the figures into docs/performance.md")
+    parser.add_argument("--scenarios", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
+    parser.add_argument("--json", type=Path, help="write the figures into this file as well")
+    parser.add_argument("--document", action="store_true", help="write the figures into docs/performance.md; for a run of all scenarios")
     options = parser.parse_args()
+    if options.document and options.scenarios != names:
+        parser.error("the page shows all scenarios")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.development")
     django.setup()
-    figures = measured(rounds=options.rounds, seconds=options.seconds, connections=options.connections)
-    figures["verification"] = verification()
-    for name, row in figures.items():
-        print(f"{name}: " + ", ".join(f"{subject} {value:,.1f}" for subject, value in row.items()))
+    figures = Measurement(options.rounds, options.seconds, options.connections).figures(options.scenarios)
+    for name, rows in figures.rows.items():
+        for row in rows:
+            print(f"{name}: {row}")
+    if figures.verification:
+        print(f"verification: {', '.join(f'{name} {value:,.1f}' for name, value in figures.verification.items())}")
+    if options.json:
+        options.json.write_text(json.dumps(figures.as_dict(), indent=2))
     if options.document:
         write_document(figures, connections=options.connections)
     return 0
 
 
-def measured(*, rounds: int, seconds: float, connections: int) -> dict[str, dict[str, float]]:
-    """Return requests a second per scenario and server, and the median of the ratios of the rounds."""
-    run = partial(_in_turn, rounds=rounds, seconds=seconds, connections=connections)
-    with ours(connections) as own, oidc_provider(connections) as peer:
-        found = {scenario: run((own, peer), requests) for scenario, requests in SCENARIOS.items()}
-    cores = os.cpu_count() or 1
-    with ours(1, processes=cores) as own, oidc_provider(1, processes=cores) as peer:
-        found["client_credentials, all cores"] = run((own, peer), Subject.client_credentials)
-    with own_provider(connections) as own, samlp(connections) as peer:
-        found["saml"] = run((own, peer), SamlSubject.logins)
-    return found
+class Measurement:
+    """Parameters of a run: rounds, seconds per round, and connections."""
+
+    def __init__(self, rounds: int, seconds: float, connections: int) -> None:
+        self._rounds, self._seconds, self._connections = rounds, seconds, connections
+        self._databases = databases()
+
+    def figures(self, scenarios: Sequence[str]) -> Figures:
+        """Measure these scenarios, in the order of the table."""
+        found: dict[str, list[Row]] = {}
+        wanted = [name for name in SCENARIOS if name in scenarios]
+        if wanted:
+            found |= self._beside_each_other(wanted)
+        if _ALL_CORES in scenarios:
+            cores = os.cpu_count() or 1
+            with ours(1, processes=cores) as own, oidc_provider(1, processes=cores) as peer:
+                found[_ALL_CORES] = self._in_turn((own, peer), Subject.client_credentials)
+        if _SAML in scenarios:
+            with own_provider(self._connections) as saml, samlp(self._connections) as peer_of_saml:
+                found[_SAML] = self._in_turn((saml, peer_of_saml), SamlSubject.logins)
+        return Figures(found, verification() if _VERIFICATION in scenarios else {})
+
+    def _beside_each_other(self, scenarios: Sequence[str]) -> dict[str, list[Row]]:
+        with ExitStack() as stack:
+            subjects = [stack.enter_context(ours(self._connections)), stack.enter_context(oidc_provider(self._connections))]
+            if not set(_WITH_ROWS).isdisjoint(scenarios):
+                subjects.append(stack.enter_context(oidc_provider(self._connections, in_postgresql=True)))
+            return {name: self._in_turn(subjects if name in _WITH_ROWS else subjects[:2], SCENARIOS[name]) for name in scenarios}
+
+    def _in_turn(self, subjects: Sequence[_Server | None], requests: _Requests[_Server]) -> list[Row]:
+        present = [subject for subject in subjects if subject is not None]
+        runs: dict[str, list[Measured]] = {subject.name: [] for subject in present}
+        for _ in range(self._rounds):
+            for subject in present:
+                runs[subject.name].append(self._run(subject, requests(subject, self._connections, self._seconds)))
+        own = next(iter(runs.values()))
+        return [_row(name, each, own) for name, each in runs.items()]
+
+    def _run(self, subject: Subject | SamlSubject, requests: list[NextRequest]) -> Measured:
+        accounts = Accounts({SERVER: subject.pid, **self._databases})
+        return asyncio.run(measured(subject.port, requests, seconds=self._seconds, accounts=accounts))
 
 
-def _in_turn(
-    subjects: tuple[_Server, _Server | None],
-    requests: Callable[[_Server, int], list[NextRequest]],
-    *,
-    rounds: int,
-    seconds: float,
-    connections: int,
-) -> dict[str, float]:
-    present = [subject for subject in subjects if subject is not None]
-    rates: dict[str, list[float]] = {subject.name: [] for subject in present}
-    for _ in range(rounds):
-        for subject in present:
-            rates[subject.name].append(asyncio.run(rate(subject.port, requests(subject, connections), seconds=seconds)))
-    found = {name: statistics.median(values) for name, values in rates.items()}
-    if len(present) > 1:
-        pairs = zip(*rates.values(), strict=True)
-        found["ratio"] = statistics.median(one / other for one, other in pairs)
-    return found
+def _row(name: str, runs: Sequence[Measured], own: Sequence[Measured]) -> Row:
+    accounts: Mapping[str, float] = {account: statistics.median(run.processor[account] for run in runs) for account in runs[0].processor}
+    return Row(
+        name=name,
+        rate=statistics.median(run.rate for run in runs),
+        processor=dict(accounts),
+        processor_ratio=statistics.median(mine.processor[SERVER] / run.processor[SERVER] for mine, run in zip(own, runs, strict=True)),
+        rate_ratio=statistics.median(mine.rate / run.rate for mine, run in zip(own, runs, strict=True)),
+    )
 
 
 def verification(count: int = 400) -> dict[str, float]:
-    """Return microseconds that checking a token takes `/events`: seen for the first time, and again."""
+    """Return the microseconds that `/events` takes to check a token: at first sight, and again."""
     # Models may be imported only once Django is set up.
     from authapi.tokens.verifying import verify_access_token  # noqa: PLC0415
     from benchmarks.stream.world import World  # noqa: PLC0415

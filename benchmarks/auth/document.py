@@ -1,9 +1,13 @@
-"""From the figures of a run to the table of the documentation; the words around it are written by hand."""
+"""Turns the figures of a run into the table of the documentation; the surrounding text is written by hand."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from benchmarks.auth.accounts import SERVER
 from config.launcher.options import ROOT
 
 PAGE = ROOT / "docs" / "performance.md"
@@ -11,13 +15,43 @@ _BEGIN, _END = "<!-- figures of make bench-auth: begin -->", "<!-- figures of ma
 _NAMES = {
     "client_credentials": "`client_credentials`, a JWT freshly signed",
     "client_credentials, all cores": "the same, as many processes as cores on both sides",
+    "client_credentials, DPoP": "`client_credentials` with a DPoP proof, the JWT bound to its key",
     "refresh_token": "`refresh_token`, rotated; access token and id token freshly signed",
     "userinfo": "`/userinfo`",
+    "saml": "login of a SAML application by an open session: a page with a freshly signed response",
 }
-_SAML = "login of a SAML application by an open session: a page with a freshly signed response"
 
 
-def write_document(figures: dict[str, dict[str, float]], *, connections: int) -> None:
+@dataclass(frozen=True)
+class Row:
+    """One server in one scenario.
+
+    `processor` has milliseconds per request, by account; the ratios are ours divided by this server's.
+    """
+
+    name: str
+    rate: float
+    processor: Mapping[str, float]
+    processor_ratio: float
+    rate_ratio: float
+
+    def __str__(self) -> str:
+        spent = ", ".join(f"{account} {value:.3f} ms" for account, value in self.processor.items())
+        return f"{self.name}: {spent}; ours {self.processor_ratio:.2f} of it; {self.rate:,.0f}/s, ours {self.rate_ratio:.2f} of it"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The rows of a run by scenario, and the cost of checking a token."""
+
+    rows: Mapping[str, Sequence[Row]]
+    verification: Mapping[str, float]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"rows": {name: [asdict(row) for row in rows] for name, rows in self.rows.items()}, "verification": dict(self.verification)}
+
+
+def write_document(figures: Figures, *, connections: int) -> None:
     """Replace the figures in the page."""
     before, begin, rest = PAGE.read_text().partition(_BEGIN)
     _, end, after = rest.partition(_END)
@@ -26,28 +60,30 @@ def write_document(figures: dict[str, dict[str, float]], *, connections: int) ->
     PAGE.write_text(f"{before}{_BEGIN}\n{_table(figures, connections)}\n{_END}{after}")
 
 
-def _table(figures: dict[str, dict[str, float]], connections: int) -> str:
+def _table(figures: Figures, connections: int) -> str:
     load = os.getloadavg()[0]
-    lines = [
-        f"{connections} connections; load average at the end: {load:.1f}.",
-        "",
-        "| Requests a second | ours | oidc-provider | to oidc-provider |",
-        "| --- | --- | --- | --- |",
-    ]
+    databases = [account for account in next(iter(figures.rows.values()))[0].processor if account != SERVER]
+    beside = "".join(f"of {each}, ms | " for each in databases)
+    lines = [f"{connections} connections; load average at the end: {load:.1f}."]
     for scenario, name in _NAMES.items():
-        row = figures[scenario]
-        lines.append(f"| {name} | {_shown(row, 'ours')} | {_shown(row, 'oidc-provider')} | {_shown(row, 'ratio', '.2f')} |")
-    saml = figures["saml"]
-    lines += [
-        "",
-        "| Requests a second | ours | samlp | to samlp |",
-        "| --- | --- | --- | --- |",
-        f"| {_SAML} | {_shown(saml, 'ours')} | {_shown(saml, 'samlp')} | {_shown(saml, 'ratio', '.2f')} |",
-    ]
-    first, again = figures["verification"].values()
-    lines += ["", f"Checking a token costs `/events` {first:,.0f} µs when it is seen first, and {again:,.0f} µs afterwards."]
+        if scenario not in figures.rows:
+            continue
+        lines += [
+            "",
+            f"{name[0].upper()}{name[1:]}:",
+            "",
+            f"| Server | processor ms a request | ours to it | {beside}requests a second | ours to it |",
+            f"| --- | --- | --- | {'--- | ' * len(databases)}--- | --- |",
+        ]
+        lines += [_line(row, databases) for row in figures.rows[scenario]]
+    if figures.verification:
+        first, again = figures.verification.values()
+        lines += ["", f"Checking a token costs `/events` {first:,.0f} µs when it is seen first, and {again:,.0f} µs afterwards."]
     return "\n".join(lines)
 
 
-def _shown(row: dict[str, float], name: str, form: str = ",.0f") -> str:
-    return format(row[name], form) if name in row else "-"
+def _line(row: Row, databases: Sequence[str]) -> str:
+    beside = "".join(f"{row.processor[each]:.2f} | " for each in databases)
+    own = row.name == "ours"
+    ratios = ("", "") if own else (f"{row.processor_ratio:.2f}", f"{row.rate_ratio:.2f}")
+    return f"| {row.name} | {row.processor[SERVER]:.2f} | {ratios[0]} | {beside}{row.rate:,.0f} | {ratios[1]} |"

@@ -1,42 +1,62 @@
-"""The load: kept connections that ask again as soon as they are answered, one event loop, raw HTTP/1.1."""
+"""The load: persistent connections that send a request after each response, one event loop, raw HTTP/1.1."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
-# Given the body of the last answer, or None at first, return the next request.
+from benchmarks.auth.accounts import Accounts
+
+# Given the body of the last response, or None at first, returns the next request.
 NextRequest = Callable[[bytes | None], bytes]
+_WARM_SECONDS = 1.0
 
 
-def post(host: str, path: str, form: dict[str, str]) -> bytes:
-    """Return a request with a form as its body."""
+@dataclass(frozen=True)
+class Measured:
+    """The result of a run: requests per second, and milliseconds of processor time per request by account."""
+
+    rate: float
+    processor: dict[str, float]
+
+
+def post(host: str, path: str, form: dict[str, str], *, proof: str = "") -> bytes:
+    """Return a request with a form body, and a DPoP proof if one is given."""
     body = urlencode(form).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    head += f"DPoP: {proof}\r\n" if proof else ""
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 def get(host: str, path: str, bearer: str) -> bytes:
-    """Return a request that shows a token."""
+    """Return a request with a token."""
     return f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {bearer}\r\n\r\n".encode()
 
 
-async def rate(port: int, connections: list[NextRequest], *, seconds: float) -> float:
-    """Return how many requests a second were answered with 200, over all connections, after a second of warming up."""
-    await asyncio.gather(*(_ask(port, following, time.monotonic() + 1.0) for following in connections))
-    counts = await asyncio.gather(*(_ask(port, following, time.monotonic() + seconds) for following in connections))
-    return sum(counts) / seconds
+async def measured(port: int, connections: list[NextRequest], *, seconds: float, accounts: Accounts) -> Measured:
+    """Return the cost of requests that are answered with 200, over all connections, after a second of warm-up."""
+    await asyncio.gather(*(_ask(port, following, time.monotonic() + _WARM_SECONDS) for following in connections))
+    before, begun = accounts.taken(), time.monotonic()
+    counts = await asyncio.gather(*(_ask(port, following, begun + seconds) for following in connections))
+    spent, count = time.monotonic() - begun, sum(counts)
+    return Measured(count / spent, {name: value / count * 1e3 for name, value in accounts.since(before).items()})
 
 
 async def once(port: int, request: bytes) -> bytes:
-    """Send one request on a connection of its own and return the body of its answer."""
+    """Send one request on a new connection and return the body of its response."""
+    return (await told(port, request))[1]
+
+
+async def told(port: int, request: bytes) -> tuple[bytes, bytes]:
+    """Send one request and return the head too, for any status."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(request)
-    body = await _answered(reader)
+    answer = await _whole(reader)
     writer.close()
-    return body
+    return answer
 
 
 async def _ask(port: int, following: NextRequest, until: float) -> int:
@@ -47,15 +67,19 @@ async def _ask(port: int, following: NextRequest, until: float) -> int:
         body = await _answered(reader)
         count += 1
     writer.close()
-    # The next connection goes on with what the last answer said.
+    # The next connection continues from the last response.
     following(body)
     return count
 
 
 async def _answered(reader: asyncio.StreamReader) -> bytes:
-    head = (await reader.readuntil(b"\r\n\r\n")).lower()
-    length = next((int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.startswith(b"content-length:")), 0)
-    body = await reader.readexactly(length)
+    head, body = await _whole(reader)
     if b" 200 " not in head.split(b"\r\n", 1)[0]:
         raise RuntimeError(f"{head!r} {body[:500]!r}")
     return body
+
+
+async def _whole(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = next((int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0)
+    return head, await reader.readexactly(length)

@@ -1,6 +1,7 @@
-// npm oidc-provider as the peer: one process, tokens in memory, RS256 with 2048 bits, JWT access tokens for one API.
-// Usage: node provider.mjs PORT COUNT [PROCESSES]; prints one JSON line for each process that listens, with a refresh token for
-// each of COUNT connections and an access token. Processes share the port, and neither tokens nor keys.
+// npm oidc-provider as the peer: one process, RS256 with 2048 bits, JWT access tokens for one API, DPoP. Its rows are in memory, or in
+// PostgreSQL where PEER_TABLE names a table.
+// Usage: node provider.mjs PORT COUNT [PROCESSES]; prints one JSON line for each process that listens, with a refresh token and an
+// access token for each of COUNT connections. Processes share the port, and neither tokens in memory nor keys.
 import cluster from 'node:cluster'
 import { generateKeyPairSync } from 'node:crypto'
 import { Provider } from 'oidc-provider'
@@ -22,9 +23,16 @@ class Memory {
   async revokeByGrantId() {}
 }
 
+async function chosenAdapter() {
+  if (!process.env.PEER_TABLE) return Memory
+  const { PostgresRows, createTable } = await import('./postgres_rows.mjs')
+  await createTable()
+  return PostgresRows
+}
+
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const provider = new Provider(`http://127.0.0.1:${port}`, {
-  adapter: Memory,
+  adapter: await chosenAdapter(),
   jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256' }] },
   cookies: { keys: ['only-for-a-measurement'] },
   clients: [{
@@ -38,10 +46,11 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
   claims: { email: ['email'] },
   rotateRefreshToken: true,
   conformIdTokenClaims: false,
-  findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, email: 'ada@example.test' }) }),
+  findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, email: `${id}@example.test` }) }),
   features: {
     clientCredentials: { enabled: true },
     devInteractions: { enabled: false },
+    dPoP: { enabled: true },
     resourceIndicators: {
       enabled: true,
       defaultResource: () => audience,
@@ -53,25 +62,29 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
 
 const client = await provider.Client.find('bench')
 
-async function granted() {
-  const grant = new provider.Grant({ accountId: 'ada', clientId: 'bench' })
+async function granted(accountId) {
+  const grant = new provider.Grant({ accountId, clientId: 'bench' })
   grant.addOIDCScope('openid offline_access email')
   grant.addResourceScope(audience, 'read:things')
   return grant.save()
 }
 
-async function refreshToken() {
+async function refreshToken(accountId) {
   const scope = 'openid offline_access email read:things'
-  const grantId = await granted()
-  return new provider.RefreshToken({ accountId: 'ada', client, grantId, scope, gty: 'authorization_code', resource: audience }).save()
+  const grantId = await granted(accountId)
+  return new provider.RefreshToken({ accountId, client, grantId, scope, gty: 'authorization_code', resource: audience }).save()
+}
+
+async function accessToken(accountId) {
+  const grantId = await granted(accountId)
+  return new provider.AccessToken({ accountId, client, grantId, scope: 'openid email', gty: 'authorization_code' }).save()
 }
 
 async function serve() {
-  const accessToken = new provider.AccessToken({ accountId: 'ada', client, grantId: await granted(), scope: 'openid email', gty: 'authorization_code' })
-  const refresh = await Promise.all(Array.from({ length: count }, refreshToken))
-  provider.listen(port, '127.0.0.1', async () => {
-    console.log(JSON.stringify({ refresh, access: await accessToken.save() }))
-  })
+  const people = Array.from({ length: count }, (_, number) => `ada${number}`)
+  const refresh = await Promise.all(people.map(refreshToken))
+  const access = await Promise.all(people.map(accessToken))
+  provider.listen(port, '127.0.0.1', () => console.log(JSON.stringify({ refresh, access })))
 }
 
 if (processes > 1 && cluster.isPrimary) {

@@ -22,19 +22,20 @@ from config.launcher.peers import place_of
 
 _ACS = "https://app.example.test/acs"
 _PEER = "federation"
-# No limit may count: all requests come from one address.
+# No limit may take effect: all requests come from one address.
 _LIMITS = dict.fromkeys(("RATE_LIMIT_PER_SECOND", "RATE_LIMIT_BURST", "ADDRESS_RATE_PER_SECOND", "ADDRESS_RATE_BURST"), "1000000")
 
 
 @dataclass(frozen=True)
 class SamlSubject:
-    """A running identity provider, and for each connection the request of a browser that is logged in."""
+    """A running identity provider, and for each connection the request of a logged-in browser."""
 
     name: str
+    pid: int
     port: int
     requests: list[bytes]
 
-    def logins(self, connections: int) -> list[NextRequest]:
+    def logins(self, connections: int, _seconds: float) -> list[NextRequest]:
         return [_asking(request) for request in self.requests[:connections]]
 
 
@@ -44,13 +45,13 @@ def _asking(request: bytes) -> NextRequest:
 
 @contextmanager
 def own_provider(connections: int) -> Iterator[SamlSubject]:
-    """Serve a tenant with an application of SAML and a user who is logged in `connections` times."""
+    """Serve a tenant with a SAML application and a user with `connections` sessions."""
     host, client_id, cookies = _made(connections)
     port = free_port()
     server = subprocess.Popen(web.command(web_options(ROOT, port, processes=1), None), cwd=ROOT, env=os.environ | _LIMITS)
     try:
         wait_for(port)
-        yield SamlSubject("ours", port, [_request(f"/samlp/{client_id}", host, cookie) for cookie in cookies])
+        yield SamlSubject("ours", server.pid, port, [_request(f"/samlp/{client_id}", host, cookie) for cookie in cookies])
     finally:
         server.terminate()
         server.wait(20)
@@ -58,21 +59,21 @@ def own_provider(connections: int) -> Iterator[SamlSubject]:
 
 @contextmanager
 def samlp(connections: int) -> Iterator[SamlSubject | None]:
-    """Serve npm samlp; yields None, after saying why, where it is not installed."""
+    """Serve npm samlp; yields None, after printing the reason, if it is not installed."""
     node, place = shutil.which("node"), place_of(_PEER)
     if node is None or not (place / "node_modules" / "samlp").exists():
         print("samlp is not installed: make test-peers installs it. Left out.")
         yield None
         return
     port = free_port()
-    # Node looks for packages beside the program it runs.
+    # Node searches packages beside the program it runs.
     program = shutil.copy(Path(__file__).parent / "saml_provider.mjs", place)
     with TemporaryDirectory() as folder:
         command = [node, program, str(port), *_key_files(Path(folder))]
         with subprocess.Popen(command, cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
             try:
                 wait_for(port)
-                yield SamlSubject("samlp", port, [_request("/samlp", f"127.0.0.1:{port}", "")] * connections)
+                yield SamlSubject("samlp", server.pid, port, [_request("/samlp", f"127.0.0.1:{port}", "")] * connections)
             finally:
                 server.terminate()
 

@@ -1,4 +1,4 @@
-"""The two servers: ours as production runs it, and npm oidc-provider."""
+"""The servers: ours as in production, and npm oidc-provider with its rows in memory or in the same PostgreSQL."""
 
 from __future__ import annotations
 
@@ -10,53 +10,89 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from benchmarks.auth.load import NextRequest, get, once, post
+from benchmarks.auth.load import NextRequest, get, once, post, told
+from benchmarks.auth.proofs import Prover, thumbprint
 from benchmarks.stream.subjects import web_options
 from config.launcher import web
 from config.launcher.options import ROOT
-from config.launcher.peers import PLACE
+from config.launcher.peers import PLACE, install_node_packages
 
 AUDIENCE = "https://things.example.test/"
+IN_MEMORY, IN_POSTGRESQL = "oidc-provider", "oidc-provider on PostgreSQL"
 _PASSWORD = "correct horse battery staple"
 _START_SECONDS = 40.0
+_HERE = Path(__file__).parent
+# Beside the packages of the peers: Node searches a package in the folder of the program, then in its parents.
+_PLACE = PLACE / "auth"
+# More than any server answers, so that proofs never run out.
+_MOST_PROOFS_PER_SECOND = 3000
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A running server: where it answers, and what its clients know."""
+    """A running server: its address, and the credentials of its clients. One refresh token and one access token per connection."""
 
     name: str
+    pid: int
     port: int
     host: str
     token_path: str
     userinfo_path: str
     client: dict[str, str]
     refresh_tokens: list[str]
-    access_token: str
+    access_tokens: list[str]
 
-    def client_credentials(self, connections: int) -> list[NextRequest]:
-        form = {"grant_type": "client_credentials", **self.client}
-        request = post(self.host, self.token_path, form | ({"audience": AUDIENCE} if self.name == "ours" else {}))
+    def client_credentials(self, connections: int, _seconds: float) -> list[NextRequest]:
+        request = self._asking()
         return [lambda _body: request] * connections
 
-    def refresh(self, connections: int) -> list[NextRequest]:
-        """Each connection exchanges the token that its last answer brought: both servers rotate."""
+    def bound_client_credentials(self, connections: int, seconds: float) -> list[NextRequest]:
+        """Each connection has its own key, and a new proof for each request; all are made before the run."""
+        each = int((seconds + 2) * _MOST_PROOFS_PER_SECOND / connections)
+        nonce = self._nonce()
+        return [_proving(self, self._prover().proofs(each, nonce=nonce)) for _ in range(connections)]
+
+    def refresh(self, connections: int, _seconds: float) -> list[NextRequest]:
+        """Each connection exchanges the token of its last response: all servers rotate."""
         return [_refreshing(self, number) for number in range(connections)]
 
-    def userinfo(self, connections: int) -> list[NextRequest]:
-        request = get(self.host, self.userinfo_path, self.access_token)
-        return [lambda _body: request] * connections
+    def userinfo(self, connections: int, _seconds: float) -> list[NextRequest]:
+        return [_showing(get(self.host, self.userinfo_path, token)) for token in self.access_tokens[:connections]]
+
+    def _asking(self, proof: str = "") -> bytes:
+        form = {"grant_type": "client_credentials", **self.client} | ({"audience": AUDIENCE} if self.name == "ours" else {})
+        return post(self.host, self.token_path, form, proof=proof)
+
+    def _prover(self) -> Prover:
+        return Prover(f"http://{self.host}{self.token_path}")
+
+    def _nonce(self) -> str:
+        """Return the nonce that proofs need now, empty for none. Raises `RuntimeError` for a server that binds no token."""
+        head, body = asyncio.run(told(self.port, self._asking(self._prover().proof())))
+        if b"use_dpop_nonce" in body:
+            return next(line.partition(":")[2].strip() for line in head.decode().split("\r\n") if line.lower().startswith("dpop-nonce:"))
+        if not thumbprint(json.loads(body).get("access_token", "")):
+            raise RuntimeError(f"{self.name} has bound no token: {head!r} {body[:500]!r}")
+        return ""
+
+
+def _showing(request: bytes) -> NextRequest:
+    return lambda _body: request
+
+
+def _proving(subject: Subject, proofs: Iterator[str]) -> NextRequest:
+    return lambda _body: subject._asking(next(proofs))
 
 
 def _refreshing(subject: Subject, number: int) -> NextRequest:
     def following(body: bytes | None) -> bytes:
-        # Kept with the subject, for the next round: an exchanged token must not be shown again.
+        # Stored with the subject for the next round: an exchanged token must not be used again.
         if body is not None:
             subject.refresh_tokens[number] = json.loads(body)["refresh_token"]
         token = subject.refresh_tokens[number]
@@ -67,8 +103,8 @@ def _refreshing(subject: Subject, number: int) -> NextRequest:
 
 @contextmanager
 def ours(connections: int, *, processes: int = 1) -> Iterator[Subject]:
-    """Serve a tenant with a user and a client that is logged in `connections` times."""
-    tenant_id, client = _made()
+    """Serve a tenant with `connections` users, each of them logged in at one client."""
+    tenant_id, client = _made(connections)
     port = free_port()
     command = web.command(web_options(ROOT, port, processes=processes), None)
     limits = {"RATE_LIMIT_PER_SECOND": "1000000", "RATE_LIMIT_BURST": "1000000"}
@@ -77,42 +113,73 @@ def ours(connections: int, *, processes: int = 1) -> Iterator[Subject]:
         wait_for(port)
         host = f"{tenant_id}.example.test"
         tokens = asyncio.run(_logged_in(port, host, client, connections))
-        yield Subject(
-            "ours", port, host, "/oauth/token", "/userinfo", client, [one["refresh_token"] for one in tokens], tokens[0]["access_token"]
-        )
+        refresh, access = ([one[name] for one in tokens] for name in ("refresh_token", "access_token"))
+        yield Subject("ours", server.pid, port, host, "/oauth/token", "/userinfo", client, refresh, access)
     finally:
         server.terminate()
         server.wait(20)
 
 
 @contextmanager
-def oidc_provider(connections: int, *, processes: int = 1) -> Iterator[Subject | None]:
-    """Serve npm oidc-provider; yields None, after saying why, where it is not installed."""
+def oidc_provider(connections: int, *, processes: int = 1, in_postgresql: bool = False) -> Iterator[Subject | None]:
+    """Serve npm oidc-provider; yields None, after printing the reason, if it is not installed."""
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "oidc-provider").exists():
         print("oidc-provider is not installed: make test-peers installs it. Left out.")
         yield None
         return
+    if in_postgresql and (problems := install_node_packages(_HERE, _PLACE)):
+        print(*problems, "oidc-provider on PostgreSQL is left out.", sep="\n")
+        yield None
+        return
+    _PLACE.mkdir(parents=True, exist_ok=True)
+    programs = [shutil.copy(_HERE / name, _PLACE) for name in ("provider.mjs", "postgres_rows.mjs")]
     port = free_port()
-    # Node looks for packages beside the program it runs.
-    program = shutil.copy(Path(__file__).parent / "provider.mjs", PLACE)
-    with subprocess.Popen(
-        [node, program, str(port), str(connections), str(processes)], cwd=PLACE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as server:
-        try:
-            assert server.stdout is not None
-            # It says other things before.
-            lines = (line for line in server.stdout if line.startswith(b"{"))
-            # Each process says it; the tokens of the last one count, and where there are more, none is asked for.
-            for line in islice(lines, processes):
-                said = json.loads(line)
-            client = {"client_id": "bench", "client_secret": "only-for-a-measurement"}
-            yield Subject("oidc-provider", port, f"127.0.0.1:{port}", "/token", "/me", client, said["refresh"], said["access"])
-        finally:
-            server.terminate()
+    with _peer_table(wanted=in_postgresql) as environment:
+        command = [node, programs[0], str(port), str(connections), str(processes)]
+        server = subprocess.Popen(command, cwd=_PLACE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | environment)
+        with server:
+            try:
+                assert server.stdout is not None
+                # It prints other lines before.
+                lines = (line for line in server.stdout if line.startswith(b"{"))
+                # Each process prints it; the tokens of the last one count, and with several processes none is needed.
+                for line in islice(lines, processes):
+                    said = json.loads(line)
+                client = {"client_id": "bench", "client_secret": "only-for-a-measurement"}
+                name = IN_POSTGRESQL if in_postgresql else IN_MEMORY
+                yield Subject(name, server.pid, port, f"127.0.0.1:{port}", "/token", "/me", client, said["refresh"], said["access"])
+            finally:
+                server.terminate()
 
 
-def _made() -> tuple[str, dict[str, str]]:
+@contextmanager
+def _peer_table(*, wanted: bool) -> Iterator[Mapping[str, str]]:
+    """Yield the environment in which the peer stores its rows in our PostgreSQL, in a separate table that is dropped afterwards."""
+    # Models may be imported only once Django is set up.
+    from django.db import connection  # noqa: PLC0415
+
+    if not wanted:
+        yield {}
+        return
+    table = f"peer_{secrets.token_hex(4)}"
+    connection.ensure_connection()
+    known = connection.connection.info
+    variables = {
+        "PGHOST": known.host,
+        "PGPORT": str(known.port),
+        "PGUSER": known.user,
+        "PGPASSWORD": known.password,
+        "PGDATABASE": known.dbname,
+    }
+    try:
+        yield {"PEER_TABLE": table, **{name: value for name, value in variables.items() if value}}
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(f"DROP TABLE IF EXISTS {table}")
+
+
+def _made(people_count: int) -> tuple[str, dict[str, str]]:
     # Models may be imported only once Django is set up.
     from authapi.services.api_resources import create_api_resource  # noqa: PLC0415
     from authapi.services.client_grants import create_client_grant  # noqa: PLC0415
@@ -131,8 +198,13 @@ def _made() -> tuple[str, dict[str, str]]:
     create_client_grant(tenant_id=tenant_id, client_id=client.client_id, api_resource=things, scopes=["read:things"])
     people = create_connection(tenant_id=tenant_id, name="people", strategy=_database_strategy())
     update_connection(tenant_id=tenant_id, connection_id=people.pk, changes={"enabled_clients": [client.client_id]})
-    create_user(tenant_id=tenant_id, connection=people, email="ada@example.test", password=_PASSWORD)
+    for number in range(people_count):
+        create_user(tenant_id=tenant_id, connection=people, email=_address(number), password=_PASSWORD)
     return tenant_id, {"client_id": client.client_id, "client_secret": secret}
+
+
+def _address(number: int) -> str:
+    return f"ada{number}@example.test"
 
 
 def _database_strategy() -> str:
@@ -145,17 +217,16 @@ async def _logged_in(port: int, host: str, client: dict[str, str], count: int) -
     form = {
         "grant_type": "http://auth0.com/oauth/grant-type/password-realm",
         "realm": "people",
-        "username": "ada@example.test",
         "password": _PASSWORD,
         "audience": AUDIENCE,
         "scope": "openid email offline_access read:things",
         **client,
     }
-    return [json.loads(await once(port, post(host, "/oauth/token", form))) for _ in range(count)]
+    return [json.loads(await once(port, post(host, "/oauth/token", form | {"username": _address(number)}))) for number in range(count)]
 
 
 def wait_for(port: int) -> None:
-    """Return once something listens; end the program where nothing does in time."""
+    """Return once the port is open; end the program if it does not open in time."""
     until = time.monotonic() + _START_SECONDS
     while time.monotonic() < until:
         with socket.socket() as probe:
@@ -167,7 +238,7 @@ def wait_for(port: int) -> None:
 
 
 def free_port() -> int:
-    """Return a port that nothing listens on."""
+    """Return a free port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])

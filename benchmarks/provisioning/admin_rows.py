@@ -1,4 +1,4 @@
-"""A platform as it is after a month: one large tenant with nine tenths of all rows, fifty small ones, and most work long done."""
+"""A platform after a month: one large tenant with nine tenths of all rows, fifty small ones, and mostly finished work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.factories.identity import make_user
 
 _SMALL_TENANTS = 50
 _STREAMS = 5
-# The newest row has the highest key; positions are dense, so the seeds are not of the log.
+# The newest row has the highest key; positions are dense, so the seed rows are not log entries.
 _MOST = 2_000_000
 _MONTH = 30 * 86_400
 # Every tenth row belongs to a small tenant, the others to the first.
@@ -28,7 +28,7 @@ _TENANT = f"CASE WHEN i %% 10 = 0 THEN 1 + (i / 10) %% {_SMALL_TENANTS} ELSE 0 E
 
 @dataclass(frozen=True)
 class Platform:
-    """The tenants, and the row of each model that the others are copies of."""
+    """The tenants, and the row of each model that is copied."""
 
     tenants: list[Tenant]
     seeds: Rows
@@ -36,7 +36,7 @@ class Platform:
 
     @classmethod
     def make(cls, rows: int) -> Platform:
-        """Make the tenants and what they have few of; `rows` will be there of everything else, a month's worth."""
+        """Create the tenants and their small tables; all other tables will have `rows` rows, a month of data."""
         tenants = [new_tenant() for _ in range(1 + _SMALL_TENANTS)]
         seeds = Rows(tenants[0])
         user = make_user(connection=seeds.of(Connection), email="ada@example.test", name="Ada Lovelace", nickname="Countess")
@@ -50,7 +50,7 @@ class Platform:
         return cls(tenants, seeds, _MONTH / rows)
 
     def fill(self, listed: Sequence[type[models.Model]], start: int, rows: int) -> None:
-        """Write the rows of the models from `start` on, each older than the one before; the logs then end where the rows do."""
+        """Insert the rows of the models from `start` on, each older than the previous one; the logs end where the rows do."""
         for model in listed:
             self.seeds.of(model)
         with ThreadPoolExecutor(os.cpu_count()) as threads:
@@ -68,18 +68,18 @@ class Platform:
             fill([seed], tenants=self.tenants, rows=rows, start=start, copies=copies)
             cursor.execute("".join(f"{definition};" for _, definition in indexes))
         with connection.cursor() as cursor:
-            # As the server would soon do by itself, in the middle of a measurement.
+            # The server would do this soon, during a measurement.
             cursor.execute("SET statement_timeout = 0")
             cursor.execute(f'VACUUM ANALYZE "{table}"')
         connections.close_all()
 
 
-# What can be made again at once when all rows are there, for less than row by row.
+# Indexes that are rebuilt after the rows are inserted, which is cheaper than row by row.
 _INDEXES = "SELECT indexrelid::regclass, pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %s::regclass AND NOT indisunique"
 
 
 def _times(seed: models.Model, seconds: float) -> dict[str, str]:
-    """Let the times of the copies lie so many seconds apart."""
+    """Space the times of the copies this many seconds apart."""
     table = seed._meta.db_table
     times = [column.column for column in seed._meta.concrete_fields if isinstance(column, models.DateTimeField)]
     return {f"{table}.{column}": f"seed.{column} - i * interval '{seconds} seconds'" for column in times}

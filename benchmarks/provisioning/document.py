@@ -1,4 +1,4 @@
-"""From the figures of a run to the table of the documentation; the words around it are written by hand."""
+"""Turns the figures of a run into the table of the documentation; the surrounding text is written by hand."""
 
 from __future__ import annotations
 

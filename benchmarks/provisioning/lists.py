@@ -1,4 +1,4 @@
-"""What pages of the admin take over many rows: lists, groups of dead letters, start pages; at some thousand rows and at a million."""
+"""The cost of admin pages over many rows: lists, groups of dead letters, start pages; at some thousand rows and at a million."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ Figures = dict[str, float | str]
 
 @dataclass(frozen=True)
 class Listed:
-    """A list, and what is asked of it: a filter that no row passes, so that a page looks at as much as it may, and a search.
+    """A list and its queries: a filter that no row matches, so that a page examines its maximum, and a search.
 
-    `search` gives the query that finds a row, `place` that of the page after it where the list has a way of its own.
+    `search` returns the query that finds a row, `place` the query of the next page if the list has its own form.
     """
 
     name: str
@@ -69,7 +69,7 @@ _LISTS = (
 def measure_lists(sizes: tuple[int, ...]) -> list[Figures]:
     """Fill the tables to each size in turn; return the median milliseconds of each page, for a tenant and for all of them.
 
-    First pages are asked for at every size, everything else at the last.
+    First pages are measured at every size, everything else at the last size.
     """
     started = time.monotonic()
     platform = Platform.make(sizes[-1])

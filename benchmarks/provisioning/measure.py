@@ -57,10 +57,10 @@ def main() -> int:
 
 
 def rate(base: str, *, rounds: int, people: int) -> list[dict[str, float]]:
-    """One worker process and the bare loop in turn, several times: other work on the machine meets both."""
+    """One worker process and the bare loop in turn, several times, so that other load affects both."""
     measured = []
     with working(1) as worker:
-        queue(base, 10).run()  # Its start is nobody's delivery.
+        queue(base, 10).run()  # Its start-up is not part of a delivery.
         for _ in range(rounds):
             waiting = queue(base, people)
             bare = [_bare(base, people)]
@@ -74,14 +74,14 @@ def rate(base: str, *, rounds: int, people: int) -> list[dict[str, float]]:
 
 
 def _bare(base: str, people: int) -> tuple[float, float]:
-    """Run the loop; return deliveries a second and the milliseconds of processor time of each."""
+    """Run the loop; return deliveries per second and the milliseconds of processor time per delivery."""
     used = time.process_time()
     per_second = bare_loop(base, people)
     return per_second, 1000 * (time.process_time() - used) / (2 * people)
 
 
 def one_user(base: str, events: int) -> dict[str, float]:
-    """All events of one user, which can only be delivered one after the other."""
+    """All events of one user, which must be delivered one after the other."""
     with working(2):
         waiting = queue(base, 1, events - 1)
         seconds = waiting.run()
@@ -89,7 +89,7 @@ def one_user(base: str, events: int) -> dict[str, float]:
 
 
 def recovery(base: str, people: int) -> dict[str, float]:
-    """What an outage has left waiting, from the resumption to the last outcome, with as many processes as cores."""
+    """The backlog of an outage, from the resumption to the last outcome, with one process per core."""
     waiting = queue(base, people)
     with working(os.cpu_count() or 2):
         seconds = waiting.run()

@@ -1,4 +1,4 @@
-"""The worker that is measured, and what the kernel says of it."""
+"""The measured worker, and the kernel's figures of it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 
 @contextmanager
 def working(processes: int) -> Iterator[int]:
-    """Run a worker with so many processes; yield the id of its parent. Its lines go where nobody reads them, as a file would.
+    """Run a worker with this many processes; yield the id of its parent. Its log is discarded at the cost of a file.
 
-    No process is replaced by a new one, whose memory and processor time would begin at nothing.
+    Processes are never recycled, because the memory and processor time of a new one start at zero.
     """
     command: list[Any] = [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", str(processes)]
     command += ["--max-tasks-per-child", "1000000"]
@@ -29,7 +29,7 @@ def working(processes: int) -> Iterator[int]:
 
 
 def processor_seconds(worker: int) -> float:
-    """Return what the parent and the processes that run the tasks have taken, in the kernel too, with all their threads."""
+    """Return the processor time of the parent and the task processes, including kernel time and all threads."""
     return sum(_processor_seconds(pid) for pid in (worker, *_children(worker)))
 
 
@@ -44,6 +44,6 @@ def _children(worker: int) -> list[int]:
 
 
 def _processor_seconds(pid: int) -> float:
-    # Behind the name, which may hold blanks: user and system time are the 12th and 13th fields from there.
+    # After the name, which may contain blanks: user and system time are the 12th and 13th fields from there.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

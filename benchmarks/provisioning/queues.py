@@ -1,4 +1,4 @@
-"""Tenants with work that waits behind a hold, and how fast it goes once the hold is taken away."""
+"""Tenants with deliveries that wait behind a hold, and the rate after the hold is removed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from provisioning.services.actions import create_action
 from tests.deadlines import eventually
 
 _TYPES = ["user.created", "user.updated"]
-# Without a planned probe, so that nothing resumes the stream but us.
+# Without a planned probe, so that only this code resumes the stream.
 _HOLD = "UPDATE events_eventstream SET held_since = now(), held_reason = 'measuring' WHERE id = ANY(%s)"
 _RESUME = "UPDATE events_eventstream SET held_since = NULL, held_reason = '' WHERE id = ANY(%s)"
 _WAKE = "UPDATE provisioning_lane SET nudged_until = NULL WHERE stream_id = ANY(%s)"
@@ -38,14 +38,14 @@ WHERE late
 
 @dataclass(frozen=True)
 class Queue:
-    """Streams whose deliveries are written and wait."""
+    """Streams with waiting deliveries."""
 
     tenant_id: str
     stream_ids: list[str]
     waiting: int
 
     def run(self, observe: Callable[[int], None] = lambda done: None, *, seconds: float = 600) -> float:
-        """Take the hold away and wait until everything is delivered; return the seconds from first attempt to last outcome."""
+        """Remove the hold and wait until everything is delivered; return the seconds from first attempt to last outcome."""
         _execute(_RESUME, self.stream_ids)
         _execute(_WAKE, self.stream_ids)
         took = 0.0
@@ -61,12 +61,12 @@ class Queue:
         return took
 
     def out_of_order(self) -> int:
-        """Return how many attempts began after one of a later event of the same user."""
+        """Return the number of attempts that began after one of a later event of the same user."""
         return int(_row(_OUT_OF_ORDER, self.stream_ids)[0])
 
 
 def queue(base: str, people: int, changes: int = 1, *, streams: int = 1) -> Queue:
-    """Record `people` users and `changes` changes of each, behind streams that are held."""
+    """Record `people` users and `changes` changes of each, behind held streams."""
     tenant_id = f"bench-{secrets.token_hex(6)}"
     tenants.create_tenant(tenant_id=tenant_id, name="bench", host=f"{tenant_id}.example.test")
     made = connections.create_connection(tenant_id=tenant_id, name="people", strategy="database")
@@ -79,7 +79,7 @@ def queue(base: str, people: int, changes: int = 1, *, streams: int = 1) -> Queu
     dispatch.dispatch_tenant(tenant_id)
     waiting = people * (1 + changes) * streams
     eventually(lambda: _row(_WAITING, stream_ids)[0] == waiting, seconds=60)
-    time.sleep(0.2)  # The worker that was told of the events has seen by now that the streams rest.
+    time.sleep(0.2)  # By now the notified worker has seen that the streams are held.
     return Queue(tenant_id, stream_ids, waiting)
 
 

@@ -29,11 +29,11 @@ def main() -> int:
             **os.environ,
             **addresses,
             "INSECURE_HTTP": "1",
-            # Nothing that `make up` wrote may change what is measured.
+            # Settings of `make up` must not influence the measurement.
             "DATA_DIR": directory,
             "DJANGO_SETTINGS_MODULE": "config.settings.development",
             "REDIS_PREFIX": f"bench-{os.getpid()}",
-            # No worker is there to be told.
+            # No worker runs.
             "DELIVERY_NUDGES_ENABLED": "0",
         }
         subprocess.run([sys.executable, "manage.py", "migrate", "--verbosity", "0"], cwd=ROOT, env=environment, check=True)

@@ -1,6 +1,6 @@
-"""The smallest ASGI application that streams: what the server takes for a frame, whatever the application does.
+"""The smallest ASGI application that streams: measures the server's cost of a frame without an application.
 
-It knows channels, keeps nothing and checks nothing. Whoever posts to a channel has the body sent to all that listen.
+It has channels, stores nothing and checks nothing. The body of a POST to a channel is sent to all of its listeners.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From the figures of a run to the tables and the plot of the documentation; the words around them are written by hand."""
+"""Turns the figures of a run into the tables and the plot of the documentation; the surrounding text is written by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PAGE = ROOT / "docs" / "performance.md"
 PICTURE = ROOT / "docs" / "images" / "event-stream.svg"
 _BEGIN, _END = "<!-- figures of make bench-stream: begin -->", "<!-- figures of make bench-stream: end -->"
 _NONE = "-"
-# Servers, database, writer and reader keep a machine of two cores at most this busy.
+# Maximum load of a machine of two cores with servers, database, writer and reader.
 _LOAD_PER_CORE = 2.0
 # The peer that ratios refer to.
 _PEER = "nchan"
@@ -20,7 +20,7 @@ Figures = dict[str, Any]
 
 
 class Results:
-    """The figures of one run, asked for by scenario, server and shape."""
+    """The figures of one run by scenario, server and shape."""
 
     def __init__(self, run: Figures) -> None:
         self.run = run

@@ -1,4 +1,4 @@
-"""Settings of the smallest site around django-eventstream, which runs in an environment of its own.
+"""Settings of the smallest site with django-eventstream, which runs in its own environment.
 
 Without storage: with it, every open stream would hold a thread and a database connection.
 """

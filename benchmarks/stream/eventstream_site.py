@@ -11,13 +11,13 @@ from django_eventstream.views import events  # type: ignore[import-not-found]
 
 
 async def subscribe(request: HttpRequest) -> HttpResponseBase:
-    """Stream the events of the channel that is asked for."""
+    """Stream the events of the requested channel."""
     response: HttpResponseBase = events(request, channels=[request.GET["channel"]])
     return response
 
 
 async def publish(request: HttpRequest) -> HttpResponse:
-    """Send the body to the channel as it is."""
+    """Send the body to the channel unchanged."""
     send_event(request.GET["channel"], "message", request.body.decode(), json_encode=False)
     return HttpResponse(status=201)
 

@@ -1,4 +1,4 @@
-"""The floor under every latency: `INSERT; COMMIT; PUBLISH` to a bare Redis subscriber, in a process of its own.
+"""The lower bound of every latency: `INSERT; COMMIT; PUBLISH` to a bare Redis subscriber in its own process.
 
 As a program, `python -m benchmarks.stream.floor CHANNEL`, it is that subscriber.
 """
@@ -21,7 +21,7 @@ _BODY = b"x" * 1200
 
 
 class Floor:
-    """Writes bare rows, and knows when each began and when it was heard."""
+    """Writes bare rows, and records when each started and was received."""
 
     def __init__(self, database: psycopg.Connection[object], client: redis.Redis, channel: str, subscriber: subprocess.Popen[str]) -> None:
         self._database = database
@@ -38,7 +38,7 @@ class Floor:
         self._client.publish(self._channel, str(key))
 
     def seconds(self) -> list[float]:
-        """End the subscriber; return how long each took from its beginning to the subscriber."""
+        """End the subscriber; return the seconds from the start of each write to its receipt."""
         told, _ = self._subscriber.communicate("")
         heard: dict[str, float] = json.loads(told)
         return [heard[key] - started for key, started in self._started.items()]

@@ -1,4 +1,4 @@
-"""From commit to the first byte at each subscriber, beside the floor, while a management client keeps the same process busy."""
+"""From commit to the first byte at each subscriber, beside the lower bound, while a management client loads the same process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def latency(subject: Subject, programs: Programs, streams: int, sizes: Sizes, wo
 
 
 def peer_latency(subject: Subject, programs: Programs, streams: int, sizes: Sizes) -> Figures:
-    """The latency of a server that is told by a request and keeps nothing durably: from the request to each subscriber."""
+    """The latency of a server that gets events by request and stores nothing durably: from the request to each subscriber."""
     with open_streams(subject, programs, Shape(1, streams)) as reader:
         return _of_streams(*_samples(subject, reader, sizes, None), streams)
 

@@ -1,4 +1,4 @@
-"""The machine and the versions of a run, in general terms: nothing that names a host or a place."""
+"""The machine and the versions of a run, in general terms: no host names and no paths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from events.log.numbering import open_connection
 
 
 def described(programs: Programs) -> dict[str, str]:
-    """Return what a reader must know to compare."""
+    """Return the facts that a reader needs to compare."""
     with open_connection() as database:
         postgres = database.info.server_version // 10000
     with redis.Redis.from_url(settings.REDIS_URL) as client:

@@ -1,6 +1,6 @@
-"""A management client: reads and changes a user at a steady rate, as an administrator's script would, until its input ends.
+"""A management client: reads and changes a user at a steady rate, like an administrator's script, until its input ends.
 
-Run as `python -m benchmarks.stream.management PORT RATE HOST TOKEN USER_ID`; prints the statuses and how long requests took.
+Run as `python -m benchmarks.stream.management PORT RATE HOST TOKEN USER_ID`; prints the statuses and the durations of requests.
 """
 
 from __future__ import annotations

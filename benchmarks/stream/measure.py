@@ -1,4 +1,4 @@
-"""One run: every scenario on every server, one after the other, and what comes of it. Started by `python -m benchmarks.stream`."""
+"""One run: every scenario on every server, one after the other, and its figures. Started by `python -m benchmarks.stream`."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from events.log.numbering import numberer  # noqa: E402
 
 _PER_TENANT = 8
 _LATENCY_STREAMS = (1, 8)
-# The server that production runs; it is measured in full, the others where they differ.
+# The server of production is measured completely, the others where they differ.
 DEFAULT = "ours, uvicorn"
-# Long enough for the memory to come to rest; only the largest shape waits for heartbeats.
+# Long enough for the memory to settle; only the largest shape waits for heartbeats.
 _BRIEF_SECONDS = 2.0
 
 
@@ -54,7 +54,7 @@ class Run:
 
     @property
     def shapes(self) -> tuple[Shape, Shape]:
-        """One channel with everybody, and as many tenants as it takes with eight each."""
+        """One channel with all streams, and enough tenants for eight streams each."""
         return Shape(1, self.sizes.streams), Shape(self.sizes.streams // _PER_TENANT, _PER_TENANT)
 
     def ours(self) -> dict[str, Starter]:
@@ -67,7 +67,7 @@ class Run:
         return self._wanted(starters)
 
     def others(self) -> dict[str, Starter]:
-        """Return the peers that this machine has; what is missing is said once."""
+        """Return the peers that are installed; missing ones are reported once."""
         template, frame = self.world.template(), self.world.frame()
         makers: dict[str, Callable[[], Starter]] = {
             "bare sender": lambda: peers.bare_sender(self.programs, frame),
@@ -84,7 +84,7 @@ class Run:
         return found
 
     def measure(self, scenario: str, name: str, work: Callable[[], Figures]) -> None:
-        """Run one scenario on one server; a failure leaves out this figure and nothing else."""
+        """Run one scenario on one server; a failure omits only this figure."""
         started = time.monotonic()
         try:
             figures = work()
@@ -96,7 +96,7 @@ class Run:
         print(f"{scenario:9s} {name:20s} {time.monotonic() - started:5.1f} s  {shown}", flush=True)
 
     def leave_out(self, sentence: str) -> None:
-        """Say once what is not measured, and why."""
+        """Report once what is not measured, and why."""
         if sentence not in self.left_out:
             self.left_out.append(sentence)
             print(f"left out: {sentence}", file=sys.stderr, flush=True)
@@ -107,7 +107,7 @@ class Run:
 
 
 def main(directory: Path, options: argparse.Namespace) -> None:
-    """Measure what was asked for, server by server, and write it down."""
+    """Measure the requested scenarios, server by server, and write the figures."""
     started = time.monotonic()
     run = Run(options, directory)
     numberer().start()
@@ -152,7 +152,7 @@ def _started(run: Run, name: str, start: Starter) -> Iterator[Subject | None]:
 
 def _measure_running(run: Run, name: str, subject: Subject) -> None:
     is_ours, is_bare = name.startswith("ours"), name == "bare sender"
-    # The servers that production does not run are measured once, so that the whole run is over in ten minutes or so.
+    # Servers other than production's are measured once, so that a run takes about ten minutes.
     programs, sizes = run.programs, replace(run.sizes, rounds=1) if is_ours and name != DEFAULT else run.sizes
     one, many = run.shapes
     asked = set(run.options.scenarios)
@@ -162,11 +162,11 @@ def _measure_running(run: Run, name: str, subject: Subject) -> None:
     elif "latency" in asked and not is_ours and not is_bare:
         run.measure("latency", name, partial(peer_latency, subject, programs, _LATENCY_STREAMS[-1], sizes))
     if "fanout" in asked:
-        # The bare sender knows no channels.
+        # The bare sender has no channels.
         for shape in (one,) if is_bare else (one, many):
             run.measure("fanout", name, partial(fan_out, subject, programs, shape, sizes))
     if "burst" in asked and name != "django-eventstream":
-        # Without storage it drops what is more than ten events behind.
+        # Without storage it drops messages more than ten events behind.
         run.measure("burst", name, partial(burst, subject, programs, one, sizes))
     if "connects" in asked:
         run.measure("connects", name, partial(connects, subject, programs, many, sizes))

@@ -1,4 +1,4 @@
-"""What a run was asked for on its command line."""
+"""The command-line options of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCENARIOS = ("latency", "fanout", "burst", "connects", "replay", "idle")
 
 
 def read_options(arguments: Sequence[str]) -> argparse.Namespace:
-    """Return the options; end the program with a sentence for one that is unknown."""
+    """Return the options; exit with a message for an unknown one."""
     parser = argparse.ArgumentParser(prog="benchmarks.stream", description=__doc__)
     parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS), metavar="NAME", help=", ".join(SCENARIOS))
     parser.add_argument("--subjects", nargs="+", default=[], metavar="TEXT", help="only servers whose name contains one of these")
@@ -30,6 +30,6 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def sizes_of(options: argparse.Namespace) -> Sizes:
-    """Return how much is done."""
+    """Return the sizes of the run."""
     given = {name: value for name in ("rounds", "streams", "history") if (value := getattr(options, name)) is not None}
     return replace(QUICK if options.quick else Sizes(), **given)

@@ -1,4 +1,4 @@
-"""Our own service as a subject: the web process as production runs it, on one of three servers."""
+"""Our own service as a subject: the web process of production, on one of three servers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.stream.world import World
 from config.launcher import web
 from config.launcher.processes import Process
 
-# Limits are counted as in production, and never reached.
+# Limits are active as in production, and never reached.
 UNLIMITED = {
     "RATE_LIMIT_PER_SECOND": "1000000",
     "RATE_LIMIT_BURST": "1000000",
@@ -35,7 +35,7 @@ class Ours:
         return family(self._process.pid)
 
     def requests(self, shape: Shape, *, own_tokens: bool = False) -> list[bytes]:
-        """Without tokens of their own, all streams of a tenant show the same."""
+        """With shared tokens, all streams of a tenant use the same one."""
         requests = []
         for member in self._world.members(shape.channels):
             token = member.token()
@@ -43,7 +43,7 @@ class Ours:
         return requests
 
     def publish(self, channel: int, number: int, count: int = 1) -> float:
-        """Save a user so many times in one transaction; this process numbers what it committed, as every writer does."""
+        """Save a user this many times in one transaction; this process numbers its commits, like every writer."""
         return self._world.members(channel + 1)[channel].write(number, count)
 
 

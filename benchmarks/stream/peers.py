@@ -1,4 +1,4 @@
-"""The servers of other makers, and the barest one of our own, each with the same bytes per event."""
+"""The servers of other vendors, and a bare one of our own, each with the same bytes per event."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 _ENVIRONMENT = ROOT / ".peers" / "stream"
 _NCHAN_PACKAGES = ("nginx", "libnginx-mod-nchan")
 _NCHAN_MODULE = Path("/usr/lib/nginx/modules/ngx_nchan_module.so")
-# One worker, as there is one web process; messages are kept, and pings are sent as often as our heartbeats.
+# One worker, like one web process; messages are stored, and pings are as frequent as our heartbeats.
 _NCHAN = """
 load_module {module};
 {user}
@@ -65,7 +65,7 @@ class NotInstalled(Exception):
 
 
 class HttpPeer:
-    """A server that is told about each event by a request of its own."""
+    """A server that gets each event by a separate request."""
 
     def __init__(self, name: str, port: int, process: Process, publisher: Publisher, template: bytes, path: str) -> None:
         self.name = name
@@ -89,7 +89,7 @@ class HttpPeer:
 
 
 class BareSender:
-    """The C program that sends one frame to everybody; it knows no channels."""
+    """The C program that sends one frame to every stream; it has no channels."""
 
     name = "bare sender"
 
@@ -104,11 +104,11 @@ class BareSender:
         return [b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"] * shape.streams
 
     def publish(self, channel: int, number: int, count: int = 1) -> float:
-        """Send the frame; numbers are not written into it."""
+        """Send the frame; it contains no numbers."""
         return self.told(f"send {count}")
 
     def told(self, command: str) -> float:
-        """Give one command and wait until it is done; return when it was given."""
+        """Send one command and wait until it is done; return the time of sending."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         started = time.monotonic()
@@ -152,7 +152,7 @@ def nchan(template: bytes, directory: Path) -> Starter:
         place = directory / f"nchan-{port}"
         place.mkdir()
         configuration = place / "nginx.conf"
-        # As root, workers would change to an account that may not enter the directory.
+        # As root, workers would change to an account that cannot enter the directory.
         user = "user root;" if os.geteuid() == 0 else ""
         configuration.write_text(_NCHAN.format(module=_NCHAN_MODULE, user=user, directory=place, port=port))
         command = [program, "-p", str(place), "-c", str(configuration), "-e", "stderr"]
@@ -166,7 +166,7 @@ def nchan(template: bytes, directory: Path) -> Starter:
 
 
 def eventstream(template: bytes, directory: Path) -> Starter:
-    """Return what starts django-eventstream on uvicorn, from an environment of its own. Raises `NotInstalled`."""
+    """Return what starts django-eventstream on uvicorn, from its own environment. Raises `NotInstalled`."""
     python = _eventstream_python()
 
     @contextmanager
@@ -186,7 +186,7 @@ def eventstream(template: bytes, directory: Path) -> Starter:
 
 
 def bare_application(template: bytes, directory: Path) -> Starter:
-    """Return what starts the smallest streaming application on the server of production, with the options of production."""
+    """Return what starts the smallest streaming application on production's server with its options."""
 
     @contextmanager
     def start() -> Iterator[Subject]:

@@ -16,7 +16,7 @@ _NO_EVENTS = {b"offset-only", b"error", b"keep-alive", b"stream-open", b"stream-
 
 
 class Stream:
-    """One connection: its request, then the part of its answer that is not yet counted."""
+    """One connection: its request, then the part of its response that is not yet counted."""
 
     def __init__(self, address: tuple[str, int], request: bytes) -> None:
         self.socket = socket.socket()
@@ -30,7 +30,7 @@ class Stream:
         self.frames = 0
 
     def body_of(self, data: bytes) -> bytes:
-        """Return the body in what was received; half a chunk is kept."""
+        """Return the body in the received bytes; a partial chunk is kept."""
         if not self.is_chunked:
             return data
         data, parts = self.chunk_rest + data, []
@@ -158,7 +158,7 @@ class PlainReader:
             self.count(stream, frame, now)
 
     def take_head(self, stream: Stream, data: bytes, now: int) -> bytes | None:
-        """Return what follows the head, or None while it is not complete, and for a refusal."""
+        """Return the bytes after the head, or None while it is incomplete, and for a refusal."""
         head, found, rest = (stream.rest + data).partition(b"\r\n\r\n")
         stream.rest = b"" if found else head
         if not found:

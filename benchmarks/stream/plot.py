@@ -1,4 +1,4 @@
-"""Bars as an SVG of our own, readable on light and on dark ground. Pure."""
+"""Bar charts as SVG, readable on light and dark backgrounds. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LABELS = 190
 _VALUES = 90
 _BAR, _GAP = 16, 6
 _TITLE, _SPACE = 28, 22
-# Text and ground follow the reader's scheme; the bars stand out on both.
+# Text and background follow the reader's color scheme; the bars have contrast in both.
 _STYLE = """
 text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 .title { font-weight: 600 } .note { fill: #59636e }
@@ -30,7 +30,7 @@ class Panel:
 
 
 def drawn(panels: Sequence[Panel]) -> str:
-    """Return the panels below each other as an SVG document."""
+    """Return the panels one below the other as an SVG document."""
     parts: list[str] = []
     top = 4
     for panel in panels:

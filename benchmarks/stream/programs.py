@@ -1,6 +1,6 @@
-"""The two programs that are cheaper than any server: the reader of many streams, and the bare sender; both in C.
+"""Two programs that are cheaper than any server: the reader of many streams, and the bare sender; both in C.
 
-Where no C compiler is, a reader in Python takes over, which says less about the fastest servers, and the sender is left out.
+Without a C compiler, a reader in Python replaces the first, which limits the fastest servers, and the sender is omitted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ANSWER_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Count:
-    """What the reader has counted since the last reset. Times are seconds of the machine's monotonic clock."""
+    """The counts of the reader since the last reset. Times are seconds of the machine's monotonic clock."""
 
     streams: int
     refused: int
@@ -44,12 +44,12 @@ class Reader:
         self._requests = directory / "requests"
 
     def open(self, requests: Sequence[bytes], *, window: int = 64, seconds: float = 60.0) -> Count:
-        """Open one connection per request; returns when every answer has begun or the time is over."""
+        """Open one connection per request; returns when every response has begun or the time is over."""
         self._requests.write_bytes(b"".join(len(request).to_bytes(4, sys.byteorder) + request for request in requests))
         return self._asked(f"open {self._requests} {window} {int(seconds * 1000)}")
 
     def wait(self, frames: int, *, seconds: float = 30.0) -> Count:
-        """Wait until so many frames have come since the last reset."""
+        """Wait until this many frames have arrived since the last reset."""
         return self._asked(f"wait {frames} {int(seconds * 1000)}")
 
     def reset(self) -> Count:
@@ -59,11 +59,11 @@ class Reader:
         return self._asked("close")
 
     def mark(self, prefix: str = "") -> None:
-        """From now on note when frames with this prefix and a number arrive."""
+        """From now on record the arrival of frames with this prefix and a number."""
         self._asked(f"mark {prefix}")
 
     def arrivals(self) -> list[tuple[int, int, float]]:
-        """Return what was noted, as number, stream and second, and forget it."""
+        """Return the recorded arrivals as number, stream and second, and clear them."""
         return [(number, stream, at / 1e9) for number, stream, at in self._answer("arrivals")["arrivals"]]
 
     def _asked(self, command: str) -> Count:
@@ -94,7 +94,7 @@ class Programs:
 
     @contextmanager
     def reader(self, address: tuple[str, int]) -> Iterator[Reader]:
-        """Run a reader of the server at this address; it ends with its standard input, whatever becomes of us."""
+        """Run a reader of the server at this address; it ends with its standard input, also when this process dies."""
         program = [str(self.reader_program)] if self.reader_program else [sys.executable, str(HERE / "plain_reader.py")]
         command = [*program, address[0], str(address[1])]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:

@@ -1,4 +1,4 @@
-"""What is done to each server: one event at a time, a burst, idle streams, connects, replay. Each returns plain figures."""
+"""The scenarios of each server: one event at a time, a burst, idle streams, connects, replay. Each returns plain figures."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Figures = dict[str, Any]
 _WARM_UP = Shape(1, 8)
 _SETTLE_SECONDS = 1.0
 _REST_SECONDS = 1.0
-# Between events of different tenants: the same pace for everybody, so that no server is measured with warmer caches than
-# another only because its events need not be durable.
+# Seconds between events of different tenants: the same for every server, so that a server without durable events does not gain
+# warmer caches.
 _PACE_SECONDS = 0.01
 
 
@@ -34,14 +34,14 @@ class Numbers:
     next: int = 1
 
     def take(self, count: int = 1) -> int:
-        """Return the first of so many numbers."""
+        """Return the first of this many numbers."""
         first, self.next = self.next, self.next + count
         return first
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is done. Rounds are repeated and their median counts; a round ends early when its time is over."""
+    """The sizes of a run. Rounds are repeated and their median counts; a round ends early when its time is over."""
 
     rounds: int = 3
     streams: int = 1000
@@ -71,7 +71,8 @@ QUICK = Sizes(
 def fan_out(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -> Figures:
     """One event at a time to one channel after the other; returns processor time per delivered frame.
 
-    What the idle server takes anyway is measured before and left out, so that a slow writer makes no server dearer.
+    The consumption of the idle server is measured before and subtracted, so that a slow writer does not make a server look
+    expensive.
     """
     with open_streams(subject, programs, shape) as reader:
         resting = Meter(subject.pids())
@@ -128,7 +129,7 @@ def burst(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -> F
 
 
 def connects(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -> Figures:
-    """Open all streams as fast as the server takes them, 64 at a time; returns streams per second."""
+    """Open all streams as fast as the server accepts them, 64 at a time; returns streams per second."""
     rounds = []
     for _ in range(sizes.rounds):
         requests = subject.requests(shape, own_tokens=True)
@@ -147,9 +148,9 @@ def connects(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -
 
 
 def idle(start: Starter, programs: Programs, shape: Shape, sizes: Sizes) -> Figures:
-    """Memory per open stream of a fresh server, and its processor time while nothing happens but heartbeats."""
+    """Memory per open stream of a new server, and its processor time while only heartbeats are sent."""
     with start() as subject:
-        # What the first streams load stays, however many follow.
+        # Memory that the first streams load stays constant for all later ones.
         with open_streams(subject, programs, _WARM_UP) as reader:
             subject.publish(0, sizes.numbers.take())
             _delivered(reader, _WARM_UP.each)
@@ -176,7 +177,7 @@ def open_streams(subject: Subject, programs: Programs, shape: Shape, *, seconds:
     """Open the streams of a shape and close them at the end. Raises `NotDelivered` when one is refused."""
     with programs.reader(subject.address) as reader:
         _opened(reader, subject.requests(shape), seconds=seconds)
-        # Some servers answer before they listen.
+        # Some servers respond before they subscribe.
         time.sleep(_SETTLE_SECONDS)
         yield reader
     time.sleep(_SETTLE_SECONDS)

@@ -1,4 +1,4 @@
-"""What is measured: a server that streams events to subscribers of channels, and how it is fed."""
+"""A measured server that streams events to subscribers of channels, and how it gets events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Protocol
 from config.launcher.options import Options
 from config.launcher.processes import Process, Program, wait_until_ready
 
-# The number of an event stands behind these letters, always with as many digits, so that every event has the same size.
+# The number of an event follows these letters, with a fixed number of digits, so that every event has the same size.
 MARK = "bench-"
 _DIGITS = 7
 _RECEIVE_BYTES = 65536
@@ -24,7 +24,7 @@ _LINES_SHOWN = 25
 
 @dataclass(frozen=True)
 class Shape:
-    """How streams are spread: so many channels, or tenants, with so many streams each."""
+    """The distribution of streams: the number of channels or tenants, and of streams for each."""
 
     channels: int
     each: int
@@ -47,10 +47,10 @@ class Subject(Protocol):
         """Return the processes whose processor time and memory count."""
 
     def requests(self, shape: Shape, *, own_tokens: bool = False) -> list[bytes]:
-        """Return the request of each stream, channel by channel; with a token of its own each, where tokens are asked for."""
+        """Return the request of each stream, channel by channel; with separate tokens if requested."""
 
     def publish(self, channel: int, number: int, count: int = 1) -> float:
-        """Give events number, number + 1, ... to one channel; return when the first was committed or asked for."""
+        """Send events number, number + 1, ... to one channel; return when the first was committed or requested."""
 
 
 # Starts a server, and ends it when the block ends.
@@ -63,7 +63,7 @@ def marked(number: int) -> str:
 
 
 def renumbered(template: bytes, number: int) -> bytes:
-    """Return the same bytes as the event of another number."""
+    """Return the same bytes with the number of another event."""
     return re.sub(rb"bench-\d{7}", marked(number).encode(), template)
 
 
@@ -96,7 +96,7 @@ def web_options(directory: Path, port: int, *, server: str = "uvicorn", processe
 
 @contextmanager
 def running(name: str, command: Sequence[str], port: int, *, directory: Path, environment: Mapping[str, str]) -> Iterator[Process]:
-    """Run a server until the block ends; it ends with us in any case."""
+    """Run a server until the block ends; it also ends with this process."""
     log = directory / f"{'-'.join(name.split())}.log"
     program = Program(name=name, command=tuple(command), is_ready=lambda: listens(port), environment=environment, grace_seconds=5.0)
     with log.open("wb") as output:
@@ -116,7 +116,7 @@ def _show_failures(log: Path) -> None:
 
 
 class Publisher:
-    """One kept connection on which events are published by a request each, sent on without waiting for the answers before."""
+    """A persistent connection that publishes events by one request each, pipelined."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port))

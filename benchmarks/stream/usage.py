@@ -1,4 +1,4 @@
-"""What processes take: processor time to the nanosecond, memory as the kernel shares it out."""
+"""Resource usage of processes: processor time in nanoseconds, memory with shared pages divided as the kernel reports."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ _SCHEDULED_TIME = 2
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of a group of processes: resident, and with shared pages counted once."""
+    """Memory of a group of processes in bytes: resident, and with shared pages counted once."""
 
     resident: int
     proportional: int
 
 
 def family(pid: int) -> list[int]:
-    """Return a process and everything it has started."""
+    """Return a process and all of its descendants."""
     found = [pid]
     for parent in found:
-        for thread in Path(f"/proc/{parent}/task").iterdir():
-            # A thread may end between the two looks; its children have another parent then.
-            with suppress(FileNotFoundError, ProcessLookupError):
-                found += [int(child) for child in (thread / "children").read_text().split()]
+        # A process or thread can end between the two samples; its children then have another parent.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            for thread in Path(f"/proc/{parent}/task").iterdir():
+                with suppress(FileNotFoundError, ProcessLookupError):
+                    found += [int(child) for child in (thread / "children").read_text().split()]
     return found
 
 
 def processor_seconds(pids: Iterable[int]) -> float:
-    """Return the processor time that processes have taken so far, user and system, ended threads included."""
-    # The kernel's number for "processor time of process pid", as clock_getcpuclockid(3) makes it.
+    """Return the processor time of processes so far, user and system, including ended threads."""
+    # The kernel's clock id for the processor time of a process, as in clock_getcpuclockid(3).
     return sum(time.clock_gettime_ns((~pid << 3) | _SCHEDULED_TIME) for pid in pids) / 1e9
 
 
@@ -49,7 +50,7 @@ def memory(pids: Iterable[int]) -> Memory:
 
 
 class Meter:
-    """Processor time and wall time of processes since it was made."""
+    """Processor time and wall time of processes since its creation."""
 
     def __init__(self, pids: Iterable[int]) -> None:
         self._pids = list(pids)

@@ -1,4 +1,4 @@
-"""The tenants of the measurement: made through the services, with clients, tokens and the events of their users."""
+"""The tenants of the measurement: created with the services, with clients, tokens and the events of their users."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from identity.services import connections, tenants, users
 
 _SCOPES = ("read:events", "read:users", "update:users")
 _TOKEN_SECONDS = 7200
-# More than any measurement opens: what is measured is the stream and not its limits.
+# More than any measurement opens, because limits are not measured.
 _CONNECTIONS_PER_TENANT = 100_000
-# Tenants beyond these only listen: a user for each of a thousand takes longer to make than the measurement.
+# Further tenants only listen: creating a user for each of a thousand takes longer than the measurement.
 _WRITERS = 125
 _COPY = "COPY events_event (event_id, tenant_id, type, root, time, body) FROM STDIN (FORMAT binary)"
 _COLUMN_TYPES = ("varchar", "varchar", "varchar", "varchar", "timestamptz", "bytea")
@@ -72,7 +72,7 @@ class Member:
         return "\r\n".join([*lines, "", ""]).encode()
 
     def write(self, number: int, count: int = 1) -> float:
-        """Change the user `count` times in one transaction; return when it was committed. The numbers stand in the events."""
+        """Change the user `count` times in one transaction; return the time of the commit. Each event contains its number."""
         assert self.user is not None
         committed: list[float] = []
         with transaction.atomic():
@@ -83,7 +83,7 @@ class Member:
 
 
 class World:
-    """The tenants made so far. All sign with one key pair: making one for each takes longer than the measurements."""
+    """The tenants created so far. All sign with one key pair: creating one for each takes longer than the measurements."""
 
     def __init__(self) -> None:
         self._run = secrets.token_hex(4)
@@ -108,7 +108,7 @@ class World:
         return event_message("user.updated", self.sealer(self._first()).seal(Cursor(1, 1)), bytes(body))
 
     def frame(self) -> bytes:
-        """Return the same change as the whole frame that goes over the wire."""
+        """Return the same change as the whole frame on the wire."""
         tenant_id = self._first().tenant_id
         entry, event = _newest(self._first())
         logged = LoggedEvent(entry.position, entry.recorded_at, event.type, bytes(event.body))
@@ -119,12 +119,12 @@ class World:
         return CursorSealer(settings.CURSOR_KEYS, tenant_id=member.tenant_id)
 
     def start_of(self, member: Member) -> str:
-        """Return the cursor right before the first event of a tenant's log."""
+        """Return the cursor directly before the first event of a tenant's log."""
         head = Head.objects.get(pk=member.tenant_id)
         return self.sealer(member).seal(Cursor(head.epoch, head.floor))
 
     def history(self, count: int) -> Member:
-        """Return a tenant whose log holds `count` further events like the one of the template."""
+        """Return a tenant whose log has `count` further events like the one of the template."""
         newest = _newest(self._first())[1]
         member = _made(f"b{self._run}-history-{secrets.token_hex(2)}", self._pair, with_user=False)
         body, now = bytes(newest.body), datetime.now(UTC)
@@ -139,7 +139,7 @@ class World:
                 "INSERT INTO events_outbox (event, tenant_id) SELECT id, tenant_id FROM events_event WHERE tenant_id = %s",
                 [member.tenant_id],
             )
-        # Without statistics of the rows that have just come, numbering them may take longer than a statement may.
+        # Without statistics of the new rows, numbering them can exceed the statement timeout.
         _settle()
         number_tenant(member.tenant_id)
         _settle()
@@ -172,7 +172,7 @@ def _newest(member: Member) -> tuple[LogEntry, Event]:
 
 
 def _settle() -> None:
-    """Let the database do now what it would do during a measurement."""
+    """Let the database do pending maintenance now instead of during a measurement."""
     with open_connection() as database:
         for table in ("events_event", "events_logentry", "events_outbox", "events_head"):
             database.execute(psycopg.sql.SQL("VACUUM ANALYZE {}").format(psycopg.sql.Identifier(table)))

@@ -11,9 +11,19 @@ from config.catalogues.sources import Text, placeholders_of
 
 # Texts that are the same in a language, each with its reason.
 SAME: dict[str, dict[str, str]] = {
-    "de": {"(optional)": "The German word is the same.", "Code": "The German word is the same."},
-    "fr": {"Code": "The French word is the same."},
-    "es": {"Error": "The Spanish word is the same.", "Error:": "The Spanish word is the same."},
+    "de": {
+        "(optional)": "The German word is the same.",
+        "Code": "The German word is the same.",
+        "Name": "The German word is the same.",
+        "Passkey": "The German word is the same.",
+        "Passkeys": "The German word is the same.",
+    },
+    "fr": {"Code": "The French word is the same.", "Applications": "The French word is the same."},
+    "es": {
+        "Error": "The Spanish word is the same.",
+        "Error:": "The Spanish word is the same.",
+        "No": "The Spanish word is the same.",
+    },
     "ja": {},
     "ar": {},
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from authapi.models import Client
+from authapi.models import Client, TenantSettings
 from authapi.services.clients import create_client, raise_auth_version
+from authapi.services.tenant_settings import update_tenant_settings
 from identity.models import Connection, User
 from identity.services.connections import change_enabled_clients
 from identity.services.passwords import check_credential, set_password
@@ -21,12 +22,20 @@ def make_sign_in(*, tenant_id: str, client_secret: str, password: str) -> tuple[
         client.set_secret(client_secret)
         client.save(update_fields=["secret_digest", "sealed_secret", "updated"])
         raise_auth_version(client)
+    _open_account_page(tenant_id)
     people = Connection.objects.of(tenant_id).filter(name="people").first()
     email = f"ada@{tenant_id}.example"
     if people is not None:
         change_enabled_clients(tenant_id=tenant_id, connection_id=people.pk, added=[client.client_id], removed=[])
         _user(people, email, password)
     return client.client_id, email
+
+
+def _open_account_page(tenant_id: str) -> None:
+    """Let the people of the demo look after their account, unless an administrator has decided about that."""
+    row = TenantSettings.objects.of(tenant_id).first()
+    if row is None or "account_page" not in row.values:
+        update_tenant_settings(tenant_id=tenant_id, changes={"account_page": {"enabled": True, "deletion": True}})
 
 
 def _application(tenant_id: str) -> Client:

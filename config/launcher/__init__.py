@@ -1,4 +1,4 @@
-"""The process group of a checkout: private servers, the service's own processes, and the demo around them.
+"""The process group of a checkout: private servers, the processes of the service, and the demo.
 
-Read `__main__.py` for the commands. Nothing here imports Django settings; the launcher runs before they exist.
+`__main__.py` has the commands. No module imports Django settings, because the launcher runs before they exist.
 """

@@ -14,7 +14,7 @@ from config.launcher.console import Console
 from config.launcher.control import NothingRuns
 from config.launcher.directories import strangers
 
-# Open streams get their planned close, a running delivery its end.
+# Open streams get their planned close, and a running delivery finishes.
 _STOP_SECONDS = 90.0
 
 
@@ -32,7 +32,7 @@ def _down() -> int:
     try:
         control.ask(data_dir, "stop")
     except NothingRuns:
-        print("make down: make up is about to start or to end; try again in a moment.", file=sys.stderr)
+        print("make down: make up is starting or stopping; try again in a moment.", file=sys.stderr)
         return 1
     return _wait_for_end(data_dir)
 
@@ -49,14 +49,16 @@ def _wait_for_end(data_dir: Path) -> int:
 
 
 def _reset() -> int:
-    """Remove the data directory after asking. Outside servers and the files of others are never touched."""
+    """Remove the data directory after confirmation. Never touches outside servers or foreign files."""
     data_dir = options.data_directory()
     if not (data_dir / "lock").exists():
         print(f"There is nothing to reset in {data_dir}.")
         return 0
     if found := strangers(data_dir):
-        # DATA_DIR may name a directory that was in use before; only what we made is ours to remove.
-        print(f"make reset: {data_dir} also holds {', '.join(found[:5])}, which are not of make up: nothing was removed.", file=sys.stderr)
+        # DATA_DIR may be a directory that was in use before; only remove files of this launcher.
+        print(
+            f"make reset: {data_dir} also holds {', '.join(found[:5])}, which make up did not create: nothing was removed.", file=sys.stderr
+        )
         return 1
     if os.environ.get("YES", "") != "1" and not _confirms(data_dir):
         print("Nothing was removed.")
@@ -70,7 +72,7 @@ def _reset() -> int:
 
 def _confirms(data_dir: Path) -> bool:
     if not sys.stdin.isatty():
-        print("make reset: there is nobody to ask; say make reset YES=1.", file=sys.stderr)
+        print("make reset: no terminal for the confirmation; use make reset YES=1.", file=sys.stderr)
         return False
     return input(f"Remove {data_dir} with its database, keys and SCIM resources? [y/N] ").strip().lower() in {"y", "yes"}
 

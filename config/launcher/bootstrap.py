@@ -1,6 +1,6 @@
-"""Make `.venv` from a hash-pinned lock with nothing but Python 3.11: run as `python3.11 config/launcher/bootstrap.py embedded|dev`.
+"""Create `.venv` from a hash-pinned lock with only Python 3.11: run as `python3.11 config/launcher/bootstrap.py embedded|dev`.
 
-It is a script of the standard library alone, because it runs before anything is installed.
+It uses only the standard library, because it runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = ROOT / ".venv"
 INTERPRETER = ENVIRONMENT / "bin" / "python"
-# uv lives beside the packages and not among them, so that a sync does not remove the tool that performs it.
+# uv is outside the environment, so that a sync does not remove the tool that performs it.
 TOOLS = ENVIRONMENT / "tools"
 STAMP = ENVIRONMENT / "installed"
 LOCKS = ROOT / "requirements"
-# A larger set also serves whoever asks for a smaller one.
+# A larger set satisfies a request for a smaller one.
 SERVED_BY = {"embedded": ("embedded", "dev"), "dev": ("dev",)}
 
 
 def main(wanted: str) -> None:
-    """Install the set `wanted` unless the stamp says that it, or a larger one, is there already.
+    """Install the set `wanted` unless the stamp shows that it, or a larger one, is installed.
 
     1. Create the virtual environment, again if its interpreter no longer runs.
     2. Install uv from `bootstrap.lock`, by hash.
@@ -80,8 +80,8 @@ def _install_with_uv(lock: str) -> bool:
         shutil.rmtree(TOOLS, ignore_errors=True)
         _pip("--require-hashes", "--target", str(TOOLS), "-r", str(LOCKS / "bootstrap.lock"))
     command = [str(uv), "pip", "sync", "--quiet", "--require-hashes", "--python", str(INTERPRETER), lock]
-    # Without this uv would fetch an interpreter of its own when it dislikes the one that is here.
-    # And it would trust only authorities of its own, where pip trusts those of the machine.
+    # Otherwise uv would download its own interpreter when it rejects the present one, and trust only its own certificate
+    # authorities, where pip trusts those of the machine.
     settings = {"UV_SYSTEM_CERTS": "true", **os.environ, "UV_PYTHON_DOWNLOADS": "never"}
     return subprocess.run(command, env=settings, check=False).returncode == 0
 
@@ -89,7 +89,7 @@ def _install_with_uv(lock: str) -> bool:
 def _pip(*arguments: str) -> None:
     command = [str(INTERPRETER), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments]
     if subprocess.run(command, check=False).returncode != 0:
-        sys.exit("pip could not install the packages; its message stands above.")
+        sys.exit("pip could not install the packages; see its message above.")
 
 
 def _succeeds(command: list[str]) -> bool:

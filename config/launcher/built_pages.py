@@ -1,4 +1,4 @@
-"""Whether built pages hang together: every link leads to a page and a place on it, and nothing comes from another host."""
+"""Checks built pages: every link leads to a page and an anchor on it, and nothing is loaded from another host."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# What a browser loads by itself, as tag and attribute. A link that a reader follows may lead anywhere.
+# Tags and attributes that a browser loads automatically. A link that a reader follows may lead anywhere.
 _LOADED = {("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src"), ("source", "src"), ("video", "src")}
 
 
 @dataclass
 class Page(HTMLParser):
-    """The places on one page, and what it refers to: address, and whether it is loaded at once."""
+    """The anchors of one page, and its references: address, and whether it is loaded automatically."""
 
     places: set[str] = field(default_factory=set)
     references: set[tuple[str, bool]] = field(default_factory=set)
@@ -57,5 +57,5 @@ def _problem(file: Path, address: str, pages: dict[Path, Page], *, is_loaded: bo
     if not target.exists():
         return f"{address} leads nowhere"
     if parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].places:
-        return f"{address} leads to no place on its page"
+        return f"{address} leads to no anchor on its page"
     return ""

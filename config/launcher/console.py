@@ -1,4 +1,4 @@
-"""What the terminal shows: the launcher's own sentences, and the lines of each process behind its coloured name."""
+"""Terminal output: messages of the launcher, and the lines of each process behind its colored name."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _RESET = "\x1b[0m"
 _BOLD = "\x1b[1m"
 _COLOURS = {"web": 36, "worker": 35, "beat": 33, "scim": 34, "postgres": 32, "redis": 31}
 _WIDTH = 8
-# Per process, so that a talkative one does not push out what the others said.
+# Per process, so that a verbose one does not push out the lines of the others.
 _MOST_HELD = 60
 
 
 class Console:
-    """Writes to one stream; `herald` receives the launcher's own sentences as well (the caller of a detached start)."""
+    """Writes to one stream; `herald` also receives messages of the launcher (the caller of a detached start)."""
 
     def __init__(self, stream: TextIO = sys.stdout, herald: TextIO | None = None) -> None:
         self._stream = stream
@@ -25,17 +25,17 @@ class Console:
         self._has_colour = stream.isatty() and "NO_COLOR" not in os.environ
 
     def say(self, sentence: str) -> None:
-        """Show a sentence, or a block, of the launcher itself."""
+        """Show a message of the launcher."""
         self._write(f"{_BOLD}{sentence}{_RESET}" if self._has_colour else sentence)
         if self.herald:
             try:
                 print(sentence, file=self.herald, flush=True)
             except OSError:
-                # The caller has gone away; the log has everything.
+                # The caller has exited; the log has everything.
                 self.herald = None
 
     def show(self, name: str, line: str) -> None:
-        """Show a line that the process `name` printed; during the start it is held back."""
+        """Show a line that the process `name` printed; lines are held back during the start."""
         if self._held is not None:
             self._held.setdefault(name, deque(maxlen=_MOST_HELD)).append(line)
             return
@@ -45,7 +45,7 @@ class Console:
         self._write(f"{label} {line}")
 
     def release(self, *, with_held_lines: bool) -> None:
-        """End the start: lines are shown from now on, after a failed start those that were held back as well."""
+        """End the start: lines are shown from now on, and after a failed start also the lines that were held back."""
         held, self._held = self._held or {}, None
         if with_held_lines:
             for name, lines in held.items():
@@ -56,5 +56,5 @@ class Console:
         try:
             print(text, file=self._stream, flush=True)
         except OSError:
-            # A terminal that was closed must not stop the services; SIGHUP does that in order.
+            # A closed terminal must not stop the services; SIGHUP stops them in order.
             return

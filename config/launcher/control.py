@@ -1,4 +1,4 @@
-"""The socket over which `make down`, `make scim-stop` and `make scim-start` talk to a running supervisor."""
+"""The socket between `make down`, `make scim-stop`, `make scim-start` and a running supervisor."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Listener:
         self.socket.listen(8)
 
     def serve_one(self) -> None:
-        """Answer one waiting connection; a caller that says nothing is dropped after a second."""
+        """Answer one waiting connection; a caller that sends nothing is dropped after a second."""
         connection, _ = self.socket.accept()
         with connection:
             connection.settimeout(1.0)
@@ -40,7 +40,7 @@ class Listener:
                 request = json.loads(connection.recv(4096))
                 connection.sendall(json.dumps(self._answer(str(request.get("do")))).encode())
             except (OSError, ValueError, AttributeError):
-                # An odd caller is no reason to stop the services.
+                # An invalid request must not stop the services.
                 return
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ class Listener:
 
 
 def ask(data_dir: Path, what: str) -> Answer:
-    """Ask the running supervisor to do `what`. Raises `NothingRuns`."""
+    """Send the command `what` to the running supervisor. Raises `NothingRuns`."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(_PATIENCE_SECONDS)
         try:

@@ -1,4 +1,4 @@
-"""`make up DETACH=1`: a supervisor of its own, in a session of its own; the caller returns when everything answers."""
+"""`make up DETACH=1`: a supervisor in its own session; the caller returns when every process answers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _READY = "ready"
 
 
 def start(data_dir: Path) -> int:
-    """Start the supervisor, show what it says until it is ready, and return 0; or the sentence of its failure and 1.
+    """Start the supervisor, show its messages until it is ready, and return 0; or show the error and return 1.
 
-    Its log is `.data/up.log`. It holds no file of the caller open, so a caller that captures output is not kept waiting.
+    Its log is `.data/up.log`. It keeps no file of the caller open, so a caller that captures output need not wait.
     """
     make_private(data_dir)
     reader, writer = os.pipe()
@@ -25,7 +25,7 @@ def start(data_dir: Path) -> int:
     path.touch(mode=0o600)
     lock = take_lock(data_dir)
     if lock is not None:
-        # The log of the last run has served its time; that of a running one is left alone.
+        # Remove the log of the last run, but never that of a running one.
         path.write_bytes(b"")
         lock.close()
     with path.open("ab") as log:

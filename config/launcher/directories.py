@@ -1,4 +1,4 @@
-"""Private places on disk: the data directory and a directory for sockets with a path that is short enough."""
+"""Private paths: the data directory, and a directory for sockets whose path is short enough."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from pathlib import Path
 
 # A socket path may have 107 bytes; PostgreSQL appends `/.s.PGSQL.5432.lock`.
 _LONGEST_SOCKET_DIRECTORY = 85
-# Everything `make up` puts into the data directory; drafts of its files begin with a dot.
+# Everything that `make up` puts into the data directory; temporary files begin with a dot.
 _MADE_HERE = re.compile(
     r"\.?(beat|demo\.json|environment|keys|lock|metrics|outbox|postgres|redis|run|scim|tls|up\.env|up\.json|up\.log)(\.[0-9]+)?"
 )
 
 
 class NotPrivate(Exception):
-    """A directory for sockets belongs to somebody else or is open to others."""
+    """A directory for sockets belongs to another account or is open to others."""
 
 
 def make_private(directory: Path, *, account: str | None = None) -> Path:
-    """Create `directory` with mode 0700, for `account` where one is named; refuse one that is not ours."""
+    """Create `directory` with mode 0700, for `account` if one is named; refuse one with another owner."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     owner = pwd.getpwnam(account).pw_uid if account else os.geteuid()
     found = directory.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid not in {owner, os.geteuid()}:
-        raise NotPrivate(f"{directory} is not ours; remove it and start again.")
+        raise NotPrivate(f"{directory} belongs to another account; remove it and start again.")
     directory.chmod(0o700)
     if found.st_uid != owner:
         os.chown(directory, owner, -1)
@@ -45,12 +45,12 @@ def socket_directory(data_dir: Path, name: str, *, account: str | None = None) -
 
 
 def strangers(data_dir: Path) -> list[str]:
-    """Return the names in the data directory that `make up` did not put there."""
+    """Return the names in the data directory that `make up` did not create."""
     return sorted(entry.name for entry in data_dir.iterdir() if _MADE_HERE.fullmatch(entry.name) is None)
 
 
 def write_private(path: Path, content: str) -> None:
-    """Replace `path` in one step by a file of mode 0600 that holds `content`."""
+    """Replace `path` atomically by a file of mode 0600 with this `content`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

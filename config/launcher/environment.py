@@ -1,4 +1,4 @@
-"""The environment of the service's processes, and the file that lets commands in another terminal find the same servers."""
+"""The environment of the service's processes, and the file through which commands in another terminal find the same servers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OUTBOX = "outbox"
 
 
 def compose(options: Options) -> dict[str, str]:
-    """Return every variable that `make up` decides; a variable of the caller's own environment wins."""
+    """Return every variable that `make up` sets; a variable of the caller's environment takes precedence."""
     secrets = keys.load_or_create(options.data_dir)
     decided = {
         "DATA_DIR": str(options.data_dir),
@@ -27,7 +27,7 @@ def compose(options: Options) -> dict[str, str]:
         "PLATFORM_HOST": "localhost",
         "LOCALHOST_TENANT": DEMO_TENANT,
         "DELIVERY_RETRY_DELAYS": RETRY_DELAYS,
-        # The demo's SCIM server is on this machine and speaks plain http.
+        # The demo's SCIM server runs on this machine and uses plain http.
         "OUTBOUND_ALLOW_HTTP": "1",
         "OUTBOUND_PRIVATE_NETWORKS": "127.0.0.0/8,::1/128",
         "PROMETHEUS_MULTIPROC_DIR": str(options.data_dir / "metrics"),
@@ -38,7 +38,7 @@ def compose(options: Options) -> dict[str, str]:
 
 
 def forget_counts(decided: dict[str, str]) -> None:
-    """Remove what earlier processes have counted: each leaves a few files, which would add up for ever."""
+    """Remove the counter files of earlier processes, which would accumulate."""
     for file in Path(decided["PROMETHEUS_MULTIPROC_DIR"]).glob("*.db"):
         file.unlink()
 
@@ -54,6 +54,6 @@ def for_processes(decided: dict[str, str]) -> dict[str, str]:
         **os.environ,
         **decided,
         "DJANGO_SETTINGS_MODULE": "config.settings.development",
-        # Lines appear when they are written, not when a buffer is full.
+        # Unbuffered, so that lines appear when they are written.
         "PYTHONUNBUFFERED": "1",
     }

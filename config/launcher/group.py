@@ -1,4 +1,4 @@
-"""The processes of `make up` and the order in which they start, prove themselves and stop."""
+"""The processes of `make up`, and the order in which they start, are verified and stop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from config.launcher.options import ROOT, Options
 from config.launcher.processes import Program
 from config.launcher.supervisor import Supervisor
 
-# What a later phase is needed by an earlier one: streams end before the worker, deliveries before their target.
+# A later phase stops after the earlier ones that need it: streams end before the worker, deliveries before their target.
 STOP_ORDER = (("web", "beat"), ("worker",), ("scim",), ("redis", "postgres"))
 _SEED_FACTS = "demo.json"
 
@@ -42,8 +42,8 @@ class Group:
         2. PostgreSQL and Valkey, unless outside ones are named, and the SCIM server beside them.
         3. Migrations and the demo's data.
         4. Web and worker.
-        5. The tour through the main job, unless the database holds other tenants.
-        6. Beat, for which nobody waits.
+        5. The tour through the main job, unless the database has other tenants.
+        6. Beat, without waiting for it.
         """
         self._listener = Listener(self._options.data_dir, self._answer)
         self._supervisor.watch(self._listener.socket, self._listener.serve_one)
@@ -65,11 +65,11 @@ class Group:
         self._console.say(report.block(self._options, self._facts, measured, delays=self._environment["DELIVERY_RETRY_DELAYS"]))
 
     def stay_up(self) -> None:
-        """Keep everything running until somebody asks for the end."""
+        """Keep all processes running until an end is requested."""
         self._supervisor.run()
 
     def bring_down(self) -> None:
-        """Stop everything, last started first, and remove what told others that it runs."""
+        """Stop everything, last started first, and remove the files that announce the service."""
         report.withdraw(self._options.data_dir)
         self._supervisor.stop_all(*STOP_ORDER)
         if self._listener:
@@ -89,7 +89,7 @@ class Group:
             postgres.ensure_database(data_dir)
 
     def _prepare_data(self) -> report.Facts:
-        """Apply migrations and make the demo's data; return what the seed reports about it."""
+        """Apply migrations and create the demo's data; return the report of the seed."""
         self._console.say("Preparing the database ...")
         path = self._options.data_dir / _SEED_FACTS
         path.unlink(missing_ok=True)
@@ -102,7 +102,7 @@ class Group:
         return report.facts(self._options, secrets, seeded, self._certificate)
 
     def _tour(self) -> report.Measured:
-        self._console.say("Proving the main job: a user, its event, the same user in the SCIM server ...")
+        self._console.say("Checking the main job: a user, its event, the same user in the SCIM server ...")
         path = report.write(self._options.data_dir, self._facts, self._pids(), name="tour.json")
         try:
             printed = self._supervisor.run_once(
@@ -131,7 +131,7 @@ class Group:
 
     def _pids(self) -> dict[str, list[int]]:
         found = {name: self._supervisor.pids(name) for name in report.PROCESSES}
-        # The servers' own children come and go with every connection and are nobody's business.
+        # The servers' own children come and go with every connection and are omitted.
         return {name: pids[:1] if name in ("postgres", "redis") else pids for name, pids in found.items()}
 
     def _process_environment(self) -> dict[str, str]:
@@ -143,7 +143,7 @@ class Group:
 
     def _worker(self) -> Program:
         arguments = ["worker", "--concurrency", "2", "--loglevel", "INFO", "--without-gossip", "--without-mingle"]
-        # A checkout is often run as root, as in a container; the worker would explain at length why it should not be.
+        # A checkout often runs as root, as in a container; Celery would print a long warning about it.
         quiet = ("-W", "ignore:You're running the worker with superuser privileges")
         command = (sys.executable, *quiet, "-m", "celery", "--quiet", "-A", "config", *arguments)
         return Program("worker", command, environment=self._process_environment(), grace_seconds=30.0)

@@ -1,4 +1,4 @@
-"""The keys and passwords of a checkout: made once, kept in `.data/keys` with mode 0600, never shown except the demo's own."""
+"""The keys and passwords of a checkout: created once, stored in `.data/keys` with mode 0600; only the demo's own are ever shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEMO_SECRETS = ("DEMO_ADMIN_PASSWORD", "DEMO_CLIENT_SECRET", "DEMO_SCIM_TOKEN", 
 
 
 def load_or_create(data_dir: Path) -> dict[str, str]:
-    """Return every secret of the checkout by name; what is missing is made and written."""
+    """Return every secret of the checkout by name; missing ones are created and stored."""
     path = data_dir / "keys"
     known = read_assignments(path)
     made = {name: _make(name) for name in (*KEY_LISTS, *DEMO_SECRETS) if name not in known}
@@ -33,6 +33,6 @@ def as_assignments(values: dict[str, str]) -> str:
 
 
 def _make(name: str) -> str:
-    # Letters, digits, - and _, which is also the alphabet of client secrets; Django wants 50 characters for its key.
-    # A drawn id: where a database outlives its keys, start-up then names the id it misses instead of failing to decrypt.
+    # Letters, digits, - and _, which is also the alphabet of client secrets; Django requires 50 characters for its key. A random
+    # id: if a database outlives its keys, the start then names the missing id instead of failing to decrypt.
     return f"{secrets.token_hex(4)}:{secrets.token_urlsafe(48)}" if name in KEY_LISTS else secrets.token_urlsafe(32)

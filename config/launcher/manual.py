@@ -1,4 +1,4 @@
-"""Builds the manual for `make docs`: into `.manual/html`, with warnings as errors and every link followed."""
+"""Builds the manual for `make docs` into `.manual/html`, with warnings as errors and every link checked."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ OPENAPI = PLACE / "extra" / "reference" / "management" / "openapi.json"
 
 
 def main() -> int:
-    """Build what the sources say now.
+    """Build the manual from the present sources.
 
-    1. Install Sphinx and its theme from `requirements/docs.lock` into an environment of their own.
-    2. Write the OpenAPI document, which is too large to be kept beside the sources.
-    3. Build; a warning, such as a link to a heading that is not there, is an error.
-    4. Follow every link of the built pages, and see that they load nothing from elsewhere.
+    1. Install Sphinx and its theme from `requirements/docs.lock` into a separate environment.
+    2. Write the OpenAPI document, which is too large to be stored beside the sources.
+    3. Build; a warning, such as a link to a missing heading, is an error.
+    4. Check every link of the built pages, and that they load nothing from other hosts.
     """
     environment = PLACE / "python"
     if not tool_environment.install(ROOT / "requirements" / "docs.lock", environment):
         print("docs: pip could not install the packages of requirements/docs.lock", file=sys.stderr)
         return 1
-    # Built anew each time: Sphinx itself would keep pages of what is gone, and say a warning once only.
+    # A full build each time: an incremental one would keep pages of deleted sources, and report a warning only once.
     shutil.rmtree(HTML, ignore_errors=True)
     describe = [sys.executable, "manage.py", "describe", "--openapi", str(OPENAPI)]
     sphinx = [str(environment / "bin" / "sphinx-build"), "-q", "-W", "--keep-going", "-E", "-b", "html", "-d", str(PLACE / "doctrees")]

@@ -1,4 +1,4 @@
-"""What `make up` was asked for: the environment of the command, read once and refused when odd."""
+"""The options of `make up`: read once from the environment of the command, and refused when invalid."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Options:
-    """The choices of one `make up`. An empty URL means a private server."""
+    """The options of one `make up`. An empty URL means a private server."""
 
     data_dir: Path
     port: int
@@ -28,7 +28,7 @@ class Options:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port under which everything answers."""
+        """Scheme, host and port of the service."""
         return f"{'https' if self.is_tls else 'http'}://localhost:{self.port}"
 
     @property
@@ -42,7 +42,7 @@ def data_directory() -> Path:
 
 
 def read() -> Options:
-    """Read the options. Raises `ImproperlyConfigured` with a sentence for a value that cannot be used."""
+    """Read the options. Raises `ImproperlyConfigured` with a sentence for an invalid value."""
     port = env.integer("PORT", 8000, "Port of `make up`.", minimum=1, maximum=65000)
     return Options(
         data_dir=data_directory(),

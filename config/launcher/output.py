@@ -1,4 +1,4 @@
-"""What a process prints: whole lines shown as they come, the last ones kept for the sentence about its end."""
+"""The output of a process: whole lines are shown as they come, and the last ones kept for the error message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _KEPT_LINES = 200
 
 
 class Output:
-    """Reads the pipe of one process without ever blocking."""
+    """Reads the pipe of one process without blocking."""
 
     def __init__(self, pipe: IO[bytes], show: Callable[[str], None]) -> None:
         self.pipe = pipe
@@ -21,7 +21,7 @@ class Output:
         os.set_blocking(pipe.fileno(), False)
 
     def read(self) -> bool:
-        """Show what waits; False when nothing more will come."""
+        """Show available lines; False at the end of the output."""
         chunk = self.pipe.read(65536)
         if chunk is None:
             return True
@@ -31,7 +31,7 @@ class Output:
         return bool(chunk)
 
     def close(self) -> None:
-        """Show what still waits and close the pipe, which descendants of the process may hold open for longer."""
+        """Show the remaining lines and close the pipe, which descendants of the process may keep open."""
         if self.pipe.closed:
             return
         self.read()

@@ -1,9 +1,10 @@
-"""Installs what `make test-peers` needs: npm and Python packages below `.peers/`, Debian packages where the machine allows it.
+"""Installs the requirements of `make test-peers`: npm and Python packages below `.peers/`, Debian packages where the machine
+allows it.
 
-The lists stand beside the tests: `tests/peers/package.json` with its lock, `tests/peers/requirements.lock` for an
-environment of its own, and `tests/peers/packages.txt`, a Debian package and one of its programs, or files, per line. Each folder
-of `tests/peers/servers` holds a lock too, of npm or of Python: a SCIM server whose packages fit neither ours nor each
-other's. What cannot be installed is named; its tests skip themselves and say so.
+The lists are beside the tests: `tests/peers/package.json` with its lock, `tests/peers/requirements.lock` for a separate
+environment, and `tests/peers/packages.txt`, a Debian package and one of its programs or files per line. Each folder of
+`tests/peers/servers` has an npm or Python lock too: a SCIM server whose packages conflict with ours and with the other servers'.
+Packages that cannot be installed are reported; their tests skip themselves with a reason.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ PLACE = ROOT / ".peers"
 
 
 def main() -> int:
-    """Install everything that is listed and missing. Always 0: the tests judge, not the installation.
+    """Install every listed package that is missing. Always returns 0: the tests report the result.
 
-    Two installations run at a time: one waits for its packages while the other one unpacks.
+    Two installations run at a time: one downloads while the other unpacks.
     """
     with ThreadPoolExecutor(max_workers=2) as executor:
         for problems in executor.map(_run, _installations()):
@@ -49,7 +50,7 @@ def place_of(server: str) -> Path:
 
 
 def _installations() -> list[Callable[[], list[str]]]:
-    """Return what to install, the longest first."""
+    """Return what to install, the slowest first."""
     folders = [folder for folder in sorted(SERVERS.iterdir()) if folder.is_dir()]
     node = [partial(install_node_packages, folder, place_of(folder.name)) for folder in folders if (folder / "package-lock.json").exists()]
     python = [
@@ -71,7 +72,7 @@ def _debian_packages() -> list[str]:
     if not missing:
         return []
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        return [f"not installed, because only root may: apt-get install {' '.join(missing)}"]
+        return [f"not installed, because this requires root: apt-get install {' '.join(missing)}"]
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for command in (["apt-get", "update", "-qq"], ["apt-get", "install", "-qq", "--yes", "--no-install-recommends", *missing]):
         if subprocess.run(command, env=quiet, stdout=subprocess.DEVNULL, check=False).returncode != 0:
@@ -80,17 +81,17 @@ def _debian_packages() -> list[str]:
 
 
 def _is_there(program: str) -> bool:
-    # Some packages hold files only, such as schemas, and name one of them.
+    # Some packages contain only files, such as schemas; the list names one of them.
     return Path(program).exists() if program.startswith("/") else shutil.which(program, path=_search_path()) is not None
 
 
 def _search_path() -> str:
-    # Daemons such as nginx live where ordinary users do not look.
+    # Daemons such as nginx are in directories outside the PATH of ordinary users.
     return os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
 
 def install_node_packages(listed: Path, place: Path) -> list[str]:
-    """Install the packages of the lock in `listed` into `place`, unless they are there; return what could not be done."""
+    """Install the packages of the lock in `listed` into `place`, unless they are installed; return what failed."""
     manifest, lock = listed / "package.json", listed / "package-lock.json"
     npm = shutil.which("npm")
     if npm is None:
@@ -103,7 +104,7 @@ def install_node_packages(listed: Path, place: Path) -> list[str]:
     stamp.unlink(missing_ok=True)
     for path in (manifest, lock):
         shutil.copy(path, place)
-    # No package runs a script of its own: what a script would fetch or build is not in the lock.
+    # No install scripts: the lock does not cover what they fetch or build.
     command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
     started = time.monotonic()
     if subprocess.run(command, cwd=place, check=False).returncode != 0:
@@ -113,7 +114,7 @@ def install_node_packages(listed: Path, place: Path) -> list[str]:
 
 
 def install_python_packages(listed: Path, place: Path) -> list[str]:
-    """Install the packages of the lock in `listed` into an environment at `place`; return what could not be done."""
+    """Install the packages of the lock in `listed` into an environment at `place`; return what failed."""
     lock = listed / "requirements.lock"
     if tool_environment.is_installed(lock, place):
         return []

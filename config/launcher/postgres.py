@@ -1,4 +1,4 @@
-"""A private PostgreSQL: one data directory, a Unix socket that only its owner reaches, no TCP."""
+"""A private PostgreSQL: one data directory, a Unix socket that only its owner can open, no TCP."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from config.launcher.programs import MissingProgram, postgres_directories
 
 DATABASE = "identity"
 _PREVIOUS_SERVER_SECONDS = 60.0
-# What a test run may lose; the demo keeps every promise of the real thing.
+# Durability is off for test runs only; the demo is as durable as production.
 _FAST_AND_FORGETFUL = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
 
 def prepare(data_dir: Path, *, durable: bool) -> Program:
-    """Return the program of a server over `data_dir`/postgres, whose cluster is created when it does not exist.
+    """Return the program of a server over `data_dir`/postgres, and create its cluster if it does not exist.
 
     1. Choose the programs: the version that wrote the directory, otherwise the first that is found.
-    2. Wait for a server that is still shutting down; a pid file that nobody owns is removed.
-    3. Create the cluster beside its place and move it there, so a killed start leaves nothing half made.
+    2. Wait for a server that is shutting down; remove a stale pid file.
+    3. Create the cluster beside its place and move it there, so that a killed start leaves no partial cluster.
 
-    Raises `MissingProgram` with everything that was tried, `NotReady` when the directory stays in use.
+    Raises `MissingProgram` with every place that was searched, `NotReady` when the directory stays in use.
     """
     identity = spawn.server_identity()
     if identity.account:
-        # Another account has to pass through; the directories inside stay closed.
+        # Another account needs to traverse it; the directories inside stay closed.
         data_dir.chmod(0o711)
     directory = data_dir / "postgres"
     programs = _programs_for(directory)
@@ -52,7 +52,7 @@ def prepare(data_dir: Path, *, durable: bool) -> Program:
         command=tuple(command),
         is_ready=lambda: _says_ready(directory) and _answers(sockets),
         identity=identity,
-        # Fast shutdown: the signal SIGTERM would wait for every client.
+        # Fast shutdown: SIGTERM would wait for every client.
         stop_signal=signal.SIGINT,
         grace_seconds=30.0,
     )
@@ -65,7 +65,7 @@ def url_of(data_dir: Path, database: str = DATABASE) -> str:
 
 
 def ensure_database(data_dir: Path, database: str = DATABASE) -> None:
-    """Create `database` on the running server unless it is there."""
+    """Create `database` on the running server unless it exists."""
     with psycopg.connect(url_of(data_dir, "postgres"), autocommit=True) as connection:
         if connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [database]).fetchone() is None:
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(database)))
@@ -76,7 +76,7 @@ def _url(sockets: Path, database: str) -> str:
 
 
 def _says_ready(directory: Path) -> bool:
-    # The eighth line is the server's status; asking earlier only fills its log with refusals.
+    # The eighth line is the server's status; connecting earlier only fills its log with refusals.
     try:
         return (directory / "postmaster.pid").read_text().splitlines()[7].strip() == "ready"
     except (FileNotFoundError, IndexError):
@@ -113,7 +113,7 @@ def _wait_for_previous(directory: Path) -> None:
     while pid_file.exists():
         lines = pid_file.read_text().split()
         if not lines or not is_running(int(lines[0]), mentions=str(directory)):
-            # Left behind by a killed server, and its number may belong to somebody else by now.
+            # Left by a killed server; its process id may belong to another process by now.
             pid_file.unlink(missing_ok=True)
             return
         if time.monotonic() > deadline:

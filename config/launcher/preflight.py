@@ -1,4 +1,4 @@
-"""What can be known before anything starts: ports that are taken, outside servers that do not answer."""
+"""Checks before any process starts: ports in use, outside servers that do not answer."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _OUTSIDE_SERVER_SECONDS = 5
 
 
 class CannotStart(Exception):
-    """Something is missing or in the way; the message is the one sentence to show."""
+    """A precondition fails; the message is a single sentence for the user."""
 
 
 def check(options: Options) -> None:
-    """Raise `CannotStart` for a taken port or an outside server that does not answer; nothing has been started yet."""
+    """Raise `CannotStart` for a port in use or an outside server that does not answer; no process was started yet."""
     _check_port(options.port, "PORT")
     _check_port(options.scim_port, "SCIM_PORT")
     if options.web_server == "daphne" and options.web_processes > 1:
@@ -32,7 +32,7 @@ def check(options: Options) -> None:
 
 def _check_port(port: int, variable: str) -> None:
     with socket.socket() as probe:
-        # As the servers do: a port in TIME_WAIT is free.
+        # Like the servers: a port in TIME_WAIT counts as free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
@@ -58,7 +58,7 @@ def _check_redis(url: str) -> None:
 
 
 def _place(url: str) -> str:
-    # Never the whole URL: it may hold a password.
+    # Never the whole URL: it can contain a password.
     try:
         parts = urlsplit(url)
         return f"{parts.hostname or 'a local socket'}{f':{parts.port}' if parts.port else ''}{parts.path}"

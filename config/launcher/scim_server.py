@@ -1,6 +1,6 @@
-"""The demo's downstream: `scim2-server` with a storage that keeps its resources on disk, which by itself it forgets.
+"""The demo's SCIM server: `scim2-server` with a storage on disk instead of its own in memory.
 
-Run as `python -m config.launcher.scim_server DIRECTORY PORT`; the bearer token comes in the variable DEMO_SCIM_TOKEN.
+Run as `python -m config.launcher.scim_server DIRECTORY PORT`; the variable DEMO_SCIM_TOKEN has the bearer token.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from scim2_server.utils import load_default_resource_types, load_default_schemas
 
 
 class KeptStorage(InMemoryStorage):
-    """Resources in memory, each also in a file of its own that is replaced in one step with every write."""
+    """Resources in memory, each also in its own file, which every write replaces atomically."""
 
     def __init__(self, directory: Path, provider: ScimProvider) -> None:
         super().__init__()
         self._directory = directory
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.resources = [_load(path, provider) for path in sorted(directory.glob("*/*.json"))]
-        # Versions go on where they ended, so an old version never names a new state.
+        # Versions continue from the last one, so an old version never names a new state.
         self.versions = itertools.count(1 + max((_number_of(resource) for resource in self.resources), default=0))
 
     def create(self, resource_type: ResourceType, resource: Resource[Any]) -> Resource[Any]:
@@ -92,6 +92,6 @@ def _number_of(resource: Resource[Any]) -> int:
 
 
 if __name__ == "__main__":
-    # Ctrl+C is how people stop it: nothing has failed.
+    # Ctrl+C is the normal way to stop it, so this is no error.
     with suppress(KeyboardInterrupt):
         serve(Path(sys.argv[1]), int(sys.argv[2]), os.environ["DEMO_SCIM_TOKEN"])

@@ -1,4 +1,4 @@
-"""Servers for a run that ends: the tests and the benchmarks get a fresh PostgreSQL and Valkey, or the outside ones."""
+"""Servers for a limited run: tests and benchmarks get a new PostgreSQL and Valkey, or the outside ones."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ VARIABLES = ("DATABASE_URL", "REDIS_URL")
 
 @contextmanager
 def temporary_servers(*, durable: bool = False) -> Iterator[dict[str, str]]:
-    """Start what the environment does not name, yield `DATABASE_URL` and `REDIS_URL`, then stop it and remove its files.
+    """Start the servers that the environment does not name, yield `DATABASE_URL` and `REDIS_URL`, then stop them and remove their
+    files.
 
-    A variable that is set keeps its outside server; each is honoured on its own. Without `durable` a crash of the
-    machine may lose data. Start it from the main thread: the servers die with that thread.
+    Each variable that is set selects its outside server. Without `durable` a crash of the machine may lose data. Start it from
+    the main thread: the servers die with that thread.
     """
     addresses = {name: os.environ[name] for name in VARIABLES if os.environ.get(name)}
     with ExitStack() as stack:
@@ -50,8 +51,8 @@ def _running(program: Program, directory: Path) -> Iterator[None]:
 
 
 def _fresh_directory() -> Path:
-    """Make a directory named for this process; those of processes that were killed are removed."""
-    # Below a short path of its own, because socket paths are limited; an account that runs PostgreSQL must pass through it.
+    """Make a directory named after this process; remove those of killed processes."""
+    # Below a short path, because socket paths are limited; an account that runs PostgreSQL must be able to traverse it.
     root = make_private(Path(tempfile.gettempdir()) / f"identity-runs-{os.geteuid()}")
     root.chmod(0o711)
     for old in root.iterdir():

@@ -1,4 +1,4 @@
-"""How a child process begins: in a session of its own, bound to the life of its parent, never as root where a server refuses root."""
+"""Starts child processes: in their own sessions, bound to the life of their parent, and not as root if the server refuses root."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from typing import IO
 _CLONE_NEWUSER = 0x10000000
 _PR_SET_PDEATHSIG = 1
 _INNER_ID = 1000
-# Loaded before any fork: between fork and exec nothing may be imported or allocated carelessly.
+# Loaded before any fork: between fork and exec, imports and allocations are unsafe.
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Who a server runs as: ourselves, an ordinary user inside a user namespace, or another account of the machine."""
+    """The account of a server: the present one, an ordinary user inside a user namespace, or another account of the machine."""
 
     namespace: bool = False
     account: str | None = None
@@ -35,8 +35,8 @@ OURSELVES = Identity()
 def server_identity() -> Identity:
     """Return an identity that PostgreSQL accepts: it refuses to run as root.
 
-    As root a user namespace comes first, because it creates no account and changes no file mode; where namespaces
-    are blocked, as in many containers, the account `postgres` or `nobody` takes over.
+    For root, a user namespace is preferred, because it creates no account and changes no file mode; where namespaces are blocked,
+    as in many containers, the account `postgres` or `nobody` is used.
     """
     if os.geteuid() != 0:
         return OURSELVES
@@ -54,10 +54,10 @@ def start(
     directory: Path | None = None,
     output: IO[bytes] | int | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start `command` so that it receives `death_signal` when the calling thread's process ends, however it ends.
+    """Start `command` so that it receives `death_signal` when the calling thread's process ends for any reason.
 
-    Call it from the main thread only: the kernel binds the signal to the thread that forks. The child gets a session
-    of its own, so Ctrl+C in the terminal reaches the launcher alone, which then stops everything in order.
+    Call it from the main thread only: the kernel binds the signal to the thread that forks. The child gets its own session, so
+    Ctrl+C in the terminal reaches only the launcher, which then stops everything in order.
     """
     parent = os.getpid()
     account = pwd.getpwnam(identity.account) if identity.account else None
@@ -86,7 +86,7 @@ def start(
 
 
 def run(command: Sequence[str], *, identity: Identity = OURSELVES, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
-    """Run `command` to its end under `identity`; return its exit status and what it printed."""
+    """Run `command` to its end under `identity`; return its exit status and its output."""
     child = start(command, identity=identity, environment=environment, output=subprocess.PIPE)
     printed, _ = child.communicate()
     return child.returncode, printed.decode(errors="replace")

@@ -1,6 +1,6 @@
-"""Keeps a group of processes alive: starts them, shows what they print, starts again what ends, stops all in order.
+"""Keeps a group of processes running: starts them, shows their output, restarts ended ones, stops all in order.
 
-One thread, because the parent-death signal is bound to the thread that forks: every wait turns the same loop.
+Single-threaded, because the parent-death signal is bound to the thread that forks: every wait runs the same loop.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from config.launcher.processes import NotReady, Process, Program
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
-# How often a starting process is asked whether it is ready.
+# Seconds between readiness checks of a starting process.
 _LOOK_SECONDS = 0.03
-# A process that lived this long has earned a quick restart.
+# A process that lived this many seconds is restarted quickly.
 _HEALTHY_SECONDS = 30.0
 
 
 class Stopped(Exception):
-    """Somebody asked for the end while something was being waited for."""
+    """An end was requested during a wait."""
 
 
 @dataclass
 class _Member:
-    """A process that is meant to run. `prepare` returns its program, again for each start."""
+    """A process to keep running. `prepare` returns its program, again for each start."""
 
     prepare: Callable[[], Program]
     process: Process | None = None
@@ -45,7 +45,7 @@ class Supervisor:
     """The process group of one `make up`."""
 
     def __init__(self, console: Console, on_change: Callable[[], None]) -> None:
-        """`on_change` is called when processes may have come or gone, and often when they have not."""
+        """`on_change` is called whenever processes may have started or ended, and often without a change."""
         self._console = console
         self._on_change = on_change
         self._selector = selectors.DefaultSelector()
@@ -59,28 +59,28 @@ class Supervisor:
         return self._stop_requests > 0
 
     def ask_to_stop(self) -> None:
-        """Let the loop end; the second request ends the patience with processes that are slow to stop."""
+        """Make the loop end; a second request kills processes that are slow to stop."""
         self._stop_requests += 1
 
     def watch(self, source: socket.socket, serve: Callable[[], None]) -> None:
-        """Call `serve` whenever `source` can be read."""
+        """Call `serve` whenever `source` is readable."""
         self._selector.register(source, selectors.EVENT_READ, serve)
 
     def start(self, name: str, prepare: Callable[[], Program]) -> None:
-        """Start a process and keep it alive from now on; `prepare` may raise, and then nothing was started."""
+        """Start a process and keep it running; if `prepare` raises, no process was started."""
         member = _Member(prepare)
         member.process = self._launch(prepare())
         self._members[name] = member
 
     def wait_until_ready(self, *names: str) -> None:
-        """Wait for the named processes. Raises `NotReady` with their last words, `Stopped` when the end was asked for."""
+        """Wait for the named processes. Raises `NotReady` with their last output, `Stopped` when an end was requested."""
         for name in names:
             process = self._members[name].process
             if process is not None:
                 self._wait_for(process)
 
     def run_once(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-        """Run a command to its end while the group goes on; return what it printed. Raises `NotReady` when it fails."""
+        """Run a command to its end while the group runs; return its output. Raises `NotReady` when it fails."""
         process = self._launch(Program(name, tuple(command), environment=environment), is_quiet=True)
         while process.popen.poll() is None:
             self._raise_if_stopped(process)
@@ -93,13 +93,13 @@ class Supervisor:
         return list(output.lines)
 
     def run(self) -> None:
-        """Turn the loop until the end is asked for."""
+        """Run the loop until an end is requested."""
         while not self.is_asked_to_stop:
             self.turn(0.5)
             self._on_change()
 
     def pause(self, name: str) -> bool:
-        """Stop one process on purpose; it stays stopped. False when it was stopped already."""
+        """Stop one process on request; it stays stopped. False when it was already stopped."""
         member = self._members[name]
         if not member.is_wanted:
             return False
@@ -111,7 +111,7 @@ class Supervisor:
         return True
 
     def resume(self, name: str) -> bool:
-        """Start a process again that was stopped on purpose. False when it runs."""
+        """Restart a process that was stopped on request. False when it is running."""
         member = self._members[name]
         if member.is_wanted:
             return False
@@ -122,7 +122,7 @@ class Supervisor:
         return True
 
     def stop_all(self, *phases: Sequence[str]) -> None:
-        """Stop the processes phase by phase; what one phase still needs is stopped in a later one."""
+        """Stop the processes phase by phase; a process that others need is stopped in a later phase."""
         for phase in phases:
             members = [self._members[name] for name in phase if name in self._members]
             for member in members:
@@ -130,14 +130,14 @@ class Supervisor:
             self._stop([member.process for member in members if member.process])
 
     def pids(self, name: str) -> list[int]:
-        """Return the process itself and every process that it has started and that lives now."""
+        """Return the process itself and all of its living descendants."""
         member = self._members.get(name)
         if member is None or member.process is None or member.process.popen.poll() is not None:
             return []
         return [member.process.pid, *_descendants(member.process.pid)]
 
     def turn(self, seconds: float) -> None:
-        """One round: show what was printed, answer the control socket, start again what has ended."""
+        """One round: show output, answer the control socket, restart ended processes."""
         for key, _ in self._selector.select(seconds):
             key.data()
         self._restart_what_ended()
@@ -186,7 +186,7 @@ class Supervisor:
     def _start_again(self, name: str, member: _Member, now: float) -> None:
         try:
             member.process = self._launch(member.prepare())
-        except Exception as error:  # noqa: BLE001  (whatever is in the way may be gone at the next try)
+        except Exception as error:  # noqa: BLE001  (the next try may succeed)
             member.start_at = now + member.pause
             self._console.say(f"{name} could not be started again: {error}")
             return
@@ -233,7 +233,7 @@ class Supervisor:
         reader, writer = socket.socketpair()
         for end in (reader, writer):
             end.settimeout(0)
-        # A signal wakes the loop at once: also SIGCHLD, so a dead process is seen when it dies.
+        # Every signal wakes the loop at once, also SIGCHLD, so a dead process is noticed immediately.
         signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
         self._wakeup = (reader, writer)
         self._selector.register(reader, selectors.EVENT_READ, lambda: reader.recv(4096))

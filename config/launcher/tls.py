@@ -1,4 +1,4 @@
-"""A private certificate authority for `make up TLS=1`: made once, it signs a certificate for this machine's loopback names."""
+"""A private certificate authority for `make up TLS=1`: created once, it signs a certificate for this machine's loopback names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RENEWAL = timedelta(days=30)
 
 @dataclass(frozen=True)
 class ServerCertificate:
-    """The files of the web server, and the authority that clients have to trust."""
+    """The files of the web server, and the authority that clients must trust."""
 
     chain: Path
     key: Path
@@ -31,7 +31,7 @@ class ServerCertificate:
 
 
 def server_certificate(data_dir: Path) -> ServerCertificate:
-    """Return a certificate for localhost that is valid for another month at least; the authority is kept."""
+    """Return a certificate for localhost that is valid for at least another month; the authority is kept."""
     directory = data_dir / "tls"
     authority_certificate, authority_key = _authority(directory)
     files = ServerCertificate(directory / "server.pem", directory / "server.key", directory / "ca.pem")
@@ -61,7 +61,7 @@ def _authority(directory: Path) -> tuple[x509.Certificate, ec.EllipticCurvePriva
     )
     write_private(key_file, _pem(key))
     write_private(certificate_file, _text(certificate))
-    # A certificate of a former authority would not verify any more.
+    # A certificate of an earlier authority would not verify.
     (directory / "server.pem").unlink(missing_ok=True)
     return certificate, key
 

@@ -1,4 +1,4 @@
-"""An environment of its own for tools that the service itself does not need, made from a lock with hashes."""
+"""A separate environment for tools that the service itself does not need, created from a lock with hashes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _UV = ROOT / ".venv" / "tools" / "bin" / "uv"
 
 
 def is_installed(lock: Path, environment: Path) -> bool:
-    """Tell whether the environment is as the lock says."""
+    """Tell whether the environment matches the lock."""
     stamp = environment / "installed"
     return stamp.exists() and stamp.read_text() == _digest(lock)
 
 
 def install(lock: Path, environment: Path) -> bool:
-    """Make the environment as the lock says, unless it is so already; False when neither uv nor pip could.
+    """Make the environment match the lock; False when both uv and pip fail.
 
     The stamp is written last: an interrupted run starts over.
     """
@@ -36,11 +36,11 @@ def install(lock: Path, environment: Path) -> bool:
 
 
 def _install_with_uv(lock: Path, environment: Path) -> bool:
-    """Install with the uv that `bootstrap.py` keeps: five times as fast as pip. False where it is missing or fails."""
+    """Install with the uv of `bootstrap.py`: five times as fast as pip. False when it is missing or fails."""
     if not _UV.exists():
         return False
     command = [str(_UV), "pip", "install", "--quiet", "--require-hashes", "--python", str(environment / "bin" / "python")]
-    # As in `bootstrap.py`: no interpreter of its own, and the authorities of the machine.
+    # As in `bootstrap.py`: no downloaded interpreter, and the certificate authorities of the machine.
     settings = {"UV_SYSTEM_CERTS": "true", **os.environ, "UV_PYTHON_DOWNLOADS": "never"}
     return _succeeds([*command, "--requirement", str(lock)], settings)
 

@@ -1,4 +1,4 @@
-"""Proves the main job once, on real input and through the public interfaces alone; `make up` shows what it measured.
+"""Checks the main job once with real data through the public interfaces only; `make up` shows the measured times.
 
 Run as `python -m config.launcher.tour FACTS`, a file with the members of `up.json`; the last line printed is JSON.
 """
@@ -21,11 +21,11 @@ _POLL_SECONDS = 0.1
 
 
 class TourFailed(Exception):
-    """The main job did not work; the message says at which step."""
+    """The main job failed; the message names the step."""
 
 
 class Interface:
-    """One public interface: a base address, the headers of every request, JSON in and out."""
+    """One public interface: a base address, the headers of every request, JSON requests and responses."""
 
     def __init__(self, base: str, headers: dict[str, str], ca_file: str | None) -> None:
         self._parts = urlsplit(base)
@@ -33,7 +33,7 @@ class Interface:
         self._context = ssl.create_default_context(cafile=ca_file) if self._parts.scheme == "https" else None
 
     def open(self, method: str, path: str, body: Any = None) -> http.client.HTTPResponse:
-        """Send a request and return the answer unread. Raises `TourFailed` for a status of 400 or more."""
+        """Send a request and return the raw response. Raises `TourFailed` for a status of 400 or more."""
         host, port = self._parts.hostname or "", self._parts.port
         connection = (
             http.client.HTTPSConnection(host, port, timeout=_PATIENCE_SECONDS, context=self._context)
@@ -50,7 +50,7 @@ class Interface:
         return response
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
-        """Send a request and return the JSON of the answer, None where it has none."""
+        """Send a request and return the JSON of the response, None without a body."""
         with self.open(method, path, body) as response:
             content = response.read()
         return json.loads(content) if content else None
@@ -66,7 +66,7 @@ def walk(facts: dict[str, Any]) -> dict[str, float]:
 
     with management.open("GET", "/events?event_type=user.created&event_type=user.deleted") as stream:
         events = _events(stream)
-        # The opening says that the subscription stands; only then does a new event count as new.
+        # The opening shows that the subscription is active; only events after it count.
         _next(events, lambda message: message["type"] == "offset-only", "the opening of /events")
         started = time.monotonic()
         user_id = management.call("POST", "/users", _user())["user_id"]
@@ -76,7 +76,7 @@ def walk(facts: dict[str, Any]) -> dict[str, float]:
             _wait(lambda: len(_found(scim, user_id)) == 1, "the user in the SCIM server")
             scim_ms = (time.monotonic() - started) * 1000
         finally:
-            # Also when the way there failed: nobody wants to find a user of the tour among their own.
+            # Also after a failure, so that no test user remains.
             management.call("DELETE", f"/users/{quote(user_id, safe='')}")
         _next(events, lambda message: _is_about(message, "user.deleted", user_id), "the event user.deleted")
         _wait(lambda: not _found(scim, user_id), "the deletion in the SCIM server")
@@ -118,7 +118,7 @@ def _next(events: Iterator[dict[str, Any]], wanted: Callable[[dict[str, Any]], b
             if message["type"] == "error" or time.monotonic() > deadline:
                 break
     except TimeoutError:
-        # Named below like every other way of not arriving.
+        # Reported below like every other missing event.
         pass
     raise TourFailed(f"{what} did not arrive within {_PATIENCE_SECONDS:.0f} seconds")
 

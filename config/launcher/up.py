@@ -1,4 +1,4 @@
-"""`make up` from beginning to end: refuse early, start, stay, stop; nothing is left half started."""
+"""`make up` from start to end: refuse early, start, run, stop; no partial start remains."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from config.launcher.programs import MissingProgram
 from config.launcher.supervisor import Stopped
 
 _PR_SET_PDEATHSIG = 1
-# Each of these says in one sentence what is missing; anything else is a fault of ours and shows its traceback.
+# Expected errors with a message for the user; any other error is a bug and shows its traceback.
 _REASONS = (preflight.CannotStart, MissingProgram, NotReady, NotPrivate, ImproperlyConfigured, psycopg.Error, OSError)
 
 
 def supervise(console: Console, *, with_parent: bool) -> int:
-    """Run `make up` in this process and return its exit status. `with_parent` lets it end when make is killed."""
+    """Run `make up` in this process and return its exit status. `with_parent` ends it when make is killed."""
     if with_parent:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
     try:
@@ -77,6 +77,6 @@ def _sentence(error: Exception) -> str:
 
 
 def as_detached_child(descriptor: int) -> int:
-    """Run the supervisor of a detached start; `descriptor` leads to the `make up` that waits for the block."""
+    """Run the supervisor of a detached start; `descriptor` leads to the `make up` that waits for the report."""
     with os.fdopen(descriptor, "w") as herald:
         return supervise(Console(sys.stdout, herald), with_parent=False)

@@ -1,4 +1,4 @@
-"""A private Valkey (or Redis) server: a Unix socket that only its owner reaches, no TCP."""
+"""A private Valkey (or Redis) server: a Unix socket that only its owner can open, no TCP."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _PREVIOUS_SERVER_SECONDS = 30.0
 
 
 def prepare(data_dir: Path, *, durable: bool) -> Program:
-    """Return the program of a server over `data_dir`/redis; wait for one that is still shutting down.
+    """Return the program of a server over `data_dir`/redis; wait for one that is shutting down.
 
-    Raises `MissingProgram` with everything that was tried, `NotReady` when the directory stays in use.
+    Raises `MissingProgram` with every place that was searched, `NotReady` when the directory stays in use.
     """
     places = redis_servers()
     if not places.found:
@@ -27,7 +27,7 @@ def prepare(data_dir: Path, *, durable: bool) -> Program:
     path = _socket(data_dir)
     command = [str(places.found[0]), "--port", "0", "--unixsocket", str(path), "--unixsocketperm", "700"]
     command += ["--dir", str(directory), "--pidfile", str(directory / "server.pid"), "--daemonize", "no", "--loglevel", "warning"]
-    # Without the append-only file a restart would lose the queued nudges and make the demo wait for the sweeper.
+    # Without the append-only file a restart would lose the queued nudges and the demo would wait for the sweeper.
     command += ["--save", "", "--appendonly", "yes" if durable else "no"]
     return Program(name="redis", command=tuple(command), is_ready=lambda: _answers(path), ready_seconds=30.0)
 

@@ -1,4 +1,4 @@
-"""Which ASGI server runs the web processes, and how: the one place where that is decided."""
+"""The ASGI server of the web processes and its command line; the only module that chooses it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _APPLICATION = "config.asgi:application"
 _HOST = "127.0.0.1"
 # One slot per open stream.
 _MOST_REQUESTS = 20_000
-# Open streams are closed by the application within EVENTS_DRAIN_SECONDS (8); what still hangs then is cut.
+# The application closes open streams within EVENTS_DRAIN_SECONDS (8); connections that remain after this time are cut.
 _DRAIN_SECONDS = 12
-# Longer than a proxy in front keeps an idle connection (nginx: 60), so that none is closed just as it is used again.
+# Longer than a proxy in front keeps an idle connection (nginx: 60 s), so that none is closed just before it is reused.
 _KEEP_ALIVE_SECONDS = 75
 
 
@@ -26,7 +26,7 @@ def command(options: Options, certificate: ServerCertificate | None) -> tuple[st
 def _uvicorn(options: Options, certificate: ServerCertificate | None) -> list[str]:
     arguments = ["uvicorn", "--host", _HOST, "--port", str(options.port), "--workers", str(options.web_processes), "--ws", "none"]
     arguments += ["--no-access-log", "--no-server-header", "--timeout-graceful-shutdown", str(_DRAIN_SECONDS), "--app-dir", str(ROOT)]
-    # The application itself decides which proxies are believed.
+    # The application itself decides which proxies to trust.
     arguments += ["--no-proxy-headers", "--backlog", "4096", "--limit-concurrency", str(_MOST_REQUESTS)]
     arguments += ["--http", "config.http_protocol:HttpProtocol", "--timeout-keep-alive", str(_KEEP_ALIVE_SECONDS)]
     if certificate:

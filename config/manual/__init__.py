@@ -1,1 +1,1 @@
-"""Pages of the manual that are made from the code: one module per page, each a function that returns its text."""
+"""Pages of the manual that are generated from the code: one module per page, each with a function that returns its text."""

@@ -14,7 +14,7 @@ from django.core.management import get_commands, load_command_class
 from config.manual.markdown import code, fence, page, prose, table
 from config.manual.source import APPS
 
-# What every command of Django takes; said once.
+# Options of every Django command, omitted from the tables.
 _COMMON = frozenset(
     {"help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks", "subcommand"}
 )
@@ -25,8 +25,8 @@ _INTRODUCTION = """# Commands
 .venv/bin/python manage.py <command> --help
 ```
 
-In a checkout commands find the servers of a running `make up` by themselves. In production they need the environment of the service,
-with `DJANGO_SETTINGS_MODULE=config.settings.production`. Besides those below, Django's own serve: `migrate` before a new version starts,
+In a checkout, commands find the servers of a running `make up`. In production they need the environment of the service,
+with `DJANGO_SETTINGS_MODULE=config.settings.production`. Django's own commands are available too: `migrate` before a new version starts,
 `createsuperuser` for the first operator, `check --deploy`.
 """
 
@@ -37,7 +37,7 @@ def commands_page() -> str:
         _INTRODUCTION,
         *(_command_block(name, parser) for name, parser in _parsers()),
         "## Make",
-        "`make help` shows the same list. What stands in capitals is given as `NAME=value`.",
+        "`make help` shows the same list. Words in capitals are given as `NAME=value`.",
         table(("Target", "What it does"), _targets()),
     )
 
@@ -50,7 +50,7 @@ def _parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
             if not inner:
                 yield name, parser
             for action in inner:
-                # A subcommand stands among the choices under its former names as well.
+                # Former names of a subcommand are choices too.
                 for subcommand, subparser in action.choices.items():
                     if subparser.prog.endswith(f" {subcommand}"):
                         yield f"{name} {subcommand}", subparser

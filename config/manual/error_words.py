@@ -1,68 +1,71 @@
-"""What the codes of errors mean and what to do about them, in words. Pure."""
+"""The meaning of error codes and what to do about them, as text. Pure."""
 
 from __future__ import annotations
 
 # `errorCode` of the management interface and of `/events`.
 MANAGEMENT: dict[str, str] = {
-    "connection_limit": "As many streams of the tenant are open as it may have. Close one, or wait until a vanished one is given up.",
-    "cursor_expired": "What follows the cursor is no longer kept. Read the resources again and go on from `X-Events-Cursor`.",
-    "inexistent_client": "There is no such client.",
-    "inexistent_connection": "There is no such connection.",
-    "inexistent_custom_domain": "There is no such custom domain.",
-    "inexistent_email_provider": "The tenant has no mail server of its own.",
-    "inexistent_email_template": "The tenant has no text of its own for this mail, or the service does not send it.",
-    "inexistent_invitation": "There is no such invitation.",
-    "inexistent_resource_server": "There is no such API.",
-    "inexistent_theme": "There is no such theme, or the tenant has none yet.",
-    "inexistent_user": "There is no such user.",
+    "connection_limit": "The tenant has reached its maximum of open streams. Close one, or wait until the slot of a dead one expires.",
+    "cursor_expired": "The events after the cursor were pruned. Read the resources again and resume from `X-Events-Cursor`.",
+    "inexistent_authentication_method": "The user has no such factor, passkey or password.",
+    "inexistent_client": "The client does not exist.",
+    "inexistent_connection": "The connection does not exist.",
+    "inexistent_custom_domain": "The custom domain does not exist.",
+    "inexistent_email_provider": "The tenant has not configured a mail server.",
+    "inexistent_email_template": "The tenant has not customized this mail, or the service does not send it.",
+    "inexistent_enrollment": "No user of the tenant has this second factor.",
+    "inexistent_invitation": "The invitation does not exist.",
+    "inexistent_resource_server": "The API does not exist.",
+    "inexistent_token_exchange_profile": "The token exchange profile does not exist.",
+    "inexistent_theme": "The theme does not exist, or the tenant has none yet.",
+    "inexistent_user": "The user does not exist.",
     "insecure_transport": "The service answers over HTTPS only.",
     "insufficient_scope": "The token lacks the scope that the message names.",
-    "invalid_body": "A member of the body does not fit, or the body is too large; the message names it.",
-    "invalid_cursor": "The cursor was not made for this tenant, or was changed.",
-    "invalid_paging": "The list pages by number only so far. Use `take` and `from`.",
-    "invalid_query_string": "A query parameter does not fit; the message names it.",
-    "invalid_uri": "An id in the path cannot be one.",
-    "operation_not_supported": "The request is right in form, but nothing that this service does for this object; with 404 the "
-    "service does not have the operation, and the message says why.",
+    "invalid_body": "A member of the body is invalid, or the body is too large; the message names it.",
+    "invalid_cursor": "The cursor was not issued to this tenant, or was altered.",
+    "invalid_paging": "The page is beyond the limit of page numbers. Use `take` and `from`.",
+    "invalid_query_string": "A query parameter is invalid; the message names it.",
+    "invalid_uri": "An id in the path has an invalid form.",
+    "operation_not_supported": "The request is valid, but the service does not support it for this object; with 404 the service "
+    "does not have the operation. The message says why.",
     "tenant_suspended": "The tenant is suspended.",
-    "theme_already_exists": "The tenant has its theme already. Change that one.",
-    "{database strategy}_idp_error": "A user with this identifier is there already.",
-    "unavailable": "The service cannot open a stream now. Wait as long as `Retry-After` says.",
+    "theme_already_exists": "The tenant already has a theme. Change that one.",
+    "{database strategy}_idp_error": "A user with this identifier already exists.",
+    "unavailable": "The service cannot open a stream now. Retry after the time in `Retry-After`.",
 }
 
 # Codes of `error` messages inside an open stream.
 STREAM: dict[str, str] = {
     "invalid_cursor": "Reserved; a bad cursor is refused before the stream opens.",
-    "cursor_expired": "Read the resources again and go on from `X-Events-Cursor`.",
+    "cursor_expired": "Read the resources again and resume from `X-Events-Cursor`.",
     "timeout": "Reconnect with the last offset.",
     "payload_too_large": "Reserved; a change that is too large is refused when it is written.",
-    "processing_error": "Reconnect with the last offset; tell the operator if it comes again at the same place.",
-    "connection_timeout": "Nothing is wrong unless the message says so: reconnect with the last offset.",
+    "processing_error": "Reconnect with the last offset; report it to the operator if it recurs at the same offset.",
+    "connection_timeout": "A planned close, unless the message says otherwise: reconnect with the last offset.",
 }
 
 # Why an action skipped an event.
 SKIPS: dict[str, str] = {
-    "already gone": "The destination had deleted the user before.",
-    "connection not allowed": "The user is of a connection that the action does not provision.",
-    "duplicate delivery": "The destination has the user already when the creation comes.",
+    "already gone": "The destination had already deleted the user.",
+    "connection not allowed": "The action does not provision the user's connection.",
+    "duplicate delivery": "The destination already has the created user.",
     "malformed event": "The event has no type or no object.",
-    "missing externalId": "The mapping gives the user no `externalId`, so no account can be told to be this user's.",
-    "missing userName": "The mapping gives the user no `userName`, which SCIM demands.",
+    "missing externalId": "The mapping yields no `externalId` for the user, so its account cannot be identified.",
+    "missing userName": "The mapping yields no `userName` for the user, which SCIM requires.",
     "no user to delete": "The destination does not know the user.",
-    "older than the account": "The event is older than the account that is linked to the user, or no newer than its deletion: writing it "
-    "would bring back an old state.",
+    "older than the account": "The event is older than the account linked to the user, or no newer than its deletion: writing it "
+    "would restore an old state.",
     "no user to update": "The destination does not know the user, and the action may not create one on an update (*upsert* is off).",
-    "outside the scope": "The expression that says which users the action is about leaves this one out.",
+    "outside the scope": "The scope expression of the action excludes the user.",
     "test event": "A test event is never sent to a SCIM server.",
     "unsupported type": "The action has nothing to do for this type.",
 }
 
-# What a delivery does next, by the kind of its failure.
+# The next step of a delivery, by the kind of its failure.
 FAILURES: dict[str, str] = {
     "action": "Tried again after the delays of `DELIVERY_RETRY_DELAYS`, then a dead letter.",
     "transient": "Tried again; many in a row hold the stream until the destination answers.",
-    "configuration": "Tried again; many in a row hold the stream until somebody mends address, credentials or rights.",
-    "data": "Tried again, then a dead letter; it is redelivered once the user or the mapping has changed.",
-    "shape": "Tried again, then a dead letter: what the answer means is not known.",
-    "misconfigured": "The stream is held until the action is complete, and loses nothing.",
+    "configuration": "Tried again; many in a row hold the stream until an administrator corrects address, credentials or permissions.",
+    "data": "Tried again, then a dead letter; redeliver it after the user or the mapping has changed.",
+    "shape": "Tried again, then a dead letter: the response is not understood.",
+    "misconfigured": "The stream is held until the action is fully configured; no event is lost.",
 }

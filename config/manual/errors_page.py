@@ -8,8 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from authapi.failures.ciba import CibaCase
+from authapi.failures.device import DeviceCase
 from authapi.failures.logins import LoginCase
 from authapi.failures.oauth import OAuthCase
+from authapi.failures.registration import RegistrationCase
 from authapi.failures.requests import RequestCase
 from authapi.failures.saml import SamlCase
 from authapi.failures.wsfed import WsFedCase
@@ -22,40 +25,40 @@ from events.stream import reasons
 from foundation.api.refusals import invalid_body
 from provisioning.runs.failures import ActionError
 
-# Which arguments of these hold the status and the code.
+# The arguments of these calls with the status and the code.
 _REFUSALS = {"Refusal": (0, 2, "error_code"), "ApiProblem": (0, 2, "error_code"), "Refused": (0, 2, "code")}
 
 _MANAGEMENT = """# Error codes
 
 ## Management interface
 
-Every error of the management interface, and every answer of `GET /events` before its stream opens, has one body. `message` is for
-people and may change; programs look at `statusCode` and, where there is one, at `errorCode`.
+Every error of the management interface, and every error of `GET /events` before its stream opens, has the same body. `message` is for
+people and may change; programs use `statusCode` and, if present, `errorCode`.
 """
-_STATUSES = """| Status | What it means for a program |
+_STATUSES = """| Status | Meaning for a program |
 |---|---|
-| 400, 404, 413, 415 | The request is wrong and will stay so. |
+| 400, 404, 413, 415 | The request is invalid; repeating it fails again. |
 | 401 | The token is missing, wrong or expired: get a new one, once. |
 | 403 | The client may not do this. |
-| 409 | What is written to is being deleted, is there already, or is in another state: read it again. |
+| 409 | The resource is being deleted, already exists, or is in a conflicting state: read it again. |
 | 410 | The cursor is too old; the body names `earliest_offset` and `earliest_time`. |
 | 429, 503 | Wait as long as `Retry-After` or `X-RateLimit-Reset` says, and repeat. |
-| 500 | The service met an unexpected condition, which its log has. |"""
+| 500 | An unexpected condition; the log of the service has the details. |"""
 _STREAM = """## Inside a stream
 
-A stream that was opened with 200 ends with an `error` message, and then its body ends. The offset beside the code, where there is one,
-is where to go on. A stream that ends without such a message was cut on its way: reconnect with the last offset in the same way."""
+A stream that was opened with 200 ends with an `error` message, and then its body ends. The offset beside the code, if present,
+is where to resume. A stream that ends without such a message was cut by the network: reconnect with the last offset in the same way."""
 _AUTHENTICATION = """## Authentication interface
 
-`/oauth/token`, `/oauth/revoke`, `/userinfo`, `/authorize` and the pages of people answer with `error` and `error_description`, as RFC 6749
-has it. Where a client can be told, `/authorize` sends both to its redirect address; otherwise a page shows them. What
-stands in braces is filled in. Statuses that differ from RFC 6749 are those that existing client libraries expect."""
+`/oauth/token`, `/oauth/revoke`, `/userinfo`, `/authorize` and the pages of people answer with `error` and `error_description`, as
+in RFC 6749. `/authorize` sends both to the redirect address of the client if possible; otherwise a page shows them. Text in
+braces is a placeholder. Statuses that differ from RFC 6749 are those that existing client libraries expect."""
 _DELIVERIES = """## Deliveries
 
 A failed attempt has a kind, which decides what happens next. Dead letters can be filtered by it."""
 _SKIPS = """### Reasons to skip
 
-An event that needs no write ends as *skipped*, which is a success, with one of these reasons. Actions that you install may have others."""
+An event that needs no write ends as *skipped*, which is a success, with one of these reasons. Installed actions may have others."""
 
 
 def errors_page() -> str:
@@ -88,7 +91,7 @@ def _authentication_example() -> dict[str, str]:
 
 
 def management_codes() -> dict[str, set[int]]:
-    """Return every `errorCode` that the source gives to a refusal, with its statuses."""
+    """Return every `errorCode` in the source, with its statuses."""
     found: dict[str, set[int]] = defaultdict(set)
     for name, (status_at, code_at, keyword) in _REFUSALS.items():
         for module, call in calls(name):
@@ -104,7 +107,7 @@ def management_codes() -> dict[str, set[int]]:
 
 
 def skip_reasons() -> list[str]:
-    """Return every reason for which an action of ours skips an event."""
+    """Return every reason for which an action of this service skips an event."""
     return sorted({str(value_of(call.args[0], module)) for module, call in calls("skipped")})
 
 
@@ -120,7 +123,7 @@ def _stream_rows() -> Iterator[tuple[str, str, str]]:
 
 
 def _authentication_rows() -> Iterator[tuple[str, str, str]]:
-    for case in (*RequestCase, *OAuthCase, *LoginCase, *SamlCase, *WsFedCase):
+    for case in (*RequestCase, *OAuthCase, *DeviceCase, *CibaCase, *RegistrationCase, *LoginCase, *SamlCase, *WsFedCase):
         row = case.failure
         yield str(row.status), code(row.error), row.description
 

@@ -13,7 +13,7 @@ from config.manual.markdown import code, contents, fence, page, table
 from events.record.catalogue import DOCUMENT_KINDS, EVENT_TYPES
 from events.record.schemas import SCHEMAS
 
-# What the tests hold every recorded event against; ids and times stand there by their kind.
+# The golden files that tests compare recorded events with; placeholders stand for ids and times.
 _EXAMPLES = Path(settings.BASE_DIR) / "tests" / "events" / "golden"
 _STANDING_IN = {
     "<tenant>.<tenant>.example.test": "acme.id.example.com",
@@ -44,7 +44,7 @@ Each `data:` line of `GET /events` is one of three messages. `event:` repeats th
 {"type": "error", "error": {"code": "connection_timeout", "message": "...", "offset": "<cursor>"}}
 ```
 
-`offset-only` moves the place from which to go on over events that a filter leaves out. Errors and their codes stand in
+`offset-only` advances the offset over filtered events. The error codes are listed in
 [error codes](../errors.md#inside-a-stream)."""
 
 

@@ -22,7 +22,7 @@ def schema_document() -> str:
         "description": "`$defs` holds, for each event type, the schema of `data` in the envelope. Every object is closed.",
         "$defs": {name: SCHEMAS[name].json_schema() for name in EVENT_TYPES},
     }
-    # The context is the same for all types and stands there once.
+    # The context is the same for all types and occurs once.
     for schema in list(document["$defs"].values()):
         document["$defs"]["context"] = schema["properties"]["context"]
         schema["properties"]["context"] = {"$ref": "#/$defs/context"}
@@ -40,7 +40,7 @@ def fields_of(schema: dict[str, Any], path: str = "") -> Iterator[Field]:
 
 
 def merged(rows: Iterator[Field]) -> list[Field]:
-    """Return the fields of all variants, each once: what only some variants have is there for these."""
+    """Return the fields of all variants, each once; fields of only some variants count as optional."""
     found: dict[str, list[Field]] = {}
     for row in rows:
         found.setdefault(row[0], []).append(row)
@@ -49,7 +49,7 @@ def merged(rows: Iterator[Field]) -> list[Field]:
 
 
 def _is_variant(name: str, found: dict[str, list[Field]]) -> bool:
-    # A field is of one variant when its neighbours under the same object come more often.
+    # A field belongs to one variant if its neighbors below the same object occur more often.
     parent = name.rpartition(".")[0]
     return any(len(same) > len(found[name]) for other, same in found.items() if other.rpartition(".")[0] == parent)
 

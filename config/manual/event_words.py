@@ -1,4 +1,4 @@
-"""What each document of the event catalogue is, in words, and when its events occur. Pure."""
+"""Descriptions of each document of the event catalogue and of its events, as text. Pure."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ SUBJECTS: dict[str, str] = {
 }
 
 RESOURCES: dict[str, str] = {
-    "user": "Logins, renewed password hashes and the end of a block after failed logins are no change of a user.",
-    "connection": "Secrets of a connection are in no event.",
-    "organization": "What hangs on an organization goes first: its roles, members and connections leave before it is deleted.",
-    "group": "A group names its owner: `connection_id`, `organization_id` or none. Its members and roles leave before it is deleted.",
+    "user": "Logins, rehashed passwords and the end of a block after failed logins record no event.",
+    "connection": "No event contains secrets of a connection.",
+    "organization": "Dependent rows first: its roles, members and connections are removed before an organization is deleted.",
+    "group": "A group names its owner: `connection_id`, `organization_id` or none. Its members and roles are removed before it is deleted.",
 }
 
-# How the verb at the end of a type is said of its document.
+# Descriptions of the verb at the end of a type.
 VERBS: dict[str, str] = {
-    "created": "There is a new {noun}.",
-    "updated": "A {noun} has changed visibly. `previous_object` shows it as it was.",
-    "deleted": "A {noun} is gone.",
-    "added": "There is a new {noun}.",
-    "removed": "A {noun} is gone.",
-    "assigned": "There is a new {noun}.",
+    "created": "A {noun} was created.",
+    "updated": "A visible field of a {noun} has changed. `previous_object` shows the state before.",
+    "deleted": "A {noun} was deleted.",
+    "added": "A {noun} was added.",
+    "removed": "A {noun} was removed.",
+    "assigned": "A {noun} was created.",
 }
 
 NOUNS: dict[str, str] = {
     "organization.connection": "connection of an organization",
     "organization.member": "member of an organization",
-    "group.member": "member of a group",
-    "group.role": "role of a group",
-    "organization.member.role": "role of a member of an organization",
-    "organization.group.role": "role of a group in an organization",
+    "group.member": "membership in a group",
+    "group.role": "role assignment of a group",
+    "organization.member.role": "role assignment of a member of an organization",
+    "organization.group.role": "role assignment of a group in an organization",
 }
 
-# Fields of the envelope, as far as their names do not say it.
+# Fields of the envelope whose names do not explain them.
 ENVELOPE: dict[str, str] = {
     "specversion": "`1.0`: CloudEvents",
     "type": "one of the types below",
     "source": "`urn:<namespace>:<tenant>.<domain>`; the namespace is the setting `EVENT_SOURCE_NAMESPACE`",
-    "id": "the same wherever and however often the event is delivered: what to recognise a repetition by",
-    "time": "the clock at the write, in UTC with milliseconds. It may step back; the order is that of the offsets",
-    "data": "`object`, what it is about; `previous_object` where the type has one; `context`",
+    "id": "the same for every delivery of the event: use it to recognize repetitions",
+    "time": "the time of the write, in UTC with milliseconds. It may go backwards; offsets define the order",
+    "data": "`object`, the changed document; `previous_object` if the type has one; `context`",
     "tenant": "id of the tenant",
     "stream": "id of the event stream that delivers this copy",
-    "purpose": "`test` on a test event, which stands for no change; left out otherwise",
+    "purpose": "`test` on a test event, which represents no change; absent otherwise",
 }

@@ -24,16 +24,16 @@ curl https://id.example.com/api/v2/users -H "Authorization: Bearer $TOKEN"
 ```
 
 - **Token.** A bearer token whose audience is `https://<host of the tenant>/api/v2/`, of a global client or by a client grant. The
-  scope of an operation stands beside it: of several one is enough, and those joined by *and* are needed together.
-- **Rates.** Each answer carries `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`; over the limit it is 429.
-- **Errors** have [one body](../errors.md#management-interface). Every operation may answer {common}; what it may answer besides stands
-  beside it.
-- **Lists** come in pages by `page` and `per_page`, or by `take` and then `from` (the checkpoint form), which goes on after the last row
-  it has shown. Lists that events continue carry `X-Events-Cursor` on their first page
+  scope of an operation is listed beside it: of several one is enough, and those joined by *and* are needed together.
+- **Rates.** Each response has `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`; above the limit the status is 429.
+- **Errors** have [one body](../errors.md#management-interface). Every operation may answer {common}; further statuses are listed
+  with the operation.
+- **Lists** come in pages by `page` and `per_page`, or by `take` and then `from` (the checkpoint form), which continues after the last
+  row of the previous page. Lists that events continue have `X-Events-Cursor` on their first page
   ([how to keep a copy](../../how-to/snapshot-and-stream.md)).
 - **Bodies** are JSON or forms; a member that is not described is refused.
-- **Client libraries** of another vendor drive it unmodified: [which of their operations are there](client-libraries.md).
-- **Labels.** An operation without one is generally available; another label stands behind its summary.
+- **Client libraries** of another vendor work with it unmodified: [the operations that they can use](client-libraries.md).
+- **Labels.** An operation without one is generally available; another label follows its summary.
 """
 _GENERALLY_AVAILABLE = "Generally Available"
 
@@ -146,7 +146,7 @@ def _parameter_rows(parameters: Iterable[dict[str, Any]]) -> Iterator[tuple[str,
 
 def _body_fields(operation: _Operation) -> list[tuple[str, str, str]]:
     content = operation.described.get("requestBody", {}).get("content", {})
-    # The forms of one body hold the same members.
+    # The forms of one body have the same members.
     schema = next((_resolved(form["schema"]) for form in content.values()), {})
     if schema.get("type") == "array":
         schema = _resolved(schema["items"])

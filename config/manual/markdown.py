@@ -1,4 +1,4 @@
-"""The little Markdown that generated pages are made of. Pure."""
+"""The Markdown building blocks of generated pages. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _CODE = re.compile(r"(`[^`]*`)")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table, without an end of line behind it."""
+    """Return a table, without a final line break."""
     lines = [_line(head), "|---" * len(head) + "|", *(_line(row) for row in rows)]
     return "\n".join(lines)
 
@@ -30,20 +30,20 @@ def fence(language: str, text: str) -> str:
 
 
 def page(*blocks: str) -> str:
-    """Join blocks with an empty line between them; empty blocks are left out."""
+    """Join blocks with an empty line between them; empty blocks are omitted."""
     return "\n\n".join(block.strip("\n") for block in blocks if block) + "\n"
 
 
 def contents() -> str:
-    """Return what makes a page the parent of all others in its directory."""
+    """Return the table of contents that makes a page the parent of all others in its directory."""
     return fence("{toctree}", ":glob:\n:hidden:\n\n*")
 
 
 def prose(text: str) -> str:
-    """Return text of the source so that what looks like a tag in it is read as it stands."""
+    """Return text of the source with its tags escaped."""
     return "".join(part if part.startswith("`") else part.replace("<", "&lt;") for part in _CODE.split(text))
 
 
 def _line(cells: Sequence[str]) -> str:
-    # A bar inside a cell would begin the next one, inside code as well.
+    # A bar would end the cell, even inside code.
     return "| " + " | ".join(prose(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"

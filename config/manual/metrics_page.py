@@ -1,4 +1,4 @@
-"""The page of metrics: every figure of `/metrics`, from the registry itself."""
+"""The page of metrics: every metric of `/metrics`, from the registry itself."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from events.metrics import REGISTRY
 
 _HEAD = """# Metrics
 
-What `/metrics` shows, on the platform's host ([decision 0047](../adr/0047-figures-for-monitoring.md)). `METRICS_TOKEN` and
-`METRICS_NETWORKS` say who may read it ([settings](settings.md#metrics)).
+The metrics of `/metrics`, on the platform's host ([decision 0047](../adr/0047-figures-for-monitoring.md)). `METRICS_TOKEN` and
+`METRICS_NETWORKS` control access ([settings](settings.md#metrics)).
 
 | Name | Kind | Labels | Meaning |
 |---|---|---|---|
@@ -30,7 +30,7 @@ def metrics_page() -> str:
 
 
 def _counted() -> Iterator[tuple[Metric, tuple[str, ...]]]:
-    # The registry itself knows which figures it has; their labels stand in the library's own attribute.
+    # The registry has the metrics; their labels are in a private attribute of the library.
     for metric in REGISTRY._collector_to_names:
         declared: Any = metric
         [described] = declared.describe()

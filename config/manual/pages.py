@@ -1,4 +1,4 @@
-"""Every page that is made from the code, by its place below `docs/reference`."""
+"""Every page that is generated from the code, by its path below `docs/reference`."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def all_pages() -> dict[str, str]:
 
 
 def stale_pages(place: Path, pages: dict[str, str]) -> list[str]:
-    """Return the names of pages that are missing, differ from the code, or are of nothing that is there any more."""
+    """Return the names of pages that are missing, differ from the code, or have lost their source."""
     differing = [name for name, text in pages.items() if not (place / name).exists() or (place / name).read_text() != text]
     return sorted({*differing, *_left_over(place, pages)})
 
 
 def write_pages(place: Path, pages: dict[str, str]) -> list[str]:
-    """Make the place as the pages say, and return what was changed."""
+    """Write the changed pages below `place`, delete obsolete ones, and return the names of both."""
     changed = stale_pages(place, pages)
     for name in changed:
         if name in pages:
@@ -47,7 +47,7 @@ def write_pages(place: Path, pages: dict[str, str]) -> list[str]:
 
 
 def _left_over(place: Path, pages: dict[str, str]) -> list[str]:
-    # Directories of generated pages hold nothing else.
+    # Directories of generated pages contain nothing else.
     directories = {name.partition("/")[0] for name in pages if "/" in name}
     found = [str(file.relative_to(place)) for directory in directories for file in (place / directory).glob("*.*")]
     return [name for name in found if name not in pages]

@@ -15,13 +15,13 @@ _READ = re.compile(r"\benv\.[a-z]+\(\s*\"(?P<name>[A-Z_]+)\"")
 
 _INTRODUCTION = """# Settings
 
-Every setting is an environment variable. An odd value stops the start with a sentence that names the variable. A variable that is
+Every setting is an environment variable. An invalid value stops the start with an error that names the variable. A variable that is
 not set, or empty, has its default.
 
 - **In production** set `DJANGO_SETTINGS_MODULE=config.settings.production` and at least the four key lists, `PLATFORM_HOST`,
   `DATABASE_URL` and `REDIS_URL`.
 - **In a checkout** nothing is needed: `make up` writes what its servers need into `.data/environment`, and commands find it there.
-  What `make up` itself takes, such as `PORT`, stands in the README.
+  The README lists the variables of `make up` itself, such as `PORT`.
 
 | Type | How it is written |
 |---|---|
@@ -60,5 +60,5 @@ def _type(setting: Setting) -> str:
 
 
 def _default(setting: Setting) -> str:
-    # What depends on where the checkout lies is said relative to it.
+    # Values that depend on the checkout's path are shown relative to it.
     return setting.default.replace(f"{base.BASE_DIR}/", "")

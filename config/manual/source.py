@@ -1,4 +1,4 @@
-"""What the source itself says: which values are given to which calls. It is read and not run."""
+"""Reads facts from the source without running it: the arguments of calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ APPS = ("foundation", "identity", "authapi", "events", "provisioning", "config")
 
 
 def calls(name: str) -> Iterator[tuple[str, ast.Call]]:
-    """Yield every call of a function or class of this name, with the module that it stands in."""
+    """Yield every call of a function or class of this name, with its module."""
     for module, tree in _trees():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
@@ -33,14 +33,14 @@ def class_values(name: str) -> Iterator[Any]:
 
 
 def argument(call: ast.Call, position: int, keyword: str) -> ast.expr | None:
-    """Return an argument of a call, wherever it stands."""
+    """Return an argument of a call, positional or by name."""
     if len(call.args) > position:
         return call.args[position]
     return next((each.value for each in call.keywords if each.arg == keyword), None)
 
 
 def value_of(node: ast.expr | None, module: str) -> Any:
-    """Return a constant, or the value of a name of the module; None for what is known only when it runs."""
+    """Return a constant, or the value of a name of the module; None for a value that is known only at run time."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):

@@ -1,4 +1,4 @@
-"""The page of every operation that client libraries know, with its standing, from the table that the service itself reads."""
+"""The page of every operation that client libraries know, with its support, from the table that the service itself reads."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from config.upstream import table as upstream
 _INTRODUCTION = """# Operations of client libraries
 
 The management libraries of another vendor drive this service unmodified. This page names every operation that they know, by its method
-and path and by its name in the Python library, and says what becomes of it here: {counts}.
+and path and by its name in the Python library, and states how this service supports it: {counts}.
 
 - **served**: the operation works, as its page in this manual says.
-- **neutral**: there is nothing of the kind here, for the reason that stands beside it. A read answers what is always so, such as an empty
-  list or a switch that is off; a write of the same is taken, so that a program can send back what it has read; any other is refused.
-- **refused**: the operation will not come; the reason says why, and what there is instead.
-- **planned**: the operation is not there yet.
-- **addition**: the operation is of this service alone, and in no library.
+- **neutral**: the service has no such feature, for the listed reason. A read returns a constant, such as an empty list or a
+  disabled switch; a write of the same value is accepted, so that a program can send back what it has read; any other is refused.
+- **refused**: the operation is not planned; the reason names an alternative.
+- **planned**: the operation is not available yet.
+- **addition**: the operation exists only in this service, and in no library.
 
 An operation that is refused or planned answers 404 with the usual body and `operation_not_supported` in `errorCode`, once the token is
-good. An address that is in no row of this page answers 404 without a code."""
+valid. An address that is in no row of this page answers 404 without a code."""
 
 
 def upstream_page() -> str:

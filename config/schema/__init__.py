@@ -1,1 +1,1 @@
-"""The schema of a new database, restored from a dump instead of from ninety migrations."""
+"""The schema of a new database, restored from a dump instead of by ninety migrations."""

@@ -1,4 +1,4 @@
-"""`make schema`: apply every migration to a private server, and write the schema that comes out; with --check compare it."""
+"""`make schema`: apply every migration to a private server, and write the resulting schema; with --check, compare it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from config.schema.restoring import run_statements
 
 
 def main(*, is_check: bool) -> int:
-    """Write `config/schema/schema.sql`, or compare it with what the migrations make; return the exit status."""
+    """Write `config/schema/schema.sql`, or compare it with the result of the migrations; return the exit status."""
     made = _made_by_migrations()
     if not is_check:
         dump.FILE.write_text(made.text())
@@ -24,19 +24,19 @@ def main(*, is_check: bool) -> int:
         return 0
     if dump.read() == made:
         return 0
-    print(f"{dump.FILE.relative_to(dump.ROOT)} is not what the migrations make: run make schema, and commit what it writes.")
+    print(f"{dump.FILE.relative_to(dump.ROOT)} differs from the result of the migrations: run make schema, and commit the file.")
     return 1
 
 
 def _made_by_migrations() -> dump.SchemaDump:
-    # The version of the dump is that of the embedded server, also where the developer has another one.
+    # The dump always has the version of the embedded server, even if the developer uses another one.
     for name in VARIABLES:
         os.environ.pop(name, None)
     with temporary_servers() as addresses:
         environment = os.environ | addresses | {"DJANGO_SETTINGS_MODULE": "config.settings.test"}
         _run([sys.executable, str(dump.ROOT / "manage.py"), "migrate", "--verbosity", "0"], env=environment)
         migrated = made_dump(addresses["DATABASE_URL"])
-        # PostgreSQL prints some conditions in other words once they were restored. The second dump is the one that stays as it is.
+        # PostgreSQL prints some conditions differently after a restore. The second dump is stable.
         with psycopg.connect(addresses["DATABASE_URL"], dbname="postgres") as connection:
             run_statements(connection, migrated)
             connection.commit()

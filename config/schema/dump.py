@@ -1,4 +1,4 @@
-"""The dump of the schema: where it lies, what it was made from, and how the output of `pg_dump` becomes it. Pure but for files."""
+"""The dump of the schema: its file, its sources, and the conversion of `pg_dump` output. Pure but for files."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = Path(__file__).with_name("schema.sql")
-# What decides a schema: the migrations of every app, those of libraries by their versions, and the triggers that follow the catalogue.
+# The sources of a schema: the migrations of every app, versions of libraries with migrations, and the triggers of the catalogue.
 _SOURCES = ("*/migrations/*.py", "requirements/base.lock", "events/record/catalogue.py", "events/record/tripwire.py")
-# A session that goes on afterwards keeps its settings: pg_dump sets them for a session of its own. psql alone knows the backslash.
+# Settings in the dump belong to pg_dump's session and must not change the restoring one. Only psql knows backslash commands.
 _OF_THE_SESSION = re.compile(r"^(?:SET |SELECT pg_catalog\.set_config\(|\\(?:un)?restrict )[^\n]*\n", re.MULTILINE)
 _NAMES_OF_SERVERS = re.compile(r"^-- Dumped (?:from|by) [^\n]*\n", re.MULTILINE)
-# Django notes when a migration ran; a dump is the same on every day.
+# Django records when a migration ran; the dump must be the same on every day.
 _APPLIED_AT = re.compile(r"'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^']*'\)")
 _HEADER = re.compile(r"-- sources: (?P<sources>[0-9a-f]{64})\n-- server: (?P<server>\d+)\n")
 
@@ -33,7 +33,7 @@ class SchemaDump:
 
 
 def sources_digest() -> str:
-    """Return one SHA-256, in hexadecimal digits, over all that decides the schema in this checkout."""
+    """Return one hexadecimal SHA-256 over all sources of the schema in this checkout."""
     content = hashlib.sha256()
     for pattern in _SOURCES:
         for file in sorted(ROOT.glob(pattern)):
@@ -42,7 +42,7 @@ def sources_digest() -> str:
 
 
 def read() -> SchemaDump | None:
-    """Return the dump of this checkout, or None when it was made from other sources than these."""
+    """Return the dump of this checkout, or None when its sources differ from the present ones."""
     text = FILE.read_text() if FILE.exists() else ""
     header = _HEADER.match(text)
     if header is None or header["sources"] != sources_digest():
@@ -51,7 +51,7 @@ def read() -> SchemaDump | None:
 
 
 def statements_of(printed: str) -> str:
-    """Return the statements of a printed dump that belong to the database and not to a session, a server or a day.
+    """Return the statements of a printed dump that do not depend on a session, a server or a date.
 
     `printed` is the output of `pg_dump --inserts`.
     """

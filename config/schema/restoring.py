@@ -1,4 +1,4 @@
-"""Giving an empty database its schema at once."""
+"""Restores the schema of an empty database at once."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from config.schema import dump
 
 logger = logging.getLogger(__name__)
 
-# The dump names the schema `public`. A connection with another first schema has its tables there.
+# The dump names the schema `public`. A connection with another first schema keeps its tables there.
 _IS_EMPTY = """
 SELECT current_schema() = 'public' AND NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = current_schema()::regnamespace)
 """
-# For this transaction alone. A function is checked when it is called, since it may name a table that comes after it.
+# For this transaction only. Functions are checked when they are called, since they may name tables that are created later.
 _WHILE_RESTORING = "SET LOCAL search_path = ''; SET LOCAL check_function_bodies = off; SET LOCAL client_min_messages = warning;\n"
 
 
 def restore_schema(connection: psycopg.Connection) -> bool:
-    """Make the schema from the dump and return True, or return False and leave everything to the migrations.
+    """Restore the schema from the dump and return True, or return False and leave everything to the migrations.
 
-    False when the database holds anything, when the dump is of other sources or another version of PostgreSQL, and when the server
-    refuses a statement, such as the making of an extension. All or nothing: one transaction. `migrate` goes on from either.
+    False when the database is not empty, when the dump has other sources or another version of PostgreSQL, and when the server
+    refuses a statement, such as creating an extension. All or nothing: one transaction. `migrate` continues from both results.
     """
     kept = dump.read()
     if kept is None or connection.info.server_version // 10000 != kept.server:
@@ -39,6 +39,6 @@ def restore_schema(connection: psycopg.Connection) -> bool:
 
 
 def run_statements(connection: psycopg.Connection, kept: dump.SchemaDump) -> None:
-    """Make the schema inside of the transaction that is open. Raises `psycopg.Error` when the server refuses a statement."""
+    """Restore the schema inside the open transaction. Raises `psycopg.Error` when the server refuses a statement."""
     # Without parameters, psycopg sends any number of statements at once.
     connection.execute((_WHILE_RESTORING + kept.statements).encode())

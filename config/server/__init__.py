@@ -1,1 +1,1 @@
-"""Between the socket and the applications: hosts, bounds, rates, files."""
+"""The layer between the socket and the applications: hosts, limits, rates, files."""

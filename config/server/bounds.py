@@ -1,4 +1,4 @@
-"""Bounds on what synchronous requests may take: the size of a body, the time to send it, and how many run at once."""
+"""Limits of synchronous requests: body size, time to send it, and number of concurrent requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CLOSE: Header = (b"connection", b"close")
 
 
 def bounded_body(application: Application, *, limit: int) -> Application:
-    """Read the whole body before anything else is done: 413 above `limit`, 408 when it takes too long, 503 without room for it."""
+    """Read the whole body first: 413 above `limit` bytes, 408 when it takes too long, 503 when the body memory is full."""
 
     async def read_first(scope: Scope, receive: Receive, send: Send) -> None:
         with unread_bodies().held(origin_of_scope(scope).keys) as body:
@@ -36,7 +36,7 @@ def bounded_body(application: Application, *, limit: int) -> Application:
 
 
 def bounded_count(application: Application, *, limit: int) -> Application:
-    """Run at most `limit` requests at once; the next one waits two seconds, then it is 503."""
+    """Run at most `limit` requests at once; another one waits up to two seconds, then gets 503."""
     free = asyncio.Semaphore(limit)
 
     async def wait_for_turn(scope: Scope, receive: Receive, send: Send) -> None:

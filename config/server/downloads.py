@@ -1,4 +1,6 @@
-"""Exported files: sent piece by piece to whoever has a link, beside Django, so that a slow reader holds no place of a request."""
+"""Exported files, sent in pieces outside Django to every holder of a signed link, so that a slow client occupies no request
+thread.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ _RETRY_AFTER_SECONDS = 2
 
 
 async def download(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer `GET /exports/{name}?signature=`: 404 for a link of another tenant or of nobody, 403 when it has expired."""
+    """Answer `GET /exports/{name}?signature=`: 404 for an invalid link or one of another tenant, 403 for an expired one."""
     is_head = scope["method"] == "HEAD"
     try:
         file = await _opened(scope)
@@ -31,7 +33,7 @@ async def download(scope: Scope, receive: Receive, send: Send) -> None:
         await answer(send, refusal, head_only=is_head)
         return
     headers = [
-        # Not `Content-Encoding`: what is asked for is a compressed file.
+        # Not `Content-Encoding`: the client asks for a compressed file.
         (b"content-type", b"application/gzip"),
         (b"content-length", str(file.size).encode()),
         (b"content-disposition", f'attachment; filename="{file.name}"'.encode()),
@@ -62,7 +64,7 @@ async def _opened(scope: Scope) -> ExportedFile:
 
 
 async def _send_pieces(file: ExportedFile, send: Send) -> None:
-    """Send one piece after the other; a reader that takes none for long loses its connection before the file is whole."""
+    """Send one piece after the other; a client that accepts none for too long loses its connection before the file is complete."""
     for number in range(file.piece_count):
         piece = await executor.run(partial(read_piece, file, number))
         async with asyncio.timeout(_WRITE_SECONDS):

@@ -1,10 +1,11 @@
-"""The first checks of every request: where it claims to arrive, over what, and who answers there."""
+"""The first checks of every request: its host, its transport, and the tenant of the host."""
 
 from __future__ import annotations
 
 import ipaddress
 import logging
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -26,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 _RETRY_AFTER_SECONDS = 2
 _MANAGEMENT_PREFIX = "/api/v2/"
-# Addresses whose errors have OAuth's shape; programs read them.
+# Addresses whose errors have OAuth's form; programs read them.
 _OAUTH_PREFIXES = (
     "/oauth/",
     "/userinfo",
@@ -39,24 +40,24 @@ _OAUTH_PREFIXES = (
     "/bc-authorize",
 )
 _OAUTH_ERRORS = {403: "access_denied", 404: "not_found", 500: "server_error", 503: "temporarily_unavailable"}
-# Daphne takes the root path from any client, and every absolute URL with it.
+# Daphne accepts the root path from any client, and every absolute URL would contain it.
 _REFUSED_HEADERS = frozenset({b"daphne-root-path"})
 
 
 def header(scope: Scope, name: bytes) -> str:
-    """Return a header that is there once, else an empty string: two values are none that can be trusted."""
+    """Return a header that occurs once, else an empty string: of two values neither can be trusted."""
     values = [value for key, value in scope["headers"] if key == name]
     return values[0].decode("latin-1").strip() if len(values) == 1 else ""
 
 
 def guarded(application: Application) -> Application:
-    """Drop what no client may decide, then require TLS: ours, or that of a proxy we believe."""
+    """Remove values that no client may set, then require TLS: our own, or that of a trusted proxy."""
 
-    # No coroutine of its own: one would stay with every open stream.
+    # No coroutine here: one would exist as long as every open stream.
     def guard(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         scope = {**scope, "root_path": ""}
         if sum(name == b"host" for name, _ in scope["headers"]) > 1:
-            # RFC 9112, 3.2: two lines have two readers, a proxy that takes the first and a server that takes the last.
+            # RFC 9112, 3.2: with two Host lines, a proxy may use the first and a server the last.
             return answer(send, Refused(400, "The Host header is repeated."), head_only=scope["method"] == "HEAD")
         if any(name in _REFUSED_HEADERS for name, _ in scope["headers"]):
             scope["headers"] = [pair for pair in scope["headers"] if pair[0] not in _REFUSED_HEADERS]
@@ -73,7 +74,7 @@ def guarded(application: Application) -> Application:
 
 
 def for_tenant(application: Application, *, platform: bool = False) -> Application:
-    """Put `host_match` into the scope: 404 on a host nobody registered, 403 for a suspended tenant.
+    """Put `host_match` into the scope: 404 on an unregistered host, 403 for a suspended tenant.
 
     With `platform`, everything but the management interface also answers on the platform's own host.
     """
@@ -88,7 +89,7 @@ def for_tenant(application: Application, *, platform: bool = False) -> Applicati
         except Refused as refusal:
             await answer(send, refusal, head_only=scope["method"] == "HEAD", path=scope["path"])
             return
-        # The routes have made a scope of its own for this request.
+        # The routes have made a separate scope for this request.
         scope["host_match"] = match
         await application(scope, receive, send)
 
@@ -96,12 +97,12 @@ def for_tenant(application: Application, *, platform: bool = False) -> Applicati
 
 
 async def match_of(authority: str) -> HostMatch | None:
-    """Return who answers on a Host header, without ever reading the database on the event loop.
+    """Return the tenant or platform of a Host header, without a database query on the event loop.
 
-    Raises `Refused` with 503 while the database is away.
+    Raises `Refused` with 503 while the database is unavailable.
     """
     if len(authority) > LONGEST_AUTHORITY:
-        # No registered host is so long, and what is remembered must not be filled with long ones.
+        # No registered host is this long, and long hosts must not fill the cache.
         return None
     try:
         return await executor.remembered(matches, authority)
@@ -115,7 +116,7 @@ async def _refuse_insecure(scope: Scope, send: Send) -> None:
 
 
 async def answer(send: Send, refusal: Refused, *, head_only: bool = False, path: str = "") -> None:
-    """Send a refusal as the interface of `path` words it: that of OAuth at its addresses, else the management interface."""
+    """Send a refusal in the form of the interface at `path`: OAuth's at its addresses, else the management interface's."""
     is_oauth = path.startswith(_OAUTH_PREFIXES)
     body = _oauth_body(refusal) if is_oauth else refusal.body()
     headers: list[Header] = [(b"content-type", b"application/json; charset=utf-8"), (b"content-length", str(len(body)).encode())]
@@ -132,13 +133,18 @@ def _oauth_body(refusal: Refused) -> bytes:
 
 
 def is_believed(address: str, trusted: Collection[str]) -> bool:
-    """Tell whether a peer is one of the proxies whose forwarding headers count: addresses, networks, and `unix:`."""
+    """Tell whether a peer is a proxy whose forwarding headers are trusted: addresses, networks, and `unix:`."""
     return compiled(trusted).has(address)
 
 
 def _arrived_on_loopback(scope: Scope) -> bool:
-    """Tell whether the address that took the connection is loopback; a socket file or a name is no network address."""
-    address = str((scope.get("server") or ("",))[0] or "")
+    """Tell whether the local address of the connection is loopback; a socket file or a name is no network address."""
+    return _is_loopback(str((scope.get("server") or ("",))[0] or ""))
+
+
+# The addresses on which this process listens.
+@lru_cache(maxsize=64)
+def _is_loopback(address: str) -> bool:
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
@@ -159,11 +165,11 @@ async def _insecure(scope: Scope) -> Refused:
         return unresolved
     if match is None:
         return Refused(404, "No tenant answers on this host.")
-    # A token in the address has been read on its way already: sending it once more over TLS would only hide that.
+    # The token in the address was already sent without TLS: a redirect would only hide that.
     if scope["method"] not in {"GET", "HEAD"} or b"access_token=" in scope["query_string"]:
         return Refused(400, "This service answers over HTTPS only.", code="insecure_transport")
     query = b"?" + scope["query_string"] if scope["query_string"] else b""
-    # The registered host and the path as it was sent: nothing else of the request reaches the address.
+    # The registered host and the path as sent: nothing else of the request gets into the address.
     path = scope.get("raw_path") or scope["path"].encode()
     location = f"https://{match.authority}".encode() + b"/" + path.lstrip(b"/") + query
     return Refused(308, "This service answers over HTTPS only.", headers=[(b"location", location)])

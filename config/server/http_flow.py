@@ -1,23 +1,24 @@
-"""Backpressure of one connection, and the end of one whose reader has stopped."""
+"""Backpressure of one connection, and the end of a connection whose client stopped reading."""
 
 from __future__ import annotations
 
 import asyncio
 
-# The kernel asks for more only when a good part of its own buffer, which may be megabytes, has gone: minutes on a slow line.
+# The kernel asks for more only after a large part of its own buffer, which may be megabytes, has drained: minutes on a slow line.
 STALLED_SECONDS = 300.0
-# At asyncio's quarter of a megabyte a read, a thousand senders fill as many in one turn, before the first of them is counted.
+# With asyncio's default of 256 KiB per read, a thousand senders could fill that much in one turn, before the first byte is
+# counted.
 _READ_BYTES = 16 * 1024
 
 
 def limit_reads(transport: asyncio.Transport) -> None:
-    """Bound one read of a transport of asyncio; uvloop reads into a buffer of its own."""
+    """Limit one read of an asyncio transport; uvloop reads into its own buffer."""
     if hasattr(transport, "max_size"):
         transport.max_size = _READ_BYTES
 
 
 class Flow:
-    """Flow control that costs nothing until a writer waits, with the members that uvicorn asks of its own."""
+    """Flow control that allocates nothing until a writer waits, with the members that uvicorn uses."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
@@ -28,30 +29,30 @@ class Flow:
         self._watch: asyncio.TimerHandle | None = None
 
     def pause_reading(self) -> None:
-        """Read no more of the request."""
+        """Pause reading the request."""
         if not self.read_paused:
             self.read_paused = True
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read on."""
+        """Resume reading."""
         if self.read_paused:
             self.read_paused = False
             self._transport.resume_reading()
 
     async def drain(self) -> None:
-        """Wait until the transport takes more."""
+        """Wait until the transport accepts more."""
         if self.write_paused:
             self._room = self._room or asyncio.Event()
             await self._room.wait()
 
     def pause_writing(self) -> None:
-        """Have writers wait."""
+        """Make writers wait."""
         self.write_paused = True
         self.expect_reading()
 
     def resume_writing(self) -> None:
-        """Let writers go on."""
+        """Let writers continue."""
         self.write_paused = False
         self.forget()
         if self._room is not None:
@@ -59,13 +60,13 @@ class Flow:
             self._room = None
 
     def expect_reading(self) -> None:
-        """Drop the connection when nothing is taken of what is buffered: closing it would wait for the reader for ever."""
+        """Drop the connection when none of its buffer is sent in time: a close would wait for the client for ever."""
         self.forget()
         if size := self._transport.get_write_buffer_size():
             self._watch = self._loop.call_later(STALLED_SECONDS, self._look, size)
 
     def forget(self) -> None:
-        """Expect nothing more of the reader."""
+        """Stop watching the client."""
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None

@@ -1,7 +1,7 @@
-"""The life of a web process: what starts with it, and how it ends without cutting a stream.
+"""The life cycle of a web process: what starts with it, and how it ends without cutting a stream.
 
-Servers differ: one waits for open streams for ever, one cancels them at once, one speaks no lifespan at all. So the
-signal comes to us first: streams are drained, then the server's own handler hears of it.
+ASGI servers differ: one waits for open streams for ever, one cancels them at once, one has no lifespan protocol. So this module
+gets the signal first: it drains the streams, then calls the server's own handler.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from events.log.database_identity import compare_at_start
 from events.log.numbering import numberer
 from events.stream.listeners import watch_over_readers
 from events.stream.runtime import drain_runtime, runtime, stop_runtime
+from foundation.database.loop_queries import close_loop_queries, open_loop_queries
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ _started: set[int] = set()
 
 
 async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
-    """Speak the lifespan protocol: start what serves streams, and stop it after the last one has ended."""
+    """Handle the lifespan protocol: start what serves streams, and stop it after the last stream has ended."""
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
@@ -41,6 +42,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
             await stop_runtime()
+            await close_loop_queries()
             if settings.EVENTS_NUMBERER_ENABLED:
                 await asyncio.to_thread(numberer().stop)
             await send({"type": "lifespan.shutdown.complete"})
@@ -48,7 +50,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def begin() -> None:
-    """Start what this process needs, once; also called by the first request, for servers without a lifespan."""
+    """Start the services of this process, once; the first request also calls this, for servers without a lifespan."""
     if os.getpid() in _started:
         return
     _started.add(os.getpid())
@@ -59,6 +61,8 @@ async def begin() -> None:
         numberer().start()
     if settings.WEB_ROLE != "app":
         await runtime()
+    if settings.WEB_ROLE != "stream":
+        await open_loop_queries()
     await asyncio.to_thread(compare_at_start)
 
 
@@ -67,14 +71,14 @@ def is_begun() -> bool:
 
 
 def _warm_up() -> None:
-    # The first request would import every view while open streams wait for the interpreter: more than a second.
+    # Otherwise the first request would import every view while open streams wait for the interpreter: more than a second.
     if settings.WEB_ROLE != "stream":
         _ = get_resolver().url_patterns
-    # What start-up made lives as long as the process; left out of full collections, those take milliseconds less.
+    # Objects made at start live as long as the process; excluding them from full collections saves milliseconds.
     gc.collect()
     gc.freeze()
-    # The next full collection waits until a quarter of what the last one found is new. That was everything frozen; now it is next
-    # to nothing, so what ended streams leave behind goes soon.
+    # The next full collection starts when new objects exceed a quarter of those that the last one found. All of those are now
+    # frozen, so garbage of ended streams is collected soon.
     gc.collect()
 
 
@@ -90,7 +94,7 @@ def _drain_before_exit() -> None:
 
 def _on_signal(loop: asyncio.AbstractEventLoop, previous: Any, seen: list[int], number: int, frame: FrameType | None) -> None:
     if seen:
-        # Asked twice: no more waiting.
+        # A second signal: stop waiting.
         _hand_on(previous, number, frame)
         return
     seen.append(number)

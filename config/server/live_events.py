@@ -1,6 +1,6 @@
-"""The stream behind the admin's live page: on the platform's host alone, for signed-in staff, of the tenant that they see.
+"""The stream of the admin's live page: on the platform's host only, for signed-in staff, of the tenant they may see.
 
-It stands beside Django, as `/events` does: an open page holds no thread and no place of a request.
+Like `/events` it runs outside Django, so an open page occupies no thread and no request slot.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from identity.hosts import is_platform_host
 logger = logging.getLogger(__name__)
 
 _RETRY_AFTER_SECONDS = 2
-# What a browser says of a request that a page of this very site has made; other programs say nothing.
+# Browsers send this for requests of a page of the same site; other programs send nothing.
 _OWN_PAGE = frozenset({"", "same-origin"})
 
 
 async def live_events(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with the stream of the tenant that the address names, if the session sees that tenant."""
+    """Answer with the stream of the tenant in the address, if the session may see it."""
     try:
         _require_own_page(scope)
         tenant_id, cookie = scope["url_route"]["kwargs"]["tenant"], header(scope, b"cookie")
@@ -50,7 +50,10 @@ async def live_events(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def watcher_of(tenant_id: str, cookie: str) -> Watcher:
-    """Return who may watch this tenant with these cookies. Raises `Refused`: 401, 403, and 404 for a tenant they do not see."""
+    """Return the member of staff with these cookies who may watch this tenant.
+
+    Raises `Refused`: 401, 403, and 404 for another tenant.
+    """
     request = HttpRequest()
     request.session = import_module(settings.SESSION_ENGINE).SessionStore(parse_cookie(cookie).get(settings.SESSION_COOKIE_NAME))
     request.user = get_user(request)

@@ -1,6 +1,7 @@
-"""Tells an operator when one peer makes nearly all requests: a proxy that is not named, or that forwards no address.
+"""Warns an operator when one peer makes nearly all requests: an unnamed proxy, or one that forwards no address.
 
-Behind such a proxy all clients are one, share one bucket, and stop each other. Two numbers are kept, however many peers there are.
+Behind such a proxy all clients share one bucket and exhaust each other's allowance. Memory is two numbers, for any number of
+peers.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 WINDOW_SECONDS = 60.0
 LARGEST_SHARE = 0.9
-# Fewer requests in a minute are one client at work.
+# With fewer requests per minute, one busy client is normal.
 _FEWEST = 1000
 _SHARE = Gauge(
     "request_peer_share",
@@ -31,7 +32,9 @@ _SHARE = Gauge(
 
 
 class PeerShare:
-    """Finds the majority of a window by one vote per request, and counts it in the next window (Boyer and Moore)."""
+    """Finds the majority peer of a window with one vote per request, and counts its requests in the next window (Boyer and
+    Moore).
+    """
 
     def __init__(self, report: Callable[[str, float], None], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._report = report
@@ -41,7 +44,7 @@ class PeerShare:
         self._watched, self._own, self._total = "", 0, 0
 
     def note(self, peer: str) -> None:
-        """Count a request of a peer; an empty one forwards the address of its client."""
+        """Count a request of a peer; an empty peer is a proxy that forwards its client's address."""
         if self._clock() >= self._ends_at:
             self._turn()
         self._total += 1
@@ -62,7 +65,7 @@ class PeerShare:
 
 
 def report(peer: str, share: float) -> None:
-    """Show the share as a figure, and warn above nine tenths."""
+    """Publish the share as a metric, and warn above nine tenths."""
     _SHARE.set(share)
     if share > LARGEST_SHARE:
         logger.warning(
@@ -74,12 +77,12 @@ def report(peer: str, share: float) -> None:
 
 
 def shared_out(application: Application) -> Application:
-    """Note the peer of every request. On loopback alone there are no proxies to find."""
+    """Note the peer of every request. On loopback there are no proxies."""
     if settings.INSECURE_HTTP:
         return application
     peers = PeerShare(report)
 
-    # No coroutine of its own: one would stay with every open stream.
+    # No coroutine here: one would exist as long as every open stream.
     def noted(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         peers.note(_silent_peer(scope))
         return application(scope, receive, send)
@@ -88,7 +91,7 @@ def shared_out(application: Application) -> Application:
 
 
 def _silent_peer(scope: Scope) -> str:
-    """Return the peer, and nothing for a proxy of ours that names a client."""
+    """Return the peer; empty for a trusted proxy that forwards its client's address."""
     peer = (scope.get("client") or ("",))[0] or ""
     is_named = compiled(settings.TRUSTED_PROXIES).has(peer) and any(name == b"x-forwarded-for" for name, _ in scope["headers"])
     return "" if is_named else peer or "a unix socket"

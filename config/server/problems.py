@@ -1,4 +1,4 @@
-"""The last word on errors of the management interface: what only the wiring can name, then the table of `authapi.problems`."""
+"""The last error handler of the management interface: errors that only `config` can name, then the table of `authapi.problems`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from identity.services.failures import Invalid, NotFound
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
-    """Translate whatever an endpoint raised into the one error body."""
+    """Translate any exception of an endpoint into the error body."""
     response = problems.exception_handler(_named(error, context), context)
     if response.status_code == 401:
-        # RFC 9110, 11.6.1: a 401 names the scheme to use.
+        # RFC 9110, 11.6.1: a 401 names the authentication scheme.
         response.headers.setdefault("WWW-Authenticate", "Bearer")
     return response
 
@@ -38,7 +38,7 @@ def _named(error: Exception, context: dict[str, Any]) -> Exception:
         case EventTooLarge():
             return ApiProblem(413, f"The event of this change would have {error.size} bytes, the limit is {error.limit}.", "invalid_body")
         case DataError():
-            # A value that passed every check and that PostgreSQL still cannot hold is the caller's, whatever it is.
+            # A value that passed every check but that PostgreSQL cannot store is the caller's error.
             return ApiProblem(400, "Payload validation error: 'A value that cannot be stored' on property body", "invalid_body")
         case IntegrityError() if isinstance(error.__cause__, psycopg.errors.ForeignKeyViolation):
             return ApiProblem(409, "What this request refers to was deleted at the same time.")
@@ -54,7 +54,7 @@ def _payload_refusal(detail: Any) -> Refusal:
 
 
 def _leaves(detail: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Yield each refused member with its path: keys joined by points, places in lists in brackets."""
+    """Yield each refused member with its path: keys joined by points, list indexes in brackets."""
     if isinstance(detail, dict):
         for name, inner in detail.items():
             place = f"[{name}]" if isinstance(name, int) else name if name != "non_field_errors" else ""

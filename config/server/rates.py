@@ -1,4 +1,6 @@
-"""Rates of requests on their way to Django: pages are paid for before they take a thread, and every answer says what is left."""
+"""Rates of requests on their way to Django: pages are charged before they take a thread, and every response has the remaining
+allowance.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +21,19 @@ from foundation.api.paths import MANAGEMENT_PREFIX
 from identity.hosts import is_platform_host
 from identity.languages import DEFAULT, LANGUAGES, named_language, speaking
 
-# The document of the management interface needs no token, so its requests count as anonymous.
+# The OpenAPI document needs no token, so its requests count as anonymous.
 _OPEN_DOCUMENT = f"{MANAGEMENT_PREFIX}openapi.json"
-# What programs load without a token; they read errors as the management interface words them.
+# Documents that programs load without a token; their errors have the form of the management interface.
 _OF_PROGRAMS = (_OPEN_DOCUMENT, "/exports/")
-# On the platform's host the staff are at work; on loopback it is a tenant's host as well.
+# Staff use the platform's host; on loopback it is also a tenant's host.
 _OF_STAFF = ("/admin/", "/static/", "/api/docs")
 
 
 def rated(application: Application) -> Application:
-    """Let an address and a browser ask for so many pages, and put the rate headers on every answer to a tenant's host.
+    """Limit the pages per address and browser, and put the rate headers on every response of a tenant's host.
 
-    The management interface charges for itself once it has seen the token (`authapi.drf`); what is refused before is charged
-    to the address.
+    The management interface charges requests itself once it has seen the token (`authapi.drf`); earlier refusals are charged to
+    the address.
     """
 
     async def answer_rated(scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,7 +64,7 @@ async def _answer_stranger(application: Application, scope: Scope, receive: Rece
 
 
 def _charging_refusals(scope: Scope, tenant_id: str, send: Send) -> Send:
-    """Return a `send` for the management interface: what was refused before the token was looked at is charged to the address."""
+    """Return a `send` for the management interface that charges refusals before the token check to the address."""
 
     async def send_rated(message: MutableMapping[str, Any]) -> None:
         if _lacks_rate(message):
@@ -75,12 +77,12 @@ def _charging_refusals(scope: Scope, tenant_id: str, send: Send) -> Send:
 
 
 async def _refuse(scope: Scope, rate: Rate, send: Send) -> None:
-    """Answer 429 without Django: a page for people that needs neither a thread nor the database."""
+    """Answer 429 without Django: a page that needs neither a thread nor the database."""
     is_head = scope["method"] == "HEAD"
     if scope["path"].startswith(_OF_PROGRAMS):
         await answer(send, Refused(429, TOO_MANY_REQUESTS, headers=wire_headers(rate)), head_only=is_head)
         return
-    # Which languages the tenant enables stands in the database, which is not asked here.
+    # The tenant's languages are in the database, which this code does not query.
     language = named_language(tuple(LANGUAGES), accept_language=header(scope, b"accept-language")) or DEFAULT
     body = _page(language).encode()
     headers = [

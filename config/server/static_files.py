@@ -1,4 +1,4 @@
-"""Static files of the admin and of the API browser, from where they are installed."""
+"""Static files of the admin and of the API browser, served from where they are installed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from whitenoise.responders import StaticFile
 
 
 class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # the package has no types
-    """Answers with the whole file: under ASGI Django would read a streamed one in full as well, and warn about it."""
+    """Answers with the whole file: under ASGI Django would also read a streamed file completely, and warn about it."""
 
     @staticmethod
     def serve(static_file: StaticFile, request: HttpRequest) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""What answers where no address is served: pages for people, JSON for programs at the host of a tenant."""
+"""Responses for addresses without a view: pages for people, JSON for programs on a tenant's host."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from identity.hosts import HostMatch
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer what no view answers. A page that a view itself did not find stays a page.
+    """Answer an address without a view. A page's own 404 stays a page.
 
-    Django calls this in a thread whose database connection it never closes, so the host is the one that the edge has found.
+    Django calls this in a thread whose database connection it never closes, so it uses the host that the edge has resolved.
     """
     host: HostMatch | None = getattr(request, "scope", {}).get("host_match")
     is_other = request.path_info.startswith((MANAGEMENT_PREFIX, *PLATFORM_PREFIXES))

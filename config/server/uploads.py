@@ -1,4 +1,4 @@
-"""The one request whose body may be large: users that are imported. It goes to disk and not into memory, for good tokens only."""
+"""The only request with a large body: imported users. It is stored on disk instead of in memory, for valid tokens only."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _IMPORTS = "/api/v2/jobs/users-imports"
 _SCOPE = "create:users"
 _IN_MEMORY = 1024 * 1024
 _PIECE = 256 * 1024
-# 64 MB within this time is a line of 2 Mbit/s; a client that drips holds no more than one of the places.
+# 64 MB in this time need a line of 2 Mbit/s; a slow sender occupies at most one of the places.
 _BODY_SECONDS = 300.0
 _PLACES = 4
 _RETRY_AFTER_SECONDS = 10
 
 
 def uploads(application: Application, *, otherwise: Application) -> Application:
-    """Take a body of up to `IMPORT_MAX_BYTES` for an import whose token allows one; every other request goes `otherwise`.
+    """Receive a body of up to `IMPORT_MAX_BYTES` for an import with a sufficient token; pass every other request to `otherwise`.
 
-    413 above the limit, 408 when it takes too long, 503 while four others are being received.
+    413 above the limit, 408 when it takes too long, 503 while four other uploads are in progress.
     """
     places = asyncio.Semaphore(_PLACES)
 
@@ -56,7 +56,7 @@ def uploads(application: Application, *, otherwise: Application) -> Application:
 
 
 async def _may_upload(scope: Scope) -> bool:
-    """Tell whether this is an import by somebody who may import; what is wrong otherwise is said as for every other request."""
+    """Tell whether this is an import with a sufficient token; all other errors are reported as for every other request."""
     match: HostMatch | None = scope["host_match"]
     if scope["method"] != "POST" or scope["path"] != _IMPORTS or match is None:
         return False
@@ -64,7 +64,7 @@ async def _may_upload(scope: Scope) -> bool:
     if kind.lower() not in SCHEMES:
         return False
     try:
-        # Whether the sender holds what a token is bound to is asked by the interface: a proof counts once.
+        # The interface checks the proof of possession later, because a proof is valid only once.
         require_scope(await verify_access_token_async(token.strip(), host=match, takes_bound=True), _SCOPE)
     except TokenRefused:
         return False

@@ -1,8 +1,10 @@
-"""Fast path: an answer that lasts for hours writes to its transport itself. The one place that touches what uvicorn keeps private.
+"""Fast path: a response that is a stream, or that is complete, writes to its transport itself.
 
-The plain path is ASGI's `send`, which Daphne and every other answer take (`events.stream.peer`). A `Wire` keeps neither request nor
-parser nor task: 10.1 KiB per idle stream where Granian, without one, takes 24.6, and a frame to 1,000 streams costs 1.2 times what
-nchan takes (`make bench-stream`, docs/performance.md).
+The only module that uses private parts of uvicorn.
+
+The plain path is ASGI's `send`, which Daphne and every other response use (`events.stream.peer`). A `Wire` keeps neither request
+nor parser nor task: 10.1 KiB per idle stream where Granian, without one, takes 24.6, and a frame to 1,000 streams costs 1.2 times
+what nchan takes (`make bench-stream`, docs/performance.md). A whole response in one piece saves a write and two coroutines.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any
 import httptools
 import uvicorn
 
+from authapi.edge.whole_messages import ANSWER, BODY
 from config.server.http_flow import Flow
 
 STREAM = "identity.stream"
@@ -25,7 +28,7 @@ _OVERHEARD_BYTES = 64 * 1024
 
 
 class UnknownUvicorn(RuntimeError):
-    """This service overrides private parts of uvicorn, and knows those of another version."""
+    """The private parts that this module overrides belong to another version of uvicorn than the installed one."""
 
 
 def require_known(version: str) -> None:
@@ -41,11 +44,11 @@ def require_known(version: str) -> None:
 require_known(uvicorn.__version__)
 
 # Another version may have no such module.
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle  # noqa: E402
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle  # noqa: E402
 
 
 class Wire:
-    """The transport behind one answer that the application has taken over, and the framing that the answer needs."""
+    """The transport of one response that the application has taken over, and the framing of the response."""
 
     __slots__ = ("_flow", "_gone", "_is_chunked", "_is_lost", "_keeps_alive", "_overheard", "_protocol", "_transport")
 
@@ -60,16 +63,16 @@ class Wire:
         self._transport = protocol.transport
 
     def watch(self, gone: Callable[[], None]) -> None:
-        """Have `gone` called when the client has left, at once if it has."""
+        """Call `gone` when the client has disconnected, at once if it already has."""
         if self._is_lost:
             gone()
         else:
             self._gone = gone
 
     def write(self, body: bytes, chunk: bytes) -> bool:
-        """Hand a piece of the answer to the transport, given with and without the frame of a chunk (RFC 9112, 7.1).
+        """Pass a piece of the response to the transport; it is given with and without chunk framing (RFC 9112, 7.1).
 
-        Returns False, with nothing written, while the reader is behind and when it has left.
+        Returns False, with nothing written, while the client is behind and after it has disconnected.
         """
         if self._flow.write_paused or self._is_lost:
             return False
@@ -77,7 +80,7 @@ class Wire:
         return True
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
-        """Write a piece of the answer as an ASGI message says, when the reader has room. Raises `ConnectionResetError`."""
+        """Write a piece of the response given as an ASGI message, when the buffer has room. Raises `ConnectionResetError`."""
         if self._flow.write_paused:
             await self._flow.drain()
         if self._is_lost:
@@ -90,11 +93,11 @@ class Wire:
             self._protocol.answered(keeps_alive=self._keeps_alive)
 
     def abort(self) -> None:
-        """Drop the connection with everything still buffered for it."""
+        """Drop the connection and its buffered bytes."""
         self._transport.abort()
 
     def overhear(self, size: int) -> None:
-        """Note that the client has sent something that no request expects: the connection serves no further request."""
+        """Note that the client has sent unexpected bytes: the connection serves no further request."""
         self._keeps_alive = False
         self._overheard += size
         if self._overheard > _OVERHEARD_BYTES:
@@ -103,16 +106,16 @@ class Wire:
     def lose(self) -> None:
         """Note that the connection has ended."""
         self._is_lost = True
-        # Who watches often holds this wire: let go of, nothing waits for a collection.
+        # The watcher often references this wire: break the cycle, so that no garbage collection is needed.
         gone, self._gone = self._gone, None
         if gone is not None:
             gone()
 
 
 class UvicornProtocol(HttpToolsProtocol):
-    """One connection, with a name for everything that the rules of heads need of uvicorn's insides."""
+    """One connection, with names for the parts of uvicorn that the rules for request heads need."""
 
-    flow: Flow  # type: ignore[assignment]  # our own in the place of uvicorn's
+    flow: Flow  # type: ignore[assignment]  # our class in place of uvicorn's
     wire: Wire | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
@@ -121,68 +124,73 @@ class UvicornProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        # uvicorn leaves it when a connection was reset, and with it everything here for as long.
+        # uvicorn keeps the reference after a connection reset, and with it all objects of the connection.
         self._unset_keepalive_if_required()
         if self.wire is not None:
             self.wire.lose()
         self._let_go()
 
     def on_headers_complete(self) -> None:
-        """Hand the request to the application, with a way to take its answer over."""
+        """Pass the request to the application, with a way to take its response over."""
         # A new request proves that the client reads, unless the write buffer is full.
         if not self.flow.write_paused:
             self.flow.forget()
         super().on_headers_complete()
-        # The names of extensions are open, uvicorn's types of what stands under them are not.
-        extensions: dict[str, Any] = {STREAM: partial(self._take_over, self.cycle)}
+        # The names of extensions are open, uvicorn's types of their values are not.
+        extensions: dict[str, Any] = {
+            STREAM: partial(self._take_over, self.cycle),
+            BODY: partial(_whole_body, self.cycle),
+            ANSWER: partial(self._write_whole, self.cycle),
+        }
         self.scope["extensions"] = extensions
-        # Lines behind a body are no headers (RFC 9110, 6.5.1): the application would believe them past a proxy that checks headers.
+        # Lines after a body are no headers (RFC 9110, 6.5.1): the application would trust them although a proxy checks only
+        # headers.
         self.headers = deque(maxlen=0)  # type: ignore[assignment]
         if self.scope["http_version"] != "1.1":
             self.cycle.send = _bare(self.cycle)  # type: ignore[method-assign, assignment]
 
     def on_response_complete(self) -> None:
-        """Go on to the next request, and have the rest of this answer read."""
+        """Continue with the next request, and read the rest of this response's request."""
         super().on_response_complete()
         self.flow.expect_reading()
         if not self.is_answering:
-            # A refused body may be here in part, and the connection stays until its client closes it.
+            # Part of a refused body may be here, and the connection stays until its client closes it.
             self._drop_body()
 
     def answered(self, *, keeps_alive: bool) -> None:
-        """Go back to requests after an answer that was taken over, or close."""
+        """Return to requests after a response that was taken over, or close."""
         if not keeps_alive:
             self.transport.close()
             self.flow.expect_reading()
             return
         self.wire = None
         self.parser = httptools.HttpRequestParser(self)
-        # As uvicorn begins with.
+        # The initial value in uvicorn.
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self.pipeline = deque()
         self.on_response_complete()
 
     def end_head(self) -> bool:
-        """Wait for a head no longer; tell whether one had begun."""
+        """Stop waiting for a head; tell whether one had begun."""
         raise NotImplementedError
 
     @property
     def head_size(self) -> tuple[int, int]:
-        """How many lines and bytes the head has."""
+        """The lines and bytes of the head so far."""
         return len(self.headers), len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
 
     @property
     def is_answering(self) -> bool:
-        """Whether a request waits for the rest of its answer."""
+        """Whether a request waits for the rest of its response."""
         cycle: RequestResponseCycle | None = self.cycle
         return cycle is not None and not cycle.response_complete
 
     def wait_idly(self) -> None:
-        """Set uvicorn's clock of an idle connection."""
+        """Set uvicorn's timer of an idle connection."""
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     def refuse_with(self, answer: bytes) -> None:
-        """Close the connection, with an answer where the client can tell what it answers."""
+        """Close the connection, with a response if the client can tell which request it answers."""
         if self.transport.is_closing():
             return
         if self._may_refuse():
@@ -190,7 +198,7 @@ class UvicornProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _may_refuse(self) -> bool:
-        """Tell whether a refusal would be read as what it is, and neither as part of another request's answer nor as that answer."""
+        """Tell whether the client would read a refusal as the response to its request, not as part of another response."""
         if not self.is_answering:
             return True
         is_of_this_body = self.cycle.more_body and not self.cycle.response_started and not self.pipeline
@@ -199,7 +207,7 @@ class UvicornProtocol(HttpToolsProtocol):
         return is_of_this_body
 
     def _take_over(self, cycle: RequestResponseCycle, headers: Sequence[tuple[bytes, bytes]]) -> Wire:
-        """Write the head of a 200 answer with these headers and return what writes the rest of it."""
+        """Write the head of a 200 response with these headers and return the writer of the rest."""
         is_chunked = cycle.scope["http_version"] == "1.1"
         # Discards pipelined requests.
         is_last = self.end_head() or cycle.more_body or self.pipeline
@@ -207,11 +215,11 @@ class UvicornProtocol(HttpToolsProtocol):
         framing = [(b"transfer-encoding", b"chunked")] if is_chunked else []
         framing += [] if keeps_alive else [(b"connection", b"close")]
         lines = [name + b": " + value for name, value in (*self.server_state.default_headers, *headers, *framing)]
-        # For uvicorn this request is answered, and its application may return.
+        # For uvicorn this request is complete, and its application may return.
         cycle.response_started = cycle.response_complete = True
         wire = Wire(self, is_chunked=is_chunked, keeps_alive=keeps_alive)
         if self.transport.is_closing():
-            # The client left while the application decided, so the transport is never told to read again.
+            # The client disconnected before the application decided, so the transport is never resumed.
             wire.lose()
             return wire
         self.transport.write(b"\r\n".join([b"HTTP/1.1 200 OK", *lines, b"", b""]))
@@ -221,6 +229,25 @@ class UvicornProtocol(HttpToolsProtocol):
         self.parser = self.headers = self.scope = self.cycle = None  # type: ignore[assignment]
         self.pipeline = deque(maxlen=0)
         return wire
+
+    def _write_whole(self, cycle: RequestResponseCycle, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
+        """Write an answer as uvicorn would, in one piece; False, with nothing written, for all that is not the ordinary case."""
+        if cycle.response_started or cycle.disconnected or not cycle.keep_alive or self.flow.write_paused:
+            return False
+        if cycle.scope["http_version"] != "1.1" or cycle.scope["method"] == "HEAD":
+            return False
+        lines = [b"%b: %b" % pair for pair in (*self.server_state.default_headers, *headers)]
+        head = b"\r\n".join([STATUS_LINE[status][:-2], *lines, b"", b""])
+        if head.count(b"\r") != len(lines) + 2 or head.count(b"\n") != len(lines) + 2 or b"\x00" in head:
+            # uvicorn says what is wrong with a header.
+            return False
+        cycle.response_started = True
+        cycle.waiting_for_100_continue = False
+        self.transport.write(head + body)
+        cycle.response_complete = True
+        cycle.message_event.set()
+        cycle.on_response()
+        return True
 
     def _let_go(self) -> None:
         """Break circles of references: they would keep what was read until the next full collection, an hour away."""
@@ -234,6 +261,16 @@ class UvicornProtocol(HttpToolsProtocol):
     def _drop_body(self) -> None:
         if self.cycle:  # type: ignore[truthy-bool]  # None once it was taken over
             self.cycle.body = bytearray()
+
+
+def _whole_body(cycle: RequestResponseCycle) -> bytes | None:
+    """Return the body where all of it is here, as one `receive` would."""
+    if cycle.more_body or cycle.disconnected or cycle.response_complete or cycle.waiting_for_100_continue:
+        return None
+    body = bytes(cycle.body)
+    cycle.body = bytearray()
+    cycle.message_event.clear()
+    return body
 
 
 def _bare(cycle: RequestResponseCycle) -> Callable[[Any], Coroutine[Any, Any, None]]:

@@ -1,4 +1,4 @@
-"""Settings shared by every way of running; each value an environment variable of the same name, read through `config.env`."""
+"""Settings shared by all environments; each value is an environment variable of the same name, read through `config.env`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from config.settings.queue import celery_settings
 from config.settings.sms_url import sms_settings
 
 BASE_DIR = Path(__file__).resolve().parents[2]
-DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / ".data"), "Where the embedded servers and the demo keep their files."))
+DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / ".data"), "Directory for files of the embedded servers and the demo."))
 
-# --- Secrets: four key lists, newest key first, old keys stay until nothing refers to them -----------------------------
+# --- Secrets: four key lists, newest key first; old keys stay until no data refers to them -----------------------------
 SESSION_KEYS = env.keys("SESSION_KEYS", "", "Keys that sign sessions and one-time links of people.")
 ENCRYPTION_KEYS = env.keys("ENCRYPTION_KEYS", "", "Keys that encrypt secrets at rest (AES-256-GCM).")
-DIGEST_KEYS = env.keys("DIGEST_KEYS", "", "Keys of the digests under which client secrets are kept.")
-CURSOR_KEYS = env.keys("CURSOR_KEYS", "", "Keys that seal stream cursors; removing one breaks the cursors made with it.")
+DIGEST_KEYS = env.keys("DIGEST_KEYS", "", "Keys of the stored digests of client secrets.")
+CURSOR_KEYS = env.keys("CURSOR_KEYS", "", "Keys that seal stream cursors; removing one invalidates its cursors.")
 SECRET_KEY = next(iter(SESSION_KEYS.values()), "")
 SECRET_KEY_FALLBACKS = list(SESSION_KEYS.values())[1:]
 
@@ -32,23 +32,25 @@ PLATFORM_HOST = env.text("PLATFORM_HOST", "localhost", "Host of the admin, the A
 LOCALHOST_TENANT = env.text("LOCALHOST_TENANT", "", "Id of the tenant that answers on localhost and loopback addresses.")
 INSECURE_HTTP = env.flag("INSECURE_HTTP", default=False, effect="Serve plain http; refused unless bound to loopback.")
 COUNTRY_HEADER = env.text(
-    "COUNTRY_HEADER", "", "Header in which the edge names the country of a caller, such as CF-IPCountry. Empty: countries are unknown."
+    "COUNTRY_HEADER", "", "Header in which a proxy passes the country of the caller, such as CF-IPCountry. Empty: countries are unknown."
 )
 TRUSTED_PROXIES = env.networks(
-    "TRUSTED_PROXIES", "", "Addresses and networks whose X-Forwarded-Proto and X-Forwarded-For are believed; unix: for unix sockets."
+    "TRUSTED_PROXIES",
+    "",
+    "Proxies whose X-Forwarded-Proto and X-Forwarded-For are trusted: addresses and networks; unix: for unix sockets.",
 )
 
 # --- Staff ------------------------------------------------------------------------------------------------------------
 STAFF_SECOND_FACTOR = env.text(
     "STAFF_SECOND_FACTOR",
     "operators",
-    "Whose accounts must have a second factor in the admin: nobody's, those of the platform, these and administrators, or all.",
+    "Accounts that must have a second factor in the admin: none, platform operators, these and administrators, or all.",
     choices=("off", "operators", "administrators", "all"),
 )
 STAFF_PROOF_MINUTES = env.integer(
     "STAFF_PROOF_MINUTES",
     15,
-    "Minutes after a sign-in or proof in which staff reach secrets and redeliver many dead letters.",
+    "Minutes after a sign-in or proof during which staff may see secrets and redeliver many dead letters.",
     minimum=1,
     maximum=1440,
 )
@@ -60,179 +62,217 @@ DATABASE_STRATEGY = env.text("DATABASE_STRATEGY", "database", "Strategy name of 
 
 # --- Servers ----------------------------------------------------------------------------------------------------------
 WEB_ROLE = env.text(
-    "WEB_ROLE", "all", "What a web process serves: everything, all but /events, or /events alone.", choices=("all", "app", "stream")
+    "WEB_ROLE", "all", "Requests that a web process serves: all, all but /events, or only /events.", choices=("all", "app", "stream")
 )
 WEB_SYNC_LIMIT = env.integer("WEB_SYNC_LIMIT", 12, "Synchronous requests a web process runs at once; also its pool size.", minimum=1)
 DATABASE_URL = env.secret("DATABASE_URL", "postgresql:///identity", "PostgreSQL 14 or newer.")
-REDIS_URL = env.secret("REDIS_URL", "redis://127.0.0.1:6379/0", "A Redis protocol server; it may vanish without losing an event.")
+REDIS_URL = env.secret("REDIS_URL", "redis://127.0.0.1:6379/0", "A Redis protocol server; no event is lost when it fails.")
 REDIS_PREFIX = env.text("REDIS_PREFIX", "identity", "Prefix of every key and channel in Redis.")
+REDIS_TIMEOUT_SECONDS = env.number(
+    "REDIS_TIMEOUT_SECONDS",
+    0.2,
+    "Timeout of a Redis command; after a timeout Redis is not used for a while. Raise it for a distant Redis.",
+    minimum=0.01,
+)
 DATABASE_POOL = env.flag("DATABASE_POOL", default=True, effect="Share database connections in a pool per process.")
 DATABASES = {"default": database_settings(DATABASE_URL, pool_size=WEB_SYNC_LIMIT if DATABASE_POOL else 0)}
 
 # --- Events and the stream --------------------------------------------------------------------------------------------
 EVENT_MAX_BYTES = env.integer("EVENT_MAX_BYTES", 512 * 1024, "Largest event message; a larger change is refused with 413.", minimum=4096)
 EVENTS_NUMBERER_ENABLED = env.flag("EVENTS_NUMBERER_ENABLED", default=True, effect="Run the numbering thread in this process.")
-EVENTS_SWEEPER_ENABLED = env.flag("EVENTS_SWEEPER_ENABLED", default=True, effect="Let this worker turn leftover marks into events.")
+EVENTS_SWEEPER_ENABLED = env.flag("EVENTS_SWEEPER_ENABLED", default=True, effect="Let this worker record leftover marks as events.")
 EVENTS_HEARTBEAT_SECONDS = env.number("EVENTS_HEARTBEAT_SECONDS", 15.0, "Silence after which a stream gets a heartbeat.", minimum=0.05)
-EVENTS_LIFETIME_SECONDS = env.number("EVENTS_LIFETIME_SECONDS", 600.0, "Longest life of one stream; 80 to 100 % of it.", minimum=0.1)
+EVENTS_LIFETIME_SECONDS = env.number(
+    "EVENTS_LIFETIME_SECONDS", 600.0, "Maximum lifetime of a stream; each ends after 80 to 100 % of it.", minimum=0.1
+)
 EVENTS_WRITE_DEADLINE_SECONDS = env.number(
     "EVENTS_WRITE_DEADLINE_SECONDS", 20.0, "A write blocked this long closes the stream.", minimum=0.1
 )
 EVENTS_RETRY_MS = env.integer("EVENTS_RETRY_MS", 2000, "The `retry:` field clients receive.", minimum=100)
 EVENTS_RING_BYTES = env.integer("EVENTS_RING_BYTES", 64 * 1024 * 1024, "Budget of all frame rings of one process.", minimum=1024 * 1024)
-EVENTS_MAX_CONNECTIONS_PER_TENANT = env.integer("EVENTS_MAX_CONNECTIONS_PER_TENANT", 8, "Open streams per tenant; over it 403.", minimum=1)
-EVENTS_MAX_CONNECTIONS_PER_PROCESS = env.integer(
-    "EVENTS_MAX_CONNECTIONS_PER_PROCESS", 10_000, "Open streams per process; over it 503.", minimum=1
+EVENTS_MAX_CONNECTIONS_PER_TENANT = env.integer(
+    "EVENTS_MAX_CONNECTIONS_PER_TENANT", 8, "Maximum open streams per tenant; more get 403.", minimum=1
 )
-EVENTS_LEASE_SECONDS = env.number("EVENTS_LEASE_SECONDS", 30.0, "Life of a connection slot that nobody renews.", minimum=1)
+EVENTS_MAX_CONNECTIONS_PER_PROCESS = env.integer(
+    "EVENTS_MAX_CONNECTIONS_PER_PROCESS", 10_000, "Maximum open streams per process; more get 503.", minimum=1
+)
+EVENTS_LEASE_SECONDS = env.number("EVENTS_LEASE_SECONDS", 30.0, "Lifetime of a connection slot without renewal.", minimum=1)
 EVENTS_DRAIN_SECONDS = env.number("EVENTS_DRAIN_SECONDS", 8.0, "Time over which open streams are closed at shutdown.")
-EVENTS_RETENTION_DAYS = env.number("EVENTS_RETENTION_DAYS", 30.0, "How long the log of a tenant is kept.", minimum=1 / 24)
+EVENTS_RETENTION_DAYS = env.number("EVENTS_RETENTION_DAYS", 30.0, "How long events of a tenant are kept.", minimum=1 / 24)
 
 # --- Metrics ----------------------------------------------------------------------------------------------------------
-METRICS_TOKEN = env.secret("METRICS_TOKEN", "", "Bearer token that /metrics asks for, from everywhere; empty: networks decide.")
-METRICS_NETWORKS = env.listing("METRICS_NETWORKS", "127.0.0.0/8,::1/128", "Who may read /metrics without a token.")
+METRICS_TOKEN = env.secret("METRICS_TOKEN", "", "Bearer token that /metrics requires from every address; empty: METRICS_NETWORKS decides.")
+METRICS_NETWORKS = env.listing("METRICS_NETWORKS", "127.0.0.0/8,::1/128", "Networks that may read /metrics without a token.")
 PROMETHEUS_MULTIPROC_DIR = env.text(
-    "PROMETHEUS_MULTIPROC_DIR", "", "Directory through which all processes of a machine share their counts; empty: each shows its own."
+    "PROMETHEUS_MULTIPROC_DIR", "", "Directory in which all processes of a machine share their counts; empty: each process shows its own."
 )
-# The library reads the variable when the first figure is declared, and wants the directory to be there.
+# The library reads the variable when the first metric is declared, and requires the directory to exist.
 if PROMETHEUS_MULTIPROC_DIR:
     Path(PROMETHEUS_MULTIPROC_DIR).mkdir(parents=True, exist_ok=True)
 
 # --- Tokens -----------------------------------------------------------------------------------------------------------
-ACCESS_TOKEN_SECONDS = env.integer("ACCESS_TOKEN_SECONDS", 86400, "Life of an access token for an API.", minimum=10, maximum=2_592_000)
+ACCESS_TOKEN_SECONDS = env.integer("ACCESS_TOKEN_SECONDS", 86400, "Lifetime of an access token for an API.", minimum=10, maximum=2_592_000)
 ACCESS_TOKEN_WEB_SECONDS = env.integer(
-    "ACCESS_TOKEN_WEB_SECONDS", 7200, "Life of an access token that travels through a browser.", minimum=10, maximum=2_592_000
+    "ACCESS_TOKEN_WEB_SECONDS", 7200, "Lifetime of an access token issued through a browser.", minimum=10, maximum=2_592_000
 )
-ID_TOKEN_SECONDS = env.integer("ID_TOKEN_SECONDS", 36_000, "Life of an id token where the client names none.", minimum=10)
-AUTHORIZATION_CODE_SECONDS = env.integer("AUTHORIZATION_CODE_SECONDS", 60, "Life of an authorization code.", minimum=5, maximum=600)
+ID_TOKEN_SECONDS = env.integer("ID_TOKEN_SECONDS", 36_000, "Lifetime of an id token when the client sets none.", minimum=10)
+AUTHORIZATION_CODE_SECONDS = env.integer("AUTHORIZATION_CODE_SECONDS", 60, "Lifetime of an authorization code.", minimum=5, maximum=600)
 SIGN_IN_LOG_DAYS = env.number(
     "SIGN_IN_LOG_DAYS", 30.0, "How long the lines of the sign-in log and of the administrative log are kept.", minimum=1 / 24
 )
-SIGNING_KEY_DAYS = env.integer("SIGNING_KEY_DAYS", 90, "Days a key signs before it is rotated; 0 leaves it to the command.")
-AUTHORIZATION_REQUEST_SECONDS = env.integer("AUTHORIZATION_REQUEST_SECONDS", 3600, "How long people may take to log in.", minimum=60)
-PASSWORDLESS_LINK_SECONDS = env.integer(
-    "PASSWORDLESS_LINK_SECONDS", 1800, "Life of a mailed link that logs a person in.", minimum=60, maximum=86_400
+SIGNING_KEY_DAYS = env.integer("SIGNING_KEY_DAYS", 90, "Days a key signs before it is rotated; 0: only the command rotates keys.")
+AUTHORIZATION_REQUEST_SECONDS = env.integer("AUTHORIZATION_REQUEST_SECONDS", 3600, "Maximum duration of a login.", minimum=60)
+REGISTERED_CLIENTS_MAX = env.integer("REGISTERED_CLIENTS_MAX", 10_000, "Maximum self-registered clients per tenant.", minimum=1)
+DEVICE_CODE_SECONDS = env.integer("DEVICE_CODE_SECONDS", 900, "Lifetime of device and user codes.", minimum=60, maximum=3600)
+PASSWORDLESS_LINK_SECONDS = env.integer("PASSWORDLESS_LINK_SECONDS", 1800, "Lifetime of a mailed login link.", minimum=60, maximum=86_400)
+LOGOUT_RETRY_DELAYS = env.numbers("LOGOUT_RETRY_DELAYS", "5,30,120,600", "Seconds before each further logout notification of a client.")
+RATE_LIMITS_ENABLED = env.flag(
+    "RATE_LIMITS_ENABLED", default=True, effect="Rate limits; turn off for load tests. Login protection stays on."
 )
-LOGOUT_RETRY_DELAYS = env.numbers("LOGOUT_RETRY_DELAYS", "5,30,120,600", "Seconds before a client is told of a logout once more.")
-RATE_LIMITS_ENABLED = env.flag("RATE_LIMITS_ENABLED", default=True, effect="Off for load tests; login protection stays on.")
 RATE_LIMIT_PER_SECOND = env.integer("RATE_LIMIT_PER_SECOND", 100, "Requests per second, tenant and endpoint.", minimum=1)
 RATE_LIMIT_BURST = env.integer("RATE_LIMIT_BURST", 200, "Requests of one burst, per tenant and endpoint.", minimum=1)
 FAILED_AUTHENTICATIONS_PER_MINUTE = env.integer(
     "FAILED_AUTHENTICATIONS_PER_MINUTE", 60, "Refused requests and tokens per address, tenant and minute; more get 429.", minimum=1
 )
 ADDRESS_RATE_PER_SECOND = env.integer("ADDRESS_RATE_PER_SECOND", 50, "Requests for pages and keys per second and address.", minimum=1)
-ADDRESS_RATE_BURST = env.integer("ADDRESS_RATE_BURST", 1000, "Such requests of one burst, per address.", minimum=1)
+ADDRESS_RATE_BURST = env.integer("ADDRESS_RATE_BURST", 1000, "Burst of requests for pages and keys per address.", minimum=1)
 ANONYMOUS_RATE_PER_SECOND = env.integer(
-    "ANONYMOUS_RATE_PER_SECOND", 500, "Such requests per second and tenant, of addresses that have used up their own.", minimum=1
+    "ANONYMOUS_RATE_PER_SECOND",
+    500,
+    "Additional requests for pages and keys per second and tenant, for addresses above their own limit.",
+    minimum=1,
 )
 
 # --- Bodies of requests -----------------------------------------------------------------------------------------------
 UNREAD_BODY_BYTES = env.integer(
-    "UNREAD_BODY_BYTES", 64 * 1024 * 1024, "Bytes of unfinished and unanswered bodies that a process holds.", minimum=1024 * 1024
+    "UNREAD_BODY_BYTES", 64 * 1024 * 1024, "Maximum bytes of unfinished and unanswered bodies in a process.", minimum=1024 * 1024
 )
 UNREAD_BODY_BYTES_PER_ADDRESS = env.integer(
-    "UNREAD_BODY_BYTES_PER_ADDRESS", 4 * 1024 * 1024, "Bytes of them that come from one address.", minimum=1024 * 1024
+    "UNREAD_BODY_BYTES_PER_ADDRESS", 4 * 1024 * 1024, "Maximum bytes of these bodies from one address.", minimum=1024 * 1024
 )
 
 # --- Management interface ---------------------------------------------------------------------------------------------
-OFFSET_LIMIT = env.integer("OFFSET_LIMIT", 0, "Rows a list pages through by number, then 400; 0 is no limit.", minimum=0)
+OFFSET_LIMIT = env.integer("OFFSET_LIMIT", 0, "Rows that a list pages through by number; beyond, 400. 0 is no limit.", minimum=0)
 USER_SEARCH_TIMEOUT_MS = env.integer(
-    "USER_SEARCH_TIMEOUT_MS", 2000, "Longest statement of a search of users, in milliseconds; then 503.", minimum=50
+    "USER_SEARCH_TIMEOUT_MS", 2000, "Statement timeout of a user search, in milliseconds; then 503.", minimum=50
 )
 USER_SEARCH_COUNT_LIMIT = env.integer(
-    "USER_SEARCH_COUNT_LIMIT", 1_000, "Matches that a search of users counts; `total` shows more as one above it. 0 counts all.", minimum=0
+    "USER_SEARCH_COUNT_LIMIT",
+    1_000,
+    "Maximum matches that a user search counts; more show as this number plus one in `total`. 0 counts all.",
+    minimum=0,
 )
 
-IMPORT_MAX_BYTES = env.integer("IMPORT_MAX_BYTES", 64 * 1024 * 1024, "Largest request that imports users.", minimum=1024)
-IMPORTS_PER_TENANT = env.integer("IMPORTS_PER_TENANT", 2, "Imports of a tenant that run at once; over it 429.", minimum=1)
-IMPORT_ERRORS_KEPT = env.integer("IMPORT_ERRORS_KEPT", 10_000, "Bad rows of an import that are kept; others are counted.", minimum=1)
-JOB_MAX_SECONDS = env.integer("JOB_MAX_SECONDS", 7200, "Longest run of an import or export; then it fails.", minimum=1)
+IMPORT_MAX_BYTES = env.integer("IMPORT_MAX_BYTES", 64 * 1024 * 1024, "Maximum size of a user import.", minimum=1024)
+IMPORTS_PER_TENANT = env.integer("IMPORTS_PER_TENANT", 2, "Concurrent imports of a tenant; more get 429.", minimum=1)
+IMPORT_ERRORS_KEPT = env.integer(
+    "IMPORT_ERRORS_KEPT", 10_000, "Failed rows of an import that are stored; more are only counted.", minimum=1
+)
+JOB_MAX_SECONDS = env.integer("JOB_MAX_SECONDS", 7200, "Maximum duration of an import or export; then it fails.", minimum=1)
 AUDIT_RETENTION_DAYS = env.number(
     "AUDIT_RETENTION_DAYS", 400.0, "How long entries of the audit log are kept, 30 days at least.", minimum=30
 )
 JOB_RETENTION_DAYS = env.number("JOB_RETENTION_DAYS", 7.0, "How long finished jobs, their errors and their files are kept.")
-EXPORT_LINK_SECONDS = env.integer("EXPORT_LINK_SECONDS", 60, "Life of the link to an exported file.", minimum=1)
-EMAIL_TICKET_DAYS = env.number("EMAIL_TICKET_DAYS", 5.0, "Life of the link that verifies an e-mail address.", minimum=0.001)
+EXPORT_LINK_SECONDS = env.integer("EXPORT_LINK_SECONDS", 60, "Lifetime of the link to an exported file.", minimum=1)
+EMAIL_TICKET_DAYS = env.number("EMAIL_TICKET_DAYS", 5.0, "Lifetime of a link that verifies an e-mail address.", minimum=0.001)
 
 # --- Mail -------------------------------------------------------------------------------------------------------------
-EMAIL_URL = env.secret("EMAIL_URL", "", "Where mail goes: smtp://user:password@host:587, smtps://..., console:, file:/directory.")
+EMAIL_URL = env.secret("EMAIL_URL", "", "Mail server: smtp://user:password@host:587, smtps://..., console:, file:/directory.")
 EMAIL_FROM = env.text("EMAIL_FROM", "no-reply@localhost", "Sender of every mail.")
 vars().update(email_settings(EMAIL_URL, sender=EMAIL_FROM))
 MAIL_IS_CONFIGURED = bool(EMAIL_URL)
-# A mailbox of a person is at the end of it, and not a terminal or a file.
+# Mail must reach people, not a terminal or a file.
 MAIL_REACHES_PEOPLE = EMAIL_URL.startswith("smtp")
 
 # --- Text messages ----------------------------------------------------------------------------------------------------
 SMS_URL = env.secret(
-    "SMS_URL", "", "Where text messages go: console:, file:/directory, twilio://sid:token@host?from=..., webhook+https://...."
+    "SMS_URL", "", "Provider of text messages: console:, file:/directory, twilio://sid:token@host?from=..., webhook+https://...."
 )
 SMS_SENDER = sms_settings(SMS_URL)
-SMS_COUNTRIES = env.listing("SMS_COUNTRIES", "", "Countries that text messages may go to, such as DE,AT; empty is every country.")
-TWILIO_BASE_URL = env.text("TWILIO_BASE_URL", "https://api.twilio.com", "Where the Twilio accounts of tenants are asked.")
+SMS_COUNTRIES = env.listing("SMS_COUNTRIES", "", "Allowed destination countries of text messages, such as DE,AT; empty: all.")
+TWILIO_BASE_URL = env.text("TWILIO_BASE_URL", "https://api.twilio.com", "Address of the Twilio API for accounts of tenants.")
+
+# --- Breached passwords -----------------------------------------------------------------------------------------------
+BREACHED_PASSWORDS_FILE = env.text(
+    "BREACHED_PASSWORDS_FILE",
+    "",
+    "Path of the list of breached passwords, which manage.py breached_passwords makes. Empty: there is no list.",
+)
+BREACHED_PASSWORDS_URL = env.text(
+    "BREACHED_PASSWORDS_URL", "https://api.pwnedpasswords.com/range/", "Range interface that manage.py breached_passwords refresh asks."
+)
 
 # --- The end of a tenant ----------------------------------------------------------------------------------------------
-TENANT_DELETION_GRACE_DAYS = env.number("TENANT_DELETION_GRACE_DAYS", 0.0, "How long a tenant's deletion can be taken back.")
-TENANT_DRAIN_SECONDS = env.number("TENANT_DRAIN_SECONDS", 3600.0, "How long a deleted tenant's streams may take to deliver the rest.")
+TENANT_DELETION_GRACE_DAYS = env.number("TENANT_DELETION_GRACE_DAYS", 0.0, "How long a tenant's deletion can be undone.")
+TENANT_DRAIN_SECONDS = env.number(
+    "TENANT_DRAIN_SECONDS", 3600.0, "How long a deleted tenant's streams may take to deliver remaining events."
+)
 
 # --- Provisioning -----------------------------------------------------------------------------------------------------
 DELIVERY_RETRY_DELAYS = env.numbers("DELIVERY_RETRY_DELAYS", "1,5,30,120,600,1800", "Seconds before each further attempt of a delivery.")
-DELIVERY_RETRY_JITTER = env.number("DELIVERY_RETRY_JITTER", 0.2, "Share of a delay that is added at random.")
+DELIVERY_RETRY_JITTER = env.number("DELIVERY_RETRY_JITTER", 0.2, "Random addition to a delay, as a share of it.")
 DELIVERY_LEASE_SECONDS = env.number("DELIVERY_LEASE_SECONDS", 45.0, "How long one worker owns a lane without settling.", minimum=1)
 DELIVERY_BUDGET_SECONDS = env.number("DELIVERY_BUDGET_SECONDS", 10.0, "Deadline of one run of an action.", minimum=0.1)
 DELIVERY_SWEEP_SECONDS = env.number("DELIVERY_SWEEP_SECONDS", 2.0, "Pause between two sweeps for due lanes.", minimum=0.1)
-DELIVERY_NUDGE_SECONDS = env.number("DELIVERY_NUDGE_SECONDS", 30.0, "After so long the message for a lane counts as lost.", minimum=0.1)
-DELIVERY_NUDGES_ENABLED = env.flag("DELIVERY_NUDGES_ENABLED", default=True, effect="Tell workers at once when there is work.")
+DELIVERY_NUDGE_SECONDS = env.number("DELIVERY_NUDGE_SECONDS", 30.0, "Time after which the message for a lane counts as lost.", minimum=0.1)
+DELIVERY_NUDGES_ENABLED = env.flag("DELIVERY_NUDGES_ENABLED", default=True, effect="Notify workers at once when there is work.")
 ATTEMPT_BODIES_DAYS = env.number("ATTEMPT_BODIES_DAYS", 14.0, "How long the masked exchanges of failed attempts are kept.")
 DELIVERY_RETENTION_DAYS = env.number("DELIVERY_RETENTION_DAYS", 30.0, "How long settled deliveries and their attempts are kept.")
-BREAKER_FAILURES = env.integer("BREAKER_FAILURES", 20, "Failures in a row that hold a stream; 0 never holds it.")
-BREAKER_USERS = env.integer("BREAKER_USERS", 3, "Different users these failures must touch.", minimum=1)
-BREAKER_UNAUTHORIZED = env.integer("BREAKER_UNAUTHORIZED", 3, "Answers with 401 in a row that hold a stream; 0 never holds it.")
+BREAKER_FAILURES = env.integer("BREAKER_FAILURES", 20, "Consecutive failures that hold a stream; 0: never.")
+BREAKER_USERS = env.integer("BREAKER_USERS", 3, "Minimum number of users among these failures.", minimum=1)
+BREAKER_UNAUTHORIZED = env.integer("BREAKER_UNAUTHORIZED", 3, "Consecutive 401 responses that hold a stream; 0: never.")
 BREAKER_FORBIDDEN_USERS = env.integer(
-    "BREAKER_FORBIDDEN_USERS", 2, "Users answered with 403 in a row that hold a stream; 0 never holds it, nor asks whether reading works."
+    "BREAKER_FORBIDDEN_USERS", 2, "Consecutive users with 403 responses that hold a stream; 0: never, and no check whether reading works."
 )
 BREAKER_PROBE_SECONDS = env.number("BREAKER_PROBE_SECONDS", 60.0, "Pause between two tries of a held stream.", minimum=0.1)
 DELETIONS_BY_NAME_PER_HOUR = env.integer(
     "DELETIONS_BY_NAME_PER_HOUR",
     5,
-    "Deletions per stream and hour of accounts that only their userName proves to be the users'; one more holds the stream.",
+    "Deletions per stream and hour of accounts that were matched by userName only; one more holds the stream.",
 )
-HOLD_MAX_SECONDS = env.number("HOLD_MAX_SECONDS", 604800.0, "After so long on hold, what waits becomes dead letters.", minimum=1)
+HOLD_MAX_SECONDS = env.number("HOLD_MAX_SECONDS", 604800.0, "Time on hold after which waiting deliveries become dead letters.", minimum=1)
 DEAD_LETTER_ALERT_FIRST = env.flag("DEAD_LETTER_ALERT_FIRST", default=True, effect="Alert on the first dead letter of each kind.")
-DEAD_LETTER_ALERT_OPEN = env.integer("DEAD_LETTER_ALERT_OPEN", 100, "Alert when a stream has so many open dead letters; 0 never.")
-DEAD_LETTER_ALERT_AGE_SECONDS = env.number("DEAD_LETTER_ALERT_AGE_SECONDS", 86400.0, "Alert when one is open for so long; 0 never.")
+DEAD_LETTER_ALERT_OPEN = env.integer("DEAD_LETTER_ALERT_OPEN", 100, "Alert when a stream has this many open dead letters; 0: never.")
+DEAD_LETTER_ALERT_AGE_SECONDS = env.number(
+    "DEAD_LETTER_ALERT_AGE_SECONDS", 86400.0, "Alert when a dead letter is open for this long; 0: never."
+)
 DEAD_LETTER_ALERT_HELD = env.flag("DEAD_LETTER_ALERT_HELD", default=True, effect="Alert when a stream is held.")
 NOT_FOUND_ALERT_PERCENT = env.integer(
     "NOT_FOUND_ALERT_PERCENT",
     20,
-    "Alert when so many percent of a stream's events in a day concern users that its server does not find; 0 never.",
+    "Alert when this percentage of a stream's events in a day concern users that its server does not find; 0: never.",
 )
-NOT_FOUND_ALERT_USERS = env.integer("NOT_FOUND_ALERT_USERS", 10, "Such events that there must be before that alert.", minimum=1)
+NOT_FOUND_ALERT_USERS = env.integer("NOT_FOUND_ALERT_USERS", 10, "Minimum number of these events for that alert.", minimum=1)
 DEAD_LETTER_ALERT_PERIOD_SECONDS = env.number(
-    "DEAD_LETTER_ALERT_PERIOD_SECONDS", 86400.0, "The same alert of a stream is sent once in such a period.", minimum=60
+    "DEAD_LETTER_ALERT_PERIOD_SECONDS", 86400.0, "Period in which the same alert of a stream is sent only once.", minimum=60
 )
-ALERT_WEBHOOK_URL = env.text("ALERT_WEBHOOK_URL", "", "Where alerts of all tenants are posted besides mail; empty: nowhere.")
-ALERT_WEBHOOK_SECRET = env.secret("ALERT_WEBHOOK_SECRET", "", "Signs these posts after Standard Webhooks: whsec_ and base64.")
-OUTBOUND_PRIVATE_NETWORKS = env.listing("OUTBOUND_PRIVATE_NETWORKS", "", "Networks that outbound requests may reach although private.")
+ALERT_WEBHOOK_URL = env.text("ALERT_WEBHOOK_URL", "", "Address that alerts of all tenants are posted to besides mail; empty: none.")
+ALERT_WEBHOOK_SECRET = env.secret("ALERT_WEBHOOK_SECRET", "", "Key that signs these posts (Standard Webhooks): whsec_ and base64.")
+OUTBOUND_PRIVATE_NETWORKS = env.listing("OUTBOUND_PRIVATE_NETWORKS", "", "Private networks that outbound requests may reach.")
 OUTBOUND_ALLOW_HTTP = env.flag("OUTBOUND_ALLOW_HTTP", default=False, effect="Let outbound requests use plain http.")
 OUTBOUND_CA_FILE = env.text("OUTBOUND_CA_FILE", "", "PEM file of certificate authorities trusted besides the public ones.")
-DNS_SERVERS = env.servers("DNS_SERVERS", 53, "Name servers that prove control over custom domains; empty: those of the machine.")
-DNS_LOOKUP_SECONDS = env.number("DNS_LOOKUP_SECONDS", 4.0, "Longest time for the proof of a custom domain.", minimum=0.1)
+PROVIDER_ADDRESSES = env.replacements(
+    "PROVIDER_ADDRESSES",
+    "Replaced addresses of social providers, as strategy.name=address: for GitHub Enterprise, or a moved provider.",
+)
+DNS_SERVERS = env.servers("DNS_SERVERS", 53, "Name servers for proofs of custom domains; empty: those of the machine.")
+DNS_LOOKUP_SECONDS = env.number("DNS_LOOKUP_SECONDS", 4.0, "Timeout of the proof of a custom domain.", minimum=0.1)
 OUTBOUND_ADDRESSES = env.listing("OUTBOUND_ADDRESSES", "", "Egress addresses, as region=address, shown to operators.")
 
 # --- Celery -----------------------------------------------------------------------------------------------------------
 vars().update(celery_settings(redis_url=REDIS_URL, prefix=REDIS_PREFIX, data_dir=DATA_DIR))
 
 # --- Logs -------------------------------------------------------------------------------------------------------------
-LOG_LEVEL = env.text("LOG_LEVEL", "INFO", "The least severe lines that are logged.", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
+LOG_LEVEL = env.text("LOG_LEVEL", "INFO", "Minimum severity of logged lines.", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
 LOG_FORMAT = env.text("LOG_FORMAT", "console", "Readable lines, or one JSON object each.", choices=("console", "json"))
 LOGGING = logging_settings(level=LOG_LEVEL, as_json=LOG_FORMAT == "json")
 configure_structlog()
 
 # --- Django -----------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
-    # It makes `runserver` speak ASGI. Nothing else needs it, and importing Twisted takes longer than all our own code.
+    # Makes `runserver` use ASGI. Nothing else needs it, and importing Twisted takes longer than importing all our own code.
     *(["daphne"] if "runserver" in sys.argv else []),
-    # Without autodiscovery: our own site registers what it shows, and the toolkit's registrations never load.
+    # Without autodiscovery: our own admin site registers its models, and the toolkit's registrations are never loaded.
     "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -262,14 +302,14 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    # The innermost one runs in the thread of the request, so all others do too; otherwise each would hop there and back.
+    # The innermost middleware runs in the request's thread, so all others do too; otherwise each would switch threads twice.
     "foundation.api.paths.route_on_sent_path",
 ]
 ROOT_URLCONF = "config.urls"
 ASGI_APPLICATION = "config.asgi.application"
 AUTH_USER_MODEL = "identity.Staff"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-# The first one makes hashes; the second verifies what imports brought along, and a login renews it with the first.
+# The first hasher makes hashes; the second checks imported ones, and a login rehashes them with the first.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher", "identity.hashers.ImportedPasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
@@ -291,7 +331,7 @@ TEMPLATES = [
     }
 ]
 LANGUAGE_CODE = "en"
-# Languages of hosted pages, mails and messages: those that have a catalogue in `locale`. The admin is English (ADR 0099).
+# Languages of hosted pages, mails and messages: those with a catalogue in `locale`. The admin is in English (ADR 0099).
 LANGUAGES = [("en", "English"), ("de", "German"), ("fr", "French"), ("es", "Spanish"), ("ja", "Japanese"), ("ar", "Arabic")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
@@ -299,7 +339,7 @@ USE_I18N = True
 USE_TZ = True
 FORMAT_MODULE_PATH = ["config.formats"]
 STATIC_URL = "/static/"
-# Served from where they are installed, found once at start-up: nothing has to be collected.
+# Served from the installed packages, indexed at start: no collectstatic step.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 STATICFILES_DIRS = [BASE_DIR / "static"]
@@ -319,7 +359,7 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
-# The toolkit's six models live in authapi from the first migration on: swapping them later is not possible.
+# The toolkit's six models are in authapi from the first migration on, because they cannot be swapped later.
 OAUTH2_PROVIDER_APPLICATION_MODEL = "authapi.Client"
 OAUTH2_PROVIDER_GRANT_MODEL = "authapi.AuthorizationCode"
 OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL = "authapi.AccessToken"

@@ -11,8 +11,8 @@ from django.core.exceptions import ImproperlyConfigured
 def database_settings(url: str, *, pool_size: int) -> dict[str, Any]:
     """Return Django's database settings for `postgresql://user:password@host:port/name?host=/socket/dir`.
 
-    A `host` in the query wins (a socket directory). `pool_size` 0 means one connection per thread, opened and
-    closed with each request. Raises `ImproperlyConfigured` for another scheme or a URL without a database name.
+    A `host` in the query takes precedence (a socket directory). `pool_size` 0 means one connection per thread, opened and closed
+    with each request. Raises `ImproperlyConfigured` for another scheme or a URL without a database name.
     """
     parts = urlsplit(url)
     if parts.scheme not in {"postgres", "postgresql"}:
@@ -22,7 +22,7 @@ def database_settings(url: str, *, pool_size: int) -> dict[str, Any]:
         raise ImproperlyConfigured("DATABASE_URL names no database: postgresql://user@host:5432/<database>.")
     query = dict(parse_qsl(parts.query))
     options: dict[str, Any] = {
-        # Names a stuck backend in pg_stat_activity, and bounds what one web request may hold.
+        # Identifies a backend in pg_stat_activity, and limits the resources of one web request.
         "options": "-c statement_timeout=30000 -c lock_timeout=10000 -c idle_in_transaction_session_timeout=60000",
     }
     if pool_size:
@@ -37,7 +37,7 @@ def database_settings(url: str, *, pool_size: int) -> dict[str, Any]:
         "HOST": host,
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 0,
-        # A pooled connection that died with its server is replaced before a request meets it.
+        # A pooled connection that died with its server is replaced before a request uses it.
         "CONN_HEALTH_CHECKS": True,
         "ATOMIC_REQUESTS": False,
         "OPTIONS": options,

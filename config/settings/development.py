@@ -1,4 +1,6 @@
-"""Settings of a checkout: as in production, plus what `make up` wrote into `.data/environment`, so that commands find its servers."""
+"""Settings of a checkout: as in production, plus the values of `.data/environment` from `make up`, so that commands find its
+servers.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,9 @@ if _written_by_make_up.exists():
         if _separator and _name not in os.environ:
             os.environ[_name] = _value
 
-# Mail is shown where the worker logs.
+# The worker logs mail.
 os.environ.setdefault("EMAIL_URL", "console:")
-# Whoever tries the service out looks at it first; a factor can be added at any time.
+# No factor is required to try the service out; one can be added at any time.
 os.environ.setdefault("STAFF_SECOND_FACTOR", "off")
 
 from config.settings.base import *  # noqa: E402, F403  (the file above must be read first)

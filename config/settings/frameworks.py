@@ -1,8 +1,8 @@
-"""Settings of the frameworks that no operator changes: Celery's calendar, the toolkit, the REST framework, the OpenAPI document."""
+"""Framework settings that no operator changes: Celery's schedule, the toolkit, the REST framework, the OpenAPI document."""
 
 from __future__ import annotations
 
-# Calendar work. Running any of it twice is harmless, and a run that nobody took in its time is dropped.
+# Periodic tasks. Running any of them twice is harmless, and a run that no worker started in time is dropped.
 CELERY_BEAT_SCHEDULE = {
     "prune deliveries": {"task": "provisioning.prune", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "prune events": {"task": "events.prune", "schedule": 3600.0, "options": {"expires": 3600.0}},
@@ -11,6 +11,7 @@ CELERY_BEAT_SCHEDULE = {
     "prune jobs": {"task": "identity.prune_jobs", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "prune audit log": {"task": "identity.prune_audit_log", "schedule": 86400.0, "options": {"expires": 86400.0}},
     "end sessions": {"task": "authapi.end_sessions", "schedule": 300.0, "options": {"expires": 300.0}},
+    "send notices of attacks": {"task": "authapi.send_attack_notices", "schedule": 60.0, "options": {"expires": 60.0}},
     "send logout notices": {"task": "authapi.send_logout_notices", "schedule": 30.0, "options": {"expires": 30.0}},
     "refresh metadata of providers": {
         "task": "authapi.refresh_metadata_of_providers",
@@ -20,8 +21,8 @@ CELERY_BEAT_SCHEDULE = {
     "rotate signing keys": {"task": "authapi.rotate_keys", "schedule": 3600.0, "options": {"expires": 3600.0}},
 }
 
-# The toolkit decides grants, checks authorization requests and revocations, and stores codes and opaque tokens; addresses, client
-# authentication, JWTs and errors are authapi's.
+# The toolkit decides grants, checks authorization requests and revocations, and stores codes and opaque tokens; authapi has its
+# own addresses, client authentication, JWTs and errors.
 OAUTH2_PROVIDER = {
     "OAUTH2_SERVER_CLASS": "authapi.protocols.oauth.engine.Server",
     "OIDC_SERVER_CLASS": "authapi.protocols.oauth.engine.Server",
@@ -30,7 +31,7 @@ OAUTH2_PROVIDER = {
     "SCOPES": {"openid": "Sign in"},
     "DEFAULT_SCOPES": [],
     "OIDC_ENABLED": True,
-    # Keys belong to tenants (`authapi.tokens.keys`), issuers to hosts; logout and discovery are authapi's own.
+    # Keys belong to tenants (`authapi.tokens.keys`), issuers to hosts; authapi has its own logout and discovery.
     "OIDC_RSA_PRIVATE_KEY": "",
     "OIDC_ISS_ENDPOINT": "",
     "OIDC_RP_INITIATED_LOGOUT_ENABLED": False,
@@ -45,12 +46,12 @@ OAUTH2_PROVIDER = {
     "ALLOW_LOCALHOST_LOOPBACK": False,
     "DCR_ENABLED": False,
     "CIMD_ENABLED": False,
-    # RFC 9700: three recommendations are left to the clients, since the interface has these grants. A client opts in by its
-    # grant types, and into `plain` by a setting; none of it is a default.
+    # RFC 9700: three recommendations are left to the clients, since the interface has these grants. A client opts in by its grant
+    # types, and into `plain` by a setting; none is enabled by default.
     "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": False,
     "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": False,
     "COMPLIANT_BCP_RFC9700_PKCE_METHOD": False,
-    # All others are enforced for everybody.
+    # All other recommendations are enforced for every client.
     "COMPLIANT_BCP_RFC9700_PKCE_REQUIRED": True,
     "COMPLIANT_BCP_RFC9700_ACCESS_TOKEN_TRANSPORT": True,
     "COMPLIANT_BCP_RFC9700_AUTHZ_RESPONSE_ISS": True,
@@ -60,10 +61,10 @@ OAUTH2_PROVIDER = {
     "COMPLIANT_BCP_RFC9700_REDIRECT_URI_MATCHING": True,
 }
 
-# What the toolkit's deployment checks say about the three that are left to the clients.
+# The toolkit's deployment checks for the three recommendations above.
 SILENCED_SYSTEM_CHECKS = ["oauth2_provider.W001", "oauth2_provider.W002", "oauth2_provider.W003"]
 
-# The wiring (`config.api`) puts tokens, tenant and rates around every endpoint; a view outside of it is closed.
+# `config.api` puts tokens, tenant and rates around every endpoint; a view outside of it refuses every request.
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["authapi.drf.BearerAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["authapi.drf.HasScope"],
@@ -87,7 +88,7 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_PATCH": False,
     "ENFORCE_NON_BLANK_FIELDS": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    # Choices stand where they are used; components named after fields would clash.
+    # Enumerations are inlined where they are used; components named after fields would clash.
     "POSTPROCESSING_HOOKS": [],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

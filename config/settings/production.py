@@ -1,11 +1,11 @@
-"""Settings of a production process: the environment decides, and start-up refuses what is missing."""
+"""Settings of a production process: all values come from the environment, and missing ones stop the start."""
 
 from __future__ import annotations
 
 from django.core.exceptions import ImproperlyConfigured
 
 from config.settings import base
-from config.settings.base import *  # noqa: F403  (a settings module is its names)
+from config.settings.base import *  # noqa: F403  (a settings module consists of its names)
 
 for _name in ("SESSION_KEYS", "ENCRYPTION_KEYS", "DIGEST_KEYS", "CURSOR_KEYS"):
     if not getattr(base, _name):

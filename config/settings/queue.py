@@ -1,4 +1,4 @@
-"""Settings of Celery, an executor only: its queue may vanish at any moment, the database is the truth."""
+"""Settings of Celery, which only executes: its queue can be lost at any moment, the database has the truth."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from kombu import Queue
 
 from config.settings import frameworks
 
-# The longest time a worker may keep a message without settling it; Redis gives it to another one afterwards.
+# The maximum time in seconds a worker may keep a message without settling it; then Redis gives it to another worker.
 _VISIBILITY_SECONDS = 120
 TASK_SECONDS = 30
 
 _ALWAYS: dict[str, Any] = {
-    # Three places, because the shortest one anywhere wins (Celery, "Using Redis", visibility timeout).
+    # Set in three places, because the shortest one wins (Celery, "Using Redis", visibility timeout).
     "CELERY_RESULT_BACKEND_TRANSPORT_OPTIONS": {"visibility_timeout": _VISIBILITY_SECONDS},
     "CELERY_VISIBILITY_TIMEOUT": _VISIBILITY_SECONDS,
     "CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP": True,
     "CELERY_BROKER_CONNECTION_MAX_RETRIES": None,
     "CELERY_TASK_DEFAULT_QUEUE": "work",
-    # Workers take from both in turn: what a person waits for does not stand behind thousands of deliveries.
+    # Workers alternate between both, so that work a person waits for does not queue behind thousands of deliveries.
     "CELERY_TASK_QUEUES": (Queue("work"), Queue("deliveries")),
     "CELERY_TASK_ROUTES": {"provisioning.deliver": {"queue": "deliveries"}},
     "CELERY_TASK_PUBLISH_RETRY": False,
@@ -32,7 +32,7 @@ _ALWAYS: dict[str, Any] = {
     "CELERY_TASK_SOFT_TIME_LIMIT": 20,
     "CELERY_TASK_SERIALIZER": "json",
     "CELERY_ACCEPT_CONTENT": ["json"],
-    # A process that may write to Redis could shut workers down, or take queues from them.
+    # Otherwise a process that may write to Redis could shut workers down, or take queues from them.
     "CELERY_WORKER_ENABLE_REMOTE_CONTROL": False,
     "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,
     "CELERY_WORKER_MAX_TASKS_PER_CHILD": 1000,
@@ -42,20 +42,20 @@ _ALWAYS: dict[str, Any] = {
     "CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS": False,
     "CELERY_WORKER_HIJACK_ROOT_LOGGER": False,
     "CELERY_BEAT_SCHEDULE": frameworks.CELERY_BEAT_SCHEDULE,
-    # Opening a database connection for each message costs more than the message; `config.celery` checks them instead.
+    # Opening a database connection for each message costs more than the message; `config.celery` checks connections instead.
     "CELERY_DB_REUSE_MAX": 1_000_000_000,
 }
 
 
 def celery_settings(*, redis_url: str, prefix: str, data_dir: Path) -> dict[str, Any]:
-    """Return Celery's settings by their Django names, for a queue in that Redis and a calendar file in that directory."""
+    """Return Celery's settings by their Django names, for a queue in that Redis and a schedule file in that directory."""
     return {
         **_ALWAYS,
         "CELERY_BROKER_URL": broker_url(redis_url),
         "CELERY_BROKER_TRANSPORT_OPTIONS": {
             "visibility_timeout": _VISIBILITY_SECONDS,
             "global_keyprefix": f"{prefix}:",
-            # A broker that hangs costs a publisher about two seconds and not minutes.
+            # With a hanging broker, publishing takes about two seconds instead of minutes.
             "socket_timeout": 1,
             "socket_connect_timeout": 1,
             "health_check_interval": 10,
@@ -67,10 +67,10 @@ def celery_settings(*, redis_url: str, prefix: str, data_dir: Path) -> dict[str,
 
 
 def broker_url(redis_url: str) -> str:
-    """Return the URL unchanged, but a Unix socket as `redis+socket://` with its database as `virtual_host`."""
+    """Return the URL unchanged, except that a Unix socket becomes `redis+socket://` with its database as `virtual_host`."""
     parts = urlsplit(redis_url)
     if parts.scheme != "unix":
         return redis_url
     query = urlencode([("virtual_host" if name == "db" else name, value) for name, value in parse_qsl(parts.query)])
-    # Written by hand: urlunsplit leaves the slashes out before an empty host of a scheme it does not know.
+    # Built by hand: urlunsplit omits the slashes before an empty host of an unknown scheme.
     return f"redis+socket://{parts.netloc}{parts.path}" + (f"?{query}" if query else "")

@@ -1,4 +1,4 @@
-"""Turn `SMS_URL` into the sender of text messages of the platform."""
+"""Turn `SMS_URL` into the platform's sender of text messages."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _PROBLEM = (
 
 
 def sms_settings(url: str) -> dict[str, Any]:
-    """Return the kind of the sender and what it needs; without a URL an empty object.
+    """Return the kind of the sender and its parameters; an empty object without a URL.
 
-    Raises `ImproperlyConfigured` for another scheme, or where something is missing, without repeating the URL.
+    Raises `ImproperlyConfigured` for another scheme or a missing part, without repeating the URL.
     """
     parts = urlsplit(url)
     secret = unquote(parts.password or "")
@@ -29,7 +29,7 @@ def sms_settings(url: str) -> dict[str, Any]:
             return {"kind": "file", "directory": unquote(parts.path)}
         case "twilio" if parts.hostname and parts.username and secret:
             query = parse_qs(parts.query)
-            # A plus sign in a query string stands for a space.
+            # A plus sign in a query string means a space.
             sender = query.get("from", [""])[0].strip()
             named = {"sender": f"+{sender}" if sender.isdigit() else sender, "service": query.get("messaging_service_sid", [""])[0]}
             if not any(named.values()):

@@ -1,9 +1,13 @@
-"""Settings of the test suite: fixed keys, a prefix per test worker, background threads off unless a test asks for them."""
+"""Settings of the test suite: fixed keys, a prefix per test worker, background threads off unless a test starts them."""
 
 from __future__ import annotations
 
 import os
 
+_CONTROLLER = "test-main"
+if os.environ.get("REDIS_PREFIX") == _CONTROLLER:
+    # A worker inherits the environment of the controller. With one prefix for all, a test that empties Redis disturbs the other workers.
+    del os.environ["REDIS_PREFIX"]
 _worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
 for _name, _value in {
     "SESSION_KEYS": "t1:session-key-for-tests-only-0123456789",
@@ -20,6 +24,8 @@ for _name, _value in {
     "EMAIL_URL": "console:",
     "STAFF_SECOND_FACTOR": "off",
     "REDIS_PREFIX": f"test-{_worker}",
+    # A machine under load may let Redis wait; what takes it for gone answers otherwise, and rightly so.
+    "REDIS_TIMEOUT_SECONDS": "5",
 }.items():
     os.environ.setdefault(_name, _value)
 
@@ -29,5 +35,5 @@ from tests.composed_keys import replace_generation  # noqa: E402
 replace_generation()
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher", "identity.hashers.ImportedPasswordHasher"]
-# Where `provisioning.failpoints` looks for the places at which a test wants the process to die.
+# Where `provisioning.failpoints` reads the places at which a test makes the process die.
 FAILPOINTS_DIR = os.environ.get("FAILPOINTS_DIR", "")

@@ -15,11 +15,10 @@ class Standing(StrEnum):
     PLANNED = "planned"
 
 
-_NO_FACTORS = "users log in with passwords, codes and providers, and no login asks for a second factor yet."
 _FIXED_STEPS = "logins follow fixed steps, which are not assembled of blocks."
 _EXTENSIONS = "no code of a tenant runs in a login; event streams deliver changes to actions."
 _SMS = "who sends text messages, and what they say, is set at the sms connection and in the admin."
-_NO_SMS_FACTOR = "no login asks for a second factor by telephone."
+_FACTOR_SETTINGS = "how long browsers are remembered is set by PATCH /second-factors, and in the admin."
 _SEARCH = "lists with their filters are there; a search comes."
 _EDGE_DECIDES = "the edge in front of the service and the operator decide which traffic comes in."
 _INBOUND = "users and groups come in by the interface, imports and logins."
@@ -28,8 +27,6 @@ REASONS: dict[str, tuple[Standing, str]] = {
     "actions.modules": (Standing.REFUSED, "actions are installed by the operator and share no modules."),
     "actions": (Standing.PLANNED, "this part of actions is not there yet."),
     "agents": (Standing.REFUSED, "the service has no agents."),
-    "anomaly": (Standing.PLANNED, "blocks of addresses end by themselves; user-blocks lists and lifts those of users."),
-    "attack_protection": (Standing.PLANNED, "the operator sets this protection for all tenants."),
     "attack_protection.bot_detection": (Standing.REFUSED, "the service judges rates and failures, and no behavior of browsers."),
     "attack_protection.captcha": (Standing.REFUSED, "no page shows a captcha."),
     "attack_protection.captcha_policies": (Standing.REFUSED, "no page shows a captcha."),
@@ -48,11 +45,13 @@ REASONS: dict[str, tuple[Standing, str]] = {
     "experimentation": (Standing.REFUSED, "the service runs no experiments."),
     "flows": (Standing.REFUSED, _FIXED_STEPS),
     "forms": (Standing.REFUSED, _FIXED_STEPS),
-    "guardian": (Standing.PLANNED, _NO_FACTORS),
+    "guardian": (Standing.REFUSED, _FACTOR_SETTINGS),
+    "guardian.enrollments": (Standing.PLANNED, "users enroll factors at a login and on their account page."),
     "guardian.factors.duo": (Standing.REFUSED, "factors of other vendors are not asked for."),
-    "guardian.factors.phone": (Standing.REFUSED, _NO_SMS_FACTOR),
+    "guardian.factors.email": (Standing.REFUSED, "codes by e-mail have six digits and count for five minutes."),
+    "guardian.factors.phone": (Standing.REFUSED, _SMS),
     "guardian.factors.push_notification": (Standing.REFUSED, "the service sends no push notifications."),
-    "guardian.factors.sms": (Standing.REFUSED, _NO_SMS_FACTOR),
+    "guardian.factors.sms": (Standing.REFUSED, _SMS),
     "hooks": (Standing.REFUSED, _EXTENSIONS),
     "keys.custom_signing": (Standing.REFUSED, "the service makes its signing keys itself and never takes one in."),
     "keys.encryption": (Standing.REFUSED, "the operator holds the keys that encrypt secrets at rest."),
@@ -72,13 +71,8 @@ REASONS: dict[str, tuple[Standing, str]] = {
     "self_service_profiles": (Standing.REFUSED, "administrators of the tenant set up connections."),
     "stats": (Standing.PLANNED, "the start page of the admin shows these figures."),
     "supplemental_signals": (Standing.REFUSED, "the service takes no signals of other vendors."),
-    "token_exchange_profiles": (Standing.REFUSED, "the token endpoint does not exchange tokens of others."),
     "user_attribute_profiles": (Standing.REFUSED, "attributes are mapped at each connection."),
-    "users.authentication_methods": (Standing.PLANNED, _NO_FACTORS),
-    "users.authenticators": (Standing.PLANNED, _NO_FACTORS),
     "users.connected_accounts": (Standing.REFUSED, "tokens of providers are not kept for applications."),
-    "users.multifactor": (Standing.PLANNED, _NO_FACTORS),
-    "users.regenerate_recovery_code": (Standing.PLANNED, _NO_FACTORS),
     "users.risk_assessments": (Standing.REFUSED, "the service judges rates and failures, and makes no scores."),
     "verifiable_credentials": (Standing.REFUSED, "no login takes verifiable credentials."),
 }

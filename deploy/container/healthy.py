@@ -10,7 +10,7 @@ import sys
 def main() -> int:
     connection = http.client.HTTPConnection("127.0.0.1", int(os.environ.get("PORT", "8000")), timeout=4)
     try:
-        # Not over TLS and not from the proxy: the service looks the host up in the database and then says where https is.
+        # Neither TLS nor the proxy is used here: the service looks up the host in the database and answers with a redirect to https.
         connection.request("GET", "/", headers={"Host": os.environ.get("PLATFORM_HOST", "localhost")})
         return 0 if connection.getresponse().status < 500 else 1
     except (OSError, http.client.HTTPException):

@@ -1,4 +1,4 @@
-"""Admin pages of the event stream: the log, what else is stored, the open connections, and events as they arrive."""
+"""Admin pages of the event stream: the log, other stored rows, open connections, and a live view."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from identity.models import Connection, Group, Organization, User
 
 
 def register(site: PagesSite) -> None:
-    """Register every model and page of this app with `site`, and show the last events on the pages of what has them."""
+    """Register every model and page of this app with `site`, and show the last events on the pages of recorded models."""
     also_refuses(EventTooLarge)
     site.register(LogEntry, LogEntryAdmin)
     site.register(Event, EventAdmin)

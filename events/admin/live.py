@@ -1,4 +1,4 @@
-"""The live page: events of one tenant in the browser as they arrive. Its stream is answered beside Django, in the wiring."""
+"""The live page: a tenant's events in the browser as they arrive. `config` serves its stream outside Django's views."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PERMISSION = "events.view_logentry"
 
 
 class LivePage(TenantPage):
-    """The page itself holds no event: its script reads them."""
+    """The page itself contains no event; its script reads them from the stream."""
 
     label = "events.live-page"
     title = "Live events"
@@ -23,7 +23,7 @@ class LivePage(TenantPage):
         return [path("events/live/", self.for_tenant(self.show), name=self.url_name)]
 
     def show(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """Show the frame of the page for the tenant in scope."""
+        """Render the page of the tenant in scope."""
         context = {
             "tenant_id": tenant_id,
             "types": EVENT_TYPES,

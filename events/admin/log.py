@@ -1,4 +1,6 @@
-"""The log browser: finds by index, turns pages by keys, and shows one event with what changed and how to go on from it."""
+"""The log browser: searches through indexes, pages by key, and shows one event with its changes and a command that resumes after
+it.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ _MODELS: dict[str, tuple[type[RecordedModel], str]] = {
 
 
 class LogChangeList(ChangeList):
-    """Django's list with rows, search and pages of our own: no count, no offset, one key to go on from."""
+    """Django's change list with our own rows, search and pages: no count, no offset, keyset paging."""
 
     search: LogSearch
     page: LogPage
@@ -62,7 +64,7 @@ class LogChangeList(ChangeList):
         self.paginator = self.model_admin.get_paginator(request, self.root_queryset.none(), self.list_per_page)
 
     def address_of(self, **place: int | None) -> str:
-        """Return the address of the page at a place, with the same search; empty when there is no such place."""
+        """Return the address of a page with the same search; empty when there is no such page."""
         if None in place.values():
             return ""
         asked = {field: value for field, value in self.search.data.items() if field in self.search.fields and value}
@@ -94,11 +96,11 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
         own = ["position", "recorded_at", "type", "entity_page", "time", "event_id_text", "size", "who"]
         return [
             (None, {"fields": [*own, *([] if self.is_bound(request) else ["tenant_id"])]}),
-            ("Go on from right before it", {"fields": ["cursor_before", "command"]}),
+            ("Resume right before it", {"fields": ["cursor_before", "command"]}),
         ]
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> LogEntry:
-        """Return the entry, with the host at which it is read: the command on its page is meant for the same service."""
+        """Return the entry with the host of its tenant, which the command on its page names."""
         row = super().get_object(request, object_id, from_field)
         row.read_at = request.get_host()  # type: ignore[attr-defined]
         return row
@@ -134,7 +136,7 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
 
     @admin.display(description="Entity")
     def entity_page(self, row: LogEntry) -> str:
-        """Name the entity with ways to its own page, if it is still there, and to all its events."""
+        """Name the entity, with links to its own page (if it still exists) and to all its events."""
         history = f"{reverse(f'{self.admin_site.name}:events_logentry_changelist')}?{urlencode({'entity': row.event.root})}"
         page = self._page_of(row)
         named = format_html('<a href="{}">{}</a>', page, row.event.root) if page else row.event.root
@@ -166,12 +168,12 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
         return format_html('<code class="command">{}</code>', " ".join(word for word in words if word))
 
     def what_changed(self, _request: HttpRequest, row: LogEntry) -> Panel:
-        """Return the fields that differ from the previous object, old and new."""
+        """Return the fields that differ from the previous object, with their old and new values."""
         data = envelope_of(row.event.body).get("data")
         data = data if isinstance(data, dict) else {}
         found = differences(data.get("previous_object"), data.get("object")) if "previous_object" in data else ()
         rows = [(Cell(one.path), Cell(_shown(one.before)), Cell(_shown(one.after))) for one in found]
-        without = "The previous object is the same in every field." if "previous_object" in data else _WITHOUT_PREVIOUS
+        without = "No field differs from the previous object." if "previous_object" in data else _WITHOUT_PREVIOUS
         return Panel("What changed", ("Field", "Old", "New"), rows, without)
 
     def _page_of(self, row: LogEntry) -> str:
@@ -183,7 +185,7 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
         return "" if found is None else reverse(f"{self.admin_site.name}:identity_{kind}_change", args=(quote(found),))
 
 
-_WITHOUT_PREVIOUS = "This event carries no previous object: it says that something came, went or was joined to something else."
+_WITHOUT_PREVIOUS = "This event carries no previous object."
 
 
 def _shown(value: str | None) -> str:

@@ -1,4 +1,4 @@
-"""The search form of the log browser, and what its fields mean to `events.log.browsing`."""
+"""The search form of the log browser, and its translation into a search of `events.log.browsing`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from identity.models import User
 
 _MAX_POSITION = 2**63 - 1
 _USERS_OF_AN_ADDRESS = 20
-# How ids of the documents begin; a user's has a bar in it.
+# Prefixes of document ids; a user id contains a bar.
 _KINDS = {"con_": "connection", "org_": "organization", "grp_": "group"}
 _PLACES = ("before", "after")
 _RANGE = ("first", "last", "since", "until")
 
 
 class LogSearch(forms.Form):
-    """Every field may be left out; the times are UTC."""
+    """Every field is optional; times are UTC."""
 
     type = forms.ChoiceField(required=False, choices=[("", "All types"), *((name, name) for name in EVENT_TYPES)])
     entity = forms.CharField(
@@ -47,12 +47,12 @@ class LogSearch(forms.Form):
 
     @property
     def named(self) -> list[forms.BoundField]:
-        """The fields that name something, always in sight."""
+        """The fields that are always visible."""
         return [self["type"], self["entity"]]
 
     @property
     def range(self) -> list[forms.BoundField]:
-        """The fields that narrow the search, in sight when they are used."""
+        """The fields that are visible when they are used."""
         return [self[name] for name in _RANGE]
 
     @property
@@ -64,7 +64,7 @@ class LogSearch(forms.Form):
         return any(value not in ("", None) for value in self.cleaned_data.values())
 
     def question(self, tenant_id: str | None) -> Question:
-        """Return what is asked for of this tenant, or of all of them."""
+        """Return the search for this tenant, or for all tenants."""
         values = self.cleaned_data
         entity = values["entity"]
         is_event = EVENT_ID_PATTERN.fullmatch(entity) is not None
@@ -81,12 +81,12 @@ class LogSearch(forms.Form):
 
 
 def roots_of(term: str, tenant_id: str | None) -> tuple[str, ...]:
-    """Return the entities that a person means: named in full, by their id, or by the e-mail address of present users."""
+    """Return the entities that the text names: in full, by id, or by the e-mail address of present users."""
     if "|" in term and not term.startswith(("user:", "organization:", "group:", "connection:")):
         return (f"user:{term}",)
     if "@" in term and ":" not in term:
         if tenant_id is None:
-            # Every index of users begins with the tenant, and an operator who sees all of them has chosen none.
+            # Every index of users begins with the tenant, so an e-mail address finds nothing when no tenant is chosen.
             return ()
         found = User.objects.of(tenant_id).alias(address=Lower("email")).filter(address=term.lower())
         return tuple(f"user:{user_id}" for user_id in found.values_list("user_id", flat=True)[:_USERS_OF_AN_ADDRESS])
@@ -94,7 +94,7 @@ def roots_of(term: str, tenant_id: str | None) -> tuple[str, ...]:
 
 
 def place_of(query: QueryDict) -> Place | None:
-    """Return where the page begins; what is no place counts as none."""
+    """Return where the page begins; an invalid place is ignored."""
     for name in _PLACES:
         text = query.get(name, "")
         if text.isascii() and text.isdigit() and len(text) < 19:

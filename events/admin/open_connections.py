@@ -1,4 +1,6 @@
-"""The page of open connections: who reads the stream now and how far, closing one, and a test event to measure the way."""
+"""The page of open connections: which clients read the stream and how far they are, with actions to close one and to send a test
+event.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ from identity.models import Tenant
 
 logger = logging.getLogger(__name__)
 
-# Needed for closing connections and sending test events.
+# The permission that closing connections and sending test events requires.
 ACT = "events.manage_connections"
 _CLIENTS_OFFERED = 200
 _REFRESH_SECONDS = 5
@@ -35,7 +37,7 @@ _REFRESH_SECONDS = 5
 
 @dataclass(frozen=True)
 class Shown:
-    """One connection with what the page says about it beyond its own fields."""
+    """One connection, with values that the page shows beyond the fields of the connection."""
 
     connection: OpenConnection
     client_name: str
@@ -61,7 +63,7 @@ class Shown:
 
 
 class ConnectionsPage(TenantPage):
-    """Open connections over all processes."""
+    """Open connections of all processes."""
 
     label = "events.connections-page"
     title = "Open connections"
@@ -77,7 +79,7 @@ class ConnectionsPage(TenantPage):
         ]
 
     def show(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """List the connections; without script the page loads itself again."""
+        """List the connections. The page also reloads without JavaScript."""
         found = open_connections(tenant_id)
         context = {
             "tenant_id": tenant_id,
@@ -93,7 +95,7 @@ class ConnectionsPage(TenantPage):
         return self.page(request, "admin/open_connections.html", context)
 
     def disconnect(self, request: HttpRequest, tenant_id: str, connection_id: str) -> HttpResponse:
-        """Say what closing a connection means; on POST close it and note who did."""
+        """Explain what closing a connection does; on POST, close it and record the member of staff in the audit log."""
         found = open_connections(tenant_id)
         chosen = next((shown for shown in self._shown(found, tenant_id) if shown.connection.connection_id == connection_id), None)
         if chosen is None:
@@ -107,7 +109,7 @@ class ConnectionsPage(TenantPage):
         return self.page(request, "admin/disconnect.html", {"title": "Disconnect", "chosen": chosen, "list_url": self.address})
 
     def send_canary(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """Send a test event to the open streams of one client, and say how long it took to each."""
+        """Send a test event to the open streams of one client, and show how long it took to reach each of them."""
         client = Client.objects.of(tenant_id).filter(client_id=request.POST.get("client", "")).first()
         if client is None:
             raise Http404
@@ -151,7 +153,7 @@ def _time_since(moment: datetime) -> str:
 
 
 def _clients(tenant_id: str, found: OpenConnections) -> list[Client]:
-    """Return clients to send a test event to: those that are connected first."""
+    """Return the clients that can get a test event: connected ones first."""
     connected = {connection.client_id for connection in found.connections}
     every = Client.objects.of(tenant_id).filter(revoked_at=None)
     others = list(every.exclude(client_id__in=connected).order_by("pk")[:_CLIENTS_OFFERED])
@@ -159,20 +161,20 @@ def _clients(tenant_id: str, found: OpenConnections) -> list[Client]:
 
 
 def _told(fate: CanaryFate, client_name: str) -> tuple[int, str]:
-    """Return what to say of a test event, and how loudly."""
+    """Return the text and the message level that report a test event."""
     unheard = f" {fate.silent_processes} processes did not answer in time." if fate.silent_processes else ""
     if not fate.arrivals:
         reason = f"{fate.left_out} of its filters take no event" if fate.left_out else "none open"
         return messages.WARNING, f"{client_name} got no test event: {reason}.{unheard}"
     times = ", ".join(f"{elapsed:.1f} ms" for elapsed in fate.written)
     reached = f"The test event reached {len(fate.written)} of {len(fate.arrivals)} open streams of {client_name}"
-    behind = f" {fate.waiting} still have something else to write first." if fate.waiting else ""
+    behind = f" {fate.waiting} still write earlier events." if fate.waiting else ""
     level = messages.WARNING if fate.waiting else messages.SUCCESS
     return level, f"{reached}{f' after {times}' if times else ''}.{behind}{unheard}"
 
 
 def _note(request: HttpRequest, tenant_id: str, connection: OpenConnection) -> None:
-    """Write who closed the connection into the audit log, at the client or else at the tenant, and into the log."""
+    """Record who closed the connection, at the client or else at the tenant, in the audit log and in the process log."""
     row: Any = Client.objects.of(tenant_id).filter(client_id=connection.client_id).first() or Tenant.objects.get(pk=tenant_id)
     message = f"Disconnected {connection.connection_id} from {connection.address}"
     record(message, about=row)

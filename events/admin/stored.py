@@ -1,4 +1,4 @@
-"""Admin pages of what is stored beside the log, all read-only: only the recorder and the numberer write these rows."""
+"""Read-only admin pages of the rows beside the log; only the recorder and the numberer write them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
-# Over all tenants an entity is looked for among so many of the newest events: the index by entity starts with the tenant.
+# Without a tenant, a search by entity reads this many of the newest events: the index by entity begins with the tenant.
 _NEWEST = 10_000
 _ENTITY_EVENTS = 1_000
 _PANEL_EVENTS = 20
 
 
 def _events_named(term: str, tenant: str | None) -> models.QuerySet[Any, Any]:
-    """Return the keys of the event with this id, or of the newest events of this entity, each by an index.
+    """Return the keys of the event with this id, or of the newest events of this entity, both through an index.
 
-    The index by entity starts with the tenant: over all tenants only the newest events are looked at.
+    The index by entity begins with the tenant, so without a tenant only the newest events are searched.
     """
     if term.startswith("evt_"):
         return Event.objects.filter(event_id=term).values("pk")
@@ -41,7 +41,7 @@ def _events_named(term: str, tenant: str | None) -> models.QuerySet[Any, Any]:
 
 
 def message_of(event: Event) -> str:
-    """Return a stored envelope laid out for people; bytes that are no JSON are shown as they are."""
+    """Return a stored envelope as indented JSON; bytes that are not JSON are shown as they are."""
     body = bytes(event.body)
     try:
         return pretty(json.loads(body))
@@ -50,7 +50,7 @@ def message_of(event: Event) -> str:
 
 
 class EventAdmin(ReadOnlyAdmin[Event]):
-    """Every stored event, numbered or not."""
+    """Every stored event, with or without a position."""
 
     list_display = ("event_id", "type", "root", "time", "tenant_id")
     sortable_by = ()
@@ -58,13 +58,13 @@ class EventAdmin(ReadOnlyAdmin[Event]):
     search_help_text = "An event id (evt_…) or an entity (user:database|…)."
     fields = ("tenant_id", "event_id", "type", "root", "time", "message")
     readonly_fields = ("message",)
-    empty_text = "No events yet. The first change of a user or a connection makes one."
+    empty_text = "No events yet. The first change of a user or a connection records one."
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Event]:
         return super().get_queryset(request).defer("body")
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        # Within a tenant the index by entity serves the list; the newest of all are in the log.
+        # Within a tenant the index by entity serves the list. The newest events of all tenants are in the log browser.
         return ("tenant_id", "root", "pk") if self.is_bound(request) else ("-pk",)
 
     def found_by_index(self, request: HttpRequest, rows: models.QuerySet[Event], term: str) -> models.QuerySet[Event] | None:
@@ -79,7 +79,7 @@ class OutboxAdmin(ReadOnlyAdmin[Outbox]):
     list_display = ("event", "tenant_id")
     sortable_by = ()
     ordering = ("pk",)
-    empty_text = "Nothing waits for its position. That is how it should be."
+    empty_text = "No event waits for a position. This is the normal state."
 
 
 class HeadAdmin(ReadOnlyAdmin[Head]):
@@ -88,25 +88,25 @@ class HeadAdmin(ReadOnlyAdmin[Head]):
     sortable_by = ()
     ordering = ("pk",)
     search_fields = ("tenant_id__exact",)
-    empty_text = "No logs yet. Each tenant gets one when it is made."
+    empty_text = "No logs yet. A tenant's log is created with the tenant."
 
 
 class MarkAdmin(ReadOnlyAdmin[Mark]):
-    """Changes that no event covers yet. The images of the rows are not shown: they hold what a row holds."""
+    """Changes that no event covers yet. Row images are hidden because they can contain secrets."""
 
     list_display = ("table_name", "row_key", "document_table", "document_key", "marked_at", "tenant_id")
     sortable_by = ()
     ordering = ("pk",)
     fields = ("tenant_id", "table_name", "row_key", "document_table", "document_key", "marked_at")
-    empty_text = "Every change has its event. That is how it should be."
+    empty_text = "Every change has its event. This is the normal state."
 
     def rows_to_list(self, request: HttpRequest, rows: models.QuerySet[Mark]) -> models.QuerySet[Mark]:
-        """Look at the newest marks only: no index knows their tenant, and the sweep empties the table within seconds."""
+        """Search the newest marks only: no index begins with their tenant, and the sweep empties the table within seconds."""
         return rows.filter(pk__in=Mark.objects.order_by("-pk").values("pk")[:FOUND])
 
 
 class EventStreamAdmin(ReadOnlyAdmin[EventStream], ObjectActionsAdmin[EventStream]):
-    """Read-only here: setting a stream up is provisioning's, which replaces this registration."""
+    """Read-only here; provisioning replaces this registration with one that edits streams."""
 
     grows = False
     list_display = ("name", "id", "destination_type", "status", "position", "held_since", "tenant")
@@ -128,4 +128,4 @@ def events_of(site: admin.AdminSite, kind: str, identifier: str, tenant_id: str)
         for event in newest
     ]
     more = f"{reverse(f'{site.name}:events_logentry_changelist')}?{urlencode({'entity': root})}"
-    return Panel("Last events", ("Event", "Happened at (UTC)", "Event id"), rows, "No events yet.", more, "All of them in the log")
+    return Panel("Last events", ("Event", "Happened at (UTC)", "Event id"), rows, "No events yet.", more, "All events in the log")

@@ -1,4 +1,4 @@
-"""What a reader has seen: counts per type, connections, the last offset, and the words in which it says so at the end. Pure."""
+"""Totals of one run of the reader: events per type, connections, the last offset, and the summary printed at the end. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Account:
-    """Counted while reading; `offset` is the last one whose event stands in the output."""
+    """Totals that grow while reading; `offset` belongs to the last event that was written to the output."""
 
     started_at: float
     offset: str | None = None
@@ -22,7 +22,7 @@ class Account:
         return self.types.total()
 
     def summary(self, *, now: float, command: Sequence[str]) -> str:
-        """Return the closing lines: how much of what, for how long, and how to go on from here."""
+        """Return the summary lines: totals, duration, and the command that resumes."""
         reconnects = max(self.connections - 1, 0)
         head = f"{_count(self.events, 'event')} in {_duration(now - self.started_at)}, {_count(reconnects, 'reconnect')}"
         lines = [head + "".join(f"\n  {count:6}  {name}" for name, count in sorted(self.types.items()))]

@@ -1,4 +1,4 @@
-"""Where access tokens come from: a fixed one, a file that somebody renews, or the token endpoint. None of it is ever shown."""
+"""Sources of access tokens: a fixed token, a file that another program renews, or the token endpoint. Output never shows a token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from events.client.server import Server
 
 TOKEN_PATH = "/oauth/token"  # noqa: S105  (a path)
 _SHORTEST_SECRET = 8
-# A token is renewed before it ends, so that no connection is made only to be closed again.
+# Renew a token this early, so that it does not expire right after a connection opens.
 _EARLY_SECONDS = 10.0
 
 
@@ -23,28 +23,28 @@ class Credentials(Protocol):
     """A source of access tokens."""
 
     def token(self) -> str:
-        """Return a token, fetched or read where there is none yet. Raises `StreamError`."""
+        """Return a token; fetch or read one if necessary. Raises `StreamError`."""
         ...
 
     def renew(self) -> bool:
-        """Forget a token that was refused. False when there will be no other."""
+        """Forget a token that the server refused. Returns False when the source has no other token."""
         ...
 
     def secrets(self) -> list[str]:
-        """Return what must not be shown."""
+        """Return the strings that output must mask."""
         ...
 
     def headers(self, method: str, url: str) -> dict[str, str]:
-        """Return what shows the token in a request. Raises `StreamError`."""
+        """Return the headers that authenticate a request. Raises `StreamError`."""
         ...
 
     def must_repeat(self, answer: Exchange) -> bool:
-        """Tell whether the request was refused for its proof alone, and counts with another one."""
+        """Tell whether only the DPoP proof was refused, so that the request is repeated with a new proof."""
         ...
 
 
 class Source:
-    """How every source shows its token: as it is, or with a proof that the sender holds the key that it is bound to."""
+    """How every source presents its token: as a bearer token, or with a DPoP proof of the key that the token is bound to."""
 
     prover: Prover | None = None
 
@@ -62,7 +62,7 @@ class Source:
 
 
 class FixedToken(Source):
-    """One token, for as long as it holds."""
+    """One fixed token."""
 
     def __init__(self, token: str) -> None:
         self._token = token.strip()
@@ -78,7 +78,7 @@ class FixedToken(Source):
 
 
 class TokenFile(Source):
-    """A file with one token, which something else renews."""
+    """A file with one token, which another program renews."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -107,7 +107,7 @@ class TokenFile(Source):
 
 
 class ClientCredentials(Source):
-    """A client with its secret, which asks the token endpoint (RFC 6749, 4.4)."""
+    """A client with its secret, which fetches tokens from the token endpoint (RFC 6749, 4.4)."""
 
     def __init__(self, server: Server, client_id: str, client_secret: str, *, audience: str | None = None, deadlines: Deadlines) -> None:
         self._server = server
@@ -164,12 +164,12 @@ class ClientCredentials(Source):
 
 
 def _refused(refusal: Refused) -> Refused | NoToken:
-    """A full or restarting token endpoint passes; wrong credentials do not."""
+    """Tell whether a retry can help: an overloaded or restarting token endpoint recovers; wrong credentials do not."""
     return refusal if refusal.remedy is Remedy.WAIT else NoToken(f"The token endpoint refused these credentials: {refusal}")
 
 
 def masked(text: str, credentials: Credentials) -> str:
-    """Return text in which no secret stands, whoever wrote it there."""
+    """Return the text with every secret masked."""
     for secret in credentials.secrets():
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, "***")
@@ -177,6 +177,6 @@ def masked(text: str, credentials: Credentials) -> str:
 
 
 def require_private(server: Server, *, allow_http: bool) -> None:
-    """Refuse to send a secret in plain text over a network. Raises `Untrusted`."""
+    """Refuse to send a secret over a network without TLS. Raises `Untrusted`."""
     if server.is_plain and not allow_http:
-        raise Untrusted(f"{server.origin} is plain http on a network: a token would be readable there. Use https, or --allow-http.")
+        raise Untrusted(f"{server.origin} is plain http over a network, which exposes the token. Use https, or --allow-http.")

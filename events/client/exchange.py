@@ -1,7 +1,7 @@
-"""One HTTP/1.1 request and its answer, read as it comes; every wait has a deadline, every failure is a `StreamError`.
+"""One HTTP/1.1 request and its streamed response; every wait has a timeout, and every failure is a `StreamError`.
 
-The standard library's client is enough: a stream is one long answer, and a tool that judges proxies must see pieces as they
-arrive. Redirects are not followed: they would carry a token to wherever somebody points.
+The standard library's client is enough: a stream is one long response, and the doctor must see pieces as they arrive. Redirects
+are not followed: they could carry a token to another host.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _VISIBLE = re.compile(r"[\x20-\x7e]*")
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """The longest waits, in seconds: for a connection, and for anything at all to come over it."""
+    """Timeouts in seconds: to connect, and between two reads."""
 
     connect: float = 10.0
-    # Three heartbeats of the service: a connection that is silent for so long is dead.
+    # Three heartbeats of the service; a connection that is silent for longer is dead.
     read: float = 45.0
 
 
 class Exchange:
-    """A request that was answered. `read` returns what has come, as soon as something has."""
+    """A request with its response. `read` returns bytes as soon as any arrive."""
 
     def __init__(self, sock: socket.socket, answer: http.client.HTTPResponse, *, connected_at: float, sent_at: float) -> None:
         self.socket = sock
@@ -47,29 +47,32 @@ class Exchange:
         self.headers_at = time.monotonic()
 
     def header(self, name: str) -> str:
-        """Return a header in one line; empty when it is not there."""
+        """Return a header on one line; empty when it is absent."""
         return ", ".join(self.answer.headers.get_all(name, []))
 
     def read(self, *, within: float | None = None) -> bytes:
-        """Return the next piece, empty at the end of the body. Raises `Unreachable` when it breaks off or nothing comes."""
+        """Return the next piece, empty at the end of the body.
+
+        Raises `Unreachable` when the connection breaks or the read times out.
+        """
         with _translated("the stream broke off"):
             if within is not None:
                 self.socket.settimeout(max(within, 0.001))
             return self.answer.read1(65536)
 
     def content(self) -> bytes:
-        """Return the whole body of an answer that is no stream, up to a limit."""
+        """Return the whole body of a response that is not a stream, up to a limit."""
         with _translated("the answer broke off"):
             return self.answer.read(_LARGEST_BODY)
 
     def refusal(self) -> Refused:
-        """Return this answer as an error, with its document."""
+        """Return this response as an error, with its document."""
         asked = {"Retry-After": self.answer.headers.get("Retry-After", "")}
         wait = retry_after(asked, datetime.now(UTC), shortest=0.0, longest=_LONGEST_RETRY_AFTER_SECONDS)
         return Refused(self.status, printable(self.answer.reason), self.content(), self.answer.headers.get("Location"), wait)
 
     def close(self) -> None:
-        """Close the connection at once, whatever is still on its way."""
+        """Close the connection at once and drop unread bytes."""
         self.answer.close()
         self.socket.close()
 
@@ -83,9 +86,9 @@ class Exchange:
 def exchange(
     server: Server, path: str, headers: Mapping[str, str], *, method: str = "GET", body: bytes | None = None, deadlines: Deadlines
 ) -> Exchange:
-    """Send one request over a connection of its own and return the answer, of whatever status. Raises `StreamError`."""
+    """Send one request over its own connection and return the response with any status. Raises `StreamError`."""
     for name, value in headers.items():
-        # The library would raise with the value in its text, and the value may be a token.
+        # `http.client` would raise an error with the value in its text, and the value can be a token.
         if not _VISIBLE.fullmatch(value):
             raise Untrusted(f"The header {name} holds characters that no header has.")
     sock = _connected(server, deadlines)

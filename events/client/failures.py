@@ -36,20 +36,20 @@ class Untrusted(StreamError):
 
 
 class NoStream(StreamError):
-    """The answer is 200 and no event stream."""
+    """The response has status 200 but is no event stream."""
 
     remedy = Remedy.STOP
 
 
 class NoToken(StreamError):
-    """No access token can be had with these credentials."""
+    """These credentials yield no access token."""
 
     remedy = Remedy.STOP
 
 
 @dataclass(eq=False)
 class Refused(StreamError):
-    """An answer other than 200, with the members of its error document where it has one."""
+    """A response other than 200, with the members of its error document if it has one."""
 
     status: int
     phrase: str
@@ -62,7 +62,7 @@ class Refused(StreamError):
 
     @property
     def document(self) -> dict[str, Any]:
-        """Return the error document; empty when the body is none."""
+        """Return the error document; empty when the body contains none."""
         try:
             found = json.loads(self.body)
         except ValueError:
@@ -78,7 +78,7 @@ class Refused(StreamError):
 
     @property
     def sentence(self) -> str:
-        """Return status, code and the server's own words on one line."""
+        """Return the status, the code and the server's message on one line."""
         document = self.document
         said = document.get("message") or document.get("error_description") or self.body.decode("utf-8", "replace")
         words = " ".join(printable(str(said)).split())[:_SHOWN_CHARACTERS]
@@ -89,7 +89,7 @@ class Refused(StreamError):
     def remedy(self) -> Remedy:  # type: ignore[override]  # the status decides, not the class
         if self.status == 401:
             return Remedy.NEW_TOKEN
-        # 403 is also the answer at the limit of concurrent streams, and that one passes.
+        # 403 is also the response at the limit of concurrent streams, which is temporary.
         if self.status in {408, 425, 429} or self.status >= 500 or self.code == "connection_limit":
             return Remedy.WAIT
         return Remedy.STOP
@@ -97,7 +97,7 @@ class Refused(StreamError):
 
 @dataclass(eq=False)
 class Ended(StreamError):
-    """The server ended the stream with an `error` message of its own."""
+    """The server ended the stream with an `error` message."""
 
     code: str
     message: str
@@ -107,17 +107,17 @@ class Ended(StreamError):
 
     @property
     def is_planned(self) -> bool:
-        """Tell whether this is the ordinary end of a connection, after which the client comes back."""
+        """Tell whether the connection ended normally, so that the client reconnects."""
         return self.code == "connection_timeout"
 
     @property
     def remedy(self) -> Remedy:  # type: ignore[override]  # the code decides, not the class
-        # An event that is too large today is too large after every reconnect.
+        # An event above the size limit stays above it after every reconnect.
         return Remedy.STOP if self.code in {"cursor_expired", "invalid_cursor", "payload_too_large"} else Remedy.WAIT
 
 
 def ended_by(data: bytes) -> Ended:
-    """Read the data of an `error` message."""
+    """Parse the data of an `error` message."""
     try:
         detail = json.loads(data)["error"]
         return Ended(str(detail["code"]), str(detail.get("message", "")))
@@ -126,5 +126,5 @@ def ended_by(data: bytes) -> Ended:
 
 
 def printable(text: str) -> str:
-    """Return text that a terminal shows and does not obey: control characters and invisible ones are written out."""
+    """Return text that is safe to show in a terminal: control characters and invisible characters are escaped."""
     return "".join(character if character.isprintable() else character.encode("unicode_escape").decode() for character in text)

@@ -1,6 +1,6 @@
-"""One readable line per event: when, what, which entity, and what changed in a few words. Pure.
+"""One readable line per event: time, type, entity, and a summary of the change. Pure.
 
-What users wrote into their profiles is shown in an operator's terminal, so nothing that a terminal would obey is let through.
+An operator's terminal shows what users wrote into their profiles, so control characters are escaped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from events.client.failures import printable
 from events.record.catalogue import DOCUMENT_KINDS
 
 _IDENTITIES = {name: kind.identity for kind in DOCUMENT_KINDS for name in (kind.created, kind.updated, kind.deleted) if name}
-# By these fields a person recognises an entity.
+# Fields by which a person recognizes an entity.
 _LABELS = ("email", "display_name", "name", "username", "strategy", "phone_number")
 _UNINTERESTING = frozenset({"updated_at"})
 _LONGEST_VALUE = 40
@@ -32,7 +32,7 @@ _COLOURS = {
 
 
 def event_line(name: str, data: bytes, *, is_coloured: bool = False) -> str:
-    """Return the line of one event. Anything that is not as expected is shown as far as it goes, and never refused."""
+    """Return the line of one event. Unexpected data is shown as far as possible and never refused."""
     try:
         envelope = json.loads(data)["event"]
         time, content = str(envelope["time"]), envelope["data"]
@@ -86,7 +86,7 @@ def _change(path: str, old: Any, new: Any) -> str:
 
 
 def _differences(before: dict[str, Any], after: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield what differs, one level into objects, in the order in which the document shows it."""
+    """Yield the differing fields, one level into objects, in the order of the document."""
     for field in [*after, *(field for field in before if field not in after)]:
         old, new = before.get(field), after.get(field)
         if old == new or field in _UNINTERESTING:

@@ -10,11 +10,11 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 class InvalidMoment(ValueError):
-    """The text is no time; it says which forms are."""
+    """The text is not a time; the message names the accepted forms."""
 
 
 def wire_moment(text: str, now: datetime) -> str:
-    """Return the time in the 20 characters that `from_timestamp` takes, rounded down to the second. Raises `InvalidMoment`."""
+    """Return the time as 20 characters for `from_timestamp`, rounded down to the second. Raises `InvalidMoment`."""
     age = _AGE.fullmatch(text)
     try:
         moment = now - timedelta(**{_UNITS[age[2]]: int(age[1])}) if age else datetime.fromisoformat(text.upper())
@@ -24,4 +24,4 @@ def wire_moment(text: str, now: datetime) -> str:
     except InvalidMoment:
         raise
     except (ValueError, OverflowError) as error:
-        raise InvalidMoment(f"{text!r} is no time: give an age such as 90s, 10m, 2h or 7d, or 2026-05-01T12:00:00Z.") from error
+        raise InvalidMoment(f"{text!r} is not a time: give an age such as 90s, 10m, 2h or 7d, or 2026-05-01T12:00:00Z.") from error

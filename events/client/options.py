@@ -1,4 +1,4 @@
-"""The options with which an operator names a service and proves who they are; the same for every command that reads a stream."""
+"""Command-line options that name a service and carry credentials; shared by every command that reads a stream."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ from events.client.failures import StreamError
 from events.client.proving import Prover, new_prover, prover_of
 from events.client.server import InvalidAddress, Server, read_server
 
-CREDENTIALS_HELP = """\
-Who you are, the first of these that is there:
+CREDENTIAL_SOURCES = """\
+Credentials, the first of these that is present:
   --token-file FILE                         a file with an access token, read again when the token is refused
   --client-id ID and --client-secret-file FILE
   EVENTS_TOKEN                              environment: an access token
-  EVENTS_CLIENT_ID, EVENTS_CLIENT_SECRET    environment: a client; tokens are fetched and renewed by themselves
-  up.json of this checkout                  without URL, when `make up` runs
+  EVENTS_CLIENT_ID, EVENTS_CLIENT_SECRET    environment: a client; tokens are fetched and renewed automatically
+  up.json of this checkout                  without URL, when `make up` runs"""
+CREDENTIALS_HELP = f"""{CREDENTIAL_SOURCES}
 The client needs the scope read:events. No token and no secret is ever printed."""
 
 
 class InvalidOptions(ValueError):
-    """These options make no sense, or not together."""
+    """These options are invalid or exclude each other."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """A service and the right to read from it."""
+    """A service and the credentials to read from it."""
 
     server: Server
     credentials: Credentials
 
 
 def add_access_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the address and the credentials."""
+    """Declare the options for the address and the credentials."""
     parser.add_argument(
         "url", nargs="?", metavar="URL", help="https://host, .../api/v2 or .../api/v2/events; without it, the service that `make up` runs"
     )
@@ -47,16 +48,22 @@ def add_access_arguments(parser: argparse.ArgumentParser) -> None:
     who.add_argument("--client-id", metavar="ID", help="id of a client")
     who.add_argument("--client-secret-file", type=Path, metavar="FILE", help="read the secret of the client from FILE")
     who.add_argument("--client-secret", metavar="SECRET", help="the secret itself; other users of the machine can see it")
-    who.add_argument("--audience", metavar="URL", help="audience to ask a token for, when it is not the base of the address")
+    who.add_argument("--audience", metavar="URL", help="audience of the requested token, if it is not the base of the address")
     who.add_argument("--dpop", action="store_true", help="bind the token to a fresh key and prove it with each request (DPoP)")
     who.add_argument("--dpop-key-file", type=Path, metavar="FILE", help="as --dpop, with the private EC key (P-256) in FILE")
     where = parser.add_argument_group("connection")
-    where.add_argument("--connect-to", metavar="HOST[:PORT]", help="connect there and name the host of URL, to go round a proxy or DNS")
-    where.add_argument("--ca-file", metavar="FILE", help="trust this authority instead of the machine's")
-    where.add_argument("--allow-http", action="store_true", help="send tokens over plain http beyond this machine")
-    where.add_argument("--connect-timeout", type=_seconds, default=10.0, metavar="SECONDS", help="longest wait for a connection (10)")
     where.add_argument(
-        "--read-timeout", type=_seconds, default=45.0, metavar="SECONDS", help="longest silence before a connection counts as dead (45)"
+        "--connect-to", metavar="HOST[:PORT]", help="connect to this address under the host name of URL, to bypass a proxy or DNS"
+    )
+    where.add_argument("--ca-file", metavar="FILE", help="trust this certificate authority instead of the system's")
+    where.add_argument("--allow-http", action="store_true", help="send tokens over plain http to other machines")
+    where.add_argument("--connect-timeout", type=_seconds, default=10.0, metavar="SECONDS", help="connect timeout (10)")
+    where.add_argument(
+        "--read-timeout",
+        type=_seconds,
+        default=45.0,
+        metavar="SECONDS",
+        help="read timeout: the connection is dead after this silence (45)",
     )
 
 
@@ -65,7 +72,7 @@ def deadlines_of(options: Mapping[str, Any]) -> Deadlines:
 
 
 def access_of(options: Mapping[str, Any], environment: Mapping[str, str], up_file: Path) -> Access:
-    """Return what the options, the environment and a running checkout name. Raises `InvalidOptions` and `StreamError`."""
+    """Return the service that the options, the environment or a running checkout name. Raises `InvalidOptions` and `StreamError`."""
     facts = {} if options["url"] else _facts(up_file)
     url = options["url"] or facts.get("base_url")
     if not url:
@@ -93,7 +100,7 @@ def _credentials(
     if not client_id and not secret:
         client_id, secret = facts.get("client_id"), facts.get("client_secret")
     if not client_id or not secret:
-        raise InvalidOptions(f"There are no credentials, or half of them.\n{CREDENTIALS_HELP}")
+        raise InvalidOptions(f"Credentials are missing or incomplete.\n{CREDENTIALS_HELP}")
     return ClientCredentials(server, client_id, secret, audience=options["audience"], deadlines=deadlines_of(options))
 
 

@@ -1,4 +1,4 @@
-"""Where a reader writes: events to standard output in one of three forms, everything else to standard error, secrets masked."""
+"""Writes events to standard output in one of three forms and everything else to standard error, with secrets masked."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from events.client.credentials import Credentials, masked
 from events.client.lines import event_line
 from events.client.parser import Item, Message
 
-# They move the cursor or end the stream; they are no events.
+# Items that move the cursor or end the stream but are not events.
 CONTROL_MESSAGES = frozenset({"offset-only", "error"})
 
 
 class TextStream(Protocol):
-    """What this module needs of standard output, whoever wraps it."""
+    """The methods of standard output that this module uses."""
 
     def write(self, text: str, /) -> Any: ...
     def flush(self) -> Any: ...
@@ -25,22 +25,22 @@ def is_event(item: object) -> bool:
 
 
 class Output:
-    """Writes what came, readable, as lines of JSON, or as the bytes of the wire. Raises `BrokenPipeError` like its stream."""
+    """Writes items as readable lines, as lines of JSON, or as raw bytes. Raises `BrokenPipeError` like its stream."""
 
     def __init__(self, stream: TextStream, *, form: str, is_coloured: bool) -> None:
         self._stream = stream
         self._form = form
         self._is_coloured = is_coloured
-        # The bytes of an event stay as they are; only a stream of a test has no bytes.
+        # Event bytes are written unchanged; only the text streams of tests have no `buffer`.
         self._binary = getattr(stream, "buffer", None)
 
     def take(self, item: Item) -> None:
-        """Write an item: all of the wire in the raw form, events alone in the others."""
+        """Write an item: every item in the raw form, only events in the others."""
         if self._form == "raw":
             self._write(item.raw)
         elif isinstance(item, Message) and is_event(item):
             if self._form == "json":
-                # Line ends inside JSON stand between its tokens only.
+                # Line breaks in JSON occur between tokens only.
                 self._write(item.data.replace(b"\n", b" ") + b"\n")
             else:
                 self._write(event_line(item.event, item.data, is_coloured=self._is_coloured).encode("utf-8", "replace") + b"\n")
@@ -56,7 +56,7 @@ class Output:
 
 
 class Notes:
-    """What is said about the reading itself."""
+    """Progress messages of the reader."""
 
     def __init__(self, stream: TextStream, credentials: Credentials, *, is_verbose: bool = False) -> None:
         self._stream = stream
@@ -68,20 +68,20 @@ class Notes:
         self._stream.flush()
 
     def detail(self, text: str) -> None:
-        """Say what only a curious operator wants to know."""
+        """Write a message that only `--verbose` shows."""
         if self._is_verbose:
             self.say(text)
 
 
 def wants_colour(stream: Any, environment: dict[str, str] | os._Environ[str], *, forced: bool, refused: bool) -> bool:
-    """Decide by the options, then by `NO_COLOR` (no-color.org: any value but an empty one), then by the terminal."""
+    """Decide on color by the options, then by `NO_COLOR` (no-color.org: any non-empty value), then by the terminal."""
     if forced or refused:
         return forced and not refused
     return not environment.get("NO_COLOR") and environment.get("TERM") != "dumb" and bool(stream.isatty())
 
 
 def discard_rest(stream: Any) -> None:
-    """Let the interpreter's last flush go nowhere after the reader of a pipe has left."""
+    """Redirect standard output to the null device, so that the interpreter's last flush does not fail on a closed pipe."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""The event stream format, read piece by piece (WHATWG HTML, 9.2.6). Pure: bytes in, items out, wherever the pieces are cut."""
+"""An incremental parser of the event stream format (WHATWG HTML, 9.2.6). Pure: bytes in, items out, for any split of the bytes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_RETRY_DIGITS = 12
-# The largest event of the service has 512 KiB; other services of this kind stop at 1 MiB.
+# The largest event of this service has 512 KiB; comparable services limit events to 1 MiB.
 DEFAULT_MAX_BYTES = 8 * 1024 * 1024
 
 
 class BlockTooLarge(Exception):
-    """The server sends a block that has no end."""
+    """The server sends a block above the size limit."""
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__(f"A block of the stream has more than {max_bytes} bytes.")
@@ -20,7 +20,7 @@ class BlockTooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A line that begins with a colon; servers send it to keep a connection alive. `raw` is what came since the last item."""
+    """A comment, which keeps a connection alive. `raw` is the bytes since the last item."""
 
     text: str
     raw: bytes
@@ -28,7 +28,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The pause that the server wishes before a reconnect."""
+    """The reconnect delay that the server asks for."""
 
     milliseconds: int
     raw: bytes
@@ -36,7 +36,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """A block without data: it delivers nothing and still moves the last event id."""
+    """A block without data: it dispatches no message but can set the last event id."""
 
     id: str
     raw: bytes
@@ -44,7 +44,7 @@ class Bookmark:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One dispatched block. `data` are the bytes of the wire; `id` is the last event id once this message has been handled."""
+    """One dispatched block. `data` is the bytes from the wire; `id` is the last event id after this message."""
 
     event: str
     data: bytes
@@ -60,15 +60,15 @@ Item = Comment | Retry | Bookmark | Message
 
 
 class EventStreamParser:
-    """Turns the bytes of one body into items. What stands unfinished at the end of the body is discarded by never being asked for.
+    """Turns the bytes of one body into items. An unfinished block at the end of the body is never dispatched.
 
-    Joined together, the `raw` of all items and `pending` are the bytes that were fed.
+    Concatenated, the `raw` of all items and `pending` equal the bytes that were fed.
     """
 
     def __init__(self, *, last_id: str = "", max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._max_bytes = max_bytes
         self._buffer = bytearray()
-        # Where the next line begins, and up to where the buffer is known to hold no line end.
+        # The start of the next line, and the index up to which the buffer contains no line end.
         self._start = 0
         self._scanned = 0
         self._at_beginning = True
@@ -80,7 +80,7 @@ class EventStreamParser:
 
     @property
     def pending(self) -> bytes:
-        """Return what has come since the last item."""
+        """Return the bytes since the last item."""
         return bytes(self._buffer)
 
     def feed(self, piece: bytes) -> Iterator[Item]:
@@ -94,7 +94,10 @@ class EventStreamParser:
             raise BlockTooLarge(self._max_bytes)
 
     def _next_line(self) -> bytes | None:
-        """Return the next whole line without its end. A line ends with LF, CR LF, or CR, at once and without waiting for an LF."""
+        """Return the next complete line without its end.
+
+        A line ends with LF, CR LF, or CR; a CR ends it without waiting for an LF.
+        """
         if self._at_beginning and not self._skip_byte_order_mark():
             return None
         if self._after_cr and len(self._buffer) > self._start:
@@ -143,16 +146,16 @@ class EventStreamParser:
             case b"id" if b"\0" not in value:
                 self._id = value.decode("utf-8", "replace")
             case b"retry" if value.isdigit():
-                # Whatever has more digits is for ever anyway, and Python refuses to read thousands of them.
+                # More digits mean an effectively infinite delay, and Python refuses to parse thousands of digits.
                 return Retry(int(value[:_LONGEST_RETRY_DIGITS]), self._taken())
         return None
 
     def _dispatch(self) -> Message | Bookmark | None:
-        """End a block. The id counts from here on, also when there is no data; it outlives the block."""
+        """End a block. Its id becomes the last event id even without data, and stays it after the block."""
         event, self._event = self._event, b""
         data, self._data = self._data, []
         moved, self._last_id = self._id != self._last_id, self._id
-        # A line `data:` alone is data too, of no length; only a block without any such line is none.
+        # A `data:` line without a value is empty data; only a block without any `data` line dispatches nothing.
         if data:
             return Message(event.decode("utf-8", "replace") or "message", b"\n".join(data), self._id, self._taken())
         return Bookmark(self._id, self._taken()) if moved else None

@@ -1,4 +1,4 @@
-"""Proofs that a request comes from the holder of a key (DPoP, RFC 9449), so that a token that leaks is worth nothing."""
+"""DPoP proofs (RFC 9449) that the sender holds the key of a token, so that a leaked token is useless alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ASKS_AGAIN = (400, 401)
 
 
 class Prover:
-    """One key, and the nonce that the service named last."""
+    """One key, and the last nonce from the service."""
 
     def __init__(self, key: ECKey) -> None:
         self._key = key
@@ -30,9 +30,9 @@ class Prover:
         self._nonce = ""
 
     def proof(self, method: str, url: str, *, token: str = "") -> str:
-        """Return a fresh proof for one request; `token` is the access token that goes with it."""
+        """Return a new proof for one request; `token` is the access token of the request."""
         parts = urlsplit(url)
-        # RFC 9449, 4.2: without query and fragment.
+        # RFC 9449, 4.2: `htu` has no query and no fragment.
         claims: dict[str, str | int] = {
             "jti": secrets.token_urlsafe(16),
             "htm": method,
@@ -47,14 +47,14 @@ class Prover:
         return jws.serialize_compact(header, json.dumps(claims).encode(), self._key, algorithms=[_ALGORITHM])
 
     def has_learned(self, status: int, nonce: str) -> bool:
-        """Keep the nonce of an answer; return whether the request must be repeated with it (RFC 9449, 8)."""
+        """Store the nonce of a response; return whether the request must be repeated with it (RFC 9449, 8)."""
         is_new = bool(nonce) and nonce != self._nonce
         self._nonce = nonce or self._nonce
         return is_new and status in _ASKS_AGAIN
 
 
 def new_prover() -> Prover:
-    """Return a prover with a key that lives as long as this process."""
+    """Return a prover with a new key, which exists as long as this process."""
     return Prover(ECKey.generate_key("P-256"))
 
 

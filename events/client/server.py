@@ -1,4 +1,4 @@
-"""Where a service answers, read from what an operator types: the address of its stream, its base, or its host alone. Pure."""
+"""The address of a service, parsed from what an operator types: the stream's address, its base, or the host. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _EVENTS_PATH = "/events"
 
 
 class InvalidAddress(ValueError):
-    """The text is no address of a service; it says what is wrong."""
+    """The text is not a valid address of a service; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One service: how it is named to itself and in certificates, and where it is really reached.
+    """One service: its public name, also in certificates, and the address that connections use.
 
-    `connect_to` goes round name service, and so round a proxy: an origin is asked directly under its public name.
+    `connect_to` bypasses DNS and so any proxy: the client connects to an origin directly under its public name.
     """
 
     scheme: str
@@ -33,7 +33,7 @@ class Server:
 
     @property
     def authority(self) -> str:
-        """Return host and port as they stand in `Host` and in addresses."""
+        """Return host and port as in the `Host` header and in addresses."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -47,7 +47,7 @@ class Server:
 
     @property
     def audience(self) -> str:
-        """Return the audience of tokens for the management interface, to which the stream belongs."""
+        """Return the audience of tokens for the management interface, which includes the stream."""
         return f"{self.base_url}/"
 
     @property
@@ -60,26 +60,26 @@ class Server:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Return where the connection really goes."""
+        """Return the host and port to connect to."""
         return self.connect_to or (self.host, self.port)
 
     @property
     def is_plain(self) -> bool:
-        """Tell whether a secret would travel readable over a network."""
+        """Tell whether a connection would send secrets over a network without TLS."""
         return self.scheme == "http" and not _is_loopback(self.address[0])
 
 
 def read_server(url: str, *, connect_to: str | None = None, ca_file: str | None = None) -> Server:
-    """Read `https://host`, `https://host/api/v2` or `https://host/api/v2/events`. Raises `InvalidAddress`."""
+    """Parse `https://host`, `https://host/api/v2` or `https://host/api/v2/events`. Raises `InvalidAddress`."""
     try:
         parts = urlsplit(url if "://" in url else f"https://{url}")
         port = parts.port
     except ValueError as error:
         raise InvalidAddress(f"{url!r} is no address: {error}.") from error
     if parts.scheme not in _PORTS or not parts.hostname:
-        raise InvalidAddress(f"{url!r} is no http or https address.")
+        raise InvalidAddress(f"{url!r} is not an http or https address.")
     if parts.username is not None or parts.query or parts.fragment:
-        raise InvalidAddress("The address has no place for credentials, a query or a fragment; there are options for them.")
+        raise InvalidAddress("The address must not contain credentials, a query or a fragment; use the options for them.")
     if not _VISIBLE.fullmatch(parts.hostname + parts.path):
         raise InvalidAddress("The address holds characters that no address has.")
     path = parts.path.rstrip("/").removesuffix(_EVENTS_PATH) or _BASE_PATH
@@ -91,10 +91,10 @@ def _place(text: str, port: int) -> tuple[str, int]:
     try:
         parts = urlsplit(f"//{text}")
         if not parts.hostname or parts.path:
-            raise InvalidAddress(f"{text!r} is no host and port.")
+            raise InvalidAddress(f"{text!r} is not a host and port.")
         return parts.hostname, parts.port or port
     except ValueError as error:
-        raise InvalidAddress(f"{text!r} is no host and port.") from error
+        raise InvalidAddress(f"{text!r} is not a host and port.") from error
 
 
 def _is_loopback(host: str) -> bool:

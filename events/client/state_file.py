@@ -1,4 +1,4 @@
-"""A file that remembers how far a stream was read, so that a killed reader goes on where it stopped."""
+"""A file with the last offset of a stream, so that a killed reader resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class UnusableState(StreamError):
 
 
 class StateFile:
-    """One stream's last offset. It is replaced in one step, so a kill leaves the old offset or the new one, never half of one."""
+    """One stream's last offset. The file is replaced atomically: after a kill it contains the old offset or the new one."""
 
     def __init__(self, path: Path, url: str) -> None:
         self._path = path
@@ -23,21 +23,21 @@ class StateFile:
         self._written: str | None = None
 
     def read(self) -> str | None:
-        """Return the offset, None when there is no file yet. Raises `UnusableState` for a file of another stream."""
+        """Return the offset, or None when the file does not exist. Raises `UnusableState` for a file of another stream."""
         try:
             document = json.loads(self._path.read_text(encoding="utf-8"))
             url, offset = document["url"], document["offset"]
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UnusableState(f"{self._path} is no state of a stream ({type(error).__name__}); name another file.") from error
+            raise UnusableState(f"{self._path} is not a state file of a stream ({type(error).__name__}); name another file.") from error
         if url != self._url or not isinstance(offset, str):
-            raise UnusableState(f"{self._path} remembers {url}, not {self._url}; name another file.")
+            raise UnusableState(f"{self._path} belongs to {url}, not to {self._url}; name another file.")
         self._written = offset
         return offset
 
     def write(self, offset: str) -> None:
-        """Remember the offset durably. Raises `UnusableState`."""
+        """Store the offset durably. Raises `UnusableState`."""
         if offset == self._written:
             return
         document = {"url": self._url, "offset": offset, "written_at": datetime.now(UTC).isoformat(timespec="seconds")}

@@ -1,4 +1,4 @@
-"""Ctrl+C and SIGTERM that never cut an event in half: they interrupt a wait at once and work in hand after it."""
+"""Ctrl+C and SIGTERM never cut an event in half: they interrupt a wait at once, and other work when it is finished."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import FrameType, TracebackType
 
 
 class Stopped(Exception):
-    """Somebody asked the process to stop; `number` is the signal."""
+    """A signal asked the process to stop; `number` is the signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -15,12 +15,12 @@ class Stopped(Exception):
 
     @property
     def exit_status(self) -> int:
-        """Return what shells expect of a process that a signal ended."""
+        """Return the exit status that shells expect of a process ended by a signal."""
         return 128 + self.number
 
 
 class Stopping:
-    """Watches for both signals inside its block. `with stopping.interruptible:` marks the waits."""
+    """Handles both signals inside its block. `with stopping.interruptible:` marks the waits."""
 
     def __init__(self) -> None:
         self.interruptible = _Interruptible(self)
@@ -29,7 +29,7 @@ class Stopping:
         self._before: dict[int, signal._HANDLER] = {}
 
     def check(self) -> None:
-        """Raise `Stopped` if a signal came while work was in hand."""
+        """Raise `Stopped` if a signal arrived during uninterruptible work."""
         if self.asked is not None:
             raise Stopped(self.asked)
 
@@ -54,7 +54,7 @@ class _Interruptible:
         self._stopping = stopping
 
     def __enter__(self) -> None:
-        # In this order: a signal between the two lines is seen by one of them.
+        # The order matters: one of these two lines sees a signal that arrives between them.
         self._stopping.is_waiting = True
         if self._stopping.asked is not None:
             self._stopping.is_waiting = False

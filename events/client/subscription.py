@@ -1,7 +1,7 @@
-"""A stream that outlives its connections: it comes back with the last offset that was fully handed over.
+"""A subscription that reconnects with the last offset that its caller has handled.
 
-Nothing is lost and nothing comes twice while the caller lives: what was handed over is what the next connection starts
-after, and a block that was cut in the middle was never handed over.
+Nothing is lost and nothing comes twice during the life of the caller: the next connection starts after the last message that was
+yielded, and a block that was cut in the middle was never yielded.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from events.client.failures import Ended, NoStream, Remedy, StreamError, ended_b
 from events.client.parser import BlockTooLarge, Bookmark, Comment, EventStreamParser, Item, Message, Retry
 from events.client.server import Server
 
-# A connection that lasted was good for something, also when nothing happened at the service meanwhile.
+# A connection of this length made progress even if no event happened meanwhile.
 _LASTING_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to subscribe to, and where to start when there is no offset yet: at a cursor, at a moment, or now."""
+    """The address to subscribe to, and where to start without an offset: at a cursor, at a time, or now."""
 
     types: tuple[str, ...] = ()
     cursor: str | None = None
@@ -34,7 +34,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A connection stands."""
+    """A connection was opened."""
 
     status: int
     number: int
@@ -42,12 +42,12 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """Everything that has come so far was handed over: the moment to flush and to note the offset."""
+    """Everything received so far was yielded: the caller can flush and store the offset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """A connection is over, and the next one follows after a pause. `error` is None after an ordinary end."""
+    """A connection ended, and the next one follows after a pause. `error` is None after a normal end."""
 
     error: StreamError | None
     pause_seconds: float
@@ -58,14 +58,14 @@ Happening = Item | Opened | Drained | Closed
 
 @dataclass(frozen=True, slots=True)
 class Endurance:
-    """When to stop: after the first connection, or when none could be opened for so long."""
+    """When to stop: after the first connection, or after so long without a successful connection."""
 
     is_once: bool = False
     give_up_seconds: float | None = None
 
 
 class Subscription:
-    """Reads one stream. `offset` is the last one whose message the caller has come back from."""
+    """Reads one stream. `offset` belongs to the last message that the caller has finished."""
 
     def __init__(
         self,
@@ -90,9 +90,9 @@ class Subscription:
         self._well_at = time.monotonic()
 
     def happenings(self) -> Iterator[Happening]:
-        """Yield items, and what becomes of the connections, for ever. Raises `StreamError` when going on makes no sense.
+        """Yield items and changes of the connection, without end. Raises `StreamError` when reconnecting cannot help.
 
-        With `is_once` it returns after an ordinary end.
+        With `is_once` it returns after a normal end.
         """
         while True:
             opened_at, offset = time.monotonic(), self.offset
@@ -120,7 +120,7 @@ class Subscription:
         if error.remedy is Remedy.STOP:
             return False
         if error.remedy is Remedy.NEW_TOKEN:
-            # A token that was refused the moment it was issued will not get better.
+            # A new token that the server refuses at once will not be accepted later.
             if self._is_token_new or not self._credentials.renew():
                 return False
             self._is_token_new = True
@@ -153,7 +153,7 @@ class Subscription:
             case Comment() | Message() | Bookmark():
                 pass
         yield item
-        # The caller asks for the next item, so it is done with this one.
+        # The caller asks for the next item, so it has finished this one.
         if isinstance(item, Message | Bookmark) and item.id:
             self.offset = item.id
 
@@ -167,7 +167,7 @@ class Subscription:
     def _asked(self) -> Exchange:
         headers = {
             "Accept": "text/event-stream",
-            # Compressed streams are held back until a block is full.
+            # Proxies hold compressed streams back until a block is full.
             "Accept-Encoding": "identity",
             "Cache-Control": "no-store",
             **self._credentials.headers("GET", self._server.events_url),
@@ -190,7 +190,7 @@ class Subscription:
 
     def _query(self) -> str:
         pairs = [("event_type", name) for name in self._wanted.types]
-        # The header carries the place from the first offset on; a start that is left behind is not repeated.
+        # From the first offset on, the header carries the position; a start that has expired is not repeated.
         if self.offset is None and self._wanted.cursor is not None:
             pairs.append(("from", self._wanted.cursor))
         elif self.offset is None and self._wanted.timestamp is not None:

@@ -1,8 +1,8 @@
 """The subcommands of `manage.py events`, one module each.
 
-A module is found by being here: its name is the name of the subcommand. It offers
+The name of a module here is the name of its subcommand. Each offers
 
-- `HELP`: the first line says in one sentence what it does; what follows teaches, with examples;
+- `HELP`: the first line is a one-sentence summary; the rest explains, with examples;
 - `add_arguments(parser)`;
 - `handle(options, stdout, stderr) -> int`, which returns the exit status.
 """
@@ -18,7 +18,7 @@ from django.core.management.base import CommandParser, OutputWrapper
 
 
 class Subcommand(Protocol):
-    """What a module of this package offers."""
+    """The interface of a module in this package."""
 
     HELP: str
 
@@ -26,7 +26,7 @@ class Subcommand(Protocol):
         """Declare the arguments of the subcommand."""
 
     def handle(self, options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper) -> int:
-        """Do it and return the exit status. Raises `CommandError` for what the caller can correct."""
+        """Run the subcommand and return the exit status. Raises `CommandError` for errors that the caller can correct."""
 
 
 def subcommands() -> dict[str, Subcommand]:

@@ -1,4 +1,4 @@
-"""`manage.py events doctor`: tell whether a server in between buffers, compresses, caches or cuts a stream."""
+"""`manage.py events doctor`: find out whether a server between service and client buffers, compresses, caches or cuts a stream."""
 
 from __future__ import annotations
 
@@ -24,45 +24,45 @@ from events.doctor.observing import Patient
 _COLOURS = {"ok": "\x1b[32m", "warn": "\x1b[33m", "FAIL": "\x1b[31m", "skip": "\x1b[2m"}
 _RESET = "\x1b[0m"
 
-HELP = f"""Tell whether something between a service and its clients buffers, compresses, caches or cuts a stream.
+HELP = f"""Find out whether a server between a service and its clients buffers, compresses, caches or cuts a stream.
 
-It asks as a client does, and says one line per check: ok, warn or FAIL, what was found, and what to change. No log
-gets anything from it. It holds one stream at a time, with --slots as many as the tenant may have.
+It acts as a client and prints one line per check: ok, warn or FAIL, the finding, and what to change. It adds nothing
+to any log. It holds one stream at a time; with --slots, as many as the tenant may have.
 
 Checks
-  error answers       401, 400 with their JSON arrive as the service gives them; Last-Event-ID reaches it
+  error answers       401 and 400 arrive with the service's JSON; Last-Event-ID reaches the service
   compression         gzip, br and zstd are offered; a compressor holds events back
-  TLS, HTTP/2         version, certificate, what else is offered
-  headers, framing    how soon, HTTP version, chunked; content type, cache headers, X-Accel-Buffering
-  first byte, opening the first comment at once and the opening in one go: a buffer in between shows here
+  TLS, HTTP/2         version, certificate, offered protocols
+  headers, framing    delay, HTTP version, chunked; content type, cache headers, X-Accel-Buffering
+  first byte, opening the first comment at once and the opening in one piece: shows a buffer in between
   heartbeat           bytes within --watch seconds
-  canary              --canary: a test event of the service, which is in no log, arrives at once; every open stream of
+  canary              --canary: a test event of the service, which enters no log, arrives at once; every open stream of
                       the same client gets it
-  long life           --idle MINUTES: who ends the connection, and when
-  slots               --slots: whether the service sees that clients have gone
+  long life           --idle MINUTES: what ends the connection, and when
+  slots               --slots: whether the service notices disconnected clients
 
 Examples
-  manage.py events doctor https://id.example.com                              through the proxy, as clients come
-  manage.py events doctor https://id.example.com --connect-to 10.0.0.7:8000   past the proxy: is it the service itself?
+  manage.py events doctor https://id.example.com                              through the proxy, like clients
+  manage.py events doctor https://id.example.com --connect-to 10.0.0.7:8000   bypass the proxy to test the service itself
   manage.py events doctor https://id.example.com --canary --idle 15 --slots   before going live
   manage.py events doctor https://id.example.com --json | jq '.findings[] | select(.verdict != "ok")'
 
 {CREDENTIALS_HELP}
 
 Exit status
-  0  everything is as it should be
+  0  every check passed
   1  warnings
-  2  at least one FAIL, or the command line makes no sense"""
+  2  at least one FAIL, or an invalid command line"""
 
 
 def add_arguments(parser: CommandParser) -> None:
     add_access_arguments(parser)
     parser.set_defaults(read_timeout=10.0)
     what = parser.add_argument_group("what to examine")
-    what.add_argument("--watch", type=_positive, default=20.0, metavar="SECONDS", help="longest wait for a heartbeat (20)")
-    what.add_argument("--idle", type=_positive, metavar="MINUTES", help="keep the stream open for so long")
-    what.add_argument("--canary", action="store_true", help="ask for a test event and see how soon it arrives")
-    what.add_argument("--slots", action="store_true", help="fill the tenant's slots and see whether they are given back")
+    what.add_argument("--watch", type=_positive, default=20.0, metavar="SECONDS", help="heartbeat timeout (20)")
+    what.add_argument("--idle", type=_positive, metavar="MINUTES", help="keep the stream open this long")
+    what.add_argument("--canary", action="store_true", help="ask for a test event and measure its latency")
+    what.add_argument("--slots", action="store_true", help="fill the tenant's slots and check that they are released")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of lines")
 
 

@@ -1,4 +1,4 @@
-"""`manage.py events prune`: the hourly pruning by hand."""
+"""`manage.py events prune`: run the hourly pruning by hand."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from events.models import Head
 
 HELP = """Drop events that are older than their tenant's retention.
 
-A worker does the same every hour. How long events are kept is the setting EVENTS_RETENTION_DAYS, or the tenant's own
-number of days in the admin. What a delivery still waits for, and what an enabled event stream has not read, stays; the
-output says how much that is and who needs it.
+A worker does the same every hour. The retention is the setting EVENTS_RETENTION_DAYS, or the tenant's own
+number of days in the admin. Events of waiting deliveries, and events that an enabled event stream has not read, stay;
+the output shows how many they are and which streams need them.
 
-It goes on in transactions of at most 5,000 positions, beside a running service, and may be stopped and repeated at any
+It prunes in transactions of at most 5,000 positions, beside a running service, and can be stopped and repeated at any
 time. Clients whose cursor lies below the new floor get 410 with the earliest cursor that still works.
 
-  manage.py events prune --dry-run        what would go, and what is held back
+  manage.py events prune --dry-run        what would be dropped, and what is held back
   manage.py events prune                  all tenants
   manage.py events prune --tenant acme    one tenant, for example after lowering its retention
 """
@@ -55,7 +55,7 @@ def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrap
 
 
 class _Rate:
-    """Counts positions and says now and then how fast it goes."""
+    """Counts positions and reports the rate from time to time."""
 
     def __init__(self, output: OutputWrapper) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""`manage.py events restored`: what has to be said to the service after its database was restored."""
+"""`manage.py events restored`: tells the service that its database was restored."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from events.log.restoring import LogState
 HELP = """Tell the service that its database was restored, and start the logs over.
 
 Run it once after a restore from backup, a recovery to a point in time or a failover that lost commits, before clients
-reach the service again. Restart web and worker processes that were running meanwhile.
+reach the service again. Restart web and worker processes that ran during the restore.
 
-What it does to each log:
-  - It begins a new epoch. Every cursor given out before answers 410, and open streams end with `cursor_expired`: clients
-    synchronize again. Without it a client could resume beyond what was lost and silently miss what is recorded under
-    the same positions now.
-  - Event streams to destinations go on from their own positions, which were restored with the log. One that stands
-    beyond the head, as after restoring only some of the tables, is set back to it, and what is left of deliveries
-    beyond the head is dropped.
-What it cannot do:
-  - Destinations keep what was delivered of the lost time. A user whose creation was lost is still there: compare the
-    destination with the users here.
-  - Events that were delivered after the backup was made, and are in it, may be delivered again with the same ids.
+Effects on each log:
+  - It begins a new epoch. Every earlier cursor answers 410, and open streams end with `cursor_expired`: clients
+    synchronize again. With an old cursor, a client could resume beyond the lost events and silently miss new events at
+    the same positions.
+  - Event streams to destinations continue from their own positions, which were restored with the log. A stream
+    beyond the head, as after restoring only some of the tables, is reset to the head, and its deliveries beyond the
+    head are dropped.
+Limits:
+  - Destinations keep lost changes that were delivered. A user whose creation was lost still exists there: compare the
+    destination with the users of this service.
+  - Events in the backup that were delivered after it was made can be delivered again with the same ids.
 
-With --all it also notes this database as the one to compare with at each start. If the start-up check alarms and you
+With --all it also notes this database, which each start compares with. If the check at start reports a difference and you
 know that nothing was lost (a planned switchover, an upgrade of PostgreSQL, a move), use --nothing-lost: cursors stay
-valid, and only the note is renewed.
+valid, and only the noted database changes.
 
-  manage.py events restored --all             shows what it will do and asks
+  manage.py events restored --all             shows the effects and asks for confirmation
   manage.py events restored --all --yes       in a runbook
   manage.py events restored --tenant acme     only the rows of one tenant were restored
   manage.py events restored --nothing-lost    another server, the same events
@@ -45,8 +45,8 @@ def add_arguments(parser: CommandParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--tenant", help="Id of the only tenant whose log is started over.")
     which.add_argument("--all", action="store_true", help="Start the logs of all tenants over.")
-    which.add_argument("--nothing-lost", action="store_true", help="Keep all cursors valid; only note which database this is.")
-    parser.add_argument("--yes", action="store_true", help="Do not ask.")
+    which.add_argument("--nothing-lost", action="store_true", help="Keep all cursors valid; only note the identity of this database.")
+    parser.add_argument("--yes", action="store_true", help="Do not ask for confirmation.")
 
 
 def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper) -> int:
@@ -90,7 +90,7 @@ def _explain(states: Sequence[LogState], stdout: OutputWrapper) -> None:
 
 def _confirmed() -> bool:
     try:
-        return input("Type yes to go on: ").strip().lower() == "yes"
+        return input("Type yes to continue: ").strip().lower() == "yes"
     except EOFError:
         return False
 

@@ -1,4 +1,4 @@
-"""`manage.py events tail`: follow the event stream of a service over HTTP, as any client would."""
+"""`manage.py events tail`: follow the event stream of a service over HTTP, like any client."""
 
 from __future__ import annotations
 
@@ -36,34 +36,34 @@ from events.client.subscription import Closed, Drained, Endurance, Happening, Op
 from events.record.catalogue import EVENT_TYPES
 
 _RESYNCHRONIZE = (
-    "what lies between this cursor and the oldest event that is left is gone: read the resources again from the management",
-    "interface, or export them (manage.py export_users names the cursor from which to go on)",
+    "the events between this cursor and the oldest one left are gone: read the resources again from the management",
+    "interface, or export them (manage.py export_users prints the cursor to resume from)",
 )
 UNUSABLE, REFUSED, EXPIRED, UNREACHABLE = 2, 3, 4, 5
 
-HELP = f"""Follow the event stream of a service, and come back by yourself when the connection ends.
+HELP = f"""Follow the event stream of a service, and reconnect when the connection ends.
 
-It reads over HTTP as any client does, so it shows what clients see. Events go to standard output, everything else to
-standard error. A connection that ends is opened again at the last offset that stands in the output: nothing is lost,
-nothing comes twice. At the end it says how much came, and the command that goes on from there.
+It reads over HTTP, so it shows what clients see. Events go to standard output, everything else to
+standard error. After a connection ends, the next one starts at the last offset in the output: nothing is lost,
+nothing comes twice. At the end it prints the totals, and the command that resumes.
 
 Examples
   manage.py events tail                                     the service that `make up` runs here
-  manage.py events tail --type 'user.*' --since 2h          what happened to users in the last two hours, and from now on
+  manage.py events tail --type 'user.*' --since 2h          events of users in the last two hours, and new ones
   manage.py events tail --json | jq .event.data.object      one message per line, the exact bytes of the wire
   manage.py events tail --json --max 1 --since 1d | head    the first event of the last day
   manage.py events tail https://id.example.com --state tail.state
-                                                            remember the place in a file, also through kill -9
+                                                            store the offset in a file, also across kill -9
   manage.py events tail https://id.example.com --connect-to 10.0.0.7:8000
-                                                            ask one server directly, past the proxy
+                                                            connect to one server directly, without the proxy
 
 {CREDENTIALS_HELP}
 
 Exit status
   0    --max was reached, --once and the stream ended as planned, or the reader of the pipe has left
-  2    the command line makes no sense, or the state file cannot be used
-  3    the service refused: no right, no such host, a wrong cursor
-  4    the cursor points before the retained data; what to do is said
+  2    the command line is invalid, or the state file cannot be used
+  3    the service refused: no permission, unknown host, invalid cursor
+  4    the cursor points before the retained data; the output says what to do
   5    no connection: --once or --give-up-after, or a certificate that does not verify
   130, 143   stopped by Ctrl+C, by SIGTERM"""
 
@@ -77,21 +77,23 @@ def add_arguments(parser: CommandParser) -> None:
         default=[],
         dest="types",
         metavar="TYPE",
-        help="only this type; repeated for more, 'user.*' for all of a kind",
+        help="only this type; repeatable; 'user.*' for all types of users",
     )
     start = what.add_mutually_exclusive_group()
-    start.add_argument("--from", dest="cursor", metavar="CURSOR", help="go on after this offset")
-    start.add_argument("--since", metavar="TIME", help="start there: 90s, 10m, 2h, 7d, or 2026-05-01T12:00:00Z")
+    start.add_argument("--from", dest="cursor", metavar="CURSOR", help="resume after this offset")
+    start.add_argument("--since", metavar="TIME", help="start at this time: 90s, 10m, 2h, 7d, or 2026-05-01T12:00:00Z")
     what.add_argument("--max", type=_positive, dest="limit", metavar="N", help="stop after N events")
-    what.add_argument("--state", type=Path, metavar="FILE", help="keep the place in FILE; once it is there it wins over --from and --since")
+    what.add_argument(
+        "--state", type=Path, metavar="FILE", help="store the offset in FILE; an existing file takes precedence over --from and --since"
+    )
     how = parser.add_argument_group("how to show it")
     form = how.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_const", const="json", dest="form", help="one message per line, the exact bytes")
-    form.add_argument("--raw", action="store_const", const="raw", dest="form", help="everything that comes, as it comes")
-    how.add_argument("--verbose", action="store_true", help="also heartbeats, lag, connections and waits, on standard error")
+    form.add_argument("--raw", action="store_const", const="raw", dest="form", help="every byte of the stream")
+    how.add_argument("--verbose", action="store_true", help="also show heartbeats, lag, connections and waits, on standard error")
     ends = parser.add_argument_group("when to stop")
     ends.add_argument("--once", action="store_true", help="do not reconnect")
-    ends.add_argument("--give-up-after", type=float, metavar="SECONDS", help="stop when nothing could be read for so long (never)")
+    ends.add_argument("--give-up-after", type=float, metavar="SECONDS", help="stop after this time without a connection (never)")
 
 
 def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper) -> int:
@@ -121,11 +123,11 @@ class Tail:
         self._account = Account(time.monotonic())
 
     def run(self, stdout: OutputWrapper) -> int:
-        """Read until something ends it; return the exit status."""
+        """Read until the run ends; return the exit status."""
         try:
             status = self._judged()
         except BrokenPipeError:
-            # `| head` has what it wanted.
+            # The reader of the pipe has left, for example `| head`.
             discard_rest(stdout)
             return 0
         command = resume_command(self._options, self._account.offset)
@@ -176,7 +178,7 @@ class Tail:
             case Drained():
                 self._settle()
             case Closed(error, pause):
-                words = f"{error or 'the server ended the connection as planned'}; next try in {pause:.1f} s"
+                words = f"{error or 'the server closed the connection normally'}; next try in {pause:.1f} s"
                 (self._notes.say if error else self._notes.detail)(words)
             case _:
                 self._take_item(happening)
@@ -190,17 +192,17 @@ class Tail:
                 self._notes.detail(f"heartbeat: {printable(offset)}")
             case Message(event=name) if is_event(item):
                 self._account.types[printable(name)] += 1
-        # What stands in the output is what the next reader starts after.
+        # The last offset in the output, where the next run starts.
         self._account.offset = getattr(item, "id", "") or self._account.offset
 
     def _settle(self) -> None:
-        """Let go of what was written, and only then remember its offset: a kill between the two repeats events, and loses none."""
+        """Flush the output before storing its offset: a kill between the two repeats events but loses none."""
         self._output.flush()
         if self._state and self._account.offset:
             self._state.write(self._account.offset)
 
     def _explained(self, error: StreamError) -> str:
-        """Say what went wrong; for a cursor that has expired, also what that means and the command for what is left."""
+        """Report the error; for an expired cursor, also explain it and print the command that reads what is left."""
         if _status_of(error) != EXPIRED:
             return f"stopped: {error}"
         document = error.document if isinstance(error, Refused) else {}
@@ -216,7 +218,7 @@ class Tail:
 
 
 def chosen_types(wanted: Sequence[str]) -> tuple[str, ...]:
-    """Return the types that names and patterns stand for. Raises `InvalidOptions` that suggests near names for each unknown one."""
+    """Return the types that names and patterns select. Raises `InvalidOptions` with similar names for each unknown one."""
     chosen: dict[str, None] = {}
     complaints = []
     for name in wanted:
@@ -244,7 +246,7 @@ _REPEATED = {
 
 
 def resume_command(options: Mapping[str, Any], offset: str | None) -> list[str]:
-    """Return the command that goes on after `offset`. A secret of the command line is left to `EVENTS_CLIENT_SECRET`."""
+    """Return the command that resumes after `offset`. A secret from the command line is replaced by `EVENTS_CLIENT_SECRET`."""
     program = os.path.relpath(sys.executable) if Path(sys.executable).is_relative_to(Path.cwd()) else sys.executable
     command = [program, sys.argv[0], "events", "tail", *([options["url"]] if options["url"] else [])]
     for name, flag in _REPEATED.items():
@@ -257,7 +259,7 @@ def resume_command(options: Mapping[str, Any], offset: str | None) -> list[str]:
     command += [f"--{options['form']}"] if options["form"] else []
     for name in options["types"]:
         command += ["--type", name]
-    # With a state file the place stands there.
+    # With a state file, the file contains the offset.
     return command if offset is None or options["state"] else [*command, "--from", offset]
 
 

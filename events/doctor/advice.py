@@ -1,10 +1,10 @@
-"""What to change, in the words of the server that stands in between where its name is known. Pure."""
+"""Remedies for the proxy or server in between, in its configuration language if its name is known. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-_ELSEWHERE = "Run again with --connect-to and the service's own address: what is still there then is not the proxy's doing."
+_ELSEWHERE = "Run again with --connect-to and the service's own address: a finding that remains is not caused by the proxy."
 
 BUFFERING = {
     "nginx": "in the location of the stream: proxy_buffering off; (or no proxy_ignore_headers X-Accel-Buffering), and gzip off;",
@@ -45,7 +45,7 @@ DISCONNECTS = {
 
 
 def to_do(remedies: Mapping[str, str], between: str) -> str:
-    """Return the remedy for the server named `between`; for all known ones when it does not say what it is."""
+    """Return the remedy for the server named `between`; the remedies for all known servers if the name is unknown."""
     lowered = between.lower()
     for name, remedy in remedies.items():
         if name in lowered:

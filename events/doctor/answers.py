@@ -1,4 +1,4 @@
-"""Error answers: they have to reach the client as the service gives them, with status, JSON and headers, not as a proxy's page."""
+"""Error responses must reach the client unchanged, with status, JSON and headers, not as a proxy's error page."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from events.client.failures import printable
 from events.doctor.findings import Finding, fail, ok
 from events.doctor.observing import Patient
 
-_PASS_ON = "Let the answers of the service through as they are: no error pages, no rewriting (nginx: proxy_intercept_errors off;)"  # noqa: S105
+_PASS_ON = "Pass responses of the service on unchanged: no error pages, no rewriting (nginx: proxy_intercept_errors off;)"  # noqa: S105
 _NOT_A_CURSOR = "doctor-not-a-cursor"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A request that has to be refused, and how."""
+    """A request that the service must refuse, and the expected refusal."""
 
     name: str
     status: int
@@ -31,13 +31,13 @@ _CASES = (
     Case("answer without token", 401, with_token=False),
     Case("answer to a bad cursor", 400, query=f"?from={_NOT_A_CURSOR}"),
     Case("answer to an unknown parameter", 400, query="?doctor=1", advice="Pass the query on unchanged. " + _PASS_ON),
-    # A bad one is refused only where it arrives: without it every reconnect would start at now and lose events.
+    # The service refuses a bad header only if it arrives: without it every reconnect would start at now and lose events.
     Case("Last-Event-ID arrives", 400, last_event_id=_NOT_A_CURSOR, advice="Pass the header Last-Event-ID on to the service"),
 )
 
 
 def examine_answers(patient: Patient) -> Iterator[Finding]:
-    """Yield one finding per case. Raises `StreamError` when nothing answers at all."""
+    """Yield one finding per case. Raises `StreamError` when no case gets a response."""
     for case in _CASES:
         headers = {"Last_Event_ID": case.last_event_id} if case.last_event_id else {}
         with patient.ask(case.query, with_token=case.with_token, **headers) as answer:

@@ -1,4 +1,4 @@
-"""How long something new takes to arrive: a test event, asked for and seen on the stream of the same client."""
+"""The latency of a new event: a test event, requested and then awaited on the stream of the same client."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from events.doctor.observing import Observation, Patient
 _PATH = "/canary"
 _PROMPT_SECONDS = 1.0
 _PATIENCE_SECONDS = 10.0
-# A service of this kind without canaries has no such path, or takes it for something that is not allowed.
+# A service without canaries answers that the path is unknown or the method not allowed.
 _NOT_OFFERED = frozenset({404, 405, 501})
 
 
 def examine_canary(patient: Patient, observation: Observation) -> Finding:
-    """Ask for a canary and wait for it on the observed stream. Raises `StreamError`."""
+    """Request a canary and wait for it on the observed stream. Raises `StreamError`."""
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     path = f"{patient.server.events_path}{_PATH}"
     asked_at = time.monotonic()
     with patient.send("POST", path, headers, b"{}") as answer:
         if answer.status in _NOT_OFFERED:
-            return skip("canary", f"this service offers none ({answer.status} at {path})")
+            return skip("canary", f"this service offers no test events ({answer.status} at {path})")
         if answer.status != 202:
-            return warn("canary", f"refused: {answer.refusal()}", "Without it nothing shows how soon a change arrives", seconds=None)
+            return warn("canary", f"refused: {answer.refusal()}", "Without a test event the latency of a change is unknown", seconds=None)
         event_id = _id_in(answer.content())
     if event_id is None:
-        return warn("canary", "the answer names no event", "Without it nothing shows how soon a change arrives", seconds=None)
+        return warn("canary", "the answer names no event", "Without a test event the latency of a change is unknown", seconds=None)
     came = observation.watch(_PATIENCE_SECONDS, until=lambda seen: any(event_id in item.data for _, item in seen.messages))
     seconds = time.monotonic() - asked_at
     advice = to_do(BUFFERING, between(observation.stream))

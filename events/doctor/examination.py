@@ -1,4 +1,4 @@
-"""The whole examination, check by check, in an order in which each one is worth making only if those before it were."""
+"""The whole examination; each check assumes that the checks before it could be made."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from events.doctor.transport import examine_http2, judge_transport
 
 @dataclass(frozen=True)
 class Plan:
-    """Which of the longer checks to make."""
+    """The optional longer checks to make."""
 
     watch_seconds: float
     idle_minutes: float | None = None
     with_canary: bool = False
     with_slots: bool = False
-    # How long an opening may take, and how long a slot may need to be free again, before something is wrong.
+    # Seconds until an opening, or the release of a slot, counts as failed.
     opening_seconds: float = 5.0
     slot_seconds: float = 30.0
 
 
 def examine(patient: Patient, plan: Plan, tell: Callable[[str], None]) -> Iterator[Finding]:
-    """Yield findings as they are made. A check that cannot be made any more is the last finding."""
+    """Yield findings as they are made. If a check fails fatally, its finding is the last one."""
     try:
         yield from examine_answers(patient)
         yield from examine_compression(patient, plan.opening_seconds)

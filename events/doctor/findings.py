@@ -1,4 +1,4 @@
-"""What a doctor says: one finding per check, with what to do about it, for people and for programs. Pure."""
+"""Results of the doctor: one finding per check, with advice, as text and as JSON. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Verdict(IntEnum):
-    """How bad it is, in order; the worst of all findings is the exit status."""
+    """Severities in order; the worst one is the exit status."""
 
     OK = 0
     WARN = 1
@@ -18,7 +18,7 @@ class Verdict(IntEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report. `was_skipped` says that nothing was judged; `facts` are the figures behind it."""
+    """One line of the report. `was_skipped` means that the check made no judgment; `facts` are the measured values."""
 
     verdict: Verdict
     name: str
@@ -34,11 +34,11 @@ class Finding:
         return "FAIL" if self.verdict is Verdict.FAIL else self.verdict.name.lower()
 
     def line(self) -> str:
-        """Return the line for people."""
+        """Return the finding as a line of text."""
         return f"{self.word:4} {self.name}: {self.text}{f' -- {self.advice}' if self.advice else ''}"
 
     def document(self) -> dict[str, Any]:
-        """Return the finding for programs."""
+        """Return the finding as a JSON object."""
         return {"verdict": self.word, "check": self.name, "finding": self.text, "advice": self.advice, "facts": self.facts}
 
 

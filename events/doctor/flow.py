@@ -1,4 +1,4 @@
-"""Whether the stream flows: the opening at once, heartbeats in time, no compression that waits, no connection cut too early."""
+"""Checks of the flow: an immediate opening, heartbeats in time, no buffering compression, no connection cut too early."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from events.doctor.observing import Observation, Patient
 
 _ENCODINGS = "gzip, deflate, br, zstd"
 _PROMPT_SECONDS = 1.0
-# Clients of public libraries give up after 60 s without a byte; half of it leaves room for one lost heartbeat.
+# Public client libraries time out after 60 s without a byte; half of that tolerates one lost heartbeat.
 _LONGEST_SILENCE_SECONDS = 30.0
 _BREATH_SECONDS = 0.5
-# How long connections live by default in widely used servers, to name the likely one.
+# Default connection lifetimes in seconds of widely used servers, to name the likely cause.
 _KNOWN_LIMITS = {
     15: "envoy's default route timeout",
     30: "haproxy's customary timeout server, heroku",
@@ -31,7 +31,7 @@ _KNOWN_LIMITS = {
 
 
 def examine_compression(patient: Patient, patience_seconds: float) -> Iterator[Finding]:
-    """Offer every usual encoding, as browsers and HTTP libraries do, and see whether one is taken. Raises `StreamError`."""
+    """Offer every common encoding, as browsers and HTTP libraries do, and check whether one is used. Raises `StreamError`."""
     try:
         stream = patient.ask(Accept_Encoding=_ENCODINGS)
     except Unreachable as error:
@@ -57,7 +57,7 @@ def examine_compression(patient: Patient, patience_seconds: float) -> Iterator[F
 
 
 def held_back(patient: Patient, error: StreamError, name: str, remedies: Mapping[str, str]) -> Finding:
-    """Judge a stream that has not even a head, while error answers come at once. Raises `StreamError`."""
+    """Judge a stream without even a response head, while error responses come at once. Raises `StreamError`."""
     what = "an answer that may be compressed" if remedies is COMPRESSION else "the stream"
     text = f"error answers come at once, {what} does not even begin ({error}): something waits for a full buffer"
     with patient.ask(with_token=False) as answer:
@@ -65,7 +65,7 @@ def held_back(patient: Patient, error: StreamError, name: str, remedies: Mapping
 
 
 def judge_opening(observation: Observation, patience_seconds: float) -> Iterator[Finding]:
-    """Watch the first bytes: comment, `retry:` and a first offset, all at once."""
+    """Check the first bytes: comment, `retry:` and a first offset, without delay."""
     came = observation.watch(patience_seconds, until=_has_offset)
     named = between(observation.stream)
     first = observation.first_byte_seconds
@@ -96,12 +96,12 @@ def _judged_opening(observation: Observation, named: str) -> Finding:
     if span > _BREATH_SECONDS:
         return warn("opening", text, "It should come at once: " + to_do(BUFFERING, named), **facts)
     if retry is None:
-        return warn("opening", text, "Clients reconnect at their own pace: let the service send retry:", **facts)
+        return warn("opening", text, "Clients reconnect at their own pace: configure the service to send retry:", **facts)
     return ok("opening", text, **facts)
 
 
 def judge_heartbeat(observation: Observation, watch_seconds: float, tell: Callable[[str], None]) -> Finding:
-    """Wait for the next bytes after the opening, which on an idle stream are a heartbeat."""
+    """Wait for the next bytes after the opening; on an idle stream they are a heartbeat."""
     before, since = len(observation.pieces), observation.age
     tell(f"  waiting up to {watch_seconds:g} s for a heartbeat")
     came = observation.watch(watch_seconds, until=lambda seen: len(seen.pieces) > before)
@@ -120,7 +120,7 @@ def judge_heartbeat(observation: Observation, watch_seconds: float, tell: Callab
 
 
 def judge_long_life(observation: Observation, minutes: float | None, tell: Callable[[str], None]) -> Finding:
-    """Keep the connection open and see who ends it: the service as planned, or something in between."""
+    """Keep the connection open and report what ends it: the service as planned, or a server in between."""
     if minutes is None:
         return skip("long life", "not watched; --idle MINUTES keeps a stream open for so long")
     if observation.ended is not None:
@@ -155,7 +155,7 @@ def _has_offset(observation: Observation) -> bool:
 
 
 def describe_refusal(error: Refused) -> Finding:
-    """Judge a stream that was refused although its credentials should do."""
+    """Judge a stream that was refused although the credentials are valid."""
     if error.code == "connection_limit":
         advice = "Close other streams of the tenant, or wait until slots of dead connections have expired, and run again"
         return fail("stream", str(error), advice, status=error.status)

@@ -1,4 +1,4 @@
-"""The head of a stream's answer: what in it makes servers and proxies hold back, store, or change what follows."""
+"""The response head of a stream: headers that make servers and proxies buffer, store or change the body."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _STORES = ("age", "x-cache", "cf-cache-status", "x-cache-status", "x-varnish")
 
 
 def between(answer: Exchange) -> str:
-    """Return the names by which servers in between make themselves known."""
+    """Return the names that servers in between put into their headers."""
     return printable(" ".join(filter(None, (answer.header("Server"), answer.header("Via")))))
 
 
 def judge_head(answer: Exchange) -> Iterator[Finding]:
-    """Yield the findings about the head of a 200."""
+    """Yield the findings about the head of a 200 response."""
     yield _headers(answer)
     yield _version(answer)
     yield _content_type(answer)
@@ -40,12 +40,10 @@ def _version(answer: Exchange) -> Finding:
     length = answer.header("Content-Length")
     if length:
         return fail(
-            "framing", f"Content-Length {printable(length)}: somebody collected the whole answer first", to_do(BUFFERING, between(answer))
+            "framing", f"Content-Length {printable(length)}: a server collected the whole response first", to_do(BUFFERING, between(answer))
         )
     if answer.answer.version < 11:
-        return warn(
-            "framing", "HTTP/1.0: an end that was planned looks like a broken connection", to_do(HTTP_1_0, between(answer)), version=10
-        )
+        return warn("framing", "HTTP/1.0: a planned end looks like a broken connection", to_do(HTTP_1_0, between(answer)), version=10)
     framing = "chunked" if answer.answer.chunked else "until the connection is closed"
     if answer.answer.chunked:
         return ok("framing", f"HTTP/1.1, {framing}", version=11, framing=framing)
@@ -71,7 +69,7 @@ def _cache(answer: Exchange) -> Finding:
     directives = {part.strip().lower() for part in value.split(",")}
     facts = {"cache_control": value, "cache_headers": stored}
     if "hit" in " ".join(stored.values()).lower() or stored.get("age", "0") not in {"", "0"}:
-        return fail("cache", f"the answer came out of a cache: {stored}", "Take this path out of the cache", **facts)
+        return fail("cache", f"the response came from a cache: {stored}", "Take this path out of the cache", **facts)
     if not directives & {"no-store", "no-cache"}:
         return fail("cache", f"Cache-Control {value or 'is missing'}: a cache may keep the stream", to_do(HEADERS, named), **facts)
     if "no-transform" not in directives:
@@ -82,7 +80,7 @@ def _cache(answer: Exchange) -> Finding:
 def _accel_buffering(answer: Exchange) -> Finding:
     value = printable(answer.header("X-Accel-Buffering"))
     if value.lower() == "yes":
-        return fail("X-Accel-Buffering", "yes asks nginx to buffer", "Send no, or nothing", value=value)
+        return fail("X-Accel-Buffering", "yes tells nginx to buffer", "Send no, or nothing", value=value)
     if value:
         return ok("X-Accel-Buffering", f"{value} arrived, so nothing in between took it", value=value)
-    return ok("X-Accel-Buffering", "not here: nginx takes it for itself, a service behind it sends it", value=None)
+    return ok("X-Accel-Buffering", "absent: nginx consumes the header that the service sends", value=None)

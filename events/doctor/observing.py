@@ -1,4 +1,4 @@
-"""A stream as it arrives: every piece with its time, and what the pieces say together."""
+"""A stream as it arrives: every piece with its time, and what the pieces contain together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from events.client.server import Server
 
 @dataclass(frozen=True, slots=True)
 class Patient:
-    """Who is examined, and how long each answer may take."""
+    """The service to examine, and the timeout for each response."""
 
     server: Server
     credentials: Credentials
@@ -32,7 +32,7 @@ class Patient:
         return self.send("GET", path, sent)
 
     def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None) -> Exchange:
-        """Send one request with the token, and once more where its proof alone was refused. Raises `StreamError`."""
+        """Send one request with the token; repeat it once if only its proof was refused. Raises `StreamError`."""
         answer = self._sent(method, path, headers, body)
         if not self.credentials.must_repeat(answer):
             return answer
@@ -40,14 +40,14 @@ class Patient:
         return self._sent(method, path, headers, body)
 
     def _sent(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Exchange:
-        # What the caller names wins: the doctor also tries wrong tokens.
+        # Headers of the caller take precedence: the doctor also tries wrong tokens.
         shown = {**self.credentials.headers(method, f"{self.server.origin}{path}"), **headers}
         return exchange(self.server, path, shown, method=method, body=body, deadlines=self.deadlines)
 
 
 @dataclass
 class Observation:
-    """What came over one connection so far. Times are seconds since the headers."""
+    """Bytes received over one connection so far. Times are seconds since the headers."""
 
     stream: Exchange
     pieces: list[tuple[float, int]] = field(default_factory=list)
@@ -69,14 +69,14 @@ class Observation:
 
     @property
     def longest_silence(self) -> float:
-        """Return the longest time without a byte, the one that still lasts included."""
+        """Return the longest time in seconds without a byte, including the current silence."""
         moments = [0.0, *(moment for moment, _ in self.pieces)]
         if self.ended is None:
             moments.append(self.age)
         return max((later - earlier for earlier, later in pairwise(moments)), default=0.0)
 
     def watch(self, seconds: float, *, until: Callable[[Observation], bool], tell: Callable[[str], None] | None = None) -> bool:
-        """Read until the condition holds (True), the connection is over, or the time is up (False)."""
+        """Read until the condition holds (True), or the connection or the time ends (False)."""
         deadline = time.monotonic() + seconds
         while not until(self):
             left = deadline - time.monotonic()
@@ -91,7 +91,7 @@ class Observation:
         try:
             piece = self.stream.read(within=seconds)
         except Unreachable as error:
-            # The library cannot go on after a wait that was too long, so the connection counts as over.
+            # `http.client` cannot continue after a timeout, so the connection counts as ended.
             self.ended = "silence" if isinstance(error.__cause__, TimeoutError) else str(error)
             return
         moment = self.age

@@ -1,4 +1,4 @@
-"""Whether the service notices that a client has gone: it must see disconnects through the proxy, or slots fill up."""
+"""Whether the service sees through the proxy that a client disconnects; otherwise slots fill up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PAUSE_SECONDS = 0.25
 
 
 def examine_slots(patient: Patient, patience_seconds: float, tell: Callable[[str], None]) -> Finding:
-    """Open streams up to the tenant's limit, close them all, and see how soon one is admitted again. Raises `StreamError`."""
+    """Open streams up to the tenant's limit, close them all, and measure when one is admitted again. Raises `StreamError`."""
     named, count = "", 0
     with ExitStack() as open_streams:
         while count < _MOST_STREAMS:
@@ -28,9 +28,9 @@ def examine_slots(patient: Patient, patience_seconds: float, tell: Callable[[str
                 break
             named, count = between(stream), count + 1
     if count == _MOST_STREAMS:
-        return skip("slots", f"{count} streams were admitted; the limit of this tenant is higher than this check goes")
+        return skip("slots", f"{count} streams were admitted; the limit of this tenant is higher than this check tests")
     if count == 0:
-        return skip("slots", "every slot is taken by others; nothing to measure")
+        return skip("slots", "other clients hold every slot; nothing to measure")
     tell(f"  {count} streams opened up to the limit, all closed; waiting for a free slot")
     seconds = _free_again(patient, patience_seconds)
     facts = {"limit": count, "seconds": seconds}
@@ -44,7 +44,7 @@ def examine_slots(patient: Patient, patience_seconds: float, tell: Callable[[str
 
 
 def _require_full(stream: Exchange) -> None:
-    """Raise the answer unless it says that the limit is reached."""
+    """Raise the response as an error unless it reports that the limit is reached."""
     error = stream.refusal()
     if error.code != "connection_limit":
         raise error

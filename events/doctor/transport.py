@@ -1,4 +1,4 @@
-"""The connection below HTTP: TLS version, certificate, and what else the server would speak."""
+"""The connection below HTTP: TLS version, certificate, and offered protocols."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RENEWAL_DAYS = 14
 
 
 def judge_transport(server: Server, stream: Exchange, now: datetime) -> Finding:
-    """Judge the connection of an answer."""
+    """Judge the connection of a response."""
     if not isinstance(stream.socket, ssl.SSLSocket):
         return _plain(server)
     version, cipher = stream.socket.version() or "?", (stream.socket.cipher() or ("?",))[0]
@@ -31,7 +31,7 @@ def judge_transport(server: Server, stream: Exchange, now: datetime) -> Finding:
 
 
 def examine_http2(server: Server, connect_seconds: float) -> Finding:
-    """Say whether HTTP/2 is offered; SDKs use it, and some proxies buffer on one version only."""
+    """Report whether HTTP/2 is offered; SDKs use it, and some proxies buffer in one version only."""
     if server.scheme == "http":
         return skip("HTTP/2", "is negotiated over TLS")
     context = ssl.create_default_context(cafile=server.ca_file)
@@ -49,5 +49,5 @@ def examine_http2(server: Server, connect_seconds: float) -> Finding:
 
 def _plain(server: Server) -> Finding:
     if server.is_plain:
-        return fail("TLS", "plain http: tokens can be read on the way", "Serve https only", version=None)
+        return fail("TLS", "plain http: the network can read tokens", "Serve https only", version=None)
     return ok("TLS", "plain http, and only inside this machine", version=None)

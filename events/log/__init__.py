@@ -1,1 +1,1 @@
-"""From the outbox to a numbered log, and reading it."""
+"""Numbers the events of the outbox into a log, and reads the log."""

@@ -1,7 +1,7 @@
-"""Reading the log as people do: newest first, by type, entity, place or time, a page at a time from wherever one stands.
+"""Reads the log for people: newest first, by type, entity, place or time, one page at a time in both directions.
 
-No page counts anything and none is reached by skipping rows, so it costs the same in a log of any length. What no index
-answers is looked for among `WALK` entries a page; the page then says that it ended there and where to go on.
+Pages use keyset paging and count nothing, so the cost does not grow with the log. A search that no index serves examines `WALK`
+entries per page; the page then reports that it is partial, and the key that continues it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Rows = QuerySet[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is looked for. `tenant_id` None means all tenants; `roots` None means any entity, an empty one finds nothing."""
+    """The search. `tenant_id` None means all tenants; `roots` None means any entity, an empty `roots` matches nothing."""
 
     tenant_id: str | None
     type: str = ""
@@ -37,7 +37,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a page begins: right before (older than) or right after (newer than) the entry with this key."""
+    """Where a page begins: directly before (older than) or after (newer than) the entry with this key."""
 
     key: int
     is_newer: bool = False
@@ -45,9 +45,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Entries with their events, newest first. `older` and `newer` are the keys to go on from, None at an end.
+    """Entries with their events, newest first. `older` and `newer` are the keys of the neighboring pages, None at an end.
 
-    `is_partial` tells that the page is short because it has looked at as many entries as one page does.
+    `is_partial` means that the page is short because it examined the maximum number of entries.
     """
 
     rows: list[LogEntry]
@@ -58,7 +58,7 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """Rows that an index yields in the order of `key`, and what else they must fulfil, row by row."""
+    """Rows that an index yields in the order of `key`, and the conditions that each row must also fulfill."""
 
     rows: Rows
     key: str
@@ -66,12 +66,12 @@ class _Walk:
 
 
 def browse(question: Question, place: Place | None = None) -> LogPage:
-    """Return one page of what is asked for."""
+    """Return one page of the search."""
     walk = _walk_of(_placed(question))
     is_newer = place is not None and place.is_newer
     found, stopped_at = _found(walk, place, is_newer=is_newer)
     taken, is_full = found[:PAGE_ROWS], len(found) > PAGE_ROWS
-    # A page that the walk has ended goes on where the walk has stopped.
+    # A partial page continues where its walk stopped.
     onward = taken[-1][1] if is_full else stopped_at
     is_partial = not is_full and stopped_at is not None
     entries = _entries(pk for pk, _ in taken)
@@ -83,14 +83,14 @@ def browse(question: Question, place: Place | None = None) -> LogPage:
 
 
 def _placed(question: Question) -> Question:
-    """Put positions in the place of times, by two look-ups: times of recording never fall. Not over all tenants."""
+    """Replace times by positions with two look-ups: recording times never decrease in a log. Not used over all tenants."""
     if question.tenant_id is None or (question.since is None and question.until is None):
         return question
     log = LogEntry.objects.filter(tenant_id=question.tenant_id)
     first, last = question.first, question.last
     if question.since is not None:
         found = log.filter(recorded_at__gte=question.since).order_by("recorded_at", "position")
-        # Nothing so new means a position that no entry has.
+        # No entry is that new: use a position that no entry has.
         position = found.values_list("position", flat=True).first()
         first = max(first or 0, _NONE if position is None else position)
     if question.until is not None:
@@ -104,7 +104,7 @@ _NONE = 2**63 - 1
 
 
 def _walk_of(question: Question) -> _Walk:
-    """Choose the index that leaves the least to look at."""
+    """Choose the index that leaves the fewest rows to examine."""
     log = LogEntry.objects.all() if question.tenant_id is None else LogEntry.objects.filter(tenant_id=question.tenant_id)
     if question.event_id:
         return _Walk(log.filter(pk__in=Event.objects.filter(event_id=question.event_id).values("pk")), "pk")
@@ -113,7 +113,7 @@ def _walk_of(question: Question) -> _Walk:
     events = Event.objects.filter(tenant_id=question.tenant_id)
     has_range = question.first is not None or question.last is not None
     if question.roots is not None:
-        # One entity is an index read backwards; several are sorted, and an e-mail address has but a few.
+        # One entity is read backwards from its index; several entities need a sort, and an e-mail address has only a few.
         own = events.filter(root=question.roots[0]) if len(question.roots) == 1 else events.filter(root__in=question.roots)
         return _Walk(own, "pk", _also(type=question.type, log_range=(question.first, question.last)))
     if question.type and not has_range:
@@ -122,12 +122,12 @@ def _walk_of(question: Question) -> _Walk:
 
 
 def _walk_over_all(log: Rows, question: Question) -> _Walk:
-    """Look at the newest entries of all tenants, in the order of their numbers: every other index begins with the tenant."""
+    """Examine the newest entries of all tenants in the order of their keys: every other index begins with the tenant."""
 
     def narrowed(rows: Rows) -> Rows:
         for column, value in (("recorded_at__gte", question.since), ("recorded_at__lte", question.until)):
             rows = rows if value is None else rows.filter(**{column: value})
-        # Not the bare column: without a tenant its index could only be read from end to end.
+        # An expression instead of the bare column: without a tenant, the index on it could only be scanned completely.
         rows = _within(rows.alias(place=F("position") + 0), question.first, question.last, column="place")
         rows = _of_event(rows, "type", [question.type]) if question.type else rows
         return rows if question.roots is None else _of_event(rows, "root", question.roots)
@@ -137,7 +137,7 @@ def _walk_over_all(log: Rows, question: Question) -> _Walk:
 
 
 def _also(*, type: str, log_range: tuple[int | None, int | None] = (None, None), is_log: bool = False) -> Callable[[Rows], Rows] | None:
-    """Return what narrows rows of the log, or events, beyond their index; None when nothing does."""
+    """Return the conditions on log rows, or on events, that the index does not cover; None when there are none."""
     if not type and log_range == (None, None):
         return None
 
@@ -153,7 +153,7 @@ def _also(*, type: str, log_range: tuple[int | None, int | None] = (None, None),
 
 
 def _of_event(rows: Rows, column: str, values: Any) -> Rows:
-    # One look-up per entry of the walk: a join could be planned as a walk over all events there are.
+    # One look-up per examined entry: PostgreSQL could plan a join as a scan of all events.
     wanted = Event.objects.filter(pk=OuterRef("pk")).values(column)
     found: Rows = rows.alias(**{f"event_{column}": Subquery(wanted)}).filter(**{f"event_{column}__in": list(values)})
     return found
@@ -165,7 +165,9 @@ def _within(rows: Rows, first: int | None, last: int | None, *, column: str = "p
 
 
 def _found(walk: _Walk, place: Place | None, *, is_newer: bool) -> tuple[list[tuple[int, int]], int | None]:
-    """Return primary key and key of one row more than a page, in the order of the walk, and where it stopped before its end."""
+    """Return primary key and key of one row more than a page, in the order of the walk, and where the walk stopped before its
+    end.
+    """
     rows = walk.rows.order_by(walk.key if is_newer else f"-{walk.key}")
     onward = f"{walk.key}__gt" if is_newer else f"{walk.key}__lt"
     if place is not None:
@@ -176,14 +178,14 @@ def _found(walk: _Walk, place: Place | None, *, is_newer: bool) -> tuple[list[tu
     if reached["low"] is None:
         return [], None
     last = reached["high" if is_newer else "low"]
-    # In order, so that the index is asked; `exists` would drop the order and may read the table.
+    # The ordering makes PostgreSQL use the index; `exists` would drop the ordering and could scan the table.
     stopped_at = last if rows.filter(**{onward: last}).values_list("pk")[:1] else None
     window = rows.filter(**{f"{walk.key}__gte": reached["low"], f"{walk.key}__lte": reached["high"]})
     return list(walk.also(window).values_list("pk", walk.key)[: PAGE_ROWS + 1]), stopped_at
 
 
 def _entries(pks: Any) -> list[LogEntry]:
-    """Return the entries in this order; an event that has no position yet is in no log."""
+    """Return the entries in this order; events without a position are absent from every log."""
     wanted = list(pks)
     found = LogEntry.objects.filter(pk__in=wanted).select_related("event").in_bulk()
     return [found[pk] for pk in wanted if pk in found]

@@ -1,8 +1,8 @@
-"""Sealed positions in a tenant's log: what a client holds as `offset`, `from` and `Last-Event-ID`. Pure.
+"""Sealed positions in a tenant's log: the `offset`, `from` and `Last-Event-ID` of clients. Pure.
 
-A cursor is deterministic, so one event has one offset for ever. Layout before base64url: version and length of the key
-id (one byte), key id, tag (16 bytes), and the epoch and position (12 bytes) hidden under a pad made from the tag. The
-tag covers the tenant, so a cursor of another tenant is as invalid as a forged one.
+A cursor is deterministic, so one event has one offset for ever. Layout before base64url: version and length of the key id (one
+byte), key id, tag (16 bytes), and the epoch and position (12 bytes) encrypted with a pad derived from the tag. The tag covers the
+tenant, so a cursor of another tenant is as invalid as a forged one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ALPHABET = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class InvalidCursor(ValueError):
-    """The cursor is not one that this tenant was given."""
+    """The cursor was not issued to this tenant."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
@@ -30,14 +30,14 @@ class InvalidCursor(ValueError):
 
 @dataclass(frozen=True, order=True, slots=True)
 class Cursor:
-    """A place in one tenant's log: everything up to and including `position` of `epoch` has been seen."""
+    """A place in one tenant's log: every event up to and including `position` of `epoch` was seen."""
 
     epoch: int
     position: int
 
 
 class CursorSealer:
-    """Seals and opens the cursors of one tenant with a list of keys, newest first; every key in it opens."""
+    """Seals cursors of one tenant with the newest of its keys, and opens those of every key. Keys are listed newest first."""
 
     __slots__ = ("_keys", "_newest")
 
@@ -52,11 +52,11 @@ class CursorSealer:
         return self._newest.seal(cursor.epoch, cursor.position)
 
     def seal_at(self, epoch: int, position: int) -> str:
-        """Return the sealed cursor of a place, for those who seal thousands and have no use for the object."""
+        """Return the sealed cursor of a place without making a `Cursor`, for loops over thousands of events."""
         return self._newest.seal(epoch, position)
 
     def open(self, text: str) -> Cursor:
-        """Return what was sealed. Raises `InvalidCursor` for anything this tenant was not given by these keys."""
+        """Return the cursor that was sealed. Raises `InvalidCursor` for text that these keys did not seal for this tenant."""
         raw = _decoded(text)
         version, key_id_length = raw[0] >> 4, raw[0] & 0x0F
         if version != _VERSION or len(raw) != 1 + key_id_length + _TAG_BYTES + _PLACE_BYTES:
@@ -68,7 +68,7 @@ class CursorSealer:
 
 
 class _TenantKey:
-    """Two keys derived from one secret for one tenant, kept as hashers that only wait for their input."""
+    """Two keys derived from one secret for one tenant, kept as initialized hashers."""
 
     __slots__ = ("_pad", "_prefix", "_tag")
 
@@ -110,7 +110,7 @@ def _decoded(text: str) -> bytes:
         raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError as error:
         raise InvalidCursor from error
-    # Base64 leaves spare bits in its last character; only one spelling of a cursor is valid.
+    # The last base64 character has spare bits; only one spelling of a cursor is valid.
     if not raw or urlsafe_b64encode(raw).rstrip(b"=").decode() != text:
         raise InvalidCursor
     return raw

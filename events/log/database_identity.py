@@ -1,8 +1,8 @@
-"""Whether this is still the database that the logs were written in. Decision: docs/adr/0043.
+"""Whether this is still the database in which the logs were written. Decision: docs/adr/0043.
 
-PostgreSQL's system identifier changes with every restored dump and every new cluster, its timeline with every promotion
-and every recovery to a point in time. Neither proves that events were lost, so a difference is told and nothing more:
-`manage.py events restored` answers it.
+PostgreSQL's system identifier changes with every restored dump and every new cluster, its timeline with every promotion and every
+recovery to a point in time. Neither proves that events were lost, so a difference is only reported, until `manage.py events
+restored` confirms it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from events.log.numbering import open_connection
 logger = logging.getLogger(__name__)
 
 _STATEMENT_TIMEOUT_MS = 3000
-# The timeline of what is written now. That of the last checkpoint, in `pg_control_checkpoint()`, stays the old one for a
-# while after a promotion, which is just when a process is likely to start.
+# The timeline of present writes. `pg_control_checkpoint()` shows the timeline of the last checkpoint, which stays old for a while
+# after a promotion, exactly when processes restart.
 _NOW = """
 SELECT system_identifier::text, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint FROM pg_control_system()
 """
@@ -35,7 +35,7 @@ ON CONFLICT (id) DO UPDATE SET system_identifier = EXCLUDED.system_identifier, t
 
 @dataclass(frozen=True)
 class Identity:
-    """A database as its server names it."""
+    """A database, as its server identifies it."""
 
     system_identifier: str
     timeline: int
@@ -66,7 +66,7 @@ ADVICE = (
 
 
 def compare(database: psycopg.Connection[Any]) -> Difference | None:
-    """Compare the database with the one noted; None when they are one, or none was noted. Raises `psycopg.Error`."""
+    """Compare the database with the noted one; return None when they match or none was noted. Raises `psycopg.Error`."""
     now = identity_of(database)
     stored = database.execute(_STORED).fetchone()
     noted = now if stored is None else Identity(*stored)
@@ -80,14 +80,14 @@ def note_first(database: psycopg.Connection[Any]) -> None:
 
 
 def note(database: psycopg.Connection[Any]) -> Identity:
-    """Note the database as it is, from which later starts compare. Raises `psycopg.Error`."""
+    """Replace the noted database by the present one. Raises `psycopg.Error`."""
     now = identity_of(database)
     database.execute(_NOTE, [now.system_identifier, now.timeline])
     return now
 
 
 def identity_of(database: psycopg.Connection[Any]) -> Identity:
-    """Ask the server. Raises `psycopg.Error` where it refuses, as on a standby or to a role without the right."""
+    """Query the server. Raises `psycopg.Error` where it refuses, for example on a standby or for a role without the privilege."""
     row = database.execute(_NOW).fetchone()
     if row is None:
         raise psycopg.DataError("the server did not name its database")
@@ -95,10 +95,10 @@ def identity_of(database: psycopg.Connection[Any]) -> Identity:
 
 
 def compare_at_start() -> Difference | None:
-    """Compare on a connection of its own, alarm on a difference, and never fail: a start must not depend on it."""
+    """Compare on a separate connection, log an alarm on a difference, and never fail: a start must not depend on it."""
     try:
         with open_connection() as database, database.transaction():
-            # For this transaction only: the connection may belong to a pooler.
+            # For this transaction only, because the connection can belong to a pooler.
             database.execute(f"SET LOCAL statement_timeout = {_STATEMENT_TIMEOUT_MS}")
             note_first(database)
             difference = compare(database)

@@ -14,7 +14,7 @@ from foundation.timestamps import wire_time
 
 SPEC_VERSION = "1.0"
 TEST_PURPOSE = "test"
-# A cursor is at most this long, so a message counted with it fits whatever key seals its offset.
+# The maximum length of a cursor, so that a message fits with any key that seals its offset.
 MAX_OFFSET_LENGTH = 64
 
 _PREFIX_PATTERN = re.compile(r"[a-z][a-z0-9]{0,15}")
@@ -23,7 +23,7 @@ _TAIL = b'"}'
 
 
 class EventTooLarge(ValueError):
-    """The message of this change would exceed the largest size a subscriber is promised."""
+    """The message of this change would exceed the maximum size that subscribers are promised."""
 
     def __init__(self, size: int, limit: int) -> None:
         super().__init__(f"{self.__doc__} It has {size} bytes, the limit is {limit}.")
@@ -49,10 +49,10 @@ def encode_envelope(
     prefix: str = "x0",
     purpose: str | None = None,
 ) -> bytes:
-    """Return the envelope as the bytes that are stored and delivered, fields in their fixed order.
+    """Return the envelope as stored and delivered bytes, with fields in a fixed order.
 
-    The stream id is the last field, so another stream's copy differs by a slice. Raises `EventTooLarge` when the
-    message around it, offset included, would exceed `max_bytes`; `ValueError` on a malformed prefix or stream id.
+    The stream id is the last field, so the copy for another stream differs only in its last bytes. Raises `EventTooLarge` when
+    the message around it, offset included, would exceed `max_bytes`; `ValueError` on a malformed prefix or stream id.
     """
     if _PREFIX_PATTERN.fullmatch(prefix) is None:
         raise ValueError("The attribute prefix is 1 to 16 lower-case letters or digits and starts with a letter.")
@@ -77,18 +77,18 @@ def encode_envelope(
 
 
 def encode_stored(envelope: dict[str, Any]) -> bytes:
-    """Return the bytes of an envelope that was read from stored bytes, its members in their order."""
+    """Return the bytes of an envelope that was parsed from stored bytes, with its members in their order."""
     return escape_terminator(_encoded(envelope))
 
 
 def escape_terminator(encoded: bytes) -> bytes:
-    """Escape `[DONE]` inside JSON text: a public client ends the stream where data contains it."""
-    # JSON writes a backslash as two, so the bracket is never already escaped and the result stays valid.
+    """Escape `[DONE]` inside JSON text: a public client ends the stream when the data contains it."""
+    # JSON doubles backslashes, so the bracket is never already escaped and the result stays valid.
     return encoded.replace(b"[DONE]", rb"\u005bDONE]")
 
 
 def with_stream(body: bytes, stream_id: str) -> bytes:
-    """Return the stored envelope as another stream delivers it: the same bytes but for the stream id."""
+    """Return the stored envelope with the id of another stream; all other bytes stay."""
     _require_stream_id(stream_id)
     cut = len(body) - _STREAM_ID_LENGTH - len(_TAIL)
     if cut < 0 or not body.endswith(_TAIL) or STREAM_ID_PATTERN.fullmatch(body[cut : -len(_TAIL)].decode("ascii", "replace")) is None:
@@ -115,7 +115,7 @@ def error_message(code: str, message: str, offset: str | None) -> bytes:
 
 
 def message_size(event_type: str, body: bytes) -> int:
-    """Return the size of the message around `body` with the longest offset there can be."""
+    """Return the size in bytes of the message around `body` with an offset of maximum length."""
     return len(event_message(event_type, "", body)) + MAX_OFFSET_LENGTH
 
 
@@ -123,7 +123,7 @@ def _encoded(value: dict[str, Any]) -> bytes:
     try:
         return orjson.dumps(value)
     except TypeError:
-        # Whole numbers beyond 64 bits fit into PostgreSQL's jsonb, but not into the fast encoder.
+        # PostgreSQL's jsonb accepts integers beyond 64 bits, the fast encoder does not.
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 

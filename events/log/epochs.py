@@ -1,8 +1,8 @@
-"""What the next epoch of a log is.
+"""The next epoch of a log.
 
-One more than the last would not do: a backup that is restored twice would give the same number twice, and cursors made
-between the two would be taken for cursors of the second life. So an epoch is never lower than the seconds since 2026,
-which are new at every raise and fit into the column until 2094.
+Adding one is not enough: a backup that is restored twice would get the same epoch twice, and cursors issued between the two
+restores would be accepted after the second. So an epoch is at least the number of seconds since 2026, which differs at every
+raise and fits into the column until 2094.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The cursor at a tenant's present head, for snapshots that the stream continues."""
+"""The cursor of a tenant's present head, which snapshots return so that the stream continues them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from events.models import Head
 
 
 def head_cursor(tenant_id: str) -> str:
-    """Return the sealed cursor of the last position; empty text when the tenant has no log.
+    """Return the sealed cursor of the last position; an empty string when the tenant has no log.
 
-    Taken before a snapshot is read: whatever has a position by now is in the snapshot, whatever gets one later comes
-    with the stream, and what was committed but not numbered comes twice, with the same content.
+    Take it before reading a snapshot. Events with a position by then are in the snapshot, later positions come with the stream,
+    and events that were committed but not numbered come twice, with the same content.
     """
     head = Head.objects.filter(pk=tenant_id).first()
     if head is None:

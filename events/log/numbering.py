@@ -1,7 +1,7 @@
-"""Outbox to log: dense positions, assigned after commit under the tenant's head row.
+"""Moves outbox rows to the log with dense positions, after commit and under a lock on the tenant's head row.
 
-Ids are drawn at insertion and become visible in commit order, so a reader "after id n" loses the event that committed
-late; positions are assigned only to what is committed, one numbering at a time per tenant, so a reader cannot.
+Event ids are assigned at insertion but become visible in commit order, so a reader "after id n" would lose an event that commits
+late. Positions are assigned only to committed events, one transaction per tenant at a time, so a reader loses none.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _IDLE_SECONDS = 1.0
 _FAILURE_PAUSE_SECONDS = 0.5
 
 _LOCK_HEAD = "SELECT position, greatest(clock_timestamp(), recorded_at) FROM events_head WHERE tenant_id = %s FOR UPDATE"
-# A statement of its own: its snapshot is taken after the lock was granted, so it sees every event committed before.
+# A separate statement: its snapshot is taken after the lock was granted, so it sees every event that committed before.
 _NUMBER = """
 WITH ready AS (
     DELETE FROM events_outbox WHERE event IN (
@@ -47,7 +47,7 @@ DELETE FROM events_event WHERE id IN (SELECT event FROM dropped)
 
 @dataclass(frozen=True)
 class NumberedBatch:
-    """What one transaction of numbering did: `count` events up to `head_position`, recorded at one time."""
+    """The result of one numbering transaction: `count` events up to `head_position`, recorded at one time."""
 
     tenant_id: str
     count: int
@@ -56,10 +56,10 @@ class NumberedBatch:
 
 
 def number_batch(database: psycopg.Connection[Any], tenant_id: str) -> NumberedBatch | None:
-    """Number at most 5,000 waiting events of the tenant, oldest first, and commit durably; None when it has no log.
+    """Number at most 5,000 waiting events of the tenant, oldest first, and commit durably; None when the tenant has no log.
 
-    Without a head row the tenant is gone, and what waits for it is dropped. The transaction is READ COMMITTED: the
-    second statement must see what was committed while the first waited for the lock.
+    Without a head row the tenant was deleted, and its waiting events are dropped. The transaction is READ COMMITTED: the second
+    statement must see events that committed while the first waited for the lock.
     """
     database.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     with database.transaction(), database.cursor() as cursor:
@@ -78,7 +78,7 @@ def number_batch(database: psycopg.Connection[Any], tenant_id: str) -> NumberedB
 
 
 def number_tenant(tenant_id: str, database: psycopg.Connection[Any] | None = None) -> NumberedBatch | None:
-    """Number everything that waits for the tenant; return the last batch with the total count, or None without a log."""
+    """Number every waiting event of the tenant; return the last batch with the total count, or None without a log."""
     owned = None if database is not None else open_connection()
     try:
         total = 0
@@ -101,7 +101,7 @@ def waiting_tenants(database: psycopg.Connection[Any]) -> list[str]:
 
 
 def open_connection() -> psycopg.Connection[Any]:
-    """Open a connection of one's own to Django's database, outside of any pool, in autocommit mode."""
+    """Open a connection to Django's database outside of any pool, in autocommit mode."""
     parameters = django_connection.get_connection_params()
     parameters.pop("pool", None)
     parameters.pop("cursor_factory", None)
@@ -113,16 +113,16 @@ _callbacks: list[Callback] = []
 
 
 def on_numbered(callback: Callback) -> None:
-    """Call `callback(tenant_id, head_position)` in this process after each numbering; it must be quick and not raise."""
+    """Call `callback(tenant_id, head_position)` in this process after each numbering; it must be fast and must not raise."""
     if callback not in _callbacks:
         _callbacks.append(callback)
 
 
 class Numberer:
-    """One daemon thread with its own connection that numbers what this process commits, and heals what others left.
+    """One daemon thread with its own connection that numbers the events of this process, and those that other processes left.
 
-    Every second it also asks the outbox which tenants wait: an event whose process died between commit and numbering
-    is numbered by whoever looks next.
+    Every second it also queries the outbox for tenants that wait. If a process dies between commit and numbering, the numberer of
+    another process numbers its events.
     """
 
     def __init__(self) -> None:
@@ -133,7 +133,7 @@ class Numberer:
         self._thread: threading.Thread | None = None
 
     def notify(self, tenant_id: str) -> None:
-        """Note that the tenant has something to number; returns at once."""
+        """Add the tenant to the pending ones; returns at once."""
         if not settings.EVENTS_NUMBERER_ENABLED:
             return
         with self._guard:
@@ -142,7 +142,7 @@ class Numberer:
         self._wake.set()
 
     def start(self) -> None:
-        """Start the thread unless it runs."""
+        """Start the thread if it is not running."""
         with self._guard:
             if self._thread is None or not self._thread.is_alive():
                 self._stopping = False
@@ -150,7 +150,7 @@ class Numberer:
                 self._thread.start()
 
     def stop(self) -> None:
-        """Number what is pending and end the thread."""
+        """Number the pending tenants and end the thread."""
         self._stopping = True
         self._wake.set()
         if self._thread is not None:
@@ -170,7 +170,7 @@ class Numberer:
                     looked_at = time.monotonic()
                 self._number_pending(database)
             except psycopg.Error as error:
-                # The database is away or the statement was cancelled; nothing is lost, the outbox keeps it.
+                # The database is unavailable or the statement was cancelled; no event is lost, because the outbox keeps it.
                 logger.warning("numbering paused: %s", type(error).__name__)
                 if database is not None:
                     database.close()
@@ -211,5 +211,5 @@ _numberers: dict[int, Numberer] = {}
 
 
 def numberer() -> Numberer:
-    """Return the numberer of this process; a forked child gets one of its own."""
+    """Return the numberer of this process; a forked child gets a new one."""
     return _numberers.setdefault(os.getpid(), Numberer())

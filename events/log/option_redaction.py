@@ -1,4 +1,4 @@
-"""Takes secret options of connections out of stored envelopes and of marks: the one exception to final bytes (docs/adr/0075)."""
+"""Removes secret options of connections from stored envelopes and marks: the only exception to final bytes (docs/adr/0075)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AT_ONCE = 50
 
 @dataclass(frozen=True)
 class Redaction:
-    """What an envelope is without its secrets, and each secret: connection, path, value. Values never show in a `repr`."""
+    """An envelope without its secrets, and the path and value of each secret. Values never show in a `repr`."""
 
     envelope: dict[str, Any] = field(repr=False)
     removed: list[tuple[str, Path, Any]] = field(repr=False)
@@ -35,7 +35,7 @@ class Redaction:
 
 
 def redaction_of(envelope: dict[str, Any]) -> Redaction:
-    """Return the envelope of a connection event without what the schema of its strategy seals."""
+    """Return the envelope of a connection event without the options that the schema of its strategy seals."""
     removed: list[tuple[str, Path, Any]] = []
     data = envelope.get("data")
     if not isinstance(data, dict) or envelope.get("type") not in CONNECTION_EVENTS:
@@ -51,12 +51,12 @@ def _cleaned(document: Any, removed: list[tuple[str, Path, Any]]) -> Any:
     parts = split(Connection(strategy=str(document.get("strategy"))).option_schema, options)
     removed += [(str(document.get("id")), path, value) for path, value in parts.secrets.items()]
     shown = {**document, "options": parts.shown}
-    # As the document of the connection has it: options that are empty are left out.
+    # The document of a connection omits empty options, so this does too.
     return shown if parts.shown else {name: value for name, value in document.items() if name != "options"}
 
 
 def redactions(tenant_id: str) -> Iterator[tuple[int, Redaction]]:
-    """Yield the key of each stored event of the tenant that holds secrets of a connection, with its redaction."""
+    """Yield the key of each stored event of the tenant that contains secrets of a connection, with its redaction."""
     for event_type in CONNECTION_EVENTS:
         last = 0
         # The index by tenant and type serves each page.
@@ -70,9 +70,9 @@ def redactions(tenant_id: str) -> Iterator[tuple[int, Redaction]]:
 
 
 def redact_events(tenant_id: str) -> int:
-    """Rewrite the bodies of the tenant's connection events; return how many. Ids, positions and times stay.
+    """Rewrite the bodies of the tenant's connection events; return their number. Ids, positions and times stay.
 
-    Each body is one statement: a run that is stopped goes on where it stopped.
+    Each body is one statement, so an interrupted run can be repeated.
     """
     count = 0
     for key, found in redactions(tenant_id):
@@ -81,7 +81,7 @@ def redact_events(tenant_id: str) -> int:
 
 
 def redact_marks(tenant_id: str | None) -> int:
-    """Take the secrets out of row images that wait for the sweep; return how many. Marks that are at work are left to it."""
+    """Remove the secrets from row images that wait for the sweep; return their number. Skips marks that the sweep has locked."""
     count = 0
     with transaction.atomic():
         for mark in _marks(tenant_id).select_for_update(skip_locked=True):
@@ -92,7 +92,7 @@ def redact_marks(tenant_id: str | None) -> int:
 
 
 def plain_marks(tenant_id: str | None) -> int:
-    """Return how many waiting row images hold secrets."""
+    """Return the number of waiting row images that contain secrets."""
     return sum(Connection.shown_image(mark.image or {}) != mark.image for mark in _marks(tenant_id))
 
 

@@ -1,7 +1,7 @@
-"""The read side of the log: a page after a cursor, the place of a moment, and where each tenant's log ends and begins.
+"""Reads the log: a page after a cursor, the position of a time, and the bounds of each tenant's log.
 
-Every answer comes from one statement and so from one snapshot: the verdict "still there" and the rows agree. A handle
-is taken from the process's small pool for one statement and given back before anything is written to a client.
+Every result comes from one statement and so from one snapshot: the bounds and the rows agree. A connection of the small pool is
+held for one statement and released before anything is written to a client.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _STATEMENT_TIMEOUT_MS = 5000
 
 _BOUNDS_COLUMNS = "h.epoch, h.position, h.floor, h.floor_recorded_at, h.stream_id"
 _BOUNDS = Statement("log_bounds", ("text[]",), f"SELECT h.tenant_id, {_BOUNDS_COLUMNS} FROM events_head h WHERE h.tenant_id = ANY($1)")
-# What follows `asked.after` in each log that is asked for; the running sum bounds a page by bytes, and octet_length does not unpack
-# a body.
+# Entries after `asked.after` of each requested log. The running sum limits a page by bytes; octet_length does not decompress a
+# body.
 _FOLLOWING = """
 JOIN events_head h ON h.tenant_id = asked.tenant_id
 LEFT JOIN LATERAL (
@@ -50,7 +50,7 @@ SELECT {_BOUNDS_COLUMNS}, p.position, p.recorded_at, p.type, p.body
 FROM (SELECT $1 AS tenant_id, $2 AS after) AS asked {_FOLLOWING} ORDER BY p.position
 """,
 )
-# The same for several tenants at once, each row with the number of its place among those asked for.
+# The same for several tenants at once; each row has the index of its request.
 _PAGES = Statement(
     "log_pages",
     ("text[]", "bigint[]", "bigint", "bigint"),
@@ -73,14 +73,14 @@ SELECT {_BOUNDS_COLUMNS}, (
 ) FROM events_head h WHERE h.tenant_id = %(tenant)s
 """
 _HEADS = "SELECT tenant_id, epoch, position FROM events_head WHERE tenant_id = ANY(%(tenants)s)"
-# Guarded by both values, so that many readers of one restored log raise its epoch once.
+# Guarded by both values, so that many readers of one restored log raise its epoch only once.
 _RAISE_EPOCH = f"""
 UPDATE events_head SET epoch = {NEXT_EPOCH} WHERE tenant_id = %(tenant)s AND epoch = %(epoch)s AND position < %(position)s
 """
 
 
 class LogError(Exception):
-    """The log could not answer."""
+    """The log could not be read."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
@@ -91,11 +91,11 @@ class CursorExpired(LogError):
 
 
 class NoLog(LogError):
-    """The tenant has no log: it is gone."""
+    """The tenant has no log: it was deleted."""
 
 
 class LogHasHole(LogError):
-    """A position between the floor and the head is missing. `after` is the last position before the log goes on."""
+    """A position between floor and head is missing. `after` is the last position before the log continues."""
 
     def __init__(self, after: int) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class LogHasHole(LogError):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Where a tenant's log stands: its epoch, its last position, and the last one that was pruned."""
+    """The bounds of a tenant's log: its epoch, its last position, and the last pruned position."""
 
     epoch: int
     head: int
@@ -114,21 +114,21 @@ class Bounds:
 
     @property
     def end(self) -> Cursor:
-        """The cursor of somebody who has seen everything."""
+        """The cursor after the last event."""
         return Cursor(self.epoch, self.head)
 
     def require(self, cursor: Cursor) -> None:
-        """Raise `CursorExpired` unless the log can go on right after the cursor. Judged by position, never by age."""
+        """Raise `CursorExpired` unless the log still has the entry after the cursor. Judged by position, never by age."""
         if cursor.epoch != self.epoch or not self.floor <= cursor.position <= self.head:
             raise CursorExpired
 
     def refutes(self, cursor: Cursor) -> bool:
-        """Tell whether a cursor of this very epoch lies above the head: the database went back in time."""
+        """Tell whether a cursor of the present epoch is above the head, which means that the database went back in time."""
         return cursor.epoch == self.epoch and cursor.position > self.head
 
 
 class LoggedEvent(NamedTuple):
-    """One event of the log with the bytes it was stored as."""
+    """One event of the log with its stored bytes."""
 
     position: int
     recorded_at: datetime
@@ -138,7 +138,7 @@ class LoggedEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Events right after a cursor, without a hole, and the bounds of the same snapshot."""
+    """Events directly after a cursor, without a hole, and the bounds from the same snapshot."""
 
     bounds: Bounds
     events: Sequence[LoggedEvent]
@@ -152,23 +152,24 @@ class LogReader:
         self._bounds: Gathering[str, Bounds | None] = Gathering(self._bounds_of)
 
     async def bounds(self, tenant_id: str) -> Bounds:
-        """Return where the tenant's log stands; those who ask at the same time share a statement. Raises `NoLog`."""
+        """Return the bounds of the tenant's log; concurrent calls share a statement. Raises `NoLog`."""
         found = await self._bounds.ask(tenant_id)
         if found is None:
             raise NoLog
         return found
 
     async def page(self, tenant_id: str, cursor: Cursor, *, max_events: int, max_bytes: int) -> Page:
-        """Return the events right after the cursor, at least one if there is any, else at most the two limits.
+        """Return the events directly after the cursor, within both limits but at least one if any exists.
 
-        Raises `CursorExpired`, `NoLog`, and `LogHasHole` rather than skip a position; what stands before a hole comes first.
+        Raises `CursorExpired`, `NoLog`, and `LogHasHole` instead of skipping a position; events before the hole are returned
+        first.
         """
         return _page(await self._pool.rows(_PAGE, tenant_id, cursor.position, max_events, max_bytes), cursor)
 
     async def pages(self, places: Sequence[tuple[str, Cursor]], *, max_events: int, max_bytes: int) -> list[Page | LogError]:
-        """Return for each tenant and cursor what `page` returns or raises; all of them are read by one statement."""
+        """Return for each tenant and cursor the result or the error of `page`, with one statement for all."""
         if len(places) == 1:
-            # The plan of one tenant's page is kept by the server; that of several is made anew each time.
+            # The server caches the plan for one tenant's page; the plan for several is made anew each time.
             tenant_id, cursor = places[0]
             return [_page_or_error(await self._pool.rows(_PAGE, tenant_id, cursor.position, max_events, max_bytes), cursor)]
         tenant_ids, after = [tenant_id for tenant_id, _ in places], [cursor.position for _, cursor in places]
@@ -178,9 +179,9 @@ class LogReader:
         return [_page_or_error(found, cursor) for found, (_, cursor) in zip(rows, places, strict=True)]
 
     async def start_at(self, tenant_id: str, moment: datetime) -> tuple[Bounds, Cursor]:
-        """Return the cursor right before the first event recorded at or after the moment, or the end of the log.
+        """Return the cursor directly before the first event recorded at or after the time, or the end of the log.
 
-        Raises `CursorExpired` only when such an event has been pruned; a moment before that starts at the floor.
+        Raises `CursorExpired` only when such an event was pruned; an earlier time starts at the floor.
         """
         rows = await self._rows(_PLACE_OF, {"tenant": tenant_id, "moment": moment})
         if not rows:
@@ -192,7 +193,7 @@ class LogReader:
         return bounds, Cursor(bounds.epoch, max(position, bounds.floor))
 
     async def earliest(self, tenant_id: str) -> tuple[Cursor, datetime | None]:
-        """Return the earliest cursor that is still served, and when the event after it was recorded; None without one."""
+        """Return the earliest cursor that is still served, and the recording time of the event after it, if there is one."""
         rows = await self._rows(_EARLIEST, {"tenant": tenant_id})
         if not rows:
             raise NoLog
@@ -200,12 +201,12 @@ class LogReader:
         return Cursor(bounds.epoch, bounds.floor), rows[0][5]
 
     async def heads(self, tenant_ids: Sequence[str]) -> dict[str, Cursor]:
-        """Return the end of each named log in one query; a tenant that is gone is missing."""
+        """Return the end of each named log with one query; deleted tenants are absent."""
         rows = await self._rows(_HEADS, {"tenants": list(tenant_ids)})
         return {tenant: Cursor(epoch, position) for tenant, epoch, position in rows}
 
     async def raise_epoch(self, tenant_id: str, seen: Cursor) -> bool:
-        """Start a new epoch because somebody holds a sealed cursor above the head; returns whether this call did it."""
+        """Start a new epoch because a sealed cursor is above the head; return whether this call raised it."""
         async with self._handle() as handle:
             result = await handle.execute(_RAISE_EPOCH, {"tenant": tenant_id, "epoch": seen.epoch, "position": seen.position})
         raised = result.rowcount > 0
@@ -219,7 +220,7 @@ class LogReader:
 
     async def _rows(self, statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         async with self._handle() as handle:
-            # Binary results spare decoding every body from hexadecimal text.
+            # Binary results avoid decoding every body from hexadecimal text.
             cursor = handle.cursor(binary=True)
             await cursor.execute(statement, parameters)
             return await cursor.fetchall()

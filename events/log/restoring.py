@@ -1,7 +1,7 @@
-"""Starting logs over after the database went back in time, or may have. Decision: docs/adr/0043.
+"""Starts logs over after the database went back in time, or may have. Decision: docs/adr/0043.
 
-A new epoch makes every cursor given out before answer 410: positions are given again, and an old cursor would skip what
-is recorded under them now.
+With a new epoch every earlier cursor answers 410. Positions are assigned again, and an old cursor would skip the new events at
+old positions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RAISE = f"UPDATE events_head SET epoch = {NEXT_EPOCH} WHERE tenant_id = %(tenan
 
 @dataclass(frozen=True)
 class LogState:
-    """A log as the restored database has it."""
+    """A log in the restored database."""
 
     tenant_id: str
     floor: int
@@ -38,28 +38,27 @@ class LogState:
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether head and entries are of one moment; otherwise numbering would fail or readers find a hole."""
+        """Tell whether head and entries are consistent; otherwise numbering would fail or readers would find a hole."""
         return self.head == (self.floor if self.last_entry is None else self.last_entry)
 
     @property
     def effects(self) -> Sequence[str]:
-        """What starting over changes besides the epoch, one sentence each."""
+        """Describe the effects of starting over besides the new epoch, one sentence each."""
         return [told for follower in followers() for told in follower.beyond(self.tenant_id, head=self.head)]
 
 
 def log_states(tenant_id: str | None = None) -> list[LogState]:
-    """Return the state of one tenant's log or of all."""
+    """Return the state of one tenant's log, or of all logs."""
     with connection.cursor() as cursor:
         cursor.execute(_LOGS, {"tenant": tenant_id})
         return [LogState(*row) for row in cursor.fetchall()]
 
 
 def start_over(tenant_id: str) -> int | None:
-    """Begin a new epoch of the log and set everybody back who stands beyond its head, in one transaction.
+    """Begin a new epoch of the log and reset every follower beyond its head, in one transaction.
 
-    Streams of deliveries that do not stand beyond it keep their positions: they are of the same moment as the log.
-    Returns the new epoch, None when the tenant has no log. Running processes see it within a second and close the
-    tenant's open streams.
+    Delivery streams at or below the head keep their positions: the restore brought them back together with the log. Returns the
+    new epoch, None when the tenant has no log. Running processes see it within a second and close the tenant's open streams.
     """
     values = {"tenant": tenant_id}
     with transaction.atomic(), connection.cursor() as cursor:

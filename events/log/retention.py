@@ -1,8 +1,8 @@
-"""Dropping events that are older than their tenant's retention: the floor rises and the rows below it go, together.
+"""Prunes events that are older than their tenant's retention: one transaction raises the floor and deletes the rows below it.
 
-Locks are taken in one order: the tenant's pruning lock (an advisory one, so that two runs never meet), log rows and
-events, last of all the head row, for one update and the commit. Numbering takes the head row and then inserts positions
-that nobody deletes, so it waits for that update at most, and neither waits for the other in a ring. Writers lock neither.
+Locks are taken in one order: the tenant's pruning lock (an advisory lock, so that two runs never overlap), log rows and events,
+and last the head row for one update before the commit. Numbering locks the head row and then inserts positions that pruning never
+touches. It therefore waits for that update at most, and no deadlock is possible. Writers take neither lock.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ logger = logging.getLogger(__name__)
 
 CHUNK = 5000
 _DAY = 86400.0
-_ADVISORY_CLASS = 0x70727565  # Any number that nothing else here uses: the locks of pruning.
+_ADVISORY_CLASS = 0x70727565  # Namespace of the advisory locks of pruning; no other code uses this number.
 
-# The newest position that is old enough, per tenant that has one. Times of recording never fall, so everything before
-# it is old enough too. The earlier of two clocks decides: one that has run ahead must not empty the logs.
+# The newest position that is old enough, for each tenant that has one. Recording times never decrease, so everything before it is
+# old enough too. The earlier of two clocks decides: a fast clock must not empty the logs.
 _DUE = """
 SELECT h.tenant_id, h.floor, due.position
 FROM events_head h LEFT JOIN identity_tenant t ON t.id = h.tenant_id
@@ -55,7 +55,7 @@ Progress = Callable[[str, int], None]
 
 @dataclass(frozen=True)
 class DueLog:
-    """A log with positions older than its retention: everything after `floor` up to `through`."""
+    """A log with positions older than its retention: those after `floor`, up to and including `through`."""
 
     tenant_id: str
     floor: int
@@ -64,7 +64,7 @@ class DueLog:
 
 @dataclass(frozen=True)
 class Pruned:
-    """What was dropped of one log, and what is past its retention and stays because somebody needs it."""
+    """The number of pruned positions of one log, and of expired positions that a hold keeps."""
 
     tenant_id: str
     count: int
@@ -73,13 +73,13 @@ class Pruned:
     is_busy: bool = False  # Another run prunes this log.
 
     def told(self) -> str:
-        """Say who holds how much back."""
+        """Describe each hold and the number of positions it keeps."""
         holders = "; ".join(f"{hold.holder} at {hold.position:,}" for hold in self.holds)
         return f"{self.tenant_id}: {self.held_back:,} positions are kept beyond their retention for {holders}"
 
 
 def prune(tenant_id: str | None = None, *, is_dry_run: bool = False, progress: Progress | None = None) -> Iterator[Pruned]:
-    """Apply the retention to one tenant's log or to all, log after log, and yield what was done; stopping is harmless.
+    """Apply the retention to one tenant's log or to all, one after the other, and yield each result; stopping is harmless.
 
     A dry run counts and changes nothing.
     """
@@ -91,7 +91,7 @@ def prune(tenant_id: str | None = None, *, is_dry_run: bool = False, progress: P
 
 
 def due_logs(tenant_id: str | None = None, *, now: datetime | None = None) -> list[DueLog]:
-    """Return the logs with something to prune."""
+    """Return the logs with positions to prune."""
     values = {"tenant": tenant_id, "now": now or datetime.now(UTC), "day": _DAY, "default": settings.EVENTS_RETENTION_DAYS * _DAY}
     with connection.cursor() as cursor:
         cursor.execute(_DUE, values)
@@ -99,11 +99,11 @@ def due_logs(tenant_id: str | None = None, *, now: datetime | None = None) -> li
 
 
 def prune_log(due: DueLog, *, is_dry_run: bool = False, progress: Progress | None = None) -> Pruned:
-    """Drop what is due and what nobody holds, at most 5,000 positions in each transaction.
+    """Prune expired positions without a hold, at most 5,000 in each transaction.
 
-    1. Let followers copy what rests.
-    2. Ask once who needs what, which `LogFollower` promises to stay true.
-    3. Drop chunk after chunk, up to the lowest hold.
+    1. Let followers copy the events of their waiting work.
+    2. Ask followers once for their holds; `LogFollower` promises that the answer stays true.
+    3. Prune chunk after chunk, up to the lowest hold.
     """
     if not is_dry_run:
         for follower in followers():
@@ -130,13 +130,13 @@ def _holds(due: DueLog, *, is_dry_run: bool) -> list[Hold]:
 
 
 def _drop_chunk(tenant_id: str, last: int) -> tuple[int, int] | None:
-    """Drop the next chunk up to `last`; return the new floor and the number of rows, or None when another run is at it."""
+    """Prune the next chunk up to `last`; return the new floor and the number of rows, or None while another run holds the lock."""
     values: dict[str, int | str] = {"class": _ADVISORY_CLASS, "tenant": tenant_id}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_LOCK, values)
         if not cursor.fetchone()[0]:
             return None
-        # A statement of its own after the lock: it sees the floor that another run has left.
+        # A separate statement after the lock: it sees the floor that another run committed.
         cursor.execute(_FLOOR, values)
         row = cursor.fetchone()
         if row is None or row[0] >= last:

@@ -1,4 +1,4 @@
-"""What people are told of a stored event beyond its columns, read from its bytes. Pure."""
+"""Facts about a stored event that only its bytes contain, for admin pages. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def envelope_of(body: bytes | memoryview) -> dict[str, Any]:
-    """Return a stored envelope as a document, an empty one for bytes that are none."""
+    """Return a stored envelope as a document; an empty one when the bytes are invalid."""
     try:
         found = json.loads(bytes(body))
     except (ValueError, RecursionError):
@@ -16,7 +16,7 @@ def envelope_of(body: bytes | memoryview) -> dict[str, Any]:
 
 
 def who_of(envelope: dict[str, Any]) -> str:
-    """Return the client behind the change, else the address a person's request came from, else nothing."""
+    """Return the client that made the change, else the address of the person's request, else an empty string."""
     context = _member(_member(envelope, "data"), "context")
     client, request = _member(context, "client"), _member(context, "request")
     if client:

@@ -1,1 +1,1 @@
-"""From a change to an event in the outbox."""
+"""Turns a change into an event in the outbox."""

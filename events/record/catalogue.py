@@ -1,4 +1,4 @@
-"""Every event type, and which change of which row it stands for. The only list. Pure."""
+"""The only list of event types, with the row change that each type represents. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EVENT_TYPES: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class Part:
-    """A further table whose rows are shown inside a document; `document_column` holds the document's key."""
+    """Another table whose rows are part of a document; `document_column` contains the document's key."""
 
     table: str
     document_column: str
@@ -46,7 +46,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Reference:
-    """A column that points to a row of another table, and the columns of that row which documents show."""
+    """A column that refers to a row of another table, and the columns of that row that documents show."""
 
     column: str
     table: str
@@ -56,7 +56,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Parent:
-    """The document in whose order a relation's changes stay: its name, its table, and the column that points to it."""
+    """The document that orders a relation's changes: its name, its table, and the column that refers to it."""
 
     name: str
     table: str
@@ -65,11 +65,11 @@ class Parent:
 
 @dataclass(frozen=True)
 class DocumentKind:
-    """A resource or relation whose changes are events: its table, the types of its changes, the fields that alone are none.
+    """A recorded resource or relation: its table, the types of its events, and the fields whose change alone is no event.
 
-    Every table has the key column `id`; `key_type` is its SQL type. `identity` are the document fields by which
-    consumers know the resource, as paths. `updated` is None where a change of a relation is no event. `unshown` are columns
-    of the root that no document shows and whose change is an event all the same.
+    Every table has the key column `id`; `key_type` is its SQL type. `identity` lists the document fields that identify the
+    resource to consumers, as paths. `updated` is None where a change of a relation is no event. `unshown` lists columns of the
+    root that no document shows but whose change is an event.
     """
 
     name: str
@@ -90,14 +90,14 @@ class DocumentKind:
         return (self.table, *(part.table for part in self.parts))
 
     def root_of(self, document: dict[str, Any]) -> str:
-        """Return `<kind>:<id>` of the document in whose order this one's events are delivered."""
+        """Return `<kind>:<id>` of the document that orders the delivery of these events."""
         if self.parent is not None:
             return f"{self.parent.name}:{document[self.parent.name]['id']}"
         return f"{self.name}:{document[self.identity[0]]}"
 
 
 _TIMES = frozenset({"created_at", "updated_at"})
-# That a deletion is under way is in no document: its event comes when the row has gone.
+# No document shows that a deletion is in progress; the event follows when the row is deleted.
 _DELETION = frozenset({"deletion_started_at"})
 _CONNECTION = Reference("connection_id", "identity_connection", ("id", "name", "strategy"))
 _ORGANIZATION = Reference("organization_id", "identity_organization", ("id", "name"))
@@ -108,7 +108,7 @@ _USER = Reference("user_id", "identity_user", ("id", "user_id"), "bigint")
 _IN_ORGANIZATION = Parent("organization", "identity_organization", "organization_id")
 _IN_GROUP = Parent("group", "identity_group", "group_id")
 
-# Parents before children: the sweep records creations in this order and deletions in the opposite one.
+# Parents before children: the sweep records creations in this order and deletions in reverse.
 DOCUMENT_KINDS: tuple[DocumentKind, ...] = (
     DocumentKind(
         name="connection",
@@ -119,7 +119,7 @@ DOCUMENT_KINDS: tuple[DocumentKind, ...] = (
         updated="connection.updated",
         deleted="connection.deleted",
         silent=_TIMES | _DELETION,
-        # Secrets are in no document, but that one has changed is an event.
+        # No document shows secrets, but a changed secret is an event.
         unshown=frozenset({"sealed_options"}),
     ),
     DocumentKind(
@@ -229,7 +229,7 @@ DOCUMENT_KINDS: tuple[DocumentKind, ...] = (
 
 @dataclass(frozen=True)
 class Change:
-    """One event to record: its type, the document it shows, and the document before the change where there was one."""
+    """One event to record: its type, its document, and the document before the change if there was one."""
 
     type: str
     document: dict[str, Any]
@@ -239,10 +239,10 @@ class Change:
 def changes_between(
     kind: DocumentKind, before: dict[str, Any] | None, after: dict[str, Any] | None, *, has_unshown_change: bool = False
 ) -> list[Change]:
-    """Return the events that lead from one document to the other: none when nothing visible differs.
+    """Return the events that lead from one document to the other; none when no visible field differs.
 
-    `has_unshown_change` says that a column differs which counts and is not shown. A resource that changed the id consumers
-    know it by is, to them, a deletion and a creation.
+    `has_unshown_change` means that an `unshown` column differs. If the fields in `identity` change, consumers get a deletion and
+    a creation.
     """
     if before is None:
         return [Change(kind.created, after)] if after is not None else []

@@ -1,4 +1,4 @@
-"""From row images to the document of a resource or relation, and to the data of its event."""
+"""Builds the document of a resource or relation, and the data of its event, from row images."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Document = dict[str, Any]
 
 
 def document_of(kind: DocumentKind, rows: Rows, references: References) -> Document | None:
-    """Return the document that `rows` make, complete enough for every type of its kind; None when there is no root."""
+    """Return the document of `rows`, complete for every event type of its kind; None when there is no root."""
     if rows.root is None:
         return None
     return _BUILDERS[kind.name](rows.root, rows, references)
 
 
 def event_data(kind: DocumentKind, change: Change, snapshot: Snapshot, references: References, moment: datetime) -> Document:
-    """Return `data` of the event: the object, the previous one where the type has it, and the context."""
+    """Return `data` of the event: the object, the previous object if the type has one, and the context."""
     data: Document = {"object": _shown(change, moment)}
     if change.previous is not None:
         data["previous_object"] = change.previous
@@ -39,7 +39,7 @@ def event_data(kind: DocumentKind, change: Change, snapshot: Snapshot, reference
     return data
 
 
-# A role that is taken away is named by its id alone; what was assigned stands in `previous_object`.
+# A removed role has only its id; `previous_object` has the assigned role.
 _SHOW_ASSIGNED_BEFORE = frozenset({"group.role.deleted", "organization.group.role.deleted"})
 
 
@@ -162,7 +162,7 @@ _BUILDERS: dict[str, Callable[[Image, Rows, References], Document]] = {
 
 
 def _context(kind: DocumentKind, snapshot: Snapshot, references: References) -> Document:
-    # Public clients of two generations read the tenant from `id` and from `tenant_id`.
+    # Two generations of public clients read the tenant: one from `id`, the other from `tenant_id`.
     context: Document = {"tenant": {"id": snapshot.tenant_id, "tenant_id": snapshot.tenant_id}}
     root = snapshot.now.root or snapshot.before.root or {}
     connection = root if kind.name == "connection" else references.get("connection_id", {}).get(root.get("connection_id") or "")

@@ -1,4 +1,4 @@
-"""Rows as the database shows them in JSON, and what a document's rows were before unpublished changes. Pure."""
+"""Rows as JSON from the database, and the rows of a document before its unrecorded changes. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Image = dict[str, Any]
 
 @dataclass(frozen=True)
 class RowMark:
-    """A row of a document that changed, with its image before the change; None when it was not there."""
+    """A changed row of a document with its image before the change; None when it did not exist."""
 
     table: str
     key: str
@@ -22,7 +22,7 @@ class RowMark:
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of one document: its root, or None, and the rows of its parts by table and key."""
+    """The rows of one document: its root or None, and the rows of its parts by table and key."""
 
     root: Image | None
     parts: Mapping[str, Mapping[str, Image]] = field(default_factory=dict)
@@ -43,7 +43,7 @@ def rows_before(now: Rows, marks: Iterable[RowMark], *, root_table: str) -> Rows
 
 
 def referenced_keys(rows: Iterable[Rows], column: str) -> set[str]:
-    """Return the values of `column` in the roots and parts of `rows`."""
+    """Return the values of `column` in the root and the parts of `rows`."""
     found: set[str] = set()
     for document in rows:
         images = [document.root] if document.root is not None else []

@@ -1,4 +1,4 @@
-"""From Django's model signals to the recorder; the catalogue says which rows matter."""
+"""Connects Django's model signals to the recorder; the catalogue lists the recorded models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BULK_CHUNK = 500
 
 
 def connect() -> None:
-    """Listen to every recorded model and to new tenants."""
+    """Connect the signals of every recorded model and of new tenants."""
     by_table = {model._meta.db_table: model for model in apps.get_models()}
     for kind in DOCUMENT_KINDS:
         _listen(kind, by_table[kind.table], None)
@@ -34,12 +34,12 @@ def _listen(kind: DocumentKind, model: type[models.Model], part: Part | None) ->
     attribute = part.document_column if part else "pk"
 
     def saved(instance: models.Model, *, raw: bool = False, **_: Any) -> None:
-        # A fixture may load a row before the rows it refers to; its mark stays, and the sweep records it.
+        # A fixture can load a row before the rows it refers to; its mark stays, and the sweep records it.
         if not raw:
             _record(kind, str(getattr(instance, attribute)), instance)
 
     def deleted(instance: models.Model, origin: Any = None, **_: Any) -> None:
-        # Going with its document is no change of the document.
+        # A row deleted together with its document is no change of the document.
         origin_model = origin.model if isinstance(origin, models.QuerySet) else type(origin)
         if part is None or origin_model is model:
             _record(kind, str(getattr(instance, attribute)), instance)
@@ -59,7 +59,7 @@ def _released(changes: Sequence[tuple[DocumentKind, str]], **_: Any) -> None:
 
 
 def _rows_changed(sender: type[models.Model], keys: Sequence[Any], **_: Any) -> None:
-    """Record a bulk write: the marks say which documents the rows belong to, before and after."""
+    """Record a bulk write: the marks identify the documents of the rows, before and after."""
     table = sender._meta.db_table
     kind = next(kind for kind in DOCUMENT_KINDS if table in kind.tables)
     marks = Mark.objects.filter(table_name=table, row_key__in=[str(key) for key in keys]).order_by("id")

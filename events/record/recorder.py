@@ -1,4 +1,4 @@
-"""The only writer of events: turns the change of a document into its event, in the transaction of the change."""
+"""The only writer of events: records the change of a document as an event, in the transaction of the change."""
 
 from __future__ import annotations
 
@@ -51,34 +51,35 @@ _Row = tuple[str, str, str, str, datetime, bytes]
 
 
 def record_document(kind: DocumentKind, key: str, *, moment: datetime | None = None) -> int:
-    """Record what happened to one document; see `record_documents`."""
+    """Record the change of one document; see `record_documents`."""
     return record_documents(kind, [key], moment=moment)
 
 
 def record_documents(kind: DocumentKind, keys: Sequence[str], *, moment: datetime | None = None) -> int:
-    """Record what happened to the documents since their last events; return the number of events, mostly one each.
+    """Record the changes of the documents since their last events; return the number of events, usually one each.
 
-    1. Read the rows and marks of all documents in one statement, the rows locked.
-    2. Compare each document before the marked changes with the one now (`changes_between`).
-    3. In one more statement insert events and outbox rows, in the order of `keys`, and clear the marks.
-    4. After commit, tell the numberer of this process that the tenant has something to number.
+    1. Read the rows and marks of all documents in one statement, which locks the rows.
+    2. Compare each document before the marked changes with the present one (`changes_between`).
+    3. Insert events and outbox rows in the order of `keys`, and delete the marks, in a second statement.
+    4. After commit, add the tenant to the pending ones of this process's numberer.
 
-    `moment` is the time of the change, now by default. Raises `TransactionRequired`, `LogMissing`, `EventTooLarge`
-    when a message would exceed the size limit, and `SchemaViolation` for data that would break a subscriber; each
-    of them undoes the change itself.
+    `moment` is the time of the change, by default now. Raises `TransactionRequired`, `LogMissing`, `EventTooLarge` when a message
+    would exceed the size limit, and `SchemaViolation` for data that would break a subscriber; each of them rolls back the change
+    itself.
     """
     return record_changes([(kind, key) for key in keys], moment=moment)
 
 
 def record_changes(changes: Sequence[tuple[DocumentKind, str]], *, moment: datetime | None = None) -> int:
-    """Record what happened to documents of several kinds, in the order given; otherwise as `record_documents`."""
+    """Record the changes of documents of several kinds, in the given order; otherwise like `record_documents`."""
     if not connection.in_atomic_block:
         raise TransactionRequired
     moment = moment or timezone.now()
-    # By table: a kind is too large a value to be hashed for each change.
+    # Grouped by table, because hashing a kind for each change is slow.
     kinds = {kind.table: kind for kind, _ in changes}
     keys = {table: list(dict.fromkeys(key for kind, key in changes if kind.table == table)) for table in kinds}
-    # Everything is read before the first mark is cleared: a document may refer to a row that is gone, known by its mark.
+    # Read everything before the first mark is deleted: a document can refer to a deleted row, which only its mark still
+    # describes.
     prepared = {table: _prepared(kind, keys[table], moment) for table, kind in kinds.items()}
     marked = {table: list(of_kind) for table, of_kind in prepared.items() if of_kind}
     if not marked:
@@ -133,7 +134,7 @@ def _body(event_type: str, event_id: str, data: dict[str, object], log: LogIdent
 
 
 def _insert(marked: dict[str, list[str]], rows: list[_Row]) -> None:
-    """Clear the marks of the documents, by table, and insert events and outbox rows: one statement for one table."""
+    """Delete the marks of the documents, by table, and insert events and outbox rows; one statement if there is one table."""
     *others, (table, keys) = marked.items()
     ids, tenants, types, roots, times, bodies = zip(*rows, strict=True) if rows else ((),) * 6
     with connection.cursor() as cursor:
@@ -155,7 +156,7 @@ def _insert(marked: dict[str, list[str]], rows: list[_Row]) -> None:
 
 
 def _with_vanished(kind: DocumentKind, snapshots: list[Snapshot]) -> dict[str, dict[str, Image]]:
-    """Return the referenced rows, and those that are gone already from their marks: deleted around the services."""
+    """Return the referenced rows; rows deleted without the services come from their marks."""
     found = {column: dict(rows) for column, rows in snapshots[0].references.items()}
     documents = [rows for snapshot in snapshots for rows in (snapshot.now, snapshot.before)]
     for reference in kind.references:

@@ -1,7 +1,7 @@
-"""A message of each type that stands for no change: what canaries carry. Pure.
+"""A sample message of each type without a change behind it: the content of canaries. Pure.
 
-Nothing in it belongs to a tenant: every id says "canary". The shapes are those of `events.record.schemas`, so a client that
-reads real events reads these.
+No value belongs to a tenant: every id contains "canary". The shapes are those of `events.record.schemas`, so a client that reads
+real events can read them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _USER = {"user_id": _USER_ID}
 
 
 def sample_data(event_type: str, *, tenant_id: str, time: str) -> dict[str, Any]:
-    """Return the data of an event of one of the 25 types, made and changed at `time`."""
+    """Return the data of an event of one of the 25 types, created and changed at `time`."""
     subject, _, verb = event_type.rpartition(".")
     before, after = _SUBJECTS[subject](verb, time)
     previous = {} if before is None else {"previous_object": before}

@@ -1,7 +1,7 @@
 """Closed schemas of event data, checked before an event is stored. Pure.
 
-Public client libraries drop an event that does not fit their models, silently; so nothing that they would drop may
-be stored. A schema names every field a type may have; fields are required unless marked.
+Public client libraries silently drop an event that does not fit their models, so no such event may be stored. A schema lists
+every field that a type may have; fields are required unless marked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ORGANIZATION_MEMBER_ROLE = Shape({"organization": _ID, "user": _USER_ID, "role"
 
 
 def _group(*further: str) -> Variants:
-    """A group of one of the three types, which name their owner in a field of its own."""
+    """A group of one of the three types, each of which names its owner in a separate field."""
     owners: dict[str, tuple[str, ...]] = {"connection": ("connection_id",), "organization": ("organization_id",), "tenant": ()}
     return Variants("type", {name: GROUP.part("id", "type", *owner, *further, optional=("external_id",)) for name, owner in owners.items()})
 
@@ -86,7 +86,7 @@ SCHEMAS: dict[str, Shape] = {
 
 
 def check_data(event_type: str, data: Any) -> None:
-    """Raise `SchemaViolation` unless `data` has exactly the fields that events of this type may have."""
+    """Raise `SchemaViolation` unless `data` has exactly the fields that the type may have."""
     schema = SCHEMAS.get(event_type)
     if schema is None:
         raise SchemaViolation(f"{event_type}: no event of this type is recorded yet.")

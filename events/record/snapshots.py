@@ -1,4 +1,4 @@
-"""Read everything that recorded documents need in one statement, their rows locked."""
+"""Reads and locks all rows that recorded documents need, in one statement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from events.record.images import Image, RowMark, Rows, rows_before
 
 @dataclass(frozen=True)
 class LogIdentity:
-    """What the envelope says about the tenant's log: the tenant, its built-in stream and its canonical host."""
+    """The tenant's part of an envelope: the tenant, its built-in stream and its canonical host."""
 
     tenant_id: str
     stream_id: str
@@ -26,9 +26,9 @@ class LogIdentity:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A document now and before its unpublished changes, with the rows it refers to and the tenant's log.
+    """A document now and before its unrecorded changes, with the rows it refers to and the tenant's log.
 
-    `log` is None when the tenant has none: it is gone, or was made around the services.
+    `log` is None when the tenant has none: it was deleted, or created without the services.
     """
 
     now: Rows
@@ -42,13 +42,13 @@ class Snapshot:
 def read_snapshots(kind: DocumentKind, keys: Sequence[str]) -> dict[str, Snapshot]:
     """Read documents of one kind in one statement; lock their rows and their parents' until the transaction ends.
 
-    Returns them by key, those without a row and without a mark left out. The locks are a backstop: services hold
-    them already. A row that is gone cannot be locked.
+    Returns them by key, without documents that have neither row nor mark. The locks are a backstop, since services already hold
+    them. A deleted row cannot be locked.
     """
     with connection.cursor() as cursor:
         cursor.execute(_snapshots_sql(kind), {"keys": list(keys), "document_table": kind.table})
         _, *encoded = cursor.fetchone()
-    # Django's connections hand jsonb over as text. The standard decoder keeps whole numbers of any size.
+    # Django's connections return jsonb as text. The standard decoder accepts integers of any size.
     roots, marks, logs, *further = ({} if value is None else json.loads(value) for value in encoded)
     parts = dict(zip((part.table for part in kind.parts), further, strict=False))
     references = dict(zip((reference.column for reference in kind.references), further[len(kind.parts) :], strict=True))
@@ -76,7 +76,7 @@ def read_snapshots(kind: DocumentKind, keys: Sequence[str]) -> dict[str, Snapsho
 
 @cache
 def _snapshots_sql(kind: DocumentKind) -> str:
-    """Build the statement from the catalogue's own table names; the keys are a parameter."""
+    """Build the statement from table names of the catalogue; the keys are a parameter."""
     keys = f"ANY(%(keys)s::{kind.key_type}[])"
     tables = [f"root AS MATERIALIZED (SELECT r.* FROM {kind.table} r WHERE r.id = {keys} ORDER BY r.id FOR NO KEY UPDATE)"]
     tables += [
@@ -102,7 +102,7 @@ def _snapshots_sql(kind: DocumentKind) -> str:
 
 
 def _part_sql(index: int, part: Part) -> str:
-    """Rows of a part by key, by key of their document."""
+    """Return the part's rows by key, grouped by the key of their document."""
     of_document = f"SELECT p.{part.document_column} AS document, jsonb_object_agg(p.id::text, to_jsonb(p)) AS rows"
     return f"(SELECT jsonb_object_agg(d.document::text, d.rows) FROM ({of_document} FROM part{index} p GROUP BY 1) d)"
 
@@ -128,6 +128,6 @@ def _reference_sql(kind: DocumentKind, reference: Reference) -> str:
 
 
 def row_of(model: Any, image: Image) -> Any:
-    """Return an unsaved-looking instance of `model` with the values of a row image; never to be saved."""
+    """Return an instance of `model` with the values of a row image; never save it."""
     values = {field.attname: field.to_python(image[field.column]) for field in model._meta.concrete_fields}
     return model(**values)

@@ -1,7 +1,7 @@
-"""The tripwire: triggers that mark every change of a recorded row, and the sweep that turns a leftover mark into its event.
+"""The tripwire: triggers that mark every change of a recorded row, and the sweep that records leftover marks.
 
-The recorder clears a mark in the transaction of the change. A mark that commits is a change that no signal saw: a
-bulk write, raw SQL, a fixture, another program.
+The recorder deletes a mark in the transaction of the change. A mark that is committed means a change without a signal: a bulk
+write, raw SQL, a fixture, another program.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from events.record.recorder import record_document
 
 logger = logging.getLogger(__name__)
 
-# ON CONFLICT DO UPDATE and never DO NOTHING: the upsert must lock the mark, or the sweep could take it away meanwhile.
+# ON CONFLICT DO UPDATE instead of DO NOTHING: the upsert must lock the mark, or a concurrent sweep could delete it.
 _FUNCTION = """
 CREATE OR REPLACE FUNCTION events_tripwire() RETURNS trigger LANGUAGE plpgsql AS $body$
 DECLARE
@@ -61,7 +61,7 @@ $body$
 
 @dataclass(frozen=True)
 class Trigger:
-    """One trigger as the catalogue wants it."""
+    """One trigger as the catalogue defines it."""
 
     table: str
     name: str
@@ -93,7 +93,7 @@ def _columns(table: str) -> list[str]:
 
 
 def install() -> None:
-    """Create the triggers that are missing or differ from the catalogue; the others are not touched."""
+    """Create the triggers that are missing or differ from the catalogue; leave the others unchanged."""
     wanted = [trigger for trigger in expected_triggers() if installed().get((trigger.table, trigger.name)) != trigger.fingerprint]
     if not wanted:
         return
@@ -118,7 +118,7 @@ def installed() -> dict[tuple[str, str], str]:
 
 
 def connect() -> None:
-    """Install the triggers after every migration: a migration that rebuilds a table takes them with it."""
+    """Install the triggers after every migration: rebuilding a table drops them."""
     post_migrate.connect(_after_migrate, dispatch_uid="events.tripwire")
 
 
@@ -128,14 +128,14 @@ def _after_migrate(app_config: Any, **_: Any) -> None:
 
 
 def sweep(limit: int = 500) -> int:
-    """Record the changes behind up to `limit` leftover marks; return the number of events.
+    """Record the changes of up to `limit` leftover marks; return the number of events.
 
-    Documents that are there come parents first, documents that are gone children first. Each is a transaction of its
-    own that skips rows somebody else works on: those are next time's. One that cannot be recorded is logged and left.
+    Existing documents are recorded parents first, deleted ones children first. Each is a separate transaction that skips rows
+    locked by another one until the next sweep. A document that cannot be recorded is logged and its marks stay.
     """
     order = {kind.table: rank for rank, kind in enumerate(DOCUMENT_KINDS)}
     kinds = {kind.table: kind for kind in DOCUMENT_KINDS}
-    # A mark of a table that is no longer recorded stays for an operator to look at; it must not stop the others.
+    # A mark of a table that is no longer recorded stays for an operator to examine; it must not stop the others.
     marks = Mark.objects.filter(document_table__in=kinds).order_by("id").values_list("document_table", "document_key")[:limit]
     documents = sorted(dict.fromkeys(marks), key=lambda document: order[document[0]])
     present = [document for document in documents if _exists(kinds[document[0]], document[1])]
@@ -156,12 +156,12 @@ def _sweep_document(kind: DocumentKind, key: str) -> int:
         logger.exception("the leftover change of %s %s could not be recorded", kind.name, key)
         return 0
     if recorded:
-        logger.warning("a change of %s %s had gone around the signals; recorded now", kind.name, key)
+        logger.warning("a change of %s %s bypassed the signals; recorded now", kind.name, key)
     return recorded
 
 
 def _count_swept(count: int) -> None:
-    # Last in the transaction, after every other lock; and one sweeper leads at a time.
+    # Last in the transaction, after every other lock; only one sweeper runs at a time.
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO events_tally (name, count) VALUES ('swept', %s)"
@@ -171,7 +171,7 @@ def _count_swept(count: int) -> None:
 
 
 def _locked(kind: DocumentKind, key: str) -> bool:
-    """Lock a document's row, its parent and its marks without waiting; False when somebody works on one of them."""
+    """Lock a document's row, its parent and its marks without waiting; False when another transaction holds one of them."""
     free = _row_is_free(kind.table, kind.key_type, [key])
     if kind.parent is not None:
         free = free and _row_is_free(kind.parent.table, "text", _parents(kind, key))
@@ -196,7 +196,7 @@ def _parents(kind: DocumentKind, key: str) -> list[str]:
 
 
 def _row_is_free(table: str, key_type: str, keys: list[str]) -> bool:
-    """Lock the rows of `table` that are there; False when one is locked by somebody else."""
+    """Lock the existing rows of `table`; False when another transaction holds one of them."""
     wanted = f"SELECT id FROM {table} WHERE id = ANY(%s::{key_type}[])"
     with connection.cursor() as cursor:
         cursor.execute(

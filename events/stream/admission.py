@@ -1,7 +1,9 @@
-"""Every check before the 200, in order. A stream that is opened first and refused later makes clients reconnect for ever.
+"""Every check before the 200 response, in order.
 
-Order: host and tenant come before this module; then method, draining, token and
-global client, scope, rate, query, cursor, slot of the tenant, slot of the process, first page.
+A stream that is opened first and refused later makes clients reconnect for ever.
+
+Host and tenant are checked before this module; then method, draining, token and global client, scope, rate, query, cursor, slot
+of the tenant, slot of the process, first page.
 """
 
 from __future__ import annotations
@@ -43,9 +45,9 @@ from identity.hosts import HostMatch
 
 logger = logging.getLogger(__name__)
 
-# The name under which requests are counted.
+# The operation id under which requests are counted.
 ENDPOINT = "events"
-# One of the three that stand on every answer.
+# One of the three rate headers of every response.
 RATE_HEADER = b"x-ratelimit-limit"
 _TYPES = frozenset(EVENT_TYPES)
 _RETRY_AFTER_SECONDS = (1, 5)
@@ -54,7 +56,7 @@ LIMIT_MESSAGE = "Maximum concurrent event stream connections reached, close exis
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A subscription that passed every check, the slot it holds, and what was read first."""
+    """A subscription that passed every check, its slot, and the page that was read first."""
 
     subscription: Subscription
     lease: Lease
@@ -63,7 +65,7 @@ class Admitted:
 
 
 async def admit(scope: Mapping[str, Any], host: HostMatch, shared: StreamRuntime) -> Admitted:
-    """Check a request. Raises `Refused`; a slot is held only when this returns, and belongs to the caller then."""
+    """Check a request. Raises `Refused`. A slot is held only when this returns; the caller then owns it."""
     if shared.is_draining:
         raise unavailable("The server is restarting.", retry_after_seconds=jittered_seconds())
     token, rate = await _charged(scope, host)
@@ -102,18 +104,18 @@ async def admit(scope: Mapping[str, Any], host: HostMatch, shared: StreamRuntime
 
 
 def wire_headers(rate: Rate) -> list[Header]:
-    """Return the rate headers as a server wants them."""
+    """Return the rate headers as ASGI headers."""
     return [(name.lower().encode(), value.encode()) for name, value in rate.headers.items()]
 
 
 def rated(refusal: Refused, rate: Rate) -> Refused:
-    """Return a refusal that carries the headers of the bucket that decided."""
+    """Return a refusal with the headers of the bucket that was charged."""
     refusal.headers += wire_headers(rate)
     return refusal
 
 
 async def _charged(scope: Mapping[str, Any], host: HostMatch) -> tuple[VerifiedToken, Rate]:
-    """Return the token and the rate of its tenant, which pays now; a refused token is charged to its address."""
+    """Return the token and its tenant's rate, which is charged now; a refused token is charged to its address."""
     try:
         token = await _verified(scope, host)
     except Refused as refusal:
@@ -147,7 +149,7 @@ def _asked(scope: Mapping[str, Any], host: HostMatch) -> Asked:
 
 
 def wanted_of(scope: Mapping[str, Any]) -> Wanted:
-    """Return what the query and the headers ask for. Raises `Refused` with 400."""
+    """Return the parsed query and headers. Raises `Refused` with 400."""
     given = (value for name, value in scope["headers"] if name == b"last-event-id")
     try:
         return read_wanted(scope["query_string"], given, known_types=_TYPES)
@@ -156,7 +158,7 @@ def wanted_of(scope: Mapping[str, Any]) -> Wanted:
 
 
 async def placed(wanted: Wanted, tenant_id: str, shared: StreamRuntime) -> tuple[Bounds, Cursor]:
-    """Return the log's bounds and where the stream starts: at a cursor, at a moment, or now."""
+    """Return the log's bounds and the start of the stream: at a cursor, at a time, or now."""
     try:
         cursor = shared.sealer(tenant_id).open(wanted.cursor) if wanted.cursor is not None else None
         if wanted.moment is not None:
@@ -195,7 +197,7 @@ async def _slot(tenant_id: str, limits: Limits, shared: StreamRuntime) -> Lease:
 
 
 async def first_page_of(tenant_id: str, bounds: Bounds, start: Cursor, shared: StreamRuntime) -> FramePage | None:
-    """Return what follows the start, None at the head. Raises `Refused`."""
+    """Return the first page after the start, None at the head. Raises `Refused`."""
     if start.position >= bounds.head:
         return None
     try:
@@ -207,7 +209,7 @@ async def first_page_of(tenant_id: str, bounds: Bounds, start: Cursor, shared: S
 
 
 async def _gone(tenant_id: str, shared: StreamRuntime) -> Refused:
-    # Asked anew: the epoch may have been raised a moment ago, and the floor moves.
+    # Read the bounds again: the epoch may have been raised since, and the floor moves.
     try:
         earliest, recorded_at = await shared.log.earliest(tenant_id)
     except (NoLog, *READ_FAILURES) as error:
@@ -216,14 +218,14 @@ async def _gone(tenant_id: str, shared: StreamRuntime) -> Refused:
 
 
 def _notice(wanted: Wanted, start: Cursor, page: FramePage | None, limits: Limits) -> bytes:
-    # Who asks for a time knows how old it is; who comes back with a cursor may not.
+    # A client that sends a cursor may not know its age, so it gets a warning; a client that sends a time knows it.
     if wanted.cursor is None or page is None:
         return b""
     return expiry_notice(page.frame_after(start.position), limits.retention, now=datetime.now(UTC))
 
 
 def origin_of_scope(scope: Mapping[str, Any]) -> Origin:
-    """Return where the request comes from, by the proxies that we believe."""
+    """Return the address of the client, as reported by trusted proxies."""
     peer = (scope.get("client") or ("",))[0]
     forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
     return origin_of(peer or "", forwarded.decode("latin-1"), settings.TRUSTED_PROXIES)
@@ -240,5 +242,5 @@ def _unreadable(error: Exception) -> Refused:
 
 
 def jittered_seconds() -> int:
-    """Return a time after which to try again, different for each."""
+    """Return a retry time in seconds with jitter."""
     return math.ceil(random.uniform(*_RETRY_AFTER_SECONDS))  # noqa: S311  (not a secret)

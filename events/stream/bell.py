@@ -1,4 +1,4 @@
-"""What wakes the one task of a stream: an event for a single listener, without the list of those who wait."""
+"""Wakes the single task of a stream, without the list of waiters of `asyncio.Event`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 
 class Bell:
-    """Rings until it is cleared. An idle stream keeps nothing but the future that its task waits for."""
+    """Stays set until it is cleared. An idle stream keeps only the future that its task awaits."""
 
     __slots__ = ("_listener", "_loop", "has_rung")
 
@@ -16,7 +16,7 @@ class Bell:
         self.has_rung = False
 
     def ring(self) -> None:
-        """Wake the listener, or whoever listens next."""
+        """Wake the listener, or the next one."""
         self.has_rung = True
         if self._listener is not None:
             if not self._listener.done():
@@ -24,11 +24,11 @@ class Bell:
             self._listener = None
 
     def clear(self) -> None:
-        """Be silent until the next ring."""
+        """Clear the bell until the next ring."""
         self.has_rung = False
 
     def heard(self) -> asyncio.Future[None]:
-        """Return what is done when the bell rings, at once if it has. Belongs to one task."""
+        """Return a future that is done when the bell rings, at once if it has rung. For one task only."""
         listener = self._loop.create_future()
         if self.has_rung:
             listener.set_result(None)

@@ -1,4 +1,4 @@
-"""The consumer of `GET {base_url}/events`: admit, answer 200, write until the end, and give everything back."""
+"""The consumer of `GET {base_url}/events`: admit, answer 200, write until the end, and release every resource."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ logger = logging.getLogger(__name__)
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
-# A GET has no use for a body; whoever sends a large one is not waited for.
+# A GET has no body to read, so do not wait for a large one.
 _MAX_BODY_BYTES = 64 * 1024
 _STREAM_HEADERS: list[Header] = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
-    # `no-transform` is what keeps compressing proxies from holding frames back.
+    # `no-transform` keeps compressing proxies from holding frames back.
     (b"cache-control", b"no-store, no-transform"),
     (b"x-accel-buffering", b"no"),
-    # Proxies that know nothing of `no-transform` pack whatever carries no encoding, and hold small frames back for it.
+    # Proxies that ignore `no-transform` compress a response without an encoding, and hold small frames back.
     (b"content-encoding", b"identity"),
 ]
 
 
 class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no types
-    """One request to the stream. Two tasks at most: the server's own writes, a second one watches for the disconnect."""
+    """One request to the stream, with at most two tasks: the server's task writes, and a second one watches for the disconnect."""
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Serve one request. The base class would dispatch message by message and never see a disconnect while writing."""
@@ -57,16 +57,16 @@ class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
             logger.exception("A stream was not opened for an unexpected reason.")
             await _refuse(Refused(500, "The service met an unexpected condition."), host, scope, send)
             return
-        # The head of the request, token and all, is of no more use, and an open stream would keep it for its whole life.
+        # Drop the request head with its token: an open stream would keep it for its whole life.
         scope["headers"].clear()
         await serve(admitted, shared, scope, receive, send)
 
 
 async def serve(admitted: Admitted, shared: StreamRuntime, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-    """Answer 200, write until the end, and give the slot back.
+    """Answer 200, write until the end, and release the slot.
 
-    Where the server leaves its transport to us, a task of the stream's own goes on when this returns: the calls that led here
-    would otherwise be kept, with all they hold, for the life of the stream.
+    Where the server hands its transport over, this returns and a separate task of the stream continues: otherwise the calling
+    frames, with all their objects, would be kept for the life of the stream.
     """
     metrics.CONNECTS.labels("200", "opened").inc()
     take_over = taking_over(scope)
@@ -92,13 +92,13 @@ async def serve(admitted: Admitted, shared: StreamRuntime, scope: MutableMapping
 async def _serve_on(wire: Wire, admitted: Admitted, shared: StreamRuntime) -> None:
     try:
         with _opened(admitted, shared, wire.send, wire.write) as stream:
-            # Of what the request brought, nothing is kept but the stream.
+            # Drop the request so that it is not kept for the life of the stream.
             del admitted
             wire.watch(partial(stream.break_off, GONE))
             await stream.run()
         _drop_if_stuck(stream, wire.abort)
     except BaseException as error:
-        # For the server this request is over: nobody else would end the connection.
+        # The server considers this request finished, so only this task can end the connection.
         wire.abort()
         if not isinstance(error, Exception):
             raise
@@ -124,7 +124,7 @@ def _opened(admitted: Admitted, shared: StreamRuntime, send: Send, at_once: Pass
 
 def _drop_if_stuck(stream: Stream, abort: Callable[[], None]) -> None:
     if stream.writer.broken_by in {SLOW, OPERATOR}:
-        # The server would wait for a reader that does not read; only dropping the connection frees what is buffered.
+        # The server would wait for a client that does not read; only dropping the connection frees its buffers.
         abort()
 
 
@@ -143,7 +143,7 @@ async def _refuse(refusal: Refused, host: HostMatch | None, scope: MutableMappin
     headers = [(b"content-type", b"application/json; charset=utf-8"), (b"content-length", str(len(body)).encode())]
     headers += [(b"cache-control", b"no-store"), *refusal.headers]
     if host is not None and not any(name == RATE_HEADER for name, _ in headers):
-        # The three rate headers stand on every answer; a request that was refused early was not charged.
+        # Every response carries the three rate headers; a request that was refused before the rate check was not charged.
         headers += wire_headers(debt_of(host.tenant_id, origin_of_scope(scope)))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})

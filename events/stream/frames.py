@@ -1,4 +1,4 @@
-"""The bytes of a stream, as the WHATWG event stream format wants them. Pure; an event's bytes are spliced in unchanged."""
+"""Frames of a stream in the WHATWG event stream format. Pure; an event's bytes are spliced in unchanged."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from events.log.envelope import error_message, event_message, offset_only_messag
 from events.stream.lag import Lag
 
 if TYPE_CHECKING:
-    # Its type alone: the log itself speaks to the database.
+    # Imported for its type only, because the log module queries the database.
     from events.log.reading import LoggedEvent
 
 
 class Frame(NamedTuple):
-    """One event as it goes over the wire to every subscriber of its tenant."""
+    """One event as sent to every subscriber of its tenant."""
 
     position: int
     recorded_at: datetime
@@ -25,12 +25,12 @@ class Frame(NamedTuple):
 
 
 def encode_frames(events: Sequence[LoggedEvent], *, epoch: int, sealer: CursorSealer) -> list[Frame]:
-    """Encode each event once: `event`, `id` and `data`, the id being the cursor right after it."""
+    """Encode each event once: `event`, `id` and `data`; the id is the cursor directly after it."""
     return [_event_frame(event, sealer.seal_at(epoch, event.position)) for event in events]
 
 
 def opening(retry_ms: int, offset: str) -> bytes:
-    """Return what every stream starts with, so that a client that sees no event still has a cursor."""
+    """Return the first bytes of every stream, which give a client a cursor before its first event."""
     return b":connected\n\nretry: %d\n\n" % retry_ms + offset_only(offset)
 
 
@@ -40,12 +40,12 @@ def offset_only(offset: str) -> bytes:
 
 
 def heartbeat(offset: str, lag: Lag) -> bytes:
-    """Return two comments, which keep proxies awake and tell how far the reader is, and the cursor."""
+    """Return two comments, which keep proxies awake and report the position, and the cursor."""
     return b": heartbeat\n:head=%d lag_events=%d lag_ms=%d\n\n" % (lag.head, lag.events, lag.ms) + offset_only(offset)
 
 
 def comment(text: str) -> bytes:
-    """Return a comment of its own block, which every client passes over."""
+    """Return a comment as a block of its own, which every client ignores."""
     return b":%b\n\n" % text.encode()
 
 

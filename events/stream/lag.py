@@ -1,4 +1,4 @@
-"""How far a stream is behind its tenant's log, as far as its process knows; asking reads nothing. Pure."""
+"""How far a stream is behind its tenant's log, as far as its process knows; computed without a query. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """The end of the log, how many events before it were not looked at yet, and how old the oldest of them is at most."""
+    """The end of the log, the number of unread events before it, and the maximum age in seconds of the oldest one."""
 
     head: int
     events: int
@@ -17,8 +17,8 @@ class Lag:
 def lag_of(*, position: int, head: int, oldest_at: float, now: float) -> Lag:
     """Return the lag of a stream at `position`; `oldest_at` is when the oldest event after it was recorded (Unix seconds).
 
-    A stream may have read further than the head that its process was told of. Clocks of two machines may disagree, so
-    an age is never below zero.
+    A stream may have read beyond the head that its process knows. Clocks of two machines may disagree, so an age is never below
+    zero.
     """
     if head <= position:
         return Lag(position, 0, 0)

@@ -1,4 +1,4 @@
-"""What a tenant may and gets: its own number where it has one, else the platform's. A change is seen after five seconds."""
+"""Limits of a tenant: its own number, else the platform's. A change takes effect within five seconds."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _REMEMBERED_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many streams a tenant may hold open, and how long its events are kept."""
+    """The maximum number of a tenant's open streams, and the retention of its events."""
 
     connections: int
     retention: timedelta
 
 
 async def limits_of(tenant_id: str) -> Limits:
-    """Return the limits of a tenant; reads them away from the event loop, once in five seconds."""
+    """Return the limits of a tenant; queried outside the event loop and cached for five seconds."""
     connections, days = await executor.remembered(_own_limits, tenant_id)
     return Limits(
         settings.EVENTS_MAX_CONNECTIONS_PER_TENANT if connections is None else connections,

@@ -1,7 +1,7 @@
-"""Dead readers: the kernel finds out about a peer that is gone without a word, and closes its connection.
+"""Dead readers: the kernel detects a peer that vanished without closing, and closes its connection.
 
-No server lets an application reach the socket of a request in the same way, and one not at all. But Linux hands the
-options of a listening socket down to every connection it accepts, and those sockets belong to this process.
+ASGI servers do not expose the socket of a request in any common way. But Linux copies the options of a listening socket to every
+connection it accepts, and the listening sockets belong to this process.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _OPEN_FILES = Path("/proc/self/fd")
-# Heartbeats are answered within this time or the peer is gone. Longer than the deadline of a write, which tells why.
+# A peer that acknowledges no data within this time is dead. Longer than the deadline of a write, which reports the cause.
 UNANSWERED_MS = 30_000
-# For connections on which nothing is sent: probed after 30 s, three times, 10 s apart.
+# For idle connections: probed after 30 s, three times, 10 s apart.
 OPTIONS = {
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE): 1,
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE): 30,
@@ -25,7 +25,7 @@ OPTIONS = {
 
 
 def watch_over_readers() -> int:
-    """Set the options on every listening TCP socket of this process; return how many there are."""
+    """Set the options on every listening TCP socket of this process; return the number of sockets."""
     count = 0
     for listener in _listeners():
         for (level, name), value in OPTIONS.items():
@@ -39,7 +39,7 @@ def _listeners() -> Iterator[socket.socket]:
         try:
             found = socket.socket(fileno=os.dup(int(entry.name)))
         except OSError:
-            # No socket, or closed since the list was made.
+            # Not a socket, or closed since the list was made.
             continue
         with found:
             is_tcp = found.family in (socket.AF_INET, socket.AF_INET6) and found.type == socket.SOCK_STREAM

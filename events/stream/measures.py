@@ -1,4 +1,4 @@
-"""Counts of a process that would cost too much to hand over one by one: collected here, handed over once a second."""
+"""Counters of a process that are too frequent to report one by one: collected here, reported once a second."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable
 from events import metrics
 from events.stream.lag import Lag
 
-# Of a busy second only the first writes are timed, and only the first streams looked at: a sample is worth its price once.
+# Sample only the first writes and the first streams of each second, because measuring costs time.
 _SAMPLES_PER_SECOND = 50
 BLOCKED_SECONDS = 0.01
 
 
 class Measures:
-    """Plain numbers that the event loop alone changes."""
+    """Plain numbers that only the event loop changes."""
 
     __slots__ = ("bytes", "events", "lags_left", "replayed", "samples_left")
 
@@ -22,7 +22,7 @@ class Measures:
         self.samples_left = self.lags_left = _SAMPLES_PER_SECOND
 
     def sample_lag(self, lag: Callable[[], Lag]) -> None:
-        """Note how far a stream is behind, unless enough streams were looked at this second."""
+        """Sample how far a stream is behind, unless this second has enough samples."""
         self.lags_left -= 1
         if self.lags_left >= 0:
             found = lag()
@@ -30,12 +30,12 @@ class Measures:
             metrics.LAG_SECONDS.observe(found.ms / 1000)
 
     def may_sample(self) -> bool:
-        """Tell whether one more write of this second is timed."""
+        """Tell whether to time one more write in this second."""
         self.samples_left -= 1
         return self.samples_left >= 0
 
     def hand_over(self) -> None:
-        """Add what was collected to the figures of the process and start again."""
+        """Add the collected values to the metrics of the process and reset them."""
         metrics.EVENTS.inc(self.events)
         metrics.REPLAY_EVENTS.inc(self.replayed)
         metrics.BYTES.inc(self.bytes)

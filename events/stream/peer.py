@@ -1,5 +1,7 @@
-"""The connection behind `send`, where ASGI has no word for what a long answer needs: waiting for a slow reader, and
-dropping one that has stopped. uvicorn hands out a `Wire`; Daphne takes everything at once unless asked.
+"""The connection behind `send`, for two needs of long responses that ASGI lacks: backpressure, and dropping a client that stopped
+reading.
+
+uvicorn hands out a `Wire`; Daphne buffers without limit unless a producer is registered.
 """
 
 from __future__ import annotations
@@ -12,60 +14,62 @@ from typing import Any, Protocol
 from events.stream.refusals import Header
 from events.stream.writer import Send
 
-# The name of the extension among those of a scope; `config.server.uvicorn_insides` offers it.
+# The name of the extension in a scope; `config.server.uvicorn_insides` provides it.
 _STREAM = "identity.stream"
 
 
 class Wire(Protocol):
-    """A transport that a server leaves to the application for the rest of one answer."""
+    """A transport that a server hands to the application for the rest of one response."""
 
     def watch(self, gone: Callable[[], None]) -> None:
-        """Have `gone` called when the client has left."""
+        """Call `gone` when the client has disconnected."""
 
     def write(self, body: bytes, chunk: bytes) -> bool:
-        """Write one piece, given bare and as a chunk; returns False where the reader has no room or has left."""
+        """Write one piece, given bare and as a chunk; returns False when the buffer is full or the client has disconnected."""
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
-        """Write a piece as an ASGI message says it, when the reader has room."""
+        """Write a piece given as an ASGI message, when the buffer has room."""
 
     def abort(self) -> None:
-        """Drop the connection with everything still buffered for it."""
+        """Drop the connection and its buffered bytes."""
 
 
 def taking_over(scope: MutableMapping[str, Any]) -> Callable[[list[Header]], Wire] | None:
-    """Return what writes the head of a 200 answer and hands out its transport; None on a server that does not do this."""
+    """Return a function that writes the head of a 200 response and hands out its transport; None on a server without the
+    extension.
+    """
     offered: Callable[[list[Header]], Wire] | None = scope.get("extensions", {}).get(_STREAM)
     return offered
 
 
 class _TwistedRequest(Protocol):
-    """What Daphne's request inherits from Twisted, as far as it is needed here."""
+    """The methods of Daphne's request, inherited from Twisted, that this module uses."""
 
     channel: Any
 
-    def registerProducer(self, producer: object, streaming: bool) -> None: ...  # noqa: FBT001, N802  (Twisted's own)
+    def registerProducer(self, producer: object, streaming: bool) -> None: ...  # noqa: FBT001, N802  (Twisted's name)
 
-    def unregisterProducer(self) -> None: ...  # noqa: N802  (Twisted's own)
+    def unregisterProducer(self) -> None: ...  # noqa: N802  (Twisted's name)
 
 
 class _Pacer:
-    """Hears from Twisted when the transport's buffer is full and when it has room again."""
+    """Called by Twisted when the transport's buffer is full and when it has room again."""
 
     def __init__(self) -> None:
         self.has_room = asyncio.Event()
         self.has_room.set()
 
-    def pauseProducing(self) -> None:  # noqa: N802  (Twisted's own)
+    def pauseProducing(self) -> None:  # noqa: N802  (Twisted's name)
         self.has_room.clear()
 
-    def resumeProducing(self) -> None:  # noqa: N802  (Twisted's own)
+    def resumeProducing(self) -> None:  # noqa: N802  (Twisted's name)
         self.has_room.set()
 
-    stopProducing = resumeProducing  # noqa: N815  (Twisted's own)
+    stopProducing = resumeProducing  # noqa: N815  (Twisted's name)
 
 
 def paced(send: Send) -> Send:
-    """Return a `send` that waits while the reader is behind: the same one where the server waits by itself."""
+    """Return a `send` that waits while the client is behind; the same `send` where the server waits by itself."""
     request = _twisted_request(send)
     if request is None or request.channel is None:
         return send
@@ -74,7 +78,7 @@ def paced(send: Send) -> Send:
 
     async def send_when_there_is_room(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.body" and not message.get("more_body", False):
-            # Twisted refuses to finish a request whose producer is still registered; one without a channel has gone.
+            # Twisted refuses to finish a request whose producer is still registered; a request without a channel is disconnected.
             if request.channel is not None:
                 request.unregisterProducer()
         else:
@@ -85,7 +89,7 @@ def paced(send: Send) -> Send:
 
 
 def abort_connection(send: Callable[..., Any]) -> None:
-    """Drop the connection with everything still buffered for it, where this server lets us: Daphne's `send` is bound to its request."""
+    """Drop the connection and its buffered bytes, on servers that allow it: Daphne's `send` is bound to its request."""
     transport = getattr(getattr(_twisted_request(send), "channel", None), "transport", None)
     if transport is not None:
         transport.abortConnection()

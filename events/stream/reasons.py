@@ -1,6 +1,6 @@
-"""Why a stream ends: the six codes of the error message, and the sentence that goes with each.
+"""Reasons why a stream ends: the six codes of the error message, and the text for each.
 
-The set of codes is closed in public clients, so an expired token or a suspended tenant is a planned close in words.
+Public clients know only these codes, so an expired token or a suspended tenant is a planned close with its own text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from events.log.reading import CursorExpired, LogError, LogHasHole, NoLog
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One word for the figures, one code of the closed set, and words for a person."""
+    """The metric label, one code of the closed set, and text for a person."""
 
     name: str
     code: str

@@ -1,4 +1,4 @@
-"""Answers before the 200: one exception, and the body that every error of the management interface has. Pure."""
+"""Responses before the 200: one exception with the body of every management interface error. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RESYNCHRONIZE = (
 
 
 class Refused(Exception):
-    """The request is answered with an error before any stream is opened."""
+    """The request gets an error response before any stream is opened."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Refused(Exception):
         self.members = members or {}
 
     def body(self) -> bytes:
-        """Return `statusCode`, `error`, `message`, `errorCode` where there is one, and what this error tells beyond them."""
+        """Return `statusCode`, `error`, `message`, `errorCode` if there is one, and the additional members of this error."""
         document: dict[str, int | str | None] = {
             "statusCode": self.status,
             "error": HTTPStatus(self.status).phrase,
@@ -61,7 +61,7 @@ def insufficient_scope(scope: str) -> Refused:
 
 
 def gone(earliest_offset: str, earliest_time: str | None) -> Refused:
-    """410 with the earliest cursor that is still served and when the event after it was recorded, None without one."""
+    """410 with the earliest cursor that is still served and the recording time of the event after it, None without one."""
     return Refused(
         410,
         f"{EXPIRED_MESSAGE} {_RESYNCHRONIZE}",
@@ -71,5 +71,5 @@ def gone(earliest_offset: str, earliest_time: str | None) -> Refused:
 
 
 def unavailable(message: str, *, retry_after_seconds: int) -> Refused:
-    """503 with the time after which another try makes sense."""
+    """503 with the number of seconds after which to retry."""
     return Refused(503, message, code="unavailable", headers=[(b"retry-after", str(retry_after_seconds).encode())])

@@ -1,4 +1,4 @@
-"""What a subscriber asked for, read strictly from the query string and the headers. Pure."""
+"""The parameters of a subscription, parsed strictly from the query string and the headers. Pure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MOMENT = re.compile(MOMENT_PATTERN)
 
 
 class InvalidQuery(ValueError):
-    """The query string is not one that this operation takes; the message names what is wrong."""
+    """The query string is invalid; the message names the parameter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A request that is well formed: where to start, and which types. A cursor wins over a moment."""
+    """A valid request: the start, and the types. A cursor takes precedence over a time."""
 
     cursor: str | None
     moment: datetime | None
@@ -30,7 +30,7 @@ class Wanted:
 
 
 def read_wanted(query: bytes, last_event_ids: Iterable[bytes], *, known_types: Set[str]) -> Wanted:
-    """Read a request. `Last-Event-ID` wins over `from` and `from_timestamp`; empty values count as absent.
+    """Parse a request. `Last-Event-ID` takes precedence over `from` and `from_timestamp`; empty values count as absent.
 
     Raises `InvalidQuery`.
     """
@@ -41,7 +41,7 @@ def read_wanted(query: bytes, last_event_ids: Iterable[bytes], *, known_types: S
     if start is not None and len(start) > MAX_FROM_LENGTH:
         raise InvalidQuery(f"The parameter from has more than {MAX_FROM_LENGTH} characters.")
     header = _last_event_id(last_event_ids)
-    # A client that reconnects repeats its first query and adds the header, so the conflict counts only without it.
+    # A reconnecting client repeats its first query and adds the header, so the conflict counts only without the header.
     if header is not None:
         return Wanted(header, None, types)
     if start is not None and moment is not None:
@@ -50,7 +50,7 @@ def read_wanted(query: bytes, last_event_ids: Iterable[bytes], *, known_types: S
 
 
 def parse_moment(text: str) -> datetime:
-    """Read an RFC 3339 time with `Z` in at most 20 characters, so without a fraction. Raises `InvalidQuery`."""
+    """Parse an RFC 3339 time with `Z` and at most 20 characters, so without a fraction. Raises `InvalidQuery`."""
     if len(text) > MAX_FROM_TIMESTAMP_LENGTH:
         raise InvalidQuery(f"The parameter from_timestamp has more than {MAX_FROM_TIMESTAMP_LENGTH} characters.")
     found = _MOMENT.fullmatch(text)
@@ -58,7 +58,7 @@ def parse_moment(text: str) -> datetime:
         if found is None:
             raise InvalidQuery("The parameter from_timestamp is not of the form YYYY-MM-DDTHH:MM:SSZ.")
         day, minute, second = found.groups()
-        # RFC 3339, 5.7: a leap second is written 60; here it is the second that follows.
+        # RFC 3339, 5.7: a leap second has the seconds value 60; use the second after it.
         leap = second == "60"
         moment = datetime.strptime(f"{day}T{minute}:{'59' if leap else second}Z", "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
         return moment + timedelta(seconds=leap)

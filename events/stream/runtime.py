@@ -1,4 +1,4 @@
-"""What all streams of one process share, and the life of it: start with the first use, drain, stop."""
+"""The shared state of all streams of one process, and its life cycle: start at first use, drain, stop."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from events.stream.timers import Wheel, tick_for
 from events.stream.writer import SHUTDOWN
 
 _SEALERS_KEPT = 1024
-# The rings take most of the budget; pages serve replays, which come in waves.
+# The rings get most of the budget; pages serve replays, which come in waves.
 _PAGES_SHARE_OF_BUDGET = 8
-# Streams close within this share of the window, the rest is for their last bytes.
+# Streams close within this share of the drain time; the rest is for their last bytes.
 _SPREAD_SHARE = 0.8
 _MEASURE_SECONDS = 1.0
 _LAST_WORDS_SECONDS = 1.0
@@ -79,7 +79,7 @@ class StreamRuntime:
         self._kept: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Open the pool in the background and start the few tasks that serve every stream."""
+        """Open the pool in the background and start the shared tasks."""
         await self._pool.open()
         also = {call_channel(): self._callee.hear}
         hints = HintListener(settings.REDIS_URL, heard=self.tails.heard, connected=self.tails.look_now, also=also)
@@ -88,13 +88,13 @@ class StreamRuntime:
         self._tasks = [self._loop.create_task(coroutine) for coroutine in work]
 
     def heard_in_thread(self, tenant_id: str, position: int) -> None:
-        """Take a hint from the numberer's thread of this process."""
-        # The loop may just have closed; the hint is for nobody then.
+        """Accept a hint from the numberer's thread of this process."""
+        # The event loop may just have closed; then no stream needs the hint.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self.tails.heard, tenant_id, position)
 
     def sealer(self, tenant_id: str) -> CursorSealer:
-        """Return the tenant's sealer, kept for the tenants seen last."""
+        """Return the tenant's sealer, cached for recently used tenants."""
         sealer = self._sealers.get(tenant_id)
         if sealer is None:
             sealer = self._sealers[tenant_id] = CursorSealer(settings.CURSOR_KEYS, tenant_id=tenant_id)
@@ -105,13 +105,13 @@ class StreamRuntime:
         return sealer
 
     def keep(self, serving: Coroutine[Any, Any, None]) -> None:
-        """Run what serves a stream whose request is over for the server."""
+        """Run the task of a stream whose request has ended for the server."""
         task = self._loop.create_task(serving)
         self._kept.add(task)
         task.add_done_callback(self._kept.discard)
 
     def add(self, stream: Stream) -> None:
-        """Take an open stream in."""
+        """Register an open stream."""
         self.streams.add(stream)
         self._streams_of[stream.subscription.tenant_id].add(stream)
         metrics.CONNECTIONS.inc()
@@ -121,7 +121,7 @@ class StreamRuntime:
             stream.close(DRAINING)
 
     def remove(self, stream: Stream) -> None:
-        """Let go of a stream that has ended."""
+        """Unregister a stream that has ended."""
         stream.leave()
         if stream in self.streams:
             self.streams.discard(stream)
@@ -132,7 +132,7 @@ class StreamRuntime:
             self._empty.set()
 
     async def drain(self) -> None:
-        """Accept no more streams and close the open ones, spread over `EVENTS_DRAIN_SECONDS`; returns when they are gone."""
+        """Refuse new streams and close the open ones, spread over `EVENTS_DRAIN_SECONDS`; returns when they have ended."""
         window = settings.EVENTS_DRAIN_SECONDS
         if not self.is_draining:
             self.is_draining = True
@@ -145,12 +145,12 @@ class StreamRuntime:
                     await self._empty.wait()
 
     async def stop(self) -> None:
-        """Drain, then end every task and give all connections back."""
+        """Drain, then end every task and close all connections."""
         await self.drain()
         for stream in list(self.streams):
             stream.break_off(SHUTDOWN)
         if self._kept:
-            # They give their slots back, and the connection to Redis goes below.
+            # They release their slots, and the connection to Redis is closed below.
             await asyncio.wait(self._kept, timeout=_LAST_WORDS_SECONDS)
         detach(self._callee)
         for task in self._tasks:
@@ -198,7 +198,7 @@ _runtimes: dict[asyncio.AbstractEventLoop, asyncio.Task[StreamRuntime]] = {}
 
 
 async def runtime() -> StreamRuntime:
-    """Return the runtime of this event loop, started once."""
+    """Return the runtime of this event loop, started on first use."""
     loop = asyncio.get_running_loop()
     starting = _runtimes.get(loop)
     if starting is None:
@@ -207,7 +207,7 @@ async def runtime() -> StreamRuntime:
 
 
 def running() -> StreamRuntime | None:
-    """Return the runtime of this event loop if it is there already."""
+    """Return the runtime of this event loop if it was started."""
     starting = _runtimes.get(asyncio.get_running_loop())
     return starting.result() if starting is not None and starting.done() else None
 

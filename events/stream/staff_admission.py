@@ -1,6 +1,6 @@
-"""Admission of staff who watch their tenant's log in the admin: by their session, and past the tenant's own slots.
+"""Admission of staff who watch their tenant's log in the admin: by their session, and outside the tenant's slots.
 
-Everything else is as for a client: the same draining, rate, query, cursor and process cap, and the same stream.
+Everything else is the same as for a client: draining, rate, query, cursor, the process limit, and the stream.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from events.stream.refusals import Refused, unavailable
 from events.stream.runtime import StreamRuntime
 from events.stream.subscription import Subscription
 
-# Counted apart from the streams of clients, so that somebody who looks never takes a slot from what is looked at.
+# Counted separately from clients' streams, so that a watching person never takes a client's slot.
 WATCHERS_PER_TENANT = 8
 STAFF = "staff "
 _ENDPOINT = "events/live"
@@ -26,7 +26,7 @@ _ENDPOINT = "events/live"
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """Staff who may see the log of one tenant until its session ends (Unix seconds)."""
+    """Staff who may see the log of one tenant until their session ends (Unix seconds)."""
 
     tenant_id: str
     name: str
@@ -34,7 +34,7 @@ class Watcher:
 
 
 async def admit_watcher(scope: Mapping[str, Any], watcher: Watcher, shared: StreamRuntime, *, still_stands: Callable[[], bool]) -> Admitted:
-    """Check a request of staff. Raises `Refused`; the slot belongs to the caller when this returns."""
+    """Check a request of staff. Raises `Refused`; the caller owns the slot when this returns."""
     if shared.is_draining:
         raise unavailable("The server is restarting.", retry_after_seconds=jittered_seconds())
     tenant_id = watcher.tenant_id
@@ -68,7 +68,7 @@ async def admit_watcher(scope: Mapping[str, Any], watcher: Watcher, shared: Stre
 
 async def _slot(tenant_id: str, shared: StreamRuntime) -> Lease:
     try:
-        # No tenant id holds a slash, so this is nobody's own count.
+        # A tenant id never contains a slash, so this key is no tenant's own.
         return await shared.leases.acquire(f"staff/{tenant_id}", limit=WATCHERS_PER_TENANT)
     except TenantLimitReached as error:
         raise Refused(403, f"{WATCHERS_PER_TENANT} live pages of this tenant are open. Close one.", code="connection_limit") from error

@@ -1,4 +1,4 @@
-"""Whether the open streams may go on: expiry is known beforehand, everything else is asked for once a second."""
+"""Whether open streams may continue: expiry times are known, everything else is queried once a second."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _CLOSED = frozenset({_SUSPENDED, "deleting", "deleted"})
 
 
 def ended_by(stream: Stream, state: StreamState) -> Reason | None:
-    """Return why the stream may not go on in this state, or None. States and not changes: nothing can be missed."""
+    """Return why the stream must end in this state, or None. Compares states, not changes, so none is missed."""
     held = stream.subscription
-    # A tenant that is being drained still hands its last events to its subscribers.
+    # A tenant in deletion still delivers its last events to its subscribers.
     if state.tenant_statuses.get(held.tenant_id, _SUSPENDED) in _CLOSED:
         return TENANT_CLOSED
     if held.jti in state.revoked_jtis or state.client_versions.get(held.client_id) != held.client_version:
@@ -33,7 +33,7 @@ def ended_by(stream: Stream, state: StreamState) -> Reason | None:
 
 
 async def watch_standing(streams: Collection[Stream]) -> None:
-    """Close what may not go on, until cancelled. One query a second, whatever the number of streams that hang on tokens."""
+    """Close streams that must end, until cancelled. One query a second for all streams that depend on tokens."""
     while True:
         await asyncio.sleep(_PAUSE_SECONDS)
         if not streams:

@@ -1,8 +1,8 @@
-"""One open stream: a position in its tenant's log, and the one writer of its connection.
+"""One open stream: a position in its tenant's log, and the single writer of its connection.
 
-Everything that goes out is written in order, so a heartbeat never names a position beyond what was written before it:
-by the stream's own coroutine or, while that waits at the end of the log, by the tail that has just read something new.
-Others only wake the writer, ask it to end, or break a write that is stuck.
+All output is written in order, so a heartbeat never names a position beyond the bytes before it. The stream's own coroutine
+writes or, while that waits at the end of the log, the tail that has read new entries. Other code only wakes the writer, asks it
+to end, or breaks a stuck write.
 """
 
 from __future__ import annotations
@@ -78,15 +78,15 @@ class Stream:
         self._read_to: datetime | None = None
         self._is_parked = False
         self.writer = Writer(send, self.wake, at_once)
-        # A time of the event loop, for whoever describes the stream.
+        # A time of the event loop, for descriptions of the stream.
         self.opened_at = now = self._loop.time()
-        # Jittered, so that streams opened together do not come back together.
+        # With jitter, so that streams opened together do not reconnect together.
         self._rotates_at = now + self._pace.lifetime * random.uniform(_SHORTEST_SHARE_OF_LIFETIME, 1.0)  # noqa: S311  (not a secret)
         self._expires_at = now + subscription.expires_at - time.time()
         self._tail = self._tails.follow(self, subscription.tenant_id, subscription.bounds, sealer)
 
     async def run(self) -> None:
-        """Write the opening, then events, heartbeats and the end. Returns when the connection needs nothing more."""
+        """Write the opening, then events, heartbeats and the end. Returns when there is nothing more to write."""
         try:
             await self._write(frames.opening(self._pace.retry_ms, self._offset()) + self.subscription.notice)
             while self._ending is None:
@@ -100,16 +100,16 @@ class Stream:
             await self._fail()
 
     def leave(self) -> None:
-        """Stop following the tail and let go of pages; every stream does this once, whatever ended it."""
+        """Detach from the tail and drop the pages; every stream does this once, for every kind of end."""
         self._tails.leave(self, self._tail)
         self._replay.forget()
 
     def wake(self) -> None:
-        """Look at the ring again."""
+        """Check the ring again."""
         self._woken.ring()
 
     def push(self, batch: Batch) -> None:
-        """Pass on what the tail has just read, where nothing else is to be written first; else wake the writer."""
+        """Write the tail's new frames if nothing else comes first; otherwise wake the writer."""
         is_next = self._is_parked and not self._woken.has_rung and self._not_before is None
         share = batch.share(self.position, self._types) if is_next else None
         if share is None or (share.events and not self.writer.pass_on(share, batch.now)):
@@ -122,29 +122,29 @@ class Stream:
             self._note_latency()
 
     def close(self, reason: Reason) -> None:
-        """End after what was already taken; the first reason stands."""
+        """End after the frames taken so far; the first reason is kept."""
         if self._ending is None:
             self._ending = reason
         self._woken.ring()
 
     def break_off(self, cause: str) -> None:
-        """End without another byte: the client has gone, or a write is stuck."""
+        """End without another byte: the client has disconnected, or a write is stuck."""
         self.writer.break_off(cause)
 
     def disconnect(self) -> None:
-        """End because an operator wants it: with the offset where the reader still reads, without it a second later."""
+        """End at an operator's request: with the offset if the client still reads, else without it after one second."""
         self.close(DISCONNECTED)
         self._loop.call_later(_DISCONNECT_SECONDS, self._break_if_blocked)
 
     def offer(self, canary: Canary) -> None:
-        """Take a canary, to be written behind everything the tail has heard of; a stuck stream keeps a few of them."""
+        """Take a canary to write after everything the tail has announced; a stuck stream keeps only a few."""
         event_type = canary.type_for(self._types)
         if event_type is not None and len(self._canaries) < _CANARIES_KEPT:
             self._canaries.append(WaitingCanary(self._tail.head, event_type, canary))
             self.wake()
 
     def on_time(self, now: float) -> float:
-        """Do what is due on the wheel: break a stuck write, end a life, ask for a heartbeat."""
+        """Do what is due on the timer wheel: break a stuck write, end the stream, request a heartbeat."""
         measures.sample_lag(self.lag)
         if self.writer.writing_since:
             stuck_at = self.writer.writing_since + self._pace.write_deadline
@@ -163,7 +163,7 @@ class Stream:
 
     @property
     def ended_by(self) -> str:
-        """What ended the stream, in one word."""
+        """The cause of the end, as one word."""
         return self.writer.broken_by or (self._ending.name if self._ending is not None else FAILED.name)
 
     def _break_if_blocked(self) -> None:
@@ -171,14 +171,14 @@ class Stream:
             self.break_off(OPERATOR)
 
     def lag(self) -> Lag:
-        """Return what was not written yet, by what the tail has heard of; reads nothing."""
+        """Return the lag of the stream behind the position that the tail knows, without a query."""
         return lag_of(position=self.position, head=self._tail.head, oldest_at=self._oldest_unwritten_at(), now=time.time())
 
     def _oldest_unwritten_at(self) -> float:
         if self._tail.ring.end <= self.position:
             return self._tail.heard_at
         following = self._tail.ring.frame_after(self.position) or self._replay.frame_after(self.position)
-        # Between two pages the next event is not known, but it was recorded no earlier than the last one.
+        # Between two pages the next event is unknown, but it was recorded no earlier than the last one.
         recorded_at = following.recorded_at if following else self._read_to
         return recorded_at.timestamp() if recorded_at else self._tail.heard_at
 
@@ -214,7 +214,7 @@ class Stream:
         before = measures.events
         await self._write(self._taken(ready))
         measures.replayed += measures.events - before
-        # A write need not wait for anything: without this a long replay keeps every other stream from its turn.
+        # A write may return without suspending: without this, a long replay would block every other stream.
         await asyncio.sleep(0)
 
     async def _write_new(self) -> None:
@@ -230,7 +230,7 @@ class Stream:
         metrics.COMMIT_TO_WRITE.labels("canary").observe(max(0.0, written_at - waiting.canary.requested_at))
 
     def _taken(self, ready: Iterable[Frame]) -> bytes:
-        """Take what fits into one write, and move the position over everything looked at, delivered or not."""
+        """Take as much as fits into one write, and advance the position over every examined event, delivered or filtered."""
         parts: list[bytes] = []
         size = 0
         for frame in ready:
@@ -248,7 +248,7 @@ class Stream:
         if self._not_before is not None:
             if frame.recorded_at < self._not_before:
                 return False
-            # Times of recording never fall, so every later event is wanted too.
+            # Recording times never decrease, so every later event qualifies too.
             self._not_before = None
         return self._types is None or frame.type in self._types
 
@@ -266,7 +266,7 @@ class Stream:
         await self.writer.send_body(b"", more=False)
 
     async def _fail(self) -> None:
-        # Without an offset: what was taken last may not have been written, and no offset may name more than that.
+        # No offset: the last write may not have completed, and an offset must not name more than was written.
         with suppress(Broken):
             await self.writer.send_body(frames.error(FAILED.code, FAILED.message, None), more=True)
             await self.writer.send_body(b"", more=False)

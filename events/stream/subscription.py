@@ -1,4 +1,4 @@
-"""What one stream was admitted with, and what all streams of a process share."""
+"""The admitted parameters of one stream, and the shared services of a process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from events.stream.reading.tail import Tails
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The times of a stream, in seconds."""
+    """Timing parameters of a stream, in seconds."""
 
     heartbeat: float
     lifetime: float
@@ -24,7 +24,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What was admitted: whose log, from where, which events, and until when the token holds."""
+    """The admitted subscription: tenant, start, event types, and expiry of the token."""
 
     tenant_id: str
     client_id: str
@@ -35,18 +35,18 @@ class Subscription:
     bounds: Bounds
     types: frozenset[str] | None
     not_before: datetime | None
-    # How the open stream is called, and where its client is, for whoever looks at it.
+    # Names of the stream and of its client, for descriptions.
     connection_id: str = ""
     address: str = ""
-    # A comment right after the opening, if there is something to say.
+    # A comment directly after the opening, if there is one.
     notice: bytes = b""
-    # For a stream that hangs on no token and no client: asked in a thread once a second.
+    # For a stream without token and client: called in a thread once a second.
     still_stands: Callable[[], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What all streams of a process share."""
+    """Services shared by all streams of a process."""
 
     tails: Tails
     pages: SharedPages

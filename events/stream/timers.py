@@ -11,12 +11,12 @@ _LONGEST_TICK_SECONDS = 1.0
 
 
 class Timed(Protocol):
-    """What hangs on the wheel."""
+    """A member of the wheel."""
 
     slot: int
 
     def on_time(self, now: float) -> float:
-        """Do what is due and return when to be looked at again."""
+        """Do what is due and return the time of the next look."""
 
 
 def tick_for(heartbeat_seconds: float) -> float:
@@ -33,12 +33,12 @@ class Wheel:
         self._turned_to = 0
 
     def put(self, member: Timed, due: float) -> None:
-        """Hang a member on the slot that is turned to at or after `due`."""
+        """Put a member into the slot that comes at or after `due`."""
         member.slot = max(int(due / self._tick) + 1, self._turned_to + 1)
         self._slots.setdefault(member.slot, set()).add(member)
 
     def remove(self, member: Timed) -> None:
-        """Take a member off; one that is not there is fine."""
+        """Remove a member; an absent one is ignored."""
         slot = self._slots.get(member.slot)
         if slot is not None:
             slot.discard(member)
@@ -50,7 +50,7 @@ class Wheel:
         last = int(now / self._tick)
         first = self._turned_to + 1
         self._turned_to = last
-        # After a long pause the filled slots are fewer than the ticks that went by.
+        # After a long pause there are fewer filled slots than elapsed ticks.
         due = range(first, last + 1) if last - first < len(self._slots) else sorted(slot for slot in self._slots if slot <= last)
         for number in due:
             for member in self._slots.pop(number, ()):

@@ -1,4 +1,4 @@
-"""The writing half of one connection: one send at a time, in order, that can be broken off while it is stuck."""
+"""Writes one connection: one send at a time, in order; a stuck send can be aborted."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from events.stream.measures import BLOCKED_SECONDS, measures
 from events.stream.reading.sharing import WRITE_BYTES, Share
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-# Writes a piece, given bare and as a chunk, without waiting for anything; returns False where that is not possible.
+# Writes a piece, given bare and as a chunk, without waiting; returns False where that is not possible.
 PassOn = Callable[[bytes, bytes], bool]
 
-# What broke a connection, in one word.
+# What broke a connection, as one word.
 GONE = "client"
 SLOW = "slow"
 OPERATOR = "operator"
@@ -22,11 +22,11 @@ SHUTDOWN = "shutdown"
 
 
 class Broken(Exception):
-    """The connection is gone or stuck; nothing more can be written to it."""
+    """The connection is closed or stuck; nothing more can be written to it."""
 
 
 class Writer:
-    """Belongs to the task that makes it, which `wake` has look after its end."""
+    """Belongs to the task that creates it; `wake` makes that task notice a broken connection."""
 
     __slots__ = (
         "_awaits_send", "_loop", "_pass", "_send", "_task", "_wake", "broken_by", "bytes_written", "writing_since", "written_at"
@@ -53,13 +53,13 @@ class Writer:
             self.written_at = self._loop.time()
 
     async def send_body(self, body: bytes, *, more: bool) -> None:
-        """Write one piece; the last one of the answer is the one with no more to come. Raises `Broken`."""
+        """Write one piece; the last piece of the response has `more=False`. Raises `Broken`."""
         self.check()
         self.writing_since = self._loop.time()
         await self._sent(self._send({"type": "http.response.body", "body": body, "more_body": more}), len(body))
 
     def pass_on(self, share: Share, now: float) -> bool:
-        """Write what streams share from outside the task, at `now`; return False where the transport takes nothing at once."""
+        """Write shared bytes from outside the task, at `now`; return False when the transport accepts nothing at once."""
         if self._pass is None or not self._pass(share.body, share.chunk):
             return False
         self.written_at = now
@@ -68,7 +68,7 @@ class Writer:
         return True
 
     def break_off(self, cause: str) -> None:
-        """Write not another byte, and stop waiting for the send that is stuck; the first cause stands."""
+        """Write nothing more, and abort the stuck send; the first cause is kept."""
         if self.broken_by is not None:
             return
         self.broken_by = cause
@@ -89,7 +89,7 @@ class Writer:
         except asyncio.CancelledError:
             if self.broken_by is None:
                 raise
-            # Our own cancellation, and only of this write: the server's task goes on and returns in order.
+            # Our own cancellation, of this write only: the server's task continues and returns normally.
             if self._task is not None:
                 self._task.uncancel()
             raise Broken from None

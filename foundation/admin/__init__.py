@@ -1,1 +1,1 @@
-"""The kit of the admin: lists paged by keys, panels, fields."""
+"""Shared parts of the admin: keyset-paged lists, panels, fields."""

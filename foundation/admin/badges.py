@@ -1,4 +1,7 @@
-"""Words of state in lists, coloured by class so that a strict content policy holds; the word itself says it all."""
+"""Colored labels of states in lists, styled by class because the content security policy forbids inline styles.
+
+The text alone carries the meaning.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ Tone = Literal["good", "bad", "warn", "quiet"]
 
 
 def badge(text: str, tone: Tone = "quiet") -> SafeString:
-    """Return `text` as a small coloured label."""
+    """Return `text` as a small colored label."""
     return format_html('<span class="badge badge-{}">{}</span>', tone, text)
 
 
 def json_block(text: str) -> SafeString:
-    """Return text that is already laid out, escaped, in a block that keeps its line breaks."""
+    """Return preformatted text, escaped, in a block that keeps its line breaks."""
     return format_html('<pre class="json" tabindex="0">{}</pre>', text)

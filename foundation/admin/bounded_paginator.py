@@ -1,4 +1,4 @@
-"""Pages of a list of any length at a bounded price: counting stops at a limit."""
+"""Pages of a list of any length at a bounded cost: counting stops at a limit."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from django.utils.functional import cached_property
 COUNT_LIMIT = 10_000
 
 
-class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # it is no generic class at run time
-    """Counts at most `COUNT_LIMIT` rows; what lies beyond is found by filters, not by turning pages."""
+class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # the class is not generic at run time
+    """Counts at most `COUNT_LIMIT` rows; later rows are found by filters, not by paging."""
 
     @cached_property
     def count(self) -> int:
@@ -30,8 +30,8 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # it is no generic
 
 
 def bounded_count(rows: models.QuerySet[Any], limit: int = COUNT_LIMIT) -> int:
-    """Return how many rows there are, `limit` + 1 standing for more than that.
+    """Return the number of rows; `limit` + 1 means more than `limit`.
 
-    The order of the rows is kept: it leads the database to the index of that order and no further than the limit.
+    The ordering is kept, so that PostgreSQL reads its index and stops at the limit.
     """
     return rows.values("pk")[: limit + 1].count()

@@ -1,4 +1,4 @@
-"""JSON in forms: shown with line breaks, of the expected shape, and refused with a sentence where it cannot be read."""
+"""JSON in forms: indented, of the expected shape, and refused with a message when it is invalid."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ShapedJSONField(forms.JSONField):
         try:
             found = super().to_python(value)
         except (RecursionError, ValueError) as error:
-            # Python's reader gives up on very deep nesting and on numbers of thousands of digits.
+            # Python's parser raises other errors on very deep nesting and on numbers of thousands of digits.
             raise ValidationError("This JSON cannot be read.", code="invalid") from error
         if found is None:
             return None if self.is_nullable else self.shape()
@@ -39,7 +39,7 @@ class ShapedJSONField(forms.JSONField):
             return InvalidJSONInput(data)
 
     def prepare_value(self, value: Any) -> Any:
-        """Return text for the widget; what somebody typed stays as it is."""
+        """Return text for the widget; typed text is kept unchanged."""
         if isinstance(value, (dict, list)):
             return pretty(value) if value else ""
         if value is None:
@@ -54,5 +54,5 @@ class ShapedJSONField(forms.JSONField):
 
 
 def pretty(value: Any) -> str:
-    """Return JSON for people: indented, in its own order, letters as they are."""
+    """Return indented JSON in the given order, with non-ASCII letters unescaped."""
     return json.dumps(value, indent=2, ensure_ascii=False)

@@ -1,8 +1,8 @@
-"""Lists of tables that grow: pages turned by keys at a price that does not grow with the table.
+"""Lists of growing tables: keyset paging, whose cost does not grow with the table.
 
-The rows stand in an order that an index gives. A page begins right after, or right before, the key of a row; nothing is
-skipped over and nothing is counted beyond a limit. What an index answers is asked of it; every other filter or search is
-looked for among `WALK` rows a page, which then says that it ended there and where to go on.
+An index provides the order of the rows. A page begins directly after or before the key of a row; no row is skipped, and counting
+stops at a limit. Indexed filters use their index. Every other filter or search examines `WALK` rows per page; the page then
+reports that it is partial, and the key that continues it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from django.http import HttpRequest
 from foundation.admin.bounded_paginator import COUNT_LIMIT, bounded_count
 
 WALK = 20_000
-# As many rows that an exact search finds are put in order; more of them are met by walking.
+# An exact search sorts at most this many rows; if it finds more, they are met by walking.
 FOUND = 10_000
 AFTER, BEFORE = "after", "before"
 
@@ -33,9 +33,9 @@ Rows = QuerySet[Any, Any]
 
 @dataclass(frozen=True)
 class Order:
-    """Columns that put the rows of a model in one order, each with whether it falls; none of them is ever null.
+    """Columns that order the rows of a model, each ascending or descending; none of them is ever null.
 
-    The first of them are `fixed` where all rows that are listed have the same value there.
+    The first `fixed` columns have the same value in all listed rows.
     """
 
     model: type[models.Model]
@@ -44,7 +44,7 @@ class Order:
 
     @classmethod
     def of(cls, model: type[models.Model], names: Any, *, same: str = "") -> Order:
-        """Read an `ordering` of Django's; the primary key makes it total. The column `same` is that of every row."""
+        """Parse a Django `ordering`; the primary key makes it total. The column `same` has one value in every row."""
         key = model._meta.pk.attname
         columns = [(name.lstrip("-"), name.startswith("-")) for name in names]
         columns = [(key if name == "pk" else model._meta.get_field(name).attname, falls) for name, falls in columns]  # type: ignore[union-attr]
@@ -63,9 +63,9 @@ class Order:
         return rows.order_by(*(f"-{name}" if falls else name for name, falls in self.columns))
 
     def beyond(self, rows: Rows, key: tuple[Any, ...]) -> Rows:
-        """Return the rows that follow this key.
+        """Return the rows after this key.
 
-        A fixed column is not compared: beside a comparison that begins with it the index would be read from its start.
+        A fixed column is not compared: with a comparison on it, PostgreSQL would read the index from its start.
         """
         columns, key = self.columns[self.fixed :], key[self.fixed :]
         name, falls = columns[0]
@@ -80,11 +80,11 @@ class Order:
         return tuple(getattr(row, name) for name in self.names)
 
     def written(self, key: tuple[Any, ...]) -> str:
-        """Return a key as it stands in an address."""
+        """Return a key as URL text."""
         return json.dumps([value.isoformat() if hasattr(value, "isoformat") else str(value) for value in key], separators=(",", ":"))
 
     def read(self, text: str) -> tuple[Any, ...] | None:
-        """Return the key that an address names; what is no key counts as none."""
+        """Return the key in URL text; invalid text counts as no key."""
         try:
             parts = json.loads(text)
             if not isinstance(parts, list) or len(parts) != len(self.columns) or not all(isinstance(part, str) for part in parts):
@@ -102,7 +102,7 @@ class Order:
 
 
 def _stepwise(columns: tuple[tuple[str, bool], ...], key: tuple[Any, ...]) -> Q:
-    """Compare column by column, where some rise and some fall; no index serves this, only the range of the first column."""
+    """Compare column by column in mixed directions; an index serves only the range of the first column."""
     found, equal = Q(), Q()
     for (name, falls), value in zip(columns, key, strict=True):
         found |= equal & Q(**{f"{name}__{'lt' if falls else 'gt'}": value})
@@ -112,7 +112,10 @@ def _stepwise(columns: tuple[tuple[str, bool], ...], key: tuple[Any, ...]) -> Q:
 
 @dataclass
 class _Asked:
-    """What a request narrows its list by: `base` by what an index answers, `narrowed` by all; the same where nothing is walked."""
+    """The filters of a request:
+
+    `base` has those that an index serves, `narrowed` has all; both are the same when nothing is walked.
+    """
 
     base: Rows
     narrowed: Rows
@@ -122,14 +125,14 @@ class _Asked:
 @dataclass
 class _Page:
     rows: list[Any] = field(default_factory=list)
-    # Keys to go on from, None at an end.
+    # Keys of the neighboring pages, None at an end.
     before: tuple[Any, ...] | None = None
     after: tuple[Any, ...] | None = None
     is_partial: bool = False
 
 
 class KeysetChangeList(ChangeList):
-    """Django's list with pages of our own; what it filters, searches and shows is the admin class's as ever."""
+    """Django's change list with keyset pages; filters, search and display come from the admin class as usual."""
 
     model_admin: Any
     asked: _Asked
@@ -142,11 +145,11 @@ class KeysetChangeList(ChangeList):
         return {name: value for name, value in found.items() if name not in (AFTER, BEFORE)}
 
     def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
-        """Leave the place out: another filter begins at the first page."""
+        """Remove the place from the parameters: another filter starts at the first page."""
         return super().get_query_string(new_params, [*(remove or ()), AFTER, BEFORE])
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Rows:
-        """Return all that is asked for, in order; actions on everything that matches begin here."""
+        """Return all matching rows in order; actions on all matching rows use it."""
         self.filter_specs, self.has_filters, remaining, _, self.has_active_filters = self.get_filters(request)
         same = self.model_admin.tenant_column if self.model_admin.is_bound(request) else ""
         self.order = Order.of(self.model, self.model_admin.get_ordering(request) or self.opts.ordering, same=same or "")
@@ -183,11 +186,11 @@ class KeysetChangeList(ChangeList):
             return
         keys = found.order_by().values("pk")
         if not keys.exists():
-            # Nothing is read for it: the planner does not know that there is nothing, and may look for it among all rows.
+            # Skip the query: the planner does not know that the set is empty, and could search all rows for it.
             asked.base, asked.narrowed, asked.is_walked = asked.base.none(), asked.narrowed.none(), False
             return
         if keys[FOUND : FOUND + 1].exists():
-            # So many are met on the way through the list.
+            # So many matches are met by walking the list.
             asked.narrowed, asked.is_walked = self.model_admin.found_by_index(request, asked.narrowed, term), True
             return
         asked.base = asked.narrowed = asked.narrowed.filter(pk__in=keys[:FOUND])
@@ -208,7 +211,7 @@ class KeysetChangeList(ChangeList):
         self.paginator = self.model_admin.get_paginator(request, self.root_queryset.none(), self.list_per_page)
 
     def _page(self, after: tuple[Any, ...] | None, before: tuple[Any, ...] | None) -> _Page:
-        """Return the page after a key, before one, or the first."""
+        """Return the page after a key, before a key, or the first page."""
         is_backward = before is not None and after is None
         order = self.order.reversed() if is_backward else self.order
         place = before if is_backward else after
@@ -230,9 +233,9 @@ class KeysetChangeList(ChangeList):
         return _Page(self._rows(taken), before=back, after=onward, is_partial=is_partial)
 
     def _rows(self, keys: list[tuple[Any, ...]]) -> list[Any]:
-        """Return the rows of these keys with what is shown of them, in this order.
+        """Return the rows of these keys with their displayed relations, in this order.
 
-        Keys first and rows by key: no join is ever planned over more than a page.
+        Keys first, then rows by key: no join is ever planned over more than a page.
         """
         place = self.order.names.index(self.opts.pk.attname)
         pks = [key[place] for key in keys]
@@ -241,7 +244,7 @@ class KeysetChangeList(ChangeList):
 
     @property
     def has_counted(self) -> bool:
-        """Whether `result_count` is the number of all rows that match."""
+        """Whether `result_count` is the exact number of matching rows."""
         return not (self.asked.is_walked or self.is_truncated)
 
     @property
@@ -263,18 +266,18 @@ class KeysetChangeList(ChangeList):
 
 
 def _walked(order: Order, base: Rows, narrowed: Rows, *, most: int) -> list[tuple[Any, ...]]:
-    """Return the first keys among `WALK` rows of `base` that `narrowed` holds, each judged behind a limit.
+    """Return the first keys among `WALK` rows of `base` that are also in `narrowed`; the limit applies before the condition.
 
-    As a join or a range it could be planned as a walk over all rows there are.
+    PostgreSQL could plan a join or a range as a scan of all rows.
     """
     try:
         walk = order.sort(base).annotate(is_wanted=_judgement(narrowed)).values_list(*order.names, "is_wanted")[:WALK]
         sql, parameters = walk.query.sql_with_params()
     except EmptyResultSet:
-        # A search that Django sees to find nothing, such as one for the rows of an empty choice.
+        # A search that Django knows to be empty, for example one for an empty choice.
         return []
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT * FROM ({sql}) AS walk WHERE is_wanted LIMIT {most:d}", parameters)  # noqa: S608  # Django's own
+        cursor.execute(f"SELECT * FROM ({sql}) AS walk WHERE is_wanted LIMIT {most:d}", parameters)  # noqa: S608  # SQL from Django
         return [tuple(row[:-1]) for row in cursor.fetchall()]
 
 
@@ -284,7 +287,7 @@ def _narrowed(spec: Any, request: HttpRequest, rows: Rows) -> Rows:
 
 
 def is_served_by_index(model: type[models.Model], path: str, *, in_tenant: bool) -> bool:
-    """Tell whether an index begins with the column that this lookup ends at, or with the tenant and then that column."""
+    """Tell whether an index begins with the column of this lookup, or with the tenant and then that column."""
     column: Any = None
     for name in path.split("__"):
         if column is not None:
@@ -301,12 +304,12 @@ def is_served_by_index(model: type[models.Model], path: str, *, in_tenant: bool)
 
 
 def _judgement(narrowed: QuerySet[Any, Any]) -> Any:
-    """Return whether a row that is met is one of these: by its own columns, or looked up by its key where others are asked, too."""
+    """Return a condition for a walked row: on its own columns, or a look-up by key when other tables are involved."""
     query = narrowed.order_by().query
     if query.where and all(name == query.get_meta().db_table for name, count in query.alias_refcount.items() if count):
-        # What Django has written, with its parameters beside it.
+        # SQL from Django, with its parameters separate.
         sql, parameters = query.get_compiler(connection=connection).compile(query.where)
         return RawSQL(sql, parameters, BooleanField())  # noqa: S611  # nosec B611
-    # One value and not whether one exists: that could be planned as a table of all rows that do.
+    # A scalar subquery instead of EXISTS, which PostgreSQL could plan as a hash of all matching rows.
     own = narrowed.order_by().filter(pk=OuterRef("pk")).annotate(found=Value(value=True)).values("found")
     return Subquery(own[:1])

@@ -1,4 +1,4 @@
-"""Lists of texts that people write one a line."""
+"""Form fields for lists of texts, one per line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django import forms
 
 
 class LinesField(forms.CharField):
-    """A list of texts, one a line; lines that are empty or repeated are dropped."""
+    """A list of texts, one per line; empty and repeated lines are dropped."""
 
     def __init__(self, *, rows: int = 3, **options: Any) -> None:
         options.setdefault("required", False)
@@ -26,4 +26,4 @@ class LinesField(forms.CharField):
         return bool(self.to_python(data) != self.to_python(initial))
 
     def run_validators(self, value: Any) -> None:
-        """Nothing: what a line must be is judged where the list is used."""
+        """Do nothing: the lines are validated where the list is used."""

@@ -1,4 +1,4 @@
-"""Filters of lists that stay within the tenant in scope and cost the same however long the list is."""
+"""List filters that stay within the tenant in scope, at a cost that does not grow with the list."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COMPARISONS = frozenset({"exact", "isempty", "isnull", "in", "gt", "gte", "lt",
 
 
 class ScopedRelatedFilter(RelatedFieldListFilter):
-    """A filter by a relation that offers only what the account may see."""
+    """A filter by a relation that offers only rows that the account may see."""
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: BaseModelAdmin[Any]) -> Any:
         rows = model_admin.scoped_choices(request, field.remote_field.model)  # type: ignore[attr-defined]
@@ -26,18 +26,18 @@ class ScopedRelatedFilter(RelatedFieldListFilter):
 
 
 class RecentValuesFilter(AllValuesFieldListFilter):
-    """A filter by a plain value that offers what the first rows hold: Django would look at every row there is."""
+    """A filter by a plain value that offers the values of the first rows: Django would scan every row."""
 
     def __init__(self, field: Any, request: HttpRequest, params: Any, model: type[models.Model], model_admin: Any, field_path: str) -> None:
         super().__init__(field, request, params, model, model_admin, field_path)
-        # The first rows of the list: its order is one that an index gives.
+        # The first rows of the list, in an order that an index provides.
         rows = model_admin.get_queryset(request).select_related(None).order_by(*model_admin.get_ordering(request))
         newest = rows.values_list(field.name, flat=True)[:_ROWS_LOOKED_AT]
-        self.lookup_choices = sorted(set(newest), key=lambda value: (value is None, value))  # type: ignore[assignment]  # it is walked over only
+        self.lookup_choices = sorted(set(newest), key=lambda value: (value is None, value))  # type: ignore[assignment]  # it is only iterated over
 
 
 class YesOrNoFilter(BooleanFieldListFilter):
-    """A filter by a column that is yes, no, or was never said: whoever looks for No means both."""
+    """A filter by a nullable boolean column; No includes null."""
 
     def choices(self, changelist: Any) -> Any:
         return (choice for choice in super().choices(changelist) if choice["display"] != _("Unknown"))
@@ -49,9 +49,9 @@ class YesOrNoFilter(BooleanFieldListFilter):
 
 
 def is_offered(model: type[models.Model], lookup: str, list_filter: Iterable[Any]) -> bool:
-    """Tell whether a lookup of an address compares a field of `list_filter` in one of the ways that filters use.
+    """Tell whether a URL lookup compares a field of `list_filter` in one of the ways that filters use.
 
-    Patterns, parts of dates and other transforms are none of these: no index serves them, and some fail in the database.
+    Patterns, parts of dates and other transforms are refused: no index serves them, and some fail in the database.
     """
     for item in list_filter:
         path = item[0] if isinstance(item, (list, tuple)) else item
@@ -67,7 +67,7 @@ def is_offered(model: type[models.Model], lookup: str, list_filter: Iterable[Any
 
 
 def scoped_filter(model: type[models.Model], item: Any) -> Any:
-    """Return the entry of `list_filter` as one that neither leaves the tenant nor reads the whole list."""
+    """Return the entry of `list_filter` as a filter that stays within the tenant and does not scan the whole list."""
     name = item[0] if isinstance(item, (list, tuple)) else item
     if not isinstance(name, str) or "__" in name:
         return item

@@ -6,7 +6,7 @@ from django import forms
 
 
 class Moment(forms.DateTimeInput):
-    """The browser's own field for a date and a time, in seconds."""
+    """The browser's date and time field, with seconds."""
 
     input_type = "datetime-local"
 

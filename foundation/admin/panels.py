@@ -1,4 +1,4 @@
-"""Read-only tables below the form of a row: what belongs to it elsewhere."""
+"""Read-only tables below the form of a row: related rows of other tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Panel:
-    """A titled table with one sentence for when it is empty, and a link to the whole list where there is one."""
+    """A titled table with a text for the empty state, and an optional link to the whole list."""
 
     title: str
     columns: Sequence[str]
@@ -27,5 +27,5 @@ class Panel:
 
 
 def figures(title: str, rows: Iterable[Sequence[object]], **more: str) -> Panel:
-    """Return a panel whose rows are a name, a figure and what it means."""
+    """Return a panel whose rows have a name, a value and an explanation."""
     return Panel(title, ("", "", ""), [[Cell(str(text)) for text in row] for row in rows], **more)

@@ -1,4 +1,4 @@
-"""Files that are made while they are sent, piece by piece, under both ways of serving Django."""
+"""Files that are generated while they are sent, under WSGI and ASGI."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 
 
 def streamed_file(request: HttpRequest, pieces: Iterator[str], *, name: str, content_type: str) -> StreamingHttpResponse:
-    """Return the answer that sends `pieces` as a file of this name."""
+    """Return a response that sends `pieces` as a file of this name."""
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     content = _asynchronous(pieces) if isinstance(request, ASGIRequest) else pieces
     return StreamingHttpResponse(content, content_type=content_type, headers=headers)

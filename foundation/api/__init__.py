@@ -1,1 +1,1 @@
-"""The kit of the management interface: endpoints, bodies, queries, pages, schemas."""
+"""Shared parts of the management interface: endpoints, bodies, queries, pages, schemas."""

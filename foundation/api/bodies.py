@@ -1,4 +1,4 @@
-"""Reading request bodies: JSON, and forms whose members have the same names."""
+"""Parsers of request bodies: JSON, and forms with the same member names."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from foundation.api.refusals import Refusal
 
 _MOST_FORM_MEMBERS = 1000
 _DEEPEST_FORM_MEMBER = 8
-# `name[key][]` is the name, the key, and the mark of a list.
+# `name[key][]` is a name, a key, and the mark of a list.
 _KEYS = re.compile(r"(?:^|\[)([^\[\]]*)")
 
 
 class FormMembers(dict[str, Any]):
-    """A body that came as a form: every value is text, and fields read theirs out of it."""
+    """A form body: every value is text, which fields convert."""
 
 
 class JsonBody(BaseParser):
-    """`application/json`, as strict as RFC 8259: no `NaN`, no second value, no nesting without end."""
+    """`application/json`, as strict as RFC 8259: no `NaN`, no second value, bounded nesting."""
 
     media_type = "application/json"
 
@@ -41,7 +41,7 @@ class JsonBody(BaseParser):
 
 
 class FormBody(BaseParser):
-    """`application/x-www-form-urlencoded`: lists as a repeated member, objects as JSON text or as `name[key]`."""
+    """`application/x-www-form-urlencoded`: lists as repeated members, objects as JSON text or as `name[key]`."""
 
     media_type = "application/x-www-form-urlencoded"
 

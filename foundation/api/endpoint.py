@@ -1,4 +1,4 @@
-"""The base of every endpoint of the management interface. The wiring adds tokens, tenant and rates (`config.api`)."""
+"""The base class of every management interface endpoint. `config.api` adds tokens, tenant and rates."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _LONGEST_CORRELATION_ID = 64
 
 
 class Endpoint(ViewSet):
-    """A resource: `operations` says what its methods are and which scopes they need."""
+    """A resource: `operations` declares its methods and their scopes."""
 
     operations: ClassVar[Mapping[str, Operation]] = {}
     required_scopes: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    # What the document says about parameters of the path, beyond what their place tells.
+    # Descriptions of path parameters for the OpenAPI document, beyond the default ones.
     path_schemas: ClassVar[Mapping[str, Schema]] = {}
-    # What a missing row is called in the error body, where clients know a code.
+    # The `errorCode` for a missing row, where clients know one.
     not_found_code: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -46,7 +46,7 @@ class Endpoint(ViewSet):
             return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuse a method without an operation before its scope is asked for, and ids that no row can have."""
+        """Refuse a method without an operation before the scope check, and ids that no row can have."""
         if self.action not in self.operations:
             raise exceptions.MethodNotAllowed(request.method or "")
         super().initial(request, *args, **kwargs)
@@ -68,7 +68,7 @@ class Endpoint(ViewSet):
         return tenant_id
 
     def body_of(self, request: Request, body: type[Closed]) -> dict[str, Any]:
-        """Return the checked members of the body that were sent."""
+        """Return the validated members that the body contains."""
         if not isinstance(request.data, dict):
             raise invalid_body("Expected type object", "body")
         serializer = body(data=request.data)
@@ -77,7 +77,7 @@ class Endpoint(ViewSet):
         return members
 
     def list_of(self, request: Request, body: type[Closed], *, most: int) -> list[dict[str, Any]]:
-        """Return the checked items of a body that is a list of objects, at least one and at most `most`."""
+        """Return the validated items of a body that is a list of 1 to `most` objects."""
         if not isinstance(request.data, list):
             raise invalid_body("Expected type array", "body")
         serializer = body(data=request.data, many=True, allow_empty=False, max_length=most)  # type: ignore[call-arg]  # goes to the list
@@ -86,6 +86,6 @@ class Endpoint(ViewSet):
         return items
 
     def require_scope(self, request: Request, *expected: str) -> None:
-        """Refuse a token that has none of the `expected` scopes, for what only the body tells."""
+        """Refuse a token with none of the `expected` scopes, for checks that depend on the body."""
         if request.auth.scopes.isdisjoint(expected):  # type: ignore[union-attr]  # the token verifier's claims
             raise insufficient_scope(*expected)

@@ -1,4 +1,4 @@
-"""Strict fields of closed bodies: nothing is coerced, nothing unknown is dropped."""
+"""Strict fields of closed bodies: no value is coerced, and unknown members are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_NAME_SHOWN = 64
 
 
 class Text(serializers.CharField):
-    """Text as it was sent: never trimmed, never made of another type."""
+    """Text as sent: never trimmed, never converted."""
 
     default_error_messages = {"invalid": "Expected type string", "blank": "String is too short (0 chars), minimum 1"}
 
@@ -25,7 +25,7 @@ class Text(serializers.CharField):
         super().__init__(trim_whitespace=False, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> Any:
-        """Judge the type before the rules: the framework would first ask whether a number is blank."""
+        """Check the type before the other rules: the framework would first test whether a number is blank."""
         if data is not None and data is not serializers.empty:
             if not isinstance(data, str):
                 self.fail("invalid")
@@ -44,7 +44,7 @@ class Email(Text):
 
 @extend_schema_field(OpenApiTypes.BOOL)
 class Switch(serializers.Field[bool, Any, bool, Any]):
-    """`true` or `false`; the two words in a form."""
+    """`true` or `false`; in a form, these two words."""
 
     default_error_messages = {"invalid": "Expected type boolean"}
 
@@ -61,7 +61,7 @@ class Switch(serializers.Field[bool, Any, bool, Any]):
 
 @extend_schema_field(OpenApiTypes.OBJECT)
 class JsonObject(serializers.Field[dict[str, Any], Any, dict[str, Any], Any]):
-    """A free object. `most` bounds the number of its members; with `texts` each is text."""
+    """A free object. `most` limits the number of its members; with `texts` each value is text."""
 
     default_error_messages = {
         "invalid": "Expected type object",
@@ -76,7 +76,7 @@ class JsonObject(serializers.Field[dict[str, Any], Any, dict[str, Any], Any]):
 
     @property
     def bounds(self) -> dict[str, Any]:
-        """What the OpenAPI document adds to `object`."""
+        """Additional properties of `object` in the OpenAPI document."""
         most = {} if self._most is None else {"maxProperties": self._most}
         return most | ({"additionalProperties": {"type": "string"}} if self._texts else {})
 
@@ -109,7 +109,7 @@ class ListOf(serializers.ListField):
 
 
 class Closed(serializers.Serializer[Any]):
-    """An object with these members and no other."""
+    """An object with exactly these optional and required members."""
 
     default_error_messages = {"invalid": "Expected type object"}
 
@@ -127,7 +127,7 @@ def _is_form(field: serializers.Field[Any, Any, Any, Any]) -> bool:
 
 
 def _structure(field: serializers.Field[Any, Any, Any, Any], data: Any) -> Any:
-    """Return an object or list that a form carries as JSON text (OpenAPI 3.0, "Encoding Object"), else `data` itself."""
+    """Return an object or list that a form contains as JSON text (OpenAPI 3.0, "Encoding Object"), else `data` itself."""
     if not (_is_form(field) and isinstance(data, str) and data[:1] in ("{", "[")):
         return data
     try:
@@ -137,5 +137,5 @@ def _structure(field: serializers.Field[Any, Any, Any, Any], data: Any) -> Any:
 
 
 def _shown(name: str) -> str:
-    """Return the name of an unknown member as an answer may repeat it."""
+    """Return the name of an unknown member in a form that is safe in a response."""
     return name[:_LONGEST_NAME_SHOWN].encode("ascii", "replace").decode()

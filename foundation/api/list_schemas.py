@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about every list: its parameters and its three forms."""
+"""The OpenAPI description of lists: their parameters and three forms."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def sort_parameter(*fields: str) -> Parameter:
 
 
 def fields_of(schema: Schema) -> tuple[str, ...]:
-    """Return the names that `fields` of a list of such objects takes."""
+    """Return the names that `fields` of a list of these objects accepts."""
     return tuple(schema["properties"])
 
 
@@ -48,7 +48,7 @@ def reference(component: str) -> Schema:
 
 
 def taken_list(key: str, item: Schema) -> Schema:
-    """Return the checkpoint form; closed, so that a page with totals is none."""
+    """Return the schema of the checkpoint form; closed, so that a page with totals does not match it."""
     properties: Schema = {key: {"type": "array", "items": item}, "next": {"type": "string", "description": "Left out at the end."}}
     return {"type": "object", "required": [key], "properties": properties, "additionalProperties": False}
 

@@ -1,4 +1,4 @@
-"""Reading `multipart/form-data`, which one operation takes: members as in a form, the file on disk and not in memory."""
+"""Parser of `multipart/form-data`, which one operation accepts: members as in a form, the file on disk instead of in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from foundation.api.refusals import Refusal, invalid_body
 
 
 class MultipartBody(BaseParser):
-    """Parts in any order. A part with a file name is a file, whatever its name and type; the others are text."""
+    """Parts in any order. A part with a file name is a file, with any name and type; the others are text."""
 
     media_type = "multipart/form-data"
 
@@ -44,7 +44,7 @@ class MultipartBody(BaseParser):
 
 
 def close_files(members: Iterable[Any]) -> None:
-    """Close, and so remove, the files among the members of a body."""
+    """Close, and thereby delete, the files among the members of a body."""
     for member in members:
         if isinstance(member, UploadedFile):
             member.close()
@@ -52,7 +52,7 @@ def close_files(members: Iterable[Any]) -> None:
 
 @extend_schema_field(OpenApiTypes.BINARY)
 class Upload(serializers.Field[Any, Any, Any, Any]):
-    """A file of a multipart body; whoever takes it calls `close_files`."""
+    """A file of a multipart body; the consumer calls `close_files`."""
 
     default_error_messages = {"invalid": "Expected a file"}
 

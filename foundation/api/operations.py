@@ -1,6 +1,6 @@
-"""What an operation of the management interface is: its id, scopes, life cycle, body and answers, in one declaration.
+"""The declaration of a management interface operation: id, scopes, life cycle, body and responses.
 
-The scopes are checked and the OpenAPI document is made from the same lines.
+The scope check and the OpenAPI document use the same declaration.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from rest_framework import serializers
 
 Schema = dict[str, Any]
 
-# What most fields of answers are.
+# The type of most response fields.
 TEXT: Schema = {"type": "string"}
 TIME: Schema = {"type": "string", "format": "date-time"}
 SWITCH: Schema = {"type": "boolean"}
 WHOLE: Schema = {"type": "integer"}
-# Words without a plural in names of operations.
+# Words without a plural in operation names.
 _UNCOUNTED = frozenset({"access", "protection", "throttling", "detection"})
 
 
@@ -35,7 +35,7 @@ class Lifecycle(StrEnum):
 
 @dataclass(frozen=True)
 class Parameter:
-    """A query parameter; a `repeated` one may be sent several times."""
+    """A query parameter; a `repeated` one may occur several times."""
 
     name: str
     schema: Schema
@@ -45,11 +45,12 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Operation:
-    """One method of one path. A token needs one of `scopes`; those joined by a space are needed together.
+    """One method of one path. A token needs one of `scopes`; scopes joined by a space are needed together.
 
-    `refuses` are statuses beyond those of every operation. A `body` with `is_body_list` is a list of such objects.
-    `repeated_status` answers a call whose work is already done, where that differs. A list whose rows the stream continues
-    is a `snapshot_of` their kind of document, and answers with a cursor (`foundation.api.snapshots`).
+    `refuses` lists statuses beyond those of every operation. A `body` with `is_body_list` is a list of these objects.
+    A `body_schema` describes a body of another form, such as a list of words.
+    `repeated_status` is the status of a call whose effect already exists, if it differs. A list that the stream continues is a
+    `snapshot_of` their kind of document, and its response has a cursor (`foundation.api.snapshots`).
     """
 
     id: str
@@ -62,12 +63,13 @@ class Operation:
     refuses: tuple[int, ...] = ()
     repeated_status: int | None = None
     is_body_list: bool = False
+    body_schema: Schema | None = None
     snapshot_of: str | None = None
     lifecycle: Lifecycle = Lifecycle.GENERALLY_AVAILABLE
 
     @property
     def act(self) -> str:
-        """What the operation does, as lines of the log describe it: `update_client` is "Update a client"."""
+        """The operation as log lines describe it: `update_client` is "Update a client"."""
         verb, *words = self.id.split("_")
         thing = " ".join(words)
         is_many = words[-1:] and (words[-1].endswith("s") or words[-1] in _UNCOUNTED)
@@ -76,13 +78,13 @@ class Operation:
 
     @property
     def single_scopes(self) -> tuple[str, ...]:
-        """Every scope that is named, alone or together with others."""
+        """Every scope in `scopes`, alone or together with others."""
         return tuple(dict.fromkeys(scope for together in self.scopes for scope in together.split()))
 
 
 @dataclass(frozen=True)
 class Route:
-    """A path below `/api/v2/`, the endpoint behind it, and which method is which of its operations."""
+    """A path below `/api/v2/`, its endpoint, and the operation of each method."""
 
     path: str
     endpoint: type[Any]

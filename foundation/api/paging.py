@@ -1,6 +1,6 @@
-"""The three forms of a list: plain, page by page with totals, and from a checkpoint on.
+"""The three forms of a list: plain, pages with totals, and checkpoint paging.
 
-The order is by creation, then key. Checkpoints are keysets: their cost does not grow with the list.
+Rows are ordered by creation, then key. Checkpoints are keysets: their cost does not grow with the list.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ Render = Callable[[Any], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Listing:
-    """What one list offers: its collection key, the fields of its items, and how it departs from the others.
+    """The options of one list: its collection key, the fields of its items, and its differences from other lists.
 
-    `fields` of a request names some of `fields`; those in `kept` are answered although the request drops or does not name them, and
-    those `only_on_request` where the request names them.
+    The parameter `fields` selects from `fields`; the response always has those in `kept`, and those in `only_on_request` only
+    when the request names them.
     """
 
     key: str
@@ -51,7 +51,10 @@ class Listing:
 
 @dataclass(frozen=True)
 class SortBy:
-    """What a field sorts by. `has_gaps`: rows without the field come last in both directions. `is_indexed`: an index has that order."""
+    """The order of one sort field.
+
+    `has_gaps`: rows without the field come last in both directions. `is_indexed`: an index has that order.
+    """
 
     expression: Any
     has_gaps: bool = False
@@ -60,7 +63,7 @@ class SortBy:
 
 @dataclass(frozen=True)
 class Order:
-    """What `sort` asks for: the parameter's field, the expression it sorts by, and the direction."""
+    """A parsed `sort`: the parameter's field, the expression it sorts by, and the direction."""
 
     name: str = "created_at"
     expression: Any = "created_at"
@@ -76,7 +79,7 @@ class Order:
 
 
 class Reading(Protocol):
-    """How the rows of one list are read: its page first, then, where it is asked for, its total."""
+    """How the rows of one list are read: its page first, then its total if the request asks for it."""
 
     def page(self, rows: QuerySet[Any], order: Order, start: int, size: int) -> list[Any]: ...
     def total(self, rows: QuerySet[Any], order: Order) -> int: ...
@@ -201,7 +204,7 @@ def _decoded(text: str, rows: QuerySet[Any], *, is_descending: bool) -> _Checkpo
 
 
 def _is_key(key: Any, model: type[Model]) -> bool:
-    """Tell whether `key` can be a primary key of the listed rows: a checkpoint of another list is none of this one."""
+    """Tell whether `key` can be a primary key of the listed rows: checkpoints of other lists are invalid here."""
     if isinstance(model._meta.pk, IntegerField):
         return type(key) is int and abs(key) <= _LARGEST_KEY
     return isinstance(key, str) and text_problem(key) is None

@@ -1,4 +1,4 @@
-"""Reading query parameters: typed, bounded, and refused with 400 where they do not fit. Unknown ones are ignored."""
+"""Parsers of query parameters: typed, bounded, and refused with 400 when invalid. Unknown parameters are ignored."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from django.http import QueryDict
 from foundation.api.refusals import invalid_query
 from foundation.json_values import text_problem
 
-# Every number a parameter may hold fits into a column, and so does a page times its size.
+# Every accepted number fits into a column, and so does a page number times a page size.
 _MOST_DIGITS = 9
 LARGEST_NUMBER = 10**_MOST_DIGITS - 1
 
 
 def _single(query: QueryDict, name: str) -> str | None:
-    """Return the parameter, or None when it is absent or empty; a repeated one is refused, for which of the two counts?"""
+    """Return the parameter, or None when it is absent or empty; a repeated one is refused as ambiguous."""
     values = query.getlist(name)
     if len(values) > 1:
         raise invalid_query("Expected a single value", name)
@@ -52,7 +52,7 @@ def switch_of(query: QueryDict, name: str, *, default: bool) -> bool:
 
 
 def number_of(query: QueryDict, name: str, *, minimum: int, maximum: int | None = None) -> int | None:
-    """Return a whole number within its bounds, or None when the parameter is absent or empty."""
+    """Return an integer within its bounds, or None when the parameter is absent or empty."""
     value = _single(query, name)
     if not value:
         return None
@@ -68,7 +68,7 @@ def number_of(query: QueryDict, name: str, *, minimum: int, maximum: int | None 
 
 @dataclass(frozen=True)
 class Projection:
-    """What `fields` and `include_fields` leave of a document."""
+    """The members of a document that `fields` and `include_fields` select."""
 
     names: frozenset[str] = frozenset()
     keeps: bool = True
@@ -80,16 +80,16 @@ class Projection:
         return {name: value for name, value in document.items() if name in self.kept or (name in self.names) is self.keeps}
 
     def wants(self, name: str) -> bool:
-        """Tell whether `name` was asked for by name."""
+        """Tell whether the request names `name`."""
         return self.keeps and name in self.names
 
     def of_list(self, document: dict[str, Any], *only_on_request: str) -> dict[str, Any]:
-        """Return what a list shows of a document: the members `only_on_request` where `fields` names them."""
+        """Return the members of a document that a list shows: those `only_on_request` if `fields` names them."""
         return self({name: value for name, value in document.items() if name not in only_on_request or self.wants(name)})
 
 
 def projection_of(query: QueryDict, known: Collection[str], *, kept: frozenset[str] = frozenset()) -> Projection:
-    """Read `fields`, a comma list against a closed set, and `include_fields`; what is `kept` is answered in any case."""
+    """Parse `fields`, a comma list from a closed set, and `include_fields`; members in `kept` are always selected."""
     names = frozenset(name.strip() for name in (text_of(query, "fields") or "").split(",") if name.strip())
     unknown = sorted(names - set(known))
     if unknown:

@@ -1,10 +1,10 @@
-"""What the management interface refuses by itself, with the codes that clients know."""
+"""Refusals of the management interface itself, with the codes that clients know."""
 
 from __future__ import annotations
 
 
 class Refusal(Exception):
-    """The request is answered with an error. `config.server.problems` writes it as the one error body."""
+    """The request gets an error. `config.server.problems` writes its body."""
 
     def __init__(self, status: int, message: str, error_code: str | None = None) -> None:
         super().__init__(message)
@@ -14,12 +14,12 @@ class Refusal(Exception):
 
 
 def invalid_body(reason: str, path: str) -> Refusal:
-    """400: a member of the body does not fit."""
+    """400: a member of the body is invalid."""
     return Refusal(400, f"Payload validation error: '{reason}' on property {path}", "invalid_body")
 
 
 def invalid_query(reason: str, name: str) -> Refusal:
-    """400: a query parameter does not fit."""
+    """400: a query parameter is invalid."""
     return Refusal(400, f"Query validation error: '{reason}' on property {name}", "invalid_query_string")
 
 
@@ -29,10 +29,10 @@ def invalid_path(expected: str, name: str) -> Refusal:
 
 
 def not_supported(reason: str) -> Refusal:
-    """400: right in form, and nothing this service does for this object."""
+    """400: a valid request that this service does not support for this object."""
     return Refusal(400, reason, "operation_not_supported")
 
 
 def insufficient_scope(*expected: str) -> Refusal:
-    """403: what the body asks for needs more than the operation does."""
+    """403: the body requests more than the operation's scopes allow."""
     return Refusal(403, f"Insufficient scope, expected any of: {','.join(expected)}", "insufficient_scope")

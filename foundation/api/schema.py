@@ -1,4 +1,4 @@
-"""The OpenAPI description of an endpoint, made from its operations."""
+"""The OpenAPI description of an endpoint, generated from its operations."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def cursor_header(kind: str) -> Schema:
 
 
 def error_responses(*statuses: int) -> dict[str, Schema]:
-    """Return the descriptions of error answers, as in an operation's `responses`."""
+    """Return the descriptions of error responses, as in an operation's `responses`."""
     content = {"application/json": {"schema": reference("Error")}}
     return {
         str(status): {"description": _DESCRIPTIONS.get(status, "Refused."), "headers": RATE_HEADERS, "content": content}
@@ -67,7 +67,7 @@ def error_responses(*statuses: int) -> dict[str, Schema]:
 
 
 def security_of(*scopes: str) -> list[dict[str, list[str]]]:
-    """Return the two ways in; several scopes are alternatives, those joined by a space are needed together."""
+    """Return the two security schemes; several scopes are alternatives, scopes joined by a space are needed together."""
     return [{BEARER: []}, *({CLIENT_CREDENTIALS: together.split()} for together in scopes)]
 
 
@@ -86,7 +86,7 @@ class OperationSchema(AutoSchema):
     def get_summary(self) -> str:
         return self.operation.summary
 
-    def get_description(self) -> str:  # type: ignore[override]  # as in the class it derives from
+    def get_description(self) -> str:  # type: ignore[override]  # as in the base class
         return ""
 
     def get_tags(self) -> list[str]:
@@ -108,7 +108,7 @@ class OperationSchema(AutoSchema):
         ]
 
     def _is_list_view(self, serializer: Any = None) -> bool:
-        # The generator would make an array of every answer of an action called `list`; ours say themselves what they are.
+        # The generator would make an array of every response of an action called `list`; our schemas already have the type.
         return False
 
     def _resolve_path_parameters(self, variables: Any) -> list[Schema]:
@@ -116,7 +116,7 @@ class OperationSchema(AutoSchema):
         own = cast("Any", self.view).path_schemas
         for parameter in parameters:
             pattern = id_pattern(self.path, parameter["name"])
-            # Not the pattern of the route: a slash inside an id is sent encoded.
+            # Not the route's pattern: a slash inside an id is sent encoded.
             parameter["schema"] = {
                 "type": "string",
                 "minLength": 1,
@@ -127,19 +127,21 @@ class OperationSchema(AutoSchema):
 
     def get_request_serializer(self) -> Any:
         operation = self.operation
+        if operation.body_schema is not None:
+            return {"application/json": operation.body_schema}
         return operation.body(many=True) if operation.body is not None and operation.is_body_list else operation.body
 
     def _get_request_body(self, direction: Any = "request") -> Any:
         method = self.method
         if method == "DELETE" and self.operation.body is not None:
-            # The generator leaves out bodies of DELETE, which client libraries send all the same.
+            # The generator omits bodies of DELETE, but client libraries send them.
             self.method = "POST"
         try:
             body = super()._get_request_body(direction)  # type: ignore[no-untyped-call]
         finally:
             self.method = method
         if self.operation.is_body_list:
-            # A form has named members and can be no list.
+            # A form has named members and cannot be a list.
             body["content"].pop("application/x-www-form-urlencoded", None)
             body["content"]["application/json"]["schema"]["minItems"] = 1
         return body
@@ -152,7 +154,7 @@ class OperationSchema(AutoSchema):
             answers[operation.repeated_status] = None
         return {status: OpenApiResponse(answer, description=_DESCRIPTIONS[status]) for status, answer in answers.items()}
 
-    def _map_serializer_field(self, field: Any, direction: Any, bypass_extensions: Any = False) -> Schema:  # noqa: FBT002  (as in the class it derives from)
+    def _map_serializer_field(self, field: Any, direction: Any, bypass_extensions: Any = False) -> Schema:  # noqa: FBT002  (as in the base class)
         schema: Schema = super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]
         return schema | field.bounds if isinstance(field, JsonObject) else schema
 
@@ -166,6 +168,6 @@ class OperationSchema(AutoSchema):
             body["headers"] = RATE_HEADERS | (cursor_header(self.operation.snapshot_of) if self.operation.snapshot_of else {})
         conflicts = (413,) if self.operation.body is not None else ()
         if self.method != "GET":
-            # What is written to may be on its way out, and what a row refers to may go at the same time.
+            # The target may be in deletion, and a referenced row may be deleted concurrently.
             conflicts = (409, *conflicts)
         return bodies | error_responses(*sorted({*_STATUSES_OF_ALL, *self.operation.refuses, *conflicts}))

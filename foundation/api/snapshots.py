@@ -1,4 +1,4 @@
-"""Lists as snapshots: the answer with the first page carries the cursor from which the stream continues the list."""
+"""Lists as snapshots: the first page's response has the cursor from which the stream continues the list."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CURSOR_HEADER = "X-Events-Cursor"
 
 
 def with_cursor(answer: Callable[..., Response]) -> Callable[..., Response]:
-    """Wrap the method that answers a list: the cursor is taken before a row is read, so list plus stream leave no gap."""
+    """Wrap the method of a list: the cursor is taken before any row is read, so list plus stream leave no gap."""
 
     @wraps(answer)
     def answer_snapshot(endpoint: Any, request: Request, **path: str) -> Response:
@@ -30,7 +30,7 @@ def with_cursor(answer: Callable[..., Response]) -> Callable[..., Response]:
 
 
 def _is_first(query: QueryDict) -> bool:
-    """Tell whether these parameters, if they are good, ask for the first page: `from` and `take` win over `page`."""
+    """Tell whether these parameters, if valid, request the first page: `from` and `take` take precedence over `page`."""
     if query.get("from"):
         return False
     return bool(query.get("take")) or not (query.get("page") or "0").strip("0")

@@ -1,4 +1,4 @@
-"""Answers: JSON whatever `Accept` says, encoded once."""
+"""Responses: always JSON, for any `Accept` header, encoded once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class JsonAnswer(BaseRenderer):
 
 
 class AlwaysJson(BaseContentNegotiation):
-    """Chooses the parser by content type and never refuses an `Accept` header: client libraries send `*/*` and worse."""
+    """Chooses the parser by content type and never refuses an `Accept` header: client libraries send `*/*` or invalid values."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
         sent = (request.content_type or "").partition(";")[0].strip().lower()

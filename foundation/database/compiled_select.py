@@ -1,7 +1,8 @@
-"""Fast path: queries that are asked at every request, with their SQL built once.
+"""Fast path: queries of every request, with their SQL built once.
 
-The plain path is the query set itself, which builds its SQL anew each time: 249 µs of processor time for a user with its connection
-instead of 1,005 (`python -m benchmarks fast_paths`, docs/figures.md). Rows become the same model instances, related ones included.
+The plain path is the query set itself, which builds its SQL anew each time: 249 µs of processor time for a user with its
+connection instead of 1,005 (`python -m benchmarks fast_paths`, docs/figures.md). Rows become the same model instances, related
+ones included.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connections, models
+from django.db.models.base import ModelState
 from django.db.models.query import get_related_populators
+from django.db.models.query_utils import DeferredAttribute
+from django.db.models.signals import post_init, pre_init
 
 Row = TypeVar("Row", bound=models.Model)
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What Django worked out for a query: its text, its values with markers among them, and how a row becomes instances."""
+    """A query compiled by Django: its SQL, its values with placeholders, and the conversion of a row to instances."""
 
     sql: str
     values: tuple[Any, ...]
@@ -30,28 +34,72 @@ class _Plan:
     converters: Sequence[tuple[int, tuple[Sequence[Callable[..., Any]], Any]]]
 
 
+class _Maker:
+    """Makes instances like the model's `from_db`, without the constructor steps that do nothing for this model."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def from_db(self, db: str, names: Sequence[str], values: Sequence[Any]) -> Any:
+        """Return an instance with these columns; the other columns are deferred."""
+        made = self._model.__new__(self._model)
+        made._state = state = ModelState()
+        state.adding, state.db = False, db
+        made.__dict__.update(zip(names, values, strict=True))
+        return made
+
+
+def _maker(model: Any) -> Any:
+    """Return a maker of instances: the model itself if its constructor does more than store columns."""
+    plain: Any = models.Model
+    is_plain = model.__init__ is plain.__init__ and model.from_db.__func__ is plain.from_db.__func__
+    is_told = pre_init.has_listeners(model) or post_init.has_listeners(model)
+    keeps = all(isinstance(getattr(model, field.attname), DeferredAttribute) for field in model._meta.concrete_fields)
+    return _Maker(model) if is_plain and keeps and not is_told else model
+
+
+def _populators(wanted: Any, chosen: Any) -> list[Any]:
+    """Return makers of a row's related instances, and of theirs."""
+    populators: list[Any] = get_related_populators(wanted, chosen, DEFAULT_DB_ALIAS)  # type: ignore[call-arg]  # the stubs describe a later Django
+    waiting = list(populators)
+    while waiting:
+        populator = waiting.pop()
+        populator.model_cls = _maker(populator.model_cls)
+        waiting.extend(populator.related_populators)
+    return populators
+
+
 class CompiledSelect(Generic[Row]):
     """A query for one row by text values: `CompiledSelect(lambda key: Thing.objects.filter(key=key), "key")`.
 
-    The query must not depend on anything but its values: it is built by the first question, and kept for the process.
+    The query may depend only on its values: it is compiled at the first call and kept for the process.
     """
 
     def __init__(self, query: Callable[..., models.QuerySet[Row]], *names: str) -> None:
         self._query = query
-        # No column holds a NUL character, so none of these can be anything else.
+        # No column can contain a NUL character, so these placeholders are unambiguous.
         self._markers = {name: f"\x00{name}" for name in names}
 
     def first(self, **values: str) -> Row | None:
-        """Return the row for these values, or None. Reads every time. With more than one row the database chooses."""
-        plan = self._plan
-        given = {self._markers[name]: value for name, value in values.items()}
+        """Return the row for these values, or None. Queries every time. With several rows the database chooses."""
         connection = connections[DEFAULT_DB_ALIAS]
         with connection.cursor() as cursor:
-            cursor.execute(plan.sql, [given.get(value, value) if isinstance(value, str) else value for value in plan.values])
+            cursor.execute(self.sql, self.parameters(**values))
             found = cursor.fetchone()
-        if found is None:
-            return None
-        columns = list(found)
+        return None if found is None else self.built(found, connection)
+
+    @property
+    def sql(self) -> str:
+        return self._plan.sql
+
+    def parameters(self, **values: str) -> list[Any]:
+        """Return the values for the parameters of the SQL."""
+        given = {self._markers[name]: value for name, value in values.items()}
+        return [given.get(value, value) if isinstance(value, str) else value for value in self._plan.values]
+
+    def built(self, found: Sequence[Any], connection: Any) -> Row:
+        """Return the instance that Django would make of a row. Converters get `connection` but run no query on it."""
+        plan, columns = self._plan, list(found)
         for position, (converters, expression) in plan.converters:
             for convert in converters:
                 columns[position] = convert(columns[position], expression, connection)
@@ -74,9 +122,9 @@ class CompiledSelect(Generic[Row]):
         return _Plan(
             sql=sql,
             values=tuple(values),
-            model=wanted["model"],
+            model=_maker(wanted["model"]),
             names=[entry[0].target.attname for entry in chosen[columns]],
             columns=columns,
-            populators=get_related_populators(wanted, chosen, DEFAULT_DB_ALIAS),  # type: ignore[call-arg]  # the stubs are of a later Django
+            populators=_populators(wanted, chosen),
             converters=tuple(compiler.get_converters([entry[0] for entry in chosen]).items()),
         )

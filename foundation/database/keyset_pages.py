@@ -1,7 +1,7 @@
-"""Pages of a log, newest first, from wherever one stands: nothing is counted and no row is reached by skipping others.
+"""Keyset pages of a log, newest first, in both directions: no row is counted or skipped.
 
-What an index serves narrows the walk itself; everything else is judged row by row among `WALK` rows a page, which then says
-that it ended there. So a page costs the same in a log of any length.
+Conditions that an index serves narrow the walk itself; all others are checked row by row among `WALK` rows per page, and the page
+then reports that it is partial. So the cost of a page does not grow with the log.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ Row = TypeVar("Row", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a page begins: right before (older than) or right after (newer than) the row of this time and key."""
+    """Where a page begins: directly before (older than) or after (newer than) the row of this time and key."""
 
     moment: datetime
     key: int
     is_newer: bool = False
 
     def written(self) -> str:
-        """Return the place as it stands in an address."""
+        """Return the place as URL text."""
         return f"{(self.moment - _EPOCH) // timedelta(microseconds=1)}.{self.key}"
 
 
 def read_place(query: Any) -> Place | None:
-    """Return the place that `before` or `after` of an address names; what is no place counts as none."""
+    """Return the place in the URL parameter `before` or `after`; invalid text counts as no place."""
     for name in ("before", "after"):
         moment, _, key = str(query.get(name, "")).partition(".")
         if all(part.isascii() and part.isdigit() for part in (moment, key)) and len(moment) < 18 and len(key) < 20 and int(key) <= _LARGEST:
@@ -46,9 +46,9 @@ def read_place(query: Any) -> Place | None:
 
 @dataclass(frozen=True, slots=True)
 class KeysetPage(Generic[Row]):
-    """Rows, newest first. `older` and `newer` are the places to go on from, empty at an end.
+    """Rows, newest first. `older` and `newer` are the places of the neighboring pages, empty at an end.
 
-    `is_partial` tells that the page is short because it has looked at as many rows as one page does.
+    `is_partial` means that the page is short because it examined the maximum number of rows.
     """
 
     rows: Sequence[Row]
@@ -58,14 +58,14 @@ class KeysetPage(Generic[Row]):
 
 
 def page_of(rows: QuerySet[Row], place: Place | None, *, moment: str, further: Q | None = None) -> KeysetPage[Row]:
-    """Return the page of `rows` at the place, ordered by the column `moment` and the key; `further` is asked of each row."""
+    """Return the page of `rows` at the place, ordered by the column `moment` and the key; `further` is checked for each row."""
     is_newer = place is not None and place.is_newer
     order = (moment, "pk") if is_newer else (f"-{moment}", "-pk")
     walked = (rows if place is None else _from(rows, place, moment)).order_by(*order)
     asked = walked if not further else QuerySet(rows.model).filter(pk__in=met(walked[:WALK], further)).order_by(*order)
     found = list(asked[: PAGE_ROWS + 1])
     taken, is_full = found[:PAGE_ROWS], len(found) > PAGE_ROWS
-    # A page that the walk has ended goes on where the walk has stopped.
+    # A partial page continues where its walk stopped.
     stopped = walked[WALK - 1 : WALK].first() if further and not is_full else None
     onward = _written(taken[-1] if is_full else stopped, moment)
     is_partial = not is_full and stopped is not None
@@ -76,19 +76,19 @@ def page_of(rows: QuerySet[Row], place: Place | None, *, moment: str, further: Q
 
 
 def met(walk: QuerySet[Any], further: Q) -> list[Any]:
-    """Return the keys of the rows of a walk, which has a limit, that fulfil `further`: as many as a page shows and one.
+    """Return the keys of walked rows that fulfill `further`: one more than a page shows.
 
-    Each is judged where the walk meets it; asked for by key, every one of them would be looked up a second time.
+    Each row is checked during the walk; a query by key would look every one of them up a second time.
     """
     judged = walk.annotate(is_wanted=ExpressionWrapper(further, BooleanField())).values_list("pk", "is_wanted")
     sql, parameters = judged.query.sql_with_params()
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT * FROM ({sql}) AS walk (key, is_wanted) WHERE is_wanted LIMIT {PAGE_ROWS + 1:d}", parameters)  # noqa: S608  # Django's own
+        cursor.execute(f"SELECT * FROM ({sql}) AS walk (key, is_wanted) WHERE is_wanted LIMIT {PAGE_ROWS + 1:d}", parameters)  # noqa: S608  # SQL from Django
         return [key for key, _ in cursor.fetchall()]
 
 
 def _from(rows: QuerySet[Row], place: Place, moment: str) -> QuerySet[Row]:
-    """Narrow to what lies beyond the place: the range is the index's, the rest drops what was shown of that very moment."""
+    """Narrow to the rows beyond the place: an index serves the range, the rest drops rows of the same time that were shown."""
     beyond = "gt" if place.is_newer else "lt"
     within = {f"{moment}__{beyond}e": place.moment}
     return rows.filter(Q(**{f"{moment}__{beyond}": place.moment}) | Q(**{f"pk__{beyond}": place.key}), **within)

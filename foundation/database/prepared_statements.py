@@ -1,15 +1,16 @@
-"""Fast path: statements that every new event waits for, prepared with the connection and asked without the work of a cursor.
+"""Fast path: statements in the path of every new event, prepared with the connection and run without the work of a cursor.
 
-The plain path is a cursor on a connection of psycopg's pool, which converts, adapts and waits in many small steps: 182 µs of processor
-time for a page of the log, where this takes 74 (`python -m benchmarks fast_paths`, docs/figures.md). Here a few connections are kept aside
-and watched once for all, and a statement is one message to the server and one look at its answer; psycopg still opens the
-connections, decodes the rows and names the errors.
+The plain path is a cursor on a connection of psycopg's pool, which converts, adapts and waits in many small steps: 182 µs of
+processor time for a page of the log, where this takes 74 (`python -m benchmarks fast_paths`, docs/figures.md). Here a few
+connections are reserved and stay registered with the event loop. A statement is one message to the server and one read of its
+answer; psycopg still opens the connections, decodes the rows and names the errors.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -17,31 +18,40 @@ from psycopg import pq
 from psycopg.adapt import Transformer
 from psycopg_pool import AsyncConnectionPool
 
-# Beyond any statement's own limit: what has not answered by then is not there any more, or cannot be reached.
+# Seconds; longer than any statement's own limit, so a connection without an answer by then is dead.
 _PATIENCE_SECONDS = 15.0
-# Kept aside while nobody asks: one for each tail that reads, and one for the rest.
+# Connections reserved while idle: one for each reading tail, and one for everything else.
 _LINES_KEPT = 3
 
-Value = str | int | list[str] | list[int]
+Value = str | int | datetime | None | list[str] | list[int]
 Row = tuple[Any, ...]
 Handle = psycopg.AsyncConnection[Any]
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A query with `$1`, `$2` and so on, the SQL types of those, and the name under which a connection knows it."""
+    """A query with `$1`, `$2` and so on, its SQL types, and its name on a connection.
+
+    Without types the server infers them. With `is_text` rows come as text, as Django's own loaders read them.
+    """
 
     name: str
     types: tuple[str, ...]
     query: str
+    is_text: bool = False
 
     async def prepare(self, handle: Handle) -> None:
-        """Let the server parse it, once per connection."""
-        await handle.execute(f"PREPARE {self.name} ({', '.join(self.types)}) AS {self.query}".encode())
+        """Make the server parse it, once per connection."""
+        types = f" ({', '.join(self.types)})" if self.types else ""
+        await handle.execute(f"PREPARE {self.name}{types} AS {self.query}".encode())
+
+    @property
+    def format(self) -> pq.Format:
+        return pq.Format.TEXT if self.is_text else pq.Format.BINARY
 
 
 class Line:
-    """A connection that answers one prepared statement at a time and is watched from its first one on."""
+    """A connection that runs one prepared statement at a time and stays registered with the event loop."""
 
     __slots__ = ("_answer", "_asked_at", "_is_watched", "_loaders", "_loop", "_patience", "_pgconn", "_result", "_socket", "handle")
 
@@ -54,28 +64,28 @@ class Line:
         self._result: pq.abc.PGresult | None = None
         self._asked_at = 0.0
         self._patience: asyncio.TimerHandle | None = None
-        # How the columns of a statement are decoded, by its name: looked up once.
+        # Cached decoders of a statement's columns, by its name.
         self._loaders: dict[str, Any] = {}
         self._is_watched = True
         self._loop.add_reader(self._socket, self._read)
 
     @property
     def is_usable(self) -> bool:
-        """Tell whether another statement can be asked."""
+        """Tell whether another statement can be sent."""
         return self._is_watched
 
     async def rows(self, statement: Statement, *values: Value) -> list[Row]:
-        """Return the rows of the answer. A connection that did not answer well is closed, and the pool replaces it."""
+        """Return the rows of the answer. A connection with a failed statement is closed, and the pool replaces it."""
         try:
-            self._pgconn.send_query_prepared(statement.name.encode(), [_text(value) for value in values], result_format=pq.Format.BINARY)
+            self._pgconn.send_query_prepared(statement.name.encode(), [_text(value) for value in values], result_format=statement.format)
             if self._pgconn.flush():
-                # A question is a few bytes, and nothing else is on its way to the server.
+                # A statement is a few bytes, and nothing else is in transit to the server.
                 raise psycopg.OperationalError("the server takes no question")
             self._be_patient()
             self._answer = self._loop.create_future()
             answer = await self._answer
         except BaseException:
-            # Whoever is cancelled leaves half an answer behind, and a statement may have to be parsed anew.
+            # A cancelled call leaves a partial answer behind, and after an error a statement may have to be parsed again.
             self.end()
             raise
         finally:
@@ -83,7 +93,7 @@ class Line:
         return self._loaded(statement, answer)
 
     def unwatch(self) -> None:
-        """Leave the connection to whoever wants it next."""
+        """Return the connection to its next user."""
         if self._is_watched:
             self._is_watched = False
             self._loop.remove_reader(self._socket)
@@ -100,24 +110,24 @@ class Line:
         loaders = self._loaders.get(statement.name)
         if loaders is None:
             loaders = self._loaders[statement.name] = Transformer(self.handle)
-            loaders.set_pgresult(answer, format=pq.Format.BINARY)
+            loaders.set_pgresult(answer, format=statement.format)
         else:
             loaders.set_pgresult(answer, set_loaders=False)
         try:
             return loaders.load_rows(0, answer.ntuples, tuple)
         finally:
-            # The bytes of the answer need not stay until the next one.
+            # Free the bytes of the answer before the next one.
             loaders.set_pgresult(None, set_loaders=False)
 
     def _read(self) -> None:
-        """Take what has arrived: the server sends the result, then that it is ready for the next question."""
+        """Process received data: the server sends the result, then that it is ready for the next statement."""
         try:
             self._pgconn.consume_input()
             while self._answer is not None and not self._answer.done() and not self._pgconn.is_busy():
                 self._take(self._answer, self._pgconn.get_result())
         except psycopg.Error as error:
             if self._answer is None:
-                # The server has gone while nobody asked; whoever asks next gets another connection.
+                # The server closed the idle connection; the next statement gets another one.
                 self.end()
             elif not self._answer.done():
                 self._answer.set_exception(error)
@@ -125,7 +135,7 @@ class Line:
     def _take(self, whole: asyncio.Future[pq.abc.PGresult], result: pq.abc.PGresult | None) -> None:
         if result is not None and result.status == pq.ExecStatus.TUPLES_OK:
             self._result = result
-        # Nothing need follow a failure: a server that goes away says so and may leave it at that.
+        # A server that shuts down may send only an error, without the message that it is ready.
         elif result is not None:
             whole.set_exception(psycopg.errors.error_from_result(result))
         elif self._result is not None:
@@ -134,7 +144,7 @@ class Line:
             whole.set_exception(psycopg.OperationalError("the server closed the connection"))
 
     def _be_patient(self) -> None:
-        # One timer for all questions: it looks again when the first of them would have been answered long ago.
+        # One timer for all statements, set to the earliest deadline.
         self._asked_at = self._loop.time()
         if self._patience is None:
             self._patience = self._loop.call_later(_PATIENCE_SECONDS, self._lose_patience)
@@ -151,30 +161,36 @@ class Line:
 
 
 class LinePool(AsyncConnectionPool[Handle]):
-    """psycopg's pool, with a few of its connections kept aside for prepared statements."""
+    """psycopg's pool, with `kept` of its connections reserved for prepared statements."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, kept: int = _LINES_KEPT, **options: Any) -> None:
         super().__init__(**options)
+        self._kept = kept
         self._lines: list[Line] = []
 
     async def rows(self, statement: Statement, *values: Value) -> list[Row]:
-        """Ask on a line that is free, else on a further connection of the pool."""
-        line = await self._line()
+        """Run a statement on a free reserved connection, else on another connection of the pool."""
+        line = await self.line()
         try:
             return await line.rows(statement, *values)
         finally:
-            if line.is_usable and len(self._lines) < _LINES_KEPT and not self.closed:
-                self._lines.append(line)
-            else:
-                await self._give_back(line)
+            await self.keep(line)
 
-    async def close(self, timeout: float = 5.0) -> None:  # noqa: ASYNC109  (psycopg's own)
+    async def close(self, timeout: float = 5.0) -> None:  # noqa: ASYNC109  (psycopg's signature)
         """Close every connection."""
         while self._lines:
             await self._give_back(self._lines.pop())
         await super().close(timeout)
 
-    async def _line(self) -> Line:
+    async def keep(self, line: Line) -> None:
+        """Take back a connection that `line` returned."""
+        if line.is_usable and len(self._lines) < self._kept and not self.closed:
+            self._lines.append(line)
+        else:
+            await self._give_back(line)
+
+    async def line(self) -> Line:
+        """Return a free connection. The caller returns it with `keep`."""
         while self._lines:
             line = self._lines.pop()
             if line.is_usable:
@@ -187,8 +203,10 @@ class LinePool(AsyncConnectionPool[Handle]):
         await self.putconn(line.handle)
 
 
-def _text(value: Value) -> bytes:
-    """Return a value as the server reads it. Every text of an array is quoted."""
+def _text(value: Value) -> bytes | None:
+    """Return a value in the server's input format. Every text of an array is quoted."""
+    if value is None:
+        return None
     if not isinstance(value, list):
         return str(value).encode()
     return ("{" + ",".join(map(_element, value)) + "}").encode()

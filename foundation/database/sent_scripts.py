@@ -1,8 +1,8 @@
-"""Fast path: scripts whose answer is read later, so that the database works while a request is on its way to a destination.
+"""Fast path: scripts whose answer is read later, so that the database works while a request travels to a destination.
 
-The plain path is `run_script`, which waits for the answer: a worker process makes 0.52 of the calls of a bare loop by it and 0.77 by
-this one (`make bench-provisioning`, docs/performance.md). These scripts have a connection of their own beside the usual one of the
-thread, which other code may use meanwhile. It is opened at the first use and goes with the usual one.
+The plain path is `run_script`, which waits for the answer: a worker process makes 0.52 of the calls of a bare loop by it and 0.77
+by this one (`make bench-provisioning`, docs/performance.md). These scripts use a second connection of the thread, because other
+code may use the usual one meanwhile. It is opened on first use and closed with the usual one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ANSWERED = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 
 
 class ScriptSender:
-    """Sends one script at a time. Whatever goes wrong closes it: an answer that nobody reads must not be taken for another's."""
+    """Sends one script at a time. Any error closes the connection: an unread answer must not be taken for that of another script."""
 
     def __init__(self, wrapper: BaseDatabaseWrapper) -> None:
         self._wrapper = wrapper
@@ -39,7 +39,7 @@ class ScriptSender:
         self._wrapper.close()
 
     def prepare(self, statements: Sequence[Prepared]) -> None:
-        """Have the statements planned anew, by the tables as they are now."""
+        """Make the server plan the statements again, for the present tables."""
         with self._closed_on_error(), self._wrapper.cursor() as cursor:
             cursor.execute("DISCARD PLANS")
             prepare(cursor, statements)
@@ -62,7 +62,7 @@ class ScriptSender:
                 if result.status not in _ANSWERED:
                     raise errors.error_from_result(result, encoding="utf-8")
                 results.append((result.command_tuples or 0, _first_row(result, raw)))
-        # The first one switched off the wait for the disk.
+        # The first result belongs to the setting of `synchronous_commit`.
         return results[1:]
 
     @contextmanager
@@ -70,7 +70,7 @@ class ScriptSender:
         try:
             yield
         except BaseException:
-            # A time limit raises anywhere, also where the connection still waits for an answer.
+            # A task's time limit can raise at any point, also while the connection waits for an answer.
             self.close()
             raise
 
@@ -90,12 +90,12 @@ def _first_row(result: Any, raw: Any) -> Row | None:
     return reading.load_row(0, tuple)
 
 
-# By the usual psycopg connection of a thread.
+# Keyed by the usual psycopg connection of a thread.
 _senders: weakref.WeakKeyDictionary[Any, ScriptSender] = weakref.WeakKeyDictionary()
 
 
 def script_sender() -> ScriptSender:
-    """Return this thread's sender; raises as any connection does that cannot be opened."""
+    """Return this thread's sender; raises the errors of a failed connection."""
     connection.ensure_connection()
     usual = connection.connection
     sender = _senders.get(usual)

@@ -1,4 +1,4 @@
-"""Running a statement on Django's connection and reading what it returns."""
+"""Runs a statement on Django's connection and reads its result."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def execute(statement: str, parameters: Any = None) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A statement that a connection parses and plans once: planning it anew costs more than running it.
+    """A statement that a connection parses and plans once, because planning costs more than running it.
 
-    `types` names its parameters, in the text `%(name)s`, with their PostgreSQL types.
+    `types` maps its parameters, written `%(name)s`, to their PostgreSQL types.
     """
 
     name: str
@@ -44,10 +44,10 @@ class Prepared:
         return f"EXECUTE {self.name} ({', '.join(f'%({parameter})s' for parameter in self.types)})"
 
 
-# In the transaction of the script alone, so that a pooled connection does not keep it.
+# Local to the script's transaction, so that a pooled connection does not keep the setting.
 _NO_WAIT = "SET LOCAL synchronous_commit = off"
 
-# Which statements a connection has prepared; a new connection starts without any.
+# The statements that a connection has prepared; a new connection starts with none.
 _prepared: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
 
@@ -56,9 +56,9 @@ def run_script(
 ) -> list[tuple[int, Row | None]]:
     """Run statements one after the other, in one message; return for each its row count and its first row.
 
-    Outside a transaction they are one of their own. Each has a snapshot of its own, as if they were sent one by one:
-    psycopg's client-side cursor, Django's default, sends the text in the simple protocol. With `is_repeatable` the
-    commit does not wait for the disk: when the database crashes, the last commits may be as if they had never been.
+    Outside a transaction they form one. Each has a separate snapshot, as if sent one by one: psycopg's client-side cursor,
+    Django's default, sends the text in the simple protocol. With `is_repeatable` the commit does not wait for the disk: a crash
+    of the database can undo the last commits.
     """
     with connection.cursor() as cursor:
         prepare(cursor, statements)
@@ -74,25 +74,25 @@ def text_of(statements: tuple[Prepared, ...], *, is_repeatable: bool) -> str:
 
 
 def _results_of(cursor: Any, count: int, *, skip: int) -> list[tuple[int, Row | None]]:
-    """Read the results behind the first `skip` of them, from psycopg's own cursor: Django's would wrap every step of it."""
+    """Read the results after the first `skip`, from psycopg's own cursor: Django's would wrap every step."""
     results: list[tuple[int, Row | None]] = []
     for number in range(skip + count):
         if number:
             cursor.nextset()
         if number >= skip:
-            # Asking for a description would build one of every column.
+            # Reading the description would build one for every column.
             has_columns = cursor.pgresult is not None and cursor.pgresult.nfields > 0
             results.append((cursor.rowcount, cursor.fetchone() if has_columns else None))
     return results
 
 
 def forget_plans() -> None:
-    """Have prepared statements planned again: a plan made for empty tables would be kept while they fill."""
+    """Plan prepared statements again: a plan made for empty tables would be kept while they fill."""
     execute("DISCARD PLANS")
 
 
 def prepare(cursor: CursorWrapper, statements: Sequence[Prepared]) -> None:
-    """Prepare what the cursor's connection has not prepared yet."""
+    """Prepare the statements that the cursor's connection lacks."""
     known = _prepared.setdefault(cursor.db.connection, set())
     for statement in statements:
         if statement.name not in known:
@@ -118,7 +118,7 @@ def fetch_all(statement: str, parameters: Any = None) -> list[Row]:
 
 
 def rows_as(kind: type[Named], statement: str, parameters: Any = None) -> list[Named]:
-    """Return every row of a statement as a `kind`, whose fields are the columns by their names."""
+    """Return every row of a statement as a `kind`, whose fields are the column names."""
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
         names = [column.name for column in cursor.description]
@@ -126,7 +126,7 @@ def rows_as(kind: type[Named], statement: str, parameters: Any = None) -> list[N
 
 
 def row_as(kind: type[Named], statement: str, parameters: Any = None) -> Named | None:
-    """Return the first row of a statement as a `kind`, as `rows_as` does, if there is one."""
+    """Return the first row of a statement as a `kind`, like `rows_as`, if there is one."""
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
         row = cursor.fetchone()

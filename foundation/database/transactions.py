@@ -1,4 +1,4 @@
-"""How services write: one transaction, root rows locked first, deadlocks run again."""
+"""Transactions of services: one transaction, root rows locked first, repeated after deadlocks."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _RACES = (psycopg.errors.DeadlockDetected, psycopg.errors.ForeignKeyViolation)
 
 
 def unit_of_work(function: Callable[Params, Result]) -> Callable[Params, Result]:
-    """Run `function` in a transaction; when it opened the outermost one and a race spoiled it, run it again, three times.
+    """Run `function` in a transaction; if it is the outermost one, repeat it after a race, up to three times.
 
-    A race is a deadlock, or a row that a new relation points to and that another transaction deleted before the
-    commit, which is when PostgreSQL checks foreign keys. Inside an outer transaction it joins without a savepoint and
-    lets both pass, since only the outermost block can be repeated whole.
+    A race is a deadlock, or a foreign key violation at commit, when another transaction deleted the row that a new relation
+    refers to. Inside an outer transaction it joins without a savepoint and passes both errors on, since only the outermost block
+    can be repeated as a whole.
     """
 
     @functools.wraps(function)
@@ -45,13 +45,13 @@ def unit_of_work(function: Callable[Params, Result]) -> Callable[Params, Result]
 
 
 def lock_name(name: str) -> None:
-    """Hold a name that no single row stands for until the transaction ends, as with a user id that is moving between tables."""
+    """Lock a name without a row of its own until the transaction ends, for example a user id that moves between tables."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [name])
 
 
 def lock_names(names: Iterable[str]) -> None:
-    """Hold several names, always in one order, until the transaction ends."""
+    """Lock several names, always in one order, until the transaction ends."""
     with connection.cursor() as cursor:
         keys = "SELECT DISTINCT hashtextextended(name, 0) AS key FROM unnest(%s::text[]) AS name ORDER BY key"
         cursor.execute(f"SELECT pg_advisory_xact_lock(key) FROM ({keys}) AS keys", [list(names)])  # noqa: S608  (no part of it is a value)
@@ -60,9 +60,9 @@ def lock_names(names: Iterable[str]) -> None:
 def lock_rows(model: type[models.Model], keys: Iterable[Any]) -> None:
     """Lock the rows of `model` with these primary keys, in key order, until the transaction ends.
 
-    `FOR NO KEY UPDATE` lets foreign keys to the row be checked meanwhile. Services lock the root of a document before
-    they read or write any of its rows: two transactions on different rows of one document would otherwise each miss
-    the other, and the last event would show a state that never was.
+    `FOR NO KEY UPDATE` lets other transactions check foreign keys to the row. Services lock the root of a document before they
+    read or write any of its rows: otherwise two transactions on different rows of one document would not see each other, and the
+    last event would show a state that never existed.
     """
     table = connection.ops.quote_name(model._meta.db_table)
     key = connection.ops.quote_name(str(model._meta.pk.column))

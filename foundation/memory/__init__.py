@@ -1,1 +1,1 @@
-"""What a process remembers, counts and hands to threads."""
+"""Caches, counters and threads of a process."""

@@ -1,7 +1,7 @@
-"""Fast path: questions that come while another one is being answered are put together and asked as one. Pure but for the event loop.
+"""Fast path: calls that arrive during a running one are combined into the next. Pure but for the event loop.
 
-The plain path asks `answers` for one key: 12 µs of processor time for each of 50 streams that open at once
-instead of 102 (`python -m benchmarks fast_paths`, docs/figures.md).
+The plain path asks `answers` for one key: 12 µs of processor time for each of 50 streams that open at once instead of 102
+(`python -m benchmarks fast_paths`, docs/figures.md).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Value = TypeVar("Value")
 class Gathering(Generic[Key, Value]):
     """Asks `answers` for many keys at once, one call at a time in each event loop.
 
-    A question that comes alone is asked at once. What is told was always asked for after the question came: one that
-    finds a call on its way waits for the next. A failed call fails for everybody whose question it carried.
+    A single key is asked at once. Every answer was read after its key was requested: a key that arrives during a call waits for
+    the next. A failed call fails for every key in it.
     """
 
     def __init__(self, answers: Callable[[Sequence[Key]], Awaitable[Mapping[Key, Value]]]) -> None:
@@ -39,7 +39,7 @@ class Gathering(Generic[Key, Value]):
         answer = waiting.get(key)
         if answer is None:
             answer = waiting[key] = loop.create_future()
-        # Shielded: whoever leaves must not take the answer away from the others.
+        # Shielded: a cancelled caller must not take the answer away from the others.
         return await asyncio.shield(answer)
 
     async def _ask_on(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -57,13 +57,13 @@ class Gathering(Generic[Key, Value]):
             for key, answer in waiting.items():
                 if not answer.done():
                     answer.set_result(found[key])
-        except Exception as error:  # noqa: BLE001  (whatever it is, those who asked are told)
+        except Exception as error:  # noqa: BLE001  (passed on to every caller)
             for answer in waiting.values():
                 if not answer.done():
                     answer.set_exception(error)
-                    # Looked at, because everybody who asked may have left.
+                    # Retrieve the exception, because every caller may have been cancelled.
                     answer.exception()
         finally:
-            # Reached undone only when the loop ends.
+            # Only a loop that ends leaves keys unanswered.
             for answer in waiting.values():
                 answer.cancel()

@@ -20,16 +20,16 @@ Result = TypeVar("Result")
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
-# Signing releases the interpreter lock, so each core has a thread, and one more waits for Redis or the database meanwhile.
-# More of them only take turns for that lock: with four more, a tenth fewer tokens were made.
+# Signing releases the interpreter lock, so each core gets a thread, plus one that waits for Redis or the database. More threads
+# only contend for the lock: four more made a tenth fewer tokens.
 _THREADS = (os.cpu_count() or 1) + 1
 
 
-# Requests that wait for a password to be hashed wait here: a flood of logins holds up neither tokens nor streams.
+# Threads for requests that wait for a password hash: a flood of logins delays neither tokens nor streams.
 _WAITING_THREADS = 4
 
 
-# What is being read for `remembered`, by memory and key.
+# Running loads of `remembered`, by memory and key.
 _loads: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Any, asyncio.Future[Any]]] = WeakKeyDictionary()
 
 
@@ -37,17 +37,17 @@ _loads: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Any, asyncio.Future[An
 def _threads(*, is_slow: bool) -> ThreadPoolExecutor:
     if is_slow:
         return ThreadPoolExecutor(_WAITING_THREADS, thread_name_prefix="authapi-slow")
-    # A request that got here in spite of its password fails instead of making all others wait.
+    # A request that reaches this code with a password to hash fails instead of delaying all others.
     return ThreadPoolExecutor(_THREADS, thread_name_prefix="authapi", initializer=refuse_in_this_thread)
 
 
 async def run(work: Callable[[], Result], *, is_slow: bool = False) -> Result:
-    """Run `work` in one of the threads, or of those for slow work; a database connection it used goes back to the pool."""
-    return await asyncio.get_running_loop().run_in_executor(_threads(is_slow=is_slow), _and_give_back, work)
+    """Run `work` in one of the threads, or of those for slow work; its database connection returns to the pool."""
+    return await asyncio.get_running_loop().run_in_executor(_threads(is_slow=is_slow), and_give_back, work)
 
 
 async def remembered(memory: Remembered[Key, Value], key: Key) -> Value:
-    """Return what `memory` holds, at once if it is warm. Those who find it cold at the same time share one thread's answer."""
+    """Return the value from `memory`, at once if it is cached. Concurrent misses share one thread's load."""
     with suppress(Cold):
         return memory.warm(key)
     loads = _loads.setdefault(asyncio.get_running_loop(), {})
@@ -55,21 +55,22 @@ async def remembered(memory: Remembered[Key, Value], key: Key) -> Value:
     if load is None:
         load = loads[memory, key] = asyncio.ensure_future(run(partial(memory.get, key)))
         load.add_done_callback(partial(_has_loaded, loads, (memory, key)))
-    # Shielded: whoever leaves must not take the answer away from the others.
+    # Shielded: a cancelled caller must not take the answer away from the others.
     return await asyncio.shield(load)
 
 
 def _has_loaded(loads: dict[Any, asyncio.Future[Any]], place: Any, load: asyncio.Future[Any]) -> None:
     del loads[place]
     if not load.cancelled():
-        # Looked at, because everybody who waited may have left.
+        # Retrieve the exception, because every caller may have been cancelled.
         load.exception()
 
 
-def _and_give_back(work: Callable[[], Result]) -> Result:
+def and_give_back(work: Callable[[], Result]) -> Result:
+    """Run `work` in this thread; its database connection returns to the pool."""
     try:
         return work()
     finally:
         if connection.connection is not None:
-            # As at the end of a request of Django.
+            # As Django does at the end of a request.
             connection.close_if_unusable_or_obsolete()

@@ -1,6 +1,6 @@
-"""Gives memory back to the system after much of it was freed.
+"""Returns memory to the system after much of it was freed.
 
-The C library keeps freed blocks between blocks in use, so that a process that once held many large bodies would stay large.
+The C library keeps free blocks between used ones, so a process that once held many large bodies would stay large.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import ctypes
 from functools import lru_cache
 from typing import Any
 
-# A trim walks over all free blocks, so it must be worth it, and is done at most so often.
+# A trim walks over all free blocks, so it runs only after enough was freed, and at most this often.
 _WORTH_BYTES = 4 * 1024 * 1024
 _PAUSE_SECONDS = 1.0
 
@@ -21,7 +21,7 @@ class _Freed:
 
 
 def note_freed(size: int) -> None:
-    """Note that a block was freed; after many of them the rest of the heap is trimmed, away from the event loop."""
+    """Note that a block was freed; after many of them, trim the heap outside the event loop."""
     _Freed.size += size
     if _Freed.size >= _WORTH_BYTES and not _Freed.is_due:
         _Freed.is_due = True

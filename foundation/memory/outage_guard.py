@@ -1,7 +1,8 @@
-"""Leaves a server alone for a while after it failed, so that an outage does not cost every caller a time limit."""
+"""Suspends calls to a failed server for a while, so that an outage does not cost every caller a timeout."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from threading import Lock
@@ -9,13 +10,15 @@ from typing import TypeVar
 
 import redis
 
+logger = logging.getLogger(__name__)
+
 Answer = TypeVar("Answer")
 
 _SECONDS = 5.0
 
 
 class OutageGuard:
-    """Says when a server is left alone: for `seconds` after a failure, twice as long after each further one, up to `longest`."""
+    """Tracks when calls are suspended: for `seconds` after a failure, twice as long after each further one, up to `longest`."""
 
     def __init__(self, seconds: float = _SECONDS, *, longest: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._first = seconds
@@ -27,11 +30,11 @@ class OutageGuard:
 
     @property
     def is_open(self) -> bool:
-        """Whether the server is being left alone."""
+        """Whether calls to the server are suspended."""
         return self._clock() < self._asked_again_at
 
     def failed(self) -> float:
-        """Note that the server failed; return for how many seconds it is left alone."""
+        """Note a failure of the server; return the seconds of suspension."""
         self._pause = min(max(self._pause * 2, self._first), self._longest)
         self._asked_again_at = self._clock() + self._pause
         return self._pause
@@ -41,14 +44,14 @@ class OutageGuard:
         self._pause = self._asked_again_at = 0.0
 
     def ask(self, shared: Callable[[], Answer], own: Callable[[], Answer]) -> Answer:
-        """Return the answer of Redis, or that of this process while Redis is away. Never fails because of Redis."""
+        """Return Redis's answer, or this process's own while Redis is unavailable. Never fails because of Redis."""
         if not self._may_try():
             return own()
         try:
             answer = shared()
-        except (redis.RedisError, OSError):
-            # Expected whenever Redis is away: from here on it is left alone for a while.
-            self.failed()
+        except (redis.RedisError, OSError) as error:
+            # Expected while Redis is unavailable: calls are now suspended for a while.
+            logger.warning("Redis is suspended for %.0f seconds after an error: %s", self.failed(), type(error).__name__)
             return own()
         self.answered()
         return answer
@@ -59,6 +62,6 @@ class OutageGuard:
         with self._lock:
             if self._clock() < self._asked_again_at:
                 return False
-            # One thread probes; the others go on without the server until it knows.
+            # One thread probes; the others continue without the server until the probe succeeds.
             self._asked_again_at = self._clock() + self._first
             return True

@@ -16,10 +16,10 @@ _MOST = 2 ** (8 * _CELL_BYTES) - 1
 
 
 class Sketch:
-    """Counts per name in the window of this moment. An estimate is never too low; it is too high where both cells are shared.
+    """Counts per name in the present window. An estimate is never too low; it is too high where both cells are shared.
 
-    A random key per process keeps an attacker from choosing names that share the cells of a victim. Safe in any thread. Takes
-    512 KiB, however many names there are.
+    A random key per process keeps an attacker from choosing names that share the cells of a victim. Thread-safe. Takes 512 KiB
+    for any number of names.
     """
 
     def __init__(self, seconds: int, *, clock: Callable[[], float] = time.time) -> None:
@@ -45,18 +45,18 @@ class Sketch:
         """Return the estimate for a name."""
         with self._lock:
             self._turn()
-            # Costs no digest in a window without counts.
+            # Avoids the digest in a window without counts.
             return 0 if self._is_empty else self._estimate(self._places(name))
 
     def add(self, name: str, amount: int = 1) -> int:
-        """Count `amount` more of a name and return its new estimate."""
+        """Add `amount` to the count of a name and return its new estimate."""
         with self._lock:
             self._turn()
             places = self._places(name)
             return self._raise(places, self._estimate(places) + amount)
 
     def raise_to(self, name: str, count: int) -> int:
-        """Take over a higher count that another process reported; return the estimate."""
+        """Adopt a higher count that another process reported; return the estimate."""
         with self._lock:
             self._turn()
             return self._raise(self._places(name), count)

@@ -1,30 +1,41 @@
-"""Fast path: what a process remembers for a moment, answers of the database, each with an age and a bound on how many. Pure.
+"""Fast path: short-lived caches of database answers, each with a maximum age and a maximum size. Pure.
 
-The plain path is the `load` that a memory is given; an answer is never older than its age. Who answers on a host costs 0.5 µs
-of processor time instead of 1,400 (`python -m benchmarks fast_paths`, docs/figures.md).
+The plain path is the cache's `load`; an answer is never older than its maximum age. Finding the tenant of a host costs 0.5 µs of
+processor time instead of 1,400 (`python -m benchmarks fast_paths`, docs/figures.md). Nothing is loaded on an event loop:
+`Missing` there names the load to run in a thread, once for all requests that miss it at the same moment
+(`foundation.memory.executor.remembered`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
 class Cold(LookupError):
-    """Nothing fresh enough is remembered; ask again where reading the database is allowed."""
+    """No fresh answer is cached; call again where database queries are allowed."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
 
 
+class Missing(Cold):
+    """The answer is not cached, and the caller is on an event loop."""
+
+    def __init__(self, memory: Remembered[Any, Any], key: Any) -> None:
+        super().__init__()
+        self.memory, self.key = memory, key
+
+
 class Remembered(Generic[Key, Value]):
-    """Answers of `load`, kept for `seconds`. Safe to share between threads; two that miss at once both load."""
+    """Answers of `load`, kept for `seconds`. Thread-safe; two concurrent misses both load."""
 
     def __init__(
         self, load: Callable[[Key], Value], *, seconds: float, limit: int = 4096, clock: Callable[[], float] = time.monotonic
@@ -33,28 +44,33 @@ class Remembered(Generic[Key, Value]):
         self._seconds = seconds
         self._limit = limit
         self._clock = clock
-        # The oldest answer first.
+        # In order of age, the oldest first.
         self._entries: OrderedDict[Key, tuple[float, Value]] = OrderedDict()
         self._lock = Lock()
 
     @property
     def size(self) -> int:
-        """How many answers take up room."""
+        """The number of cached answers."""
         return len(self._entries)
 
     def warm(self, key: Key, *, max_age: float | None = None) -> Value:
-        """Return what is remembered and no older than `max_age`, or raise `Cold`. Never loads."""
+        """Return the cached answer if it is no older than `max_age` seconds, or raise `Cold`. Never loads."""
         entry = self._entries.get(key)
         if entry is None or self._clock() - entry[0] >= (self._seconds if max_age is None else min(max_age, self._seconds)):
             raise Cold
         return entry[1]
 
     def get(self, key: Key, *, max_age: float | None = None) -> Value:
-        """Return what is remembered, or load it. What `load` raises is not remembered."""
+        """Return the cached answer, or load it. Exceptions of `load` are not cached.
+
+        On an event loop, raises `Missing` instead of loading, and `Cold` when a younger answer is required than the cache's
+        maximum age.
+        """
         try:
             return self.warm(key, max_age=max_age)
         except Cold:
-            pass
+            if asyncio._get_running_loop() is not None:
+                raise Missing(self, key) if max_age is None else Cold from None
         # Taken before the load: an answer is as old as the moment it was asked for.
         asked_at = self._clock()
         value = self._load(key)
@@ -62,7 +78,7 @@ class Remembered(Generic[Key, Value]):
         return value
 
     def load_many(self, keys: Collection[Key], load: Callable[[Collection[Key]], Mapping[Key, Value]]) -> dict[Key, Value]:
-        """Load all keys in one go and remember them; whatever `load` returns for a key is what the other one would."""
+        """Load all keys at once and cache them; `load` must return the same answer for a key as the other one."""
         asked_at = self._clock()
         found = load(keys)
         for key in keys:
@@ -81,7 +97,7 @@ class Remembered(Generic[Key, Value]):
         with self._lock:
             self._entries[key] = (asked_at, value)
             self._entries.move_to_end(key)
-            # An answer past its age is of no use: whoever asked once would take up room until the limit is reached.
+            # Expired entries are removed eagerly; otherwise one-time keys would fill the cache.
             too_old = self._clock() - self._seconds
             while self._entries and (len(self._entries) > self._limit or next(iter(self._entries.values()))[0] <= too_old):
                 self._entries.popitem(last=False)

@@ -1,1 +1,1 @@
-"""The one way out: addresses checked, deadlines kept, redirects refused, answers bounded."""
+"""All outbound requests: addresses checked, deadlines kept, redirects refused, responses bounded."""

@@ -1,7 +1,7 @@
-"""Fast path: the adapter of `requests` without its session, and what is the same for all requests put together once.
+"""Fast path: the adapter of `requests` without its session, with the constant part of all requests built once.
 
-The plain path is `requests.Session`, whose cookies, redirects, proxies and netrc must not happen here anyway: 268 µs of processor time
-for a request to a SCIM server instead of 603 (`python -m benchmarks fast_paths`, docs/figures.md).
+The plain path is `requests.Session`, whose cookies, redirects, proxies and netrc are forbidden here anyway: 268 µs of processor
+time for a request to a SCIM server instead of 603 (`python -m benchmarks fast_paths`, docs/figures.md).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class CheckedAdapter(HTTPAdapter):
         self._rules = rules
         super().__init__(pool_connections=_POOLED_HOSTS, pool_maxsize=_POOLED_CONNECTIONS, max_retries=0)
 
-    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **kwargs: Any) -> None:  # noqa: FBT001, FBT002  (its signature)
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **kwargs: Any) -> None:  # noqa: FBT001, FBT002  (the base class's signature)
         context = tls_context(self._rules)
         self.poolmanager = PoolManager(connections, maxsize=maxsize, block=block, ssl_context=context, cert_reqs="CERT_REQUIRED", **kwargs)
         self.poolmanager.pool_classes_by_scheme = {"http": HttpPool, "https": HttpsPool}
@@ -44,31 +44,31 @@ class CheckedAdapter(HTTPAdapter):
         return pool
 
     def build_response(self, req: requests.PreparedRequest, resp: BaseHTTPResponse) -> requests.Response:
-        """Wrap an answer; unlike the inherited method it looks for no cookies."""
+        """Wrap a response; unlike the inherited method, this one looks for no cookies."""
         response = requests.Response()
         response.request, response.raw, response.status_code = req, resp, resp.status
         response.headers = CaseInsensitiveDict(resp.headers)
         return response
 
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
-        """Leave the pool as it is: it checks every certificate, and the inherited method reads the authorities per connection."""
+        """Leave the pool unchanged: it checks every certificate, and the inherited method loads the authorities per connection."""
 
 
 def prepared_request(method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> requests.PreparedRequest:
-    """Return a checked request without what a session adds; a header that would begin another one is refused."""
+    """Return a checked request without the additions of a session; refuses a header value that contains another header."""
     if any("\r" in text or "\n" in text for header in headers.items() for text in header):
         raise UrlRefused
     request = requests.PreparedRequest()
     request.method, request.url, request.body = method, parse_url(url).url, body
     request.headers = CaseInsensitiveDict(headers)
-    # Some servers wait for a body of any other request that does not say that it has none (RFC 9110, 8.6).
+    # Some servers wait for a body of any other request without a content length of 0 (RFC 9110, 8.6).
     if body is not None or method not in ("GET", "HEAD"):
         request.headers["Content-Length"] = str(len(body or b""))
     return request
 
 
 def tls_context(rules: OutboundRules) -> ssl.SSLContext:
-    """Return what every connection checks certificates with."""
+    """Return the TLS context with which every connection checks certificates."""
     context = create_urllib3_context(ssl_minimum_version=ssl.TLSVersion.TLSv1_2)
     context.load_verify_locations(cafile=DEFAULT_CA_BUNDLE_PATH)
     if rules.ca_file:

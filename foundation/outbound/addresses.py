@@ -1,11 +1,11 @@
-"""Which addresses an outbound request may reach. Pure.
+"""The addresses that an outbound request may reach. Pure.
 
-Public ones, and the private networks that the operator names. Forms of IPv6 that carry an IPv4 address are judged by
-what they carry: a crafted AAAA record must not smuggle an internal address past the rule.
+Allowed are public addresses and the private networks that the operator names. An IPv6 address that embeds an IPv4 address is
+judged by the embedded one: a crafted AAAA record must not reach an internal address.
 
-The ranges are written out from IANA's registries of special-purpose addresses (RFC 6890), as of 2025. Python's `is_global`
-follows other editions of them from patch release to patch release, and lets 192.0.0.192 or 2001:4:112::1 through in some.
-Ranges that the registries call globally reachable, such as anycast relays, are refused as well: no service answers there.
+The ranges are copied from IANA's registries of special-purpose addresses (RFC 6890), as of 2025. Python's `is_global` follows
+different editions from patch release to patch release, and some allow 192.0.0.192 or 2001:4:112::1. Ranges that the registries
+call globally reachable, such as anycast relays, are refused as well: no service answers there.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _SPECIAL_IPV4 = tuple(
         "10.0.0.0/8",  # private use (RFC 1918)
         "100.64.0.0/10",  # shared address space (RFC 6598)
         "127.0.0.0/8",  # loopback (RFC 1122)
-        "169.254.0.0/16",  # link local (RFC 3927), where clouds keep their metadata
+        "169.254.0.0/16",  # link local (RFC 3927), with the metadata services of clouds
         "172.16.0.0/12",  # private use (RFC 1918)
-        "192.0.0.0/24",  # IETF protocol assignments (RFC 6890); a cloud answers on 192.0.0.192
+        "192.0.0.0/24",  # IETF protocol assignments (RFC 6890); a cloud's metadata service answers on 192.0.0.192
         "192.0.2.0/24",  # documentation (RFC 5737)
         "192.31.196.0/24",  # AS112 (RFC 7535)
         "192.52.193.0/24",  # AMT (RFC 7450)
@@ -39,7 +39,7 @@ _SPECIAL_IPV4 = tuple(
         "240.0.0.0/4",  # reserved (RFC 1112), with the limited broadcast 255.255.255.255
     )
 )
-# The only range that is assigned to global unicast (IANA, Internet Protocol Version 6 Address Space). Outside lie loopback, the
+# The only range assigned to global unicast (IANA, Internet Protocol Version 6 Address Space). It excludes loopback, the
 # unspecified address, discard-only 100::/64, SRv6 5f00::/16, unique local fc00::/7, link local, site local and multicast.
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _SPECIAL_IPV6 = tuple(
@@ -53,8 +53,8 @@ _SPECIAL_IPV6 = tuple(
     )
 )
 # Prefixes of 96 bits before an IPv4 address: compatible and mapped (RFC 4291, 2.5.5), translated (RFC 2765, 2.1), and the
-# well-known prefix of NAT64 (RFC 6052, 2.1). A local prefix of NAT64 (RFC 8215) has the address at a place of its operator's
-# choice, so 64:ff9b:1::/48 is refused like every other range outside global unicast.
+# well-known prefix of NAT64 (RFC 6052, 2.1). The operator of a local NAT64 prefix (RFC 8215) chooses where the address is
+# embedded, so 64:ff9b:1::/48 is refused like every other range outside global unicast.
 _BEFORE_IPV4 = tuple(IPv6Network(text) for text in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96"))
 _TEREDO = IPv6Network("2001::/32")
 _SIX_TO_FOUR = IPv6Network("2002::/16")
@@ -62,12 +62,12 @@ _LOW_32_BITS = 0xFFFF_FFFF
 
 
 def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Read networks such as `10.0.0.0/8`; a single address is a network of one. Raises `ValueError`."""
+    """Parse networks such as `10.0.0.0/8`; a single address is a network of one. Raises `ValueError`."""
     return tuple(ip_network(text, strict=False) for text in texts)
 
 
 def is_allowed(text: str, private_networks: Iterable[Network]) -> bool:
-    """Tell whether `text` is an address that may be dialled: public, or inside one of `private_networks`."""
+    """Tell whether `text` is an allowed address: public, or inside one of `private_networks`."""
     networks = tuple(private_networks)
     try:
         address = ip_address(text)

@@ -1,4 +1,4 @@
-"""Connections that go only where they may: one resolution, checked addresses, and a deadline for everything that is read."""
+"""Connections to allowed addresses only: one resolution, checked addresses, and a deadline for all reads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def resolve(host: str, port: int, seconds: float) -> list[str]:
 
 @dataclass(frozen=True)
 class Call:
-    """What the connection classes need to know about the request that is being sent."""
+    """The present request's rules and deadline, as the connection classes need them."""
 
     deadline: float
     rules: OutboundRules
@@ -49,13 +49,13 @@ class Call:
 
     def allowed_addresses(self, host: str, port: int) -> list[str]:
         addresses = self.resolver(host, port, self.remaining())
-        # All of them: a host with one public and one internal address is an attack or a mistake.
+        # Check all addresses: a host with one public and one internal address is an attack or a mistake.
         if not addresses or not all(is_allowed(address, self.rules.private_networks) for address in addresses):
             raise AddressRefused
         return addresses
 
     def dial(self, host: str, port: int) -> socket.socket:
-        """Resolve once, refuse the host when one of its addresses is refused, and connect to a checked address."""
+        """Resolve once, refuse the host if any address is refused, and connect to a checked address."""
         addresses = self.allowed_addresses(host, port)
         failure: OSError | None = None
         for waiting, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
@@ -73,7 +73,7 @@ current_call: ContextVar[Call] = ContextVar("outboundcurrent_call")
 
 
 class _DeadlineReader(io.RawIOBase):
-    """Reads the socket with what is left of the deadline, so that a server cannot drip bytes past it."""
+    """Reads the socket with the remaining time, so that a server cannot extend the deadline byte by byte."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket) -> None:
         self._raw = raw
@@ -99,7 +99,7 @@ class _DeadlineResponse(http.client.HTTPResponse):
 
 
 class _CheckedConnection:
-    """Dials through the rules; the host, and with it SNI and the certificate check, stays the name."""
+    """Connects under the rules; host, SNI and certificate check keep the name."""
 
     response_class: type[http.client.HTTPResponse] = _DeadlineResponse
     _dns_host: str
@@ -109,10 +109,10 @@ class _CheckedConnection:
 
     def request(self, method: str, url: str, body: Any = None, *args: Any, **options: Any) -> None:
         self._has_body, self._head = bool(body), b""
-        super().request(method, url, body, *args, **options)  # type: ignore[misc]  # of the connection it is mixed into
+        super().request(method, url, body, *args, **options)  # type: ignore[misc]  # a method of the class it is mixed into
 
     def send(self, data: Any) -> None:
-        """Send; the head of a request is kept back for the body that follows: two packets would wake the server twice."""
+        """Send; hold back the head of a request with a body: two packets would wake the server twice."""
         if self._has_body:
             self._has_body, self._head = False, data
             return
@@ -143,7 +143,7 @@ _resolvers: dict[int, ThreadPoolExecutor] = {}
 
 
 def _resolver_threads() -> ThreadPoolExecutor:
-    """Return this process's threads for name resolution, which cannot be given a deadline itself."""
+    """Return this process's threads for name resolution, which has no timeout of its own."""
     if os.getpid() not in _resolvers:
         _resolvers[os.getpid()] = ThreadPoolExecutor(max_workers=8, thread_name_prefix="resolve")
     return _resolvers[os.getpid()]

@@ -1,4 +1,4 @@
-"""What an outbound request may reach and how it ends: the rules, the answer, and one exception per way to get none. Pure."""
+"""The rules and results of outbound requests: a response, or one exception per kind of failure. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_BODY_BYTES = 1024 * 1024
 
 
 class OutboundError(Exception):
-    """The request got no usable answer."""
+    """The request got no usable response."""
 
     # Whether the server may have received the request and acted on it.
     may_have_arrived: ClassVar[bool] = False
@@ -38,36 +38,36 @@ class ConnectFailed(OutboundError):
 
 
 class TlsFailed(OutboundError):
-    """The TLS connection was refused: the certificate or the protocol of the host is not acceptable."""
+    """The TLS connection failed: the host's certificate or protocol is not acceptable."""
 
 
 class ConnectionLost(OutboundError):
-    """The connection ended before the whole answer was read."""
+    """The connection ended before the whole response was read."""
 
     may_have_arrived = True
 
 
 class DeadlinePassed(OutboundError):
-    """The whole answer did not arrive in time."""
+    """The whole response did not arrive in time."""
 
     may_have_arrived = True
 
 
 class AnswerTooLarge(OutboundError):
-    """The answer is larger than an answer may be."""
+    """The response exceeds the maximum size."""
 
     may_have_arrived = True
 
 
 class AnswerUnreadable(OutboundError):
-    """The answer is no HTTP, or its encoding is broken."""
+    """The response is not valid HTTP, or its encoding is broken."""
 
     may_have_arrived = True
 
 
 @dataclass(frozen=True)
 class OutboundRules:
-    """What outbound requests may reach, as the settings say."""
+    """The addresses that outbound requests may reach, from the settings."""
 
     private_networks: tuple[Network, ...] = ()
     allow_http: bool = False
@@ -76,7 +76,7 @@ class OutboundRules:
 
 @dataclass(frozen=True)
 class Greeting:
-    """What a connection shows before any request: the address reached, and with TLS its version and the certificate's end."""
+    """Facts about a connection before any request: the address reached, and with TLS its version and the end of the certificate."""
 
     address: str
     tls_version: str = ""
@@ -85,7 +85,7 @@ class Greeting:
 
 @dataclass(frozen=True)
 class Answer:
-    """A whole answer: its body is decoded and at most `MAX_BODY_BYTES` long."""
+    """A whole response: its body is decoded and at most `MAX_BODY_BYTES` long."""
 
     status: int
     headers: Mapping[str, str]

@@ -14,7 +14,7 @@ LONGEST_SECONDS = 24 * 3600.0
 def retry_after(
     headers: Mapping[str, str], now: datetime, *, shortest: float = SHORTEST_SECONDS, longest: float = LONGEST_SECONDS
 ) -> float | None:
-    """Return the seconds the server asks to wait, between `shortest` and `longest`; None when it says nothing that can be read."""
+    """Return the seconds that the server asks to wait, between `shortest` and `longest`; None without a valid value."""
     value = next((text for name, text in headers.items() if name.lower() == "retry-after"), "").strip()
     if re.fullmatch(r"[0-9]{1,20}", value):
         return min(max(float(value), shortest), longest)
@@ -22,6 +22,6 @@ def retry_after(
         moment = parsedate_to_datetime(value)
     except ValueError:
         return None
-    # A date without a zone is GMT: HTTP dates have no other.
+    # A date without a zone is GMT, the only zone of HTTP dates.
     seconds = ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()
     return min(max(seconds, shortest), longest)

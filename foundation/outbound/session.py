@@ -1,7 +1,7 @@
-"""The only way out: requests with a total deadline, a size cap, no redirects, and address rules against SSRF.
+"""The only sender of outbound HTTP requests: a total deadline, a size limit, no redirects, and address rules against SSRF.
 
-The name is resolved once per connection, every address it has must be allowed, and the connection goes to the address
-that was checked, while Host, SNI and the certificate check keep the name. The environment (proxies, netrc) is ignored.
+The name is resolved once per connection, every address it has must be allowed, and the connection goes to the checked address,
+while Host, SNI and the certificate check keep the name. The environment (proxies, netrc) is ignored.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class OutboundSession:
         self._adapter = CheckedAdapter(rules)
 
     def send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, deadline: float) -> Answer:
-        """Send one request and read the whole answer before `deadline`, a reading of `time.monotonic`.
+        """Send one request and read the whole response before `deadline`, a reading of `time.monotonic`.
 
-        Redirects are answers like any other. Raises a subclass of `OutboundError`, never anything of a library.
+        A redirect is returned like any other response. Raises only subclasses of `OutboundError`, never exceptions of a library.
         """
         self._check_url(url)
         call = Call(deadline, self._rules, self._resolver)
@@ -69,7 +69,7 @@ class OutboundSession:
             return call.allowed_addresses(*_host_and_port(url))
 
     def greet(self, url: str, *, deadline: float) -> Greeting:
-        """Connect as a request would, send none, and return what was seen; raise as `send` does."""
+        """Connect without sending a request, and return the facts of the connection; raises the errors of `send`."""
         self._check_url(url)
         host, port = _host_and_port(url)
         with _named_failures(), Call(deadline, self._rules, self._resolver).dial(host, port) as plain:
@@ -85,7 +85,7 @@ class OutboundSession:
             parts = urlsplit(url)
             scheme, _port = parts.scheme, parts.port
         except ValueError as error:
-            # An address in brackets that is none, or a port out of range: what a provider publishes may be anything.
+            # Invalid text in brackets or a port out of range: addresses published by a provider can be anything.
             raise UrlRefused from error
         if scheme != "https" and not (scheme == "http" and self._rules.allow_http):
             raise UrlRefused("Only https addresses can be used.")
@@ -112,7 +112,7 @@ def _whole_body(response: requests.Response) -> bytes:
     body = bytearray()
     for chunk in response.raw.stream(_CHUNK_BYTES, decode_content=True):
         body += chunk
-        # Counted after decoding: a small compressed body can be a very large one.
+        # Counted after decoding: a small compressed body can expand to a very large one.
         if len(body) > MAX_BODY_BYTES:
             response.raw.close()
             raise AnswerTooLarge
@@ -122,7 +122,7 @@ def _whole_body(response: requests.Response) -> bytes:
 
 @contextmanager
 def _named_failures() -> Iterator[None]:
-    """Translate what the libraries raise; their messages quote the URL with its filter and are left behind."""
+    """Translate exceptions of the libraries; their messages quote the URL with its filter and are dropped."""
     try:
         yield
     except (requests.Timeout, ReadTimeoutError, TimeoutError) as error:
@@ -138,7 +138,7 @@ def _named_failures() -> Iterator[None]:
 
 
 def _ended_early(error: BaseException) -> bool:
-    """Tell whether a TLS failure is only a connection that ended: that passes, a bad certificate does not."""
+    """Tell whether a TLS failure is only a closed connection, which is temporary; a bad certificate is not."""
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, ssl.SSLEOFError | ssl.SSLZeroReturnError | ssl.SSLSyscallError):

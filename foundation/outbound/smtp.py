@@ -1,4 +1,4 @@
-"""SMTP to servers that tenants name: dialed by the rules of outbound requests, and with one deadline for the whole conversation."""
+"""SMTP to servers that tenants name: connected under the rules of outbound requests, with one deadline for the whole session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from foundation.outbound.addresses import parse_networks
 from foundation.outbound.dialing import Call, resolve
 from foundation.outbound.outcomes import OutboundRules
 
-# A conversation about one message has a dozen short answers; a server that sends more keeps a worker busy.
+# A session for one message has a dozen short replies; a server that sends more would occupy a worker.
 _MOST_ANSWER_BYTES = 64 * 1024
 
 
@@ -28,7 +28,7 @@ class AnswersTooLong(OSError):
 
 
 class _BoundedReader(io.RawIOBase):
-    """Reads a socket until the deadline of its call, and not more than a conversation needs."""
+    """Reads a socket until the deadline of its call, and no more bytes than a session needs."""
 
     def __init__(self, sock: socket.socket, call: Call) -> None:
         self._sock = sock
@@ -48,12 +48,12 @@ class _BoundedReader(io.RawIOBase):
 
 
 class _Checked(smtplib.SMTP):
-    """Dials checked addresses only. `call` holds the rules and the deadline."""
+    """Connects to checked addresses only. `call` has the rules and the deadline."""
 
     call: Call
 
     def getreply(self) -> tuple[int, bytes]:
-        # The base class opens the reader here, anew after STARTTLS; its own one waits for every byte anew.
+        # The base class opens the reader here, and again after STARTTLS; its own reader restarts the timeout with every byte.
         if self.file is None and self.sock is not None:
             self.file = io.BufferedReader(_BoundedReader(self.sock, self.call))
         return super().getreply()
@@ -65,9 +65,9 @@ class _Checked(smtplib.SMTP):
 
 
 def checked_smtp(host: str, port: int, *, is_tls: bool, seconds: float, own_name: str) -> smtplib.SMTP:
-    """Return a greeted connection to a mail server that a tenant has named.
+    """Return a connection to a tenant's mail server, after its greeting.
 
-    Raises a subclass of `OutboundError` for an address that may not be reached, and what `smtplib` raises.
+    Raises a subclass of `OutboundError` for a refused address, and the exceptions of `smtplib`.
     """
     networks = parse_networks(settings.OUTBOUND_PRIVATE_NETWORKS)
     rules = OutboundRules(networks, settings.OUTBOUND_ALLOW_HTTP, settings.OUTBOUND_CA_FILE)
@@ -85,5 +85,5 @@ def checked_smtp(host: str, port: int, *, is_tls: bool, seconds: float, own_name
 
 
 def smtp_tls(rules: OutboundRules | None = None) -> ssl.SSLContext:
-    """Return what certificates of mail servers are checked with."""
+    """Return the TLS context for certificates of mail servers."""
     return tls_context(rules or OutboundRules(ca_file=settings.OUTBOUND_CA_FILE))

@@ -1,4 +1,4 @@
-"""Reading TXT records of the DNS, as proof that a tenant controls a name. It opens no connection to the host itself."""
+"""Reads TXT records of the DNS, as proof that a tenant controls a name. It opens no connection to the host itself."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class RecordsUnread(Exception):
 
 
 def text_records(name: str) -> frozenset[str]:
-    """Return the TXT records that stand at `name` itself; empty when there are none.
+    """Return the TXT records at `name` itself; empty when there are none.
 
-    An alias is not followed: with a wildcard alias the owner of the target would answer for every name below a domain.
-    Asks the servers of `DNS_SERVERS` for at most `DNS_LOOKUP_SECONDS`. Raises `RecordsUnread` when none of them answers.
+    Aliases are not followed: with a wildcard alias the owner of its target could prove every name below a domain. Asks the
+    servers of `DNS_SERVERS` for at most `DNS_LOOKUP_SECONDS`. Raises `RecordsUnread` when none of them answers.
     """
     asked = dns.name.from_text(name)
     try:
@@ -29,12 +29,12 @@ def text_records(name: str) -> frozenset[str]:
         raise RecordsUnread("The name servers gave no answer.") from error
     if answer.canonical_name != asked:
         return frozenset()
-    # RFC 7208, 3.3, as everywhere: the strings of one record are one text.
+    # RFC 7208, 3.3, and common practice: the strings of one record are one text.
     return frozenset(b"".join(record.strings).decode("ascii", "replace") for record in answer)
 
 
 def _resolver() -> dns.resolver.Resolver:
-    """Return a resolver for the servers of the settings, or for those of the machine. It remembers no answers."""
+    """Return a resolver without a cache, for the servers of the settings or else of the machine."""
     if not settings.DNS_SERVERS:
         return dns.resolver.Resolver()
     resolver = dns.resolver.Resolver(configure=False)

@@ -1,4 +1,6 @@
-"""Turns of requests that wait for a server of a tenant's choice: few at a time, one of a tenant, so that no tenant takes every thread."""
+"""Limits concurrent requests to servers that tenants choose: a few at a time, one per tenant, so that no tenant occupies every
+thread.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-# A web process has few threads for requests, and a slow server holds one for seconds.
+# A web process has few request threads, and a slow server occupies one for seconds.
 MOST_AT_ONCE = 3
 
 _waiting: set[str] = set()
@@ -14,12 +16,12 @@ _lock = Lock()
 
 
 class NoTurn(Exception):
-    """Another request of the tenant waits already, or enough of others do."""
+    """Another request of the tenant is waiting, or the maximum number of requests is."""
 
 
 @contextmanager
 def turn(tenant_id: str) -> Iterator[None]:
-    """Count one that waits in this process. Raises `NoTurn` at once."""
+    """Count a waiting request of this process. Raises `NoTurn` at once."""
     with _lock:
         if tenant_id in _waiting or len(_waiting) >= MOST_AT_ONCE:
             raise NoTurn

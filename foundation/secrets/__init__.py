@@ -1,1 +1,1 @@
-"""Sealing, hashing and drawing secrets."""
+"""Encryption, hashing and generation of secrets."""

@@ -1,6 +1,6 @@
-"""Hashing and checking passwords, a few at a time: each takes a core and much memory, and must not take them from everything else.
+"""Hashes and checks passwords, a few at a time: each takes a core and much memory, which must not starve other work.
 
-The hash runs in a thread of its own that touches no database; whoever asked waits for it. Never call this in an event loop.
+Hashes in a dedicated thread and blocks the caller. Never call this in an event loop.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from django.contrib.auth.hashers import get_hasher, make_password, verify_passwo
 
 
 class HashingRefused(RuntimeError):
-    """A thread that must stay fast was about to wait for a password to be hashed."""
+    """A thread that must stay fast tried to wait for a password hash."""
 
     def __init__(self) -> None:
         super().__init__(self.__doc__)
@@ -24,7 +24,7 @@ _here = local()
 
 
 def refuse_in_this_thread() -> None:
-    """Let every further call in this thread raise `HashingRefused`: it serves requests that must not wait."""
+    """Make every further call in this thread raise `HashingRefused`: it serves requests that must not wait."""
     _here.is_refused = True
 
 
@@ -35,16 +35,16 @@ def hashed(password: str) -> str:
 
 
 def verified(password: str, encoded: str) -> tuple[bool, bool]:
-    """Tell whether the password fits, and whether its stored form should be made anew.
+    """Tell whether the password matches, and whether its stored form should be renewed.
 
-    A wrong password costs at least what the first hasher takes, also where the stored form came from another system.
+    A wrong password costs at least as much time as the first hasher, even if the stored form was imported.
     """
     _check_thread()
     return _threads().submit(_verified, password, encoded).result()
 
 
 def is_of_first_kind(encoded: str) -> bool:
-    """Tell whether a stored form is one of the first hasher, and no import."""
+    """Tell whether a stored form comes from the first hasher, not from an import."""
     return encoded.startswith(f"{get_hasher().algorithm}$")
 
 
@@ -56,13 +56,13 @@ def _check_thread() -> None:
 def _verified(password: str, encoded: str) -> tuple[bool, bool]:
     fits, must_renew = verify_password(password, encoded)
     if not fits and not is_of_first_kind(encoded):
-        # Otherwise the answer for an imported hash that is quick to compute would tell that there is such a user.
+        # Otherwise a fast check of an imported hash would disclose that the user exists.
         verify_password(password, _decoy())
     return fits, must_renew
 
 
 def decoy() -> str:
-    """Return a stored form that no password fits, to be checked where there is none."""
+    """Return a stored form that no password matches, to be checked for unknown users."""
     _check_thread()
     return _threads().submit(_decoy).result()
 
@@ -74,5 +74,5 @@ def _decoy() -> str:
 
 @lru_cache(maxsize=1)
 def _threads() -> ThreadPoolExecutor:
-    # One core is left for everything else.
+    # One core stays free for everything else.
     return ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) - 1), thread_name_prefix="hashing")

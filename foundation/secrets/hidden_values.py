@@ -1,7 +1,7 @@
-"""What of a row may stand in the audit log: everything but secrets, which are only said to be there.
+"""The values of a row that the audit log may show: everything but secrets, of which it shows only that they are set.
 
-Secret is what is named like one, and bytes of any kind: a new column or a new key is hidden by its name and has to be let
-through here, never the other way round. Pure.
+A value is secret if its name looks like one, or if it is bytes: a new column or key is hidden by its name until it is allowed
+here. Pure.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ _SECRET = re.compile(
     r"|assertion|bearer|verifier|salt|jti|^ticket(_id)?$|invitation_url|^key$|^code$|_code$|^pin$|_pin$",
     re.IGNORECASE,
 )
-# Named like a secret, and none: how long, by which way, since when.
+# Named like a secret but public: durations, methods, times.
 _HARMLESS = re.compile(
     r"token_endpoint(_auth_method|_auth_signing_alg)?|token_(lifetime(_for_web)?|dialect|type|exchange)|refresh_token|client_credentials"
     r"|password_?(policy|history|dictionary|no_personal_info|complexity_options|changed_at)|last_password_reset|credential_type"
     r"|(country|language|postal|zip|status|error)_code",
     re.IGNORECASE,
 )
-# What of an address may be a token: the user name and password, and the query string.
+# Parts of a URL that can be a token: the user name and password, and the query string.
 _ADDRESS = re.compile(
     r"(?P<scheme>[a-z][a-z0-9+.-]*://)(?P<user>[^/?#@\s]*@)?(?P<place>[^?#\s]*)(?P<query>\?[^#\s]*)?(?P<rest>#\S*)?", re.IGNORECASE
 )
-# Members of a JSON web key that are private (RFC 7518, 6).
+# Private members of a JSON web key (RFC 7518, 6).
 _PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 
 
 def is_secret(name: str) -> bool:
-    """Tell whether a column or a member of this name is never shown."""
+    """Tell whether a column or member of this name is never shown."""
     return _HARMLESS.fullmatch(name) is None and _SECRET.search(name) is not None
 
 
 def shown(name: str, value: Any) -> Any:
-    """Return `value` as JSON for the audit log; of a secret only whether it is there."""
+    """Return `value` as JSON for the audit log; of a secret, only whether it is set."""
     return _cut(_member(name, value))
 
 
 def _plain(value: Any) -> Any:
-    """Return `value` as JSON, secrets within it hidden."""
+    """Return `value` as JSON with its secrets hidden."""
     if isinstance(value, str):
         return _without_tokens(value)
     if value is None or isinstance(value, bool | int | float):
@@ -68,7 +68,7 @@ def _member(name: str, value: Any) -> Any:
 
 
 def _without_tokens(text: str) -> str:
-    """Return an address without its credentials and its query string, and any other text as it is."""
+    """Return a URL without its credentials and its query string, and any other text unchanged."""
     found = _ADDRESS.fullmatch(text)
     if found is None or not (found["user"] or found["query"]):
         return text
@@ -77,17 +77,17 @@ def _without_tokens(text: str) -> str:
 
 
 def _cut(value: Any) -> Any:
-    """Leave out what would make an entry as large as the row: nobody reads it, and the row is where it was."""
+    """Omit large values; the row itself still has them."""
     length = len(value if isinstance(value, str) else repr(value))
     return value if length <= LONGEST else f"(not kept: {length} characters)"
 
 
 def differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the columns whose values differ, as they were and as they are, fit to be shown."""
+    """Return the columns whose values differ, before and after, with secrets hidden."""
     changed = [name for name in after if before.get(name) != after[name]]
     return {name: shown(name, before.get(name)) for name in changed}, {name: shown(name, after[name]) for name in changed}
 
 
 def whole(image: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a whole row as it may be shown."""
+    """Return a whole row with secrets hidden."""
     return {name: shown(name, value) for name, value in image.items()}

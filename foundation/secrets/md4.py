@@ -1,4 +1,4 @@
-"""MD4 (RFC 1320), for the verification of imported hashes alone: OpenSSL 3 no longer offers it. Pure."""
+"""MD4 (RFC 1320), only for checking imported hashes: OpenSSL 3 no longer offers it. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 _MASK = 0xFFFFFFFF
 _START = (0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476)
-# Constant, order of the words, and shifts of each of the three rounds.
+# Constant, word order and shifts of each of the three rounds.
 _ROUNDS = (
     (0, tuple(range(16)), (3, 7, 11, 19)),
     (0x5A827999, (0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), (3, 5, 9, 13)),

@@ -1,6 +1,6 @@
-"""Secrets that stand for a session, a waiting request or a code: 256 random bits, of which only a digest is stored.
+"""Secrets of a session, a waiting request or a code: 256 random bits, of which only a digest is stored.
 
-A plain digest is enough: nobody guesses 256 bits, so neither a key nor a slow hash adds anything.
+A plain digest is enough: 256 bits cannot be guessed, so neither a key nor a slow hash adds security.
 """
 
 from __future__ import annotations
@@ -17,5 +17,5 @@ def new_secret() -> str:
 
 
 def digest_of(secret: str) -> str:
-    """Return what is stored of a secret, and what its row is found by."""
+    """Return the stored digest of a secret, by which its row is found."""
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Time-based one-time passwords (RFC 6238) as every authenticator app makes them: SHA-1, six digits, thirty seconds. Pure."""
+"""Time-based one-time passwords (RFC 6238) of authenticator apps: SHA-1, six digits, thirty seconds. Pure."""
 
 from __future__ import annotations
 
@@ -14,30 +14,49 @@ DIGITS = 6
 PERIOD_SECONDS = 30
 # RFC 4226, 4: 160 bits are recommended.
 _SECRET_BYTES = 20
-# RFC 6238, 5.2: one step for the time that a code is on its way, and one for a clock that is ahead.
+_LEAST_SECRET_BYTES = 16
+# RFC 6238, 5.2: one step for network delay, and one for a clock that is ahead.
 _STEPS = (0, -1, 1)
 
 
 def new_secret() -> str:
-    """Return a random secret in base 32, as apps take it."""
+    """Return a random secret in base 32, the form that apps accept."""
     return base64.b32encode(secrets.token_bytes(_SECRET_BYTES)).decode()
 
 
+def normalized(secret: str) -> str:
+    """Return a secret as `new_secret` writes them: it may come with small letters, gaps, and without its padding.
+
+    Raises `ValueError` for what is not base 32, and for less than the 128 bits that RFC 4226, 4 demands.
+    """
+    text = "".join(secret.split()).replace("-", "").upper().rstrip("=")
+    padded = text + "=" * (-len(text) % 8)
+    if len(base64.b32decode(padded)) < _LEAST_SECRET_BYTES:
+        raise ValueError("A secret of at least 16 bytes is expected.")
+    return padded
+
+
 def step_at(moment: float) -> int:
-    """Return the time step of a moment in Unix seconds."""
+    """Return the time step of a time in Unix seconds."""
     return int(moment) // PERIOD_SECONDS
 
 
 def code_of(secret: str, step: int) -> str:
     """Return the code that an app shows during a step."""
-    # SHA-1 is what apps implement, and its collisions are of no use against an HMAC (RFC 6238, 1.2; RFC 4226, B).
-    return HOTP(base64.b32decode(secret), DIGITS, SHA1()).generate(step).decode()  # noqa: S303  # nosec B303
+    # Apps implement SHA-1, and its collisions do not affect HMAC (RFC 6238, 1.2; RFC 4226, B).
+    return HOTP(_key(secret), DIGITS, SHA1(), enforce_key_length=False).generate(step).decode()  # noqa: S303  # nosec B303
+
+
+def _key(secret: str) -> bytes:
+    """Return the bytes of a secret, also of one that was imported with small letters, without its padding, or short."""
+    text = secret.upper().rstrip("=")
+    return base64.b32decode(text + "=" * (-len(text) % 8))
 
 
 def accepted_step(secret: str, code: str, *, moment: float, last_step: int) -> int | None:
-    """Return the step whose code this is, None for a wrong code and for one of `last_step` or before."""
+    """Return the step of this code; None for a wrong code and for one of `last_step` or before."""
     found = None
-    # All are compared, so that the time it takes says nothing.
+    # All steps are compared, so that the duration discloses nothing.
     for distance in _STEPS:
         step = step_at(moment) + distance
         if hmac.compare_digest(code_of(secret, step).encode(), code.encode()) and step > last_step and found is None:
@@ -46,12 +65,12 @@ def accepted_step(secret: str, code: str, *, moment: float, last_step: int) -> i
 
 
 def enrolment_address(secret: str, *, issuer: str, account: str) -> str:
-    """Return what the QR code holds (the key URI format that apps share)."""
+    """Return the content of the QR code (the key URI format of authenticator apps)."""
     label = quote(f"{issuer}:{account}", safe=":@")
     query = {"secret": secret, "issuer": issuer, "algorithm": "SHA1", "digits": DIGITS, "period": PERIOD_SECONDS}
     return f"otpauth://totp/{label}?{urlencode(query, quote_via=quote)}"
 
 
 def in_groups(text: str, size: int = 4) -> str:
-    """Return a secret in groups, for whoever types it."""
+    """Return a secret in groups, for manual entry."""
     return " ".join(text[start : start + size] for start in range(0, len(text), size))

@@ -1,6 +1,6 @@
-"""Encryption of secrets at rest: AES-256-GCM, a key id in each token, and the place of the secret bound as associated data.
+"""Encryption of secrets at rest: AES-256-GCM, with a key id in each token and the place of the secret as associated data.
 
-A token copied to another row, tenant or name does not open there. Failure raises; a value never appears in an error.
+A token copied to another row, tenant or name does not decrypt there. Failure raises; a value never appears in an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NONCE_BYTES = 12
 
 
 class SecretUnreadable(RuntimeError):
-    """A stored secret does not open: its key is missing, or it was moved or altered."""
+    """A stored secret cannot be decrypted: its key is missing, or it was moved or altered."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
@@ -42,7 +42,7 @@ def unseal(token: str, *, place: str) -> str:
 
 
 def seal_bytes(value: bytes, *, place: str) -> bytes:
-    """Encrypt many bytes for `place`; return `<key id>.` and the sealed bytes as they are."""
+    """Encrypt large bytes for `place`; return `<key id>.` and the raw ciphertext."""
     key_id, key = _newest(settings.ENCRYPTION_KEYS, "ENCRYPTION_KEYS")
     nonce = os.urandom(_NONCE_BYTES)
     return key_id.encode() + b"." + nonce + AESGCM(_derived(key)).encrypt(nonce, value, place.encode())
@@ -63,10 +63,15 @@ def unseal_bytes(sealed: bytes, *, place: str) -> bytes:
 def digest(value: str) -> str:
     """Return `<key id>.<hex>`, the keyed SHA-256 digest of a random secret, made with the newest digest key.
 
-    For secrets of 256 random bits only: a slow hash adds nothing there, and people's passwords go through argon2.
+    For secrets of 256 random bits only: a slow hash adds no security there. Passwords use argon2 instead.
     """
     key_id, key = _newest(settings.DIGEST_KEYS, "DIGEST_KEYS")
     return f"{key_id}.{_keyed(key, value)}"
+
+
+def digests(value: str) -> list[str]:
+    """Return the digests of `value` under every known key, the newest first: for rows that are found by a digest."""
+    return [f"{key_id}.{_keyed(key, value)}" for key_id, key in settings.DIGEST_KEYS.items()]
 
 
 def digest_matches(value: str, stored: str) -> bool:
@@ -77,7 +82,7 @@ def digest_matches(value: str, stored: str) -> bool:
 
 
 def _keyed(key: str, value: str) -> str:
-    return hmac.new(key.encode(), value.encode(), hashlib.sha256).hexdigest()
+    return hmac.digest(key.encode(), value.encode(), "sha256").hex()
 
 
 def _derived(key: str) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from identity.admin.audit_log import AuditEntryAdmin
 from identity.admin.connections import ConnectionAdmin
+from identity.admin.factors import EnrolledFactorAdmin
 from identity.admin.groups import GroupAdmin, GroupMemberAdmin, GroupRoleAdmin
 from identity.admin.jobs import JobAdmin, JobChunkAdmin, JobErrorAdmin
 from identity.admin.messages.sender_pages import SendersPage
@@ -24,6 +25,7 @@ from identity.models import (
     AuditEntry,
     Connection,
     CustomDomain,
+    EnrolledFactor,
     FormerTenant,
     Group,
     GroupMember,
@@ -50,7 +52,7 @@ def register(site: PagesSite) -> None:
     """Register every model of this app with `site`, and the record of what staff did there."""
     site.register(User, UserAdmin)
     site.register(LinkedIdentity, LinkedIdentityAdmin)
-    site.register(PasswordCredential, PasswordCredentialAdmin)
+    _register_proofs(site)
     site.register(Connection, ConnectionAdmin)
     site.register(Group, GroupAdmin)
     site.register(GroupMember, GroupMemberAdmin)
@@ -72,3 +74,8 @@ def register(site: PagesSite) -> None:
     site.register(AuditEntry, AuditEntryAdmin)
     site.register_page(MessagesPage)
     site.register_page(SendersPage)
+
+
+def _register_proofs(site: PagesSite) -> None:
+    site.register(PasswordCredential, PasswordCredentialAdmin)
+    site.register(EnrolledFactor, EnrolledFactorAdmin)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
@@ -11,11 +12,22 @@ from django.contrib.admin.utils import unquote
 from django.http import HttpRequest
 
 from foundation.admin.json_fields import ShapedJSONField, pretty
+from identity.admin.connection_options import (
+    field_name,
+    form_fields,
+    guide_of,
+    missing_fields,
+    put_together,
+    typed_secrets,
+    without_fields,
+)
 from identity.admin.deletions import DeletedInPartsAdmin
 from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.service_form import ServiceForm
+from identity.hosts import address_beside
 from identity.models import Connection
 from identity.models.connections import known_strategies
+from identity.options.guides import CALLBACK_PATH, GUIDES, Guide
 from identity.options.schemas.nodes import is_kept, split
 from identity.services import connections
 
@@ -25,6 +37,11 @@ def strategy_choices() -> list[tuple[str, str]]:
 
 
 class ConnectionForm(ServiceForm):
+    """Options as JSON, and for strategies with a guide each of its options as a field of its own."""
+
+    # Set on the subclass of a strategy.
+    guide: ClassVar[Guide | None] = None
+
     strategy = forms.ChoiceField(choices=strategy_choices, help_text="Where the users come from. Never changes.")
     options = ShapedJSONField(
         label="Options",
@@ -45,13 +62,40 @@ class ConnectionForm(ServiceForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.initial["options"] = self.instance.shown_options
+        shown = self.instance.shown_options
+        self.initial["options"] = without_fields(self.guide, shown) if self.guide else shown
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        if self.guide is None or "options" in self.errors:
+            return cleaned
+        self._own_options = cleaned.get("options") or {}
+        cleaned["options"] = put_together(self.guide, cleaned, self.instance.shown_options)
+        for name in missing_fields(self.guide, cleaned["options"], self.instance):
+            self.add_error(name, "Enter this. Users cannot log in without it.")
+        return cleaned
+
+    def changes(self, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Return the new values of the fields that changed; fields of options are the options."""
+        own = {field_name(option) for option in self.guide.fields} if self.guide else set()
+        found = super().changes(without=(*without, *own))
+        if own & set(self.changed_data) and "options" in self.cleaned_data:
+            found["options"] = self.cleaned_data["options"]
+        return found
 
     def _post_clean(self) -> None:
-        options = self.cleaned_data.get("options")
+        options = self.cleaned_data.get("options") if self.guide is None else getattr(self, "_own_options", None)
         super()._post_clean()
+        if self.guide is not None:
+            self._name_fields(self.guide)
         if self.errors and options:
             self._forget_secrets(options)
+
+    def _name_fields(self, guide: Guide) -> None:
+        """Show what the service says of an option at the field of that option."""
+        for text in map(str, self.errors.pop("options", ())):
+            option = next((one for one in guide.fields if re.match(rf"{one.name}\b", text)), None)
+            self.add_error(field_name(option) if option else "options", text)
 
     def _forget_secrets(self, options: dict[str, Any]) -> None:
         """Take the secrets out of what a refused form shows again."""
@@ -60,6 +104,17 @@ class ConnectionForm(ServiceForm):
         if parts.secrets:
             self.data = {**dict(self.data.items()), self.add_prefix("options"): pretty(parts.shown)}
             self.add_error(None, f"Enter these again: {', '.join(sorted(parts.secrets))}.")
+
+
+def _strategy_of(request: HttpRequest, row: Connection | None) -> str:
+    """Return the strategy of a row, of a new row that was sent, or of the link that began its form."""
+    if row is not None and row.strategy:
+        return row.strategy
+    return request.POST.get("strategy") or request.GET.get("strategy", "")
+
+
+def _folded(title: str, fields: list[str]) -> tuple[str, dict[str, Any]]:
+    return (title, {"fields": fields, "classes": ["collapse"]})
 
 
 def _touches_a_secret(row: Connection, options: str) -> bool:
@@ -90,14 +145,41 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
     empty_text = "No connections yet. Add a database connection first: users belong to one."
     deletion_effect = "All its users are deleted first, each with an event of its own; this can take a while."
 
+    change_form_template = "admin/connection_form.html"
+
+    def get_form(self, request: HttpRequest, obj: Connection | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
+        guide = guide_of(_strategy_of(request, obj))
+        if guide is not None:
+            shown = {name: None for name in self.get_readonly_fields(request, obj) if name in ConnectionForm.base_fields}
+            named = {**form_fields(guide, obj), **shown, "guide": guide}
+            kwargs["form"] = type("GuidedConnectionForm", (ConnectionForm,), named)
+        return super().get_form(request, obj, change=change, **kwargs)
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        row = context.get("original")
+        strategy = _strategy_of(request, row)
+        context["guide"] = guide_of(strategy)
+        if context["guide"]:
+            tenant = row.tenant_id if row else self.tenant_for_new(request)
+            context["callback"] = f"{address_beside(request.get_host(), tenant)}/{CALLBACK_PATH}"
+        if row is None:
+            context["guides"] = [(name, one.label, name == strategy) for name, one in GUIDES.items()]
+        return super().render_change_form(request, context, *args, **kwargs)
+
     def get_fieldsets(self, request: HttpRequest, obj: Connection | None = None) -> Any:
+        guide = guide_of(_strategy_of(request, obj))
+        own = [field_name(option) for option in guide.fields] if guide else []
         more = ["realms", "enabled_clients", "is_domain_connection", "show_as_button", "authentication", "connected_accounts", "metadata"]
         first = ["name", "strategy", "display_name"]
         if obj is None:
-            return [(None, {"fields": first}), ("Options", {"fields": ["options"]}), ("More", {"fields": more, "classes": ["collapse"]})]
-        own = ["id", *first, *([] if self.is_bound(request) else ["tenant"])]
-        return [(None, {"fields": own}), ("Options", {"fields": ["options", "secrets"]}),
-                ("More", {"fields": [*more, "created_at", "updated_at"], "classes": ["collapse"]})]  # fmt: skip
+            if guide is None:
+                return [(None, {"fields": first}), ("Options", {"fields": ["options"]}), _folded("More", more)]
+            return [(None, {"fields": first}), (guide.label, {"fields": own}), _folded("Other options", ["options"]), _folded("More", more)]
+        named = ["id", *first, *([] if self.is_bound(request) else ["tenant"])]
+        dated = _folded("More", [*more, "created_at", "updated_at"])
+        if guide is None:
+            return [(None, {"fields": named}), ("Options", {"fields": ["options", "secrets"]}), dated]
+        return [(None, {"fields": named}), (guide.label, {"fields": own}), _folded("Other options", ["options", "secrets"]), dated]
 
     def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
         """Ask where a secret option is entered or taken away."""
@@ -106,6 +188,9 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
         if request.method != "POST" or not self.has_change_permission(request):
             return False
         row = None if object_id is None else self.get_object(request, unquote(object_id))
+        guide = guide_of(_strategy_of(request, row))
+        if guide is not None and typed_secrets(guide, request.POST):
+            return True
         return _touches_a_secret(row or Connection(strategy=request.POST.get("strategy", "")), request.POST.get("options", ""))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Connection | None = None) -> Any:
@@ -117,7 +202,8 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
         return f"Set: {', '.join(sorted(row.sealed_options))}." if row.sealed_options else "None is set."
 
     def create(self, request: HttpRequest, form: Any) -> Connection:
-        values = {name: value for name, value in form.cleaned_data.items() if value not in (None, "", {}, [])}
+        names = {"name", "strategy", "options", *connections.EDITABLE}
+        values = {name: value for name, value in form.cleaned_data.items() if name in names and value not in (None, "", {}, [])}
         return connections.create_connection(tenant_id=self.tenant_for_new(request), **values)
 
     def change(self, request: HttpRequest, row: Connection, form: Any) -> None:

@@ -169,7 +169,7 @@ def _write_rows(job: Job, connection: Connection, rows: list[NumberedRow]) -> Co
         if problem:
             _fail(job, number, row, [problem], counts)
         elif user is None:
-            new.append((new_user(connection, row.get("user_id") or new_hex_id(), profile_of(row)), row))
+            new.append((_new_user(connection, row), row))
         else:
             _update(user, row)
             changed.append(user)
@@ -200,6 +200,13 @@ def _update(user: User, row: dict[str, Any]) -> None:
         setattr(user, name, value)
     user.save(update_fields=[*changes, "updated_at"])
     tell_account_change(user, before)
+
+
+def _new_user(connection: Connection, row: dict[str, Any]) -> User:
+    user = new_user(connection, row.get("user_id") or new_hex_id(), profile_of(row))
+    # An imported factor counts at the first login, so the profile says so from the beginning.
+    user.multifactor = [EnrolledFactor.PROVIDER] if row.get("mfa_factors") else []
+    return user
 
 
 def _store_proofs(new: list[tuple[User, dict[str, Any]]]) -> None:

@@ -22,7 +22,7 @@ from identity.messages.once import send_once
 from identity.messages.outcomes import MessageRefused
 from identity.messages.switches import is_switched_on
 from identity.models import EmailTicket, Job, LinkedIdentity, User
-from identity.services.failures import Invalid, NotFound, ServiceError
+from identity.services.failures import AlreadyExists, Invalid, NotFound, ServiceError
 from identity.services.jobs import Pause, effect_of, send_after_commit, step_of
 from identity.services.saving import validated_save
 from identity.services.users import create_user, locked_user, touch, update_user
@@ -147,6 +147,9 @@ def mail_ticket(job: Job) -> Pause | None:
         raise MessageRefused("The tenant has switched this mail off.")
     ticket = EmailTicket.objects.of(job.tenant_id).select_related("user").get(job=job)
     asked_at = job.parameters.get("address", "")
+    if ticket.used_at is not None:
+        # Another link, or another password, has voided it meanwhile.
+        return None
     # On loopback the port counts, which no domain names.
     base = (settings.INSECURE_HTTP and asked_at) or default_address(job.tenant_id)
     if not base:
@@ -211,11 +214,17 @@ def usable_ticket(*, tenant_id: str, token: str) -> EmailTicket:
 
 @unit_of_work
 def confirm_ticket(*, tenant_id: str, token: str) -> EmailTicket:
-    """Mark the address of a link as verified, once, with the event of that change; raise what `usable_ticket` raises."""
+    """Mark the address of a link as verified, once, with the event of that change; raise what `usable_ticket` raises.
+
+    The link of another address gives it to the user. Another user may have it by now: that link has expired, too.
+    """
     ticket = usable_ticket(tenant_id=tenant_id, token=token)
     # The user's row is the lock: of two at once the second finds the ticket used.
     user = locked_user(tenant_id=tenant_id, user_id=ticket.user.user_id)
     ticket = usable_ticket(tenant_id=tenant_id, token=token)
+    if ticket.former_email is not None:
+        _take_the_place_of_the_former(user, ticket)
+        return ticket
     linked = _linked(user, (ticket.provider, ticket.identifier) if ticket.provider else None)
     if linked is not None:
         linked.profile_data = {**linked.profile_data, "email_verified": True}
@@ -226,6 +235,15 @@ def confirm_ticket(*, tenant_id: str, token: str) -> EmailTicket:
     ticket.used_at = timezone.now()
     ticket.save(update_fields=["used_at"])
     return ticket
+
+
+def _take_the_place_of_the_former(user: User, ticket: EmailTicket) -> None:
+    ticket.used_at = timezone.now()
+    ticket.save(update_fields=["used_at"])
+    try:
+        update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"email": ticket.email, "email_verified": True})
+    except AlreadyExists as error:
+        raise TicketExpired(ticket) from error
 
 
 def _new_ticket(user: User, linked: LinkedIdentity | None, *, life: timedelta, **columns: Any) -> EmailTicket:
@@ -241,6 +259,9 @@ def _new_ticket(user: User, linked: LinkedIdentity | None, *, life: timedelta, *
 
 
 def _is_still_meant(ticket: EmailTicket) -> bool:
+    if ticket.former_email is not None:
+        # Any change in between voids the link.
+        return (ticket.user.email or "").lower() == ticket.former_email.lower()
     try:
         linked = _linked(ticket.user, (ticket.provider, ticket.identifier) if ticket.provider else None)
     except NotFound:

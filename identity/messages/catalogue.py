@@ -37,12 +37,22 @@ _LINK = {"url": ("The link.", "https://login.example.com/u/example?ticket=exampl
 _UNTIL = {"until": ("When the link ends, in UTC.", "24 December 2026, 18:00")}
 _CODE = {"code": ("The code.", "123456")}
 _SOURCE = {"user.source_ip": ("The network address of the request.", "203.0.113.7")}
+_MAYBE_LINK = {"url": ("The link; empty for a user without a password.", "https://login.example.com/u/example?ticket=example")}
+_LOGIN = {
+    "login.time": ("When the user logged in, in UTC.", "24 December 2026, 18:00"),
+    "login.country": ("The code of the country, empty where it is not known.", "DE"),
+    "login.browser": ("The name of the browser, empty where it is not known.", "Firefox"),
+    "login.system": ("The operating system, empty where it is not known.", "Windows"),
+}
 _INVITATION: dict[str, tuple[str, Any]] = {
     "inviter.name": ("The person who invites.", "Grace Hopper"),
     "organization.name": ("The name of the organization.", "engines"),
     "organization.display_name": ("The name of the organization as people know it.", "Analytical Engines"),
     "organization.metadata": ("The metadata of the organization.", {}),
     "roles": ("The names of the roles that the invitation gives.", ["Editor"]),
+}
+_APPROVAL: dict[str, tuple[str, Any]] = {
+    "binding_message": ("What the application shows as well, so that the user can compare both.", "21-49-38"),
 }
 _PASSWORDLESS: dict[str, tuple[str, Any]] = {
     "send": ("`code` or `link`.", "code"),
@@ -135,6 +145,15 @@ _ALL = (
         default_life="7 days",
     ),
     Kind(
+        "stolen_credentials",
+        "Breached password",
+        "Sent once to a user whose password was found in a breach, where Sign-in settings say so: a link to set a new one.",
+        built_in="stolen_credentials",
+        variables={**_MAYBE_LINK, **_UNTIL, **_SOURCE},
+        has_link=True,
+        default_life="24 hours",
+    ),
+    Kind(
         "user_invitation",
         "Invitation to an organization",
         "Invites a person to become a member of an organization.",
@@ -144,12 +163,35 @@ _ALL = (
     ),
     _unsent("verify_email_by_code", "Verification by code", "addresses are verified by a link: use verify_email."),
     _unsent("reset_email_by_code", "New password by code", "passwords are set by a link: use reset_email."),
-    _unsent("stolen_credentials", "Stolen password", "passwords are not compared with published ones."),
-    _unsent("enrollment_email", "Enrollment of a factor", "users enroll no second factors."),
-    _unsent("mfa_oob_code", "Code of a second factor", "no login asks users for a second factor."),
-    _unsent("async_approval", "Approval of a request", "requests are not approved by mail."),
+    _unsent("enrollment_email", "Enrollment of a factor", "users enroll second factors when they log in."),
+    Kind(
+        "mfa_oob_code",
+        "Code of a second factor",
+        "The code that a login asks for after the password.",
+        built_in="mfa_oob_code",
+        variables=_CODE,
+        is_always_sent=True,
+    ),
+    Kind(
+        "async_approval",
+        "Approval of a request",
+        "Tells a user that an application asks for an approval (CIBA): a link to the page that shows the request.",
+        built_in="async_approval",
+        variables={**_LINK, **_UNTIL, **_APPROVAL},
+        is_always_sent=True,
+    ),
     _unsent("change_password", "Change of a password", "it is the old form of reset_email: use that."),
     _unsent("password_reset", "Reset of a password", "it is the old form of reset_email: use that."),
+    Kind(
+        "new_device",
+        "Login with a new browser",
+        "Sent when a user logs in with a browser that is not known, where Sign-in settings say so: a link to set a new password.",
+        built_in="new_device",
+        variables={**_MAYBE_LINK, **_UNTIL, **_SOURCE, **_LOGIN},
+        is_public=False,
+        has_link=True,
+        default_life="24 hours",
+    ),
     Kind(
         "passwordless_email",
         "Login without a password",
@@ -167,6 +209,24 @@ _ALL = (
         built_in="passwordless_sms",
         variables=_PASSWORDLESS,
         is_always_sent=True,
+        is_public=False,
+    ),
+    Kind(
+        "mfa_sms",
+        "Code of a second factor",
+        "The code that a login asks for after the password.",
+        channel=SMS,
+        built_in="mfa_sms",
+        variables=_CODE,
+        is_always_sent=True,
+        is_public=False,
+    ),
+    Kind(
+        "factor_notice",
+        "Changed second factors",
+        "Tells a user that a second factor or a passkey was added or removed, or that the recovery code was used.",
+        built_in="factor_notice",
+        variables={"change": ("`added`, `removed` or `recovered`.", "added")},
         is_public=False,
     ),
 )

@@ -128,10 +128,17 @@ def template_data(context: Mapping[str, Any], *, tenant_id: str, language: str, 
     if isinstance(data.get("code"), str):
         # The name that texts of older connections use.
         data.setdefault("password", data["code"])
-    moment = parse_datetime(data["until"]) if isinstance(data.get("until"), str) else None
-    if moment is not None:
-        data["until"] = written_time(moment)
+    if "until" in data:
+        data["until"] = _as_time(data["until"])
+    if isinstance(data.get("login"), dict):
+        data["login"]["time"] = _as_time(data["login"].get("time"))
     return data
+
+
+def _as_time(value: Any) -> Any:
+    """Return a moment of ISO 8601 as the spoken language writes it, and anything else as it is."""
+    moment = parse_datetime(value) if isinstance(value, str) else None
+    return value if moment is None else written_time(moment)
 
 
 def _in_single_lines(value: Any) -> Any:

@@ -17,6 +17,7 @@ from foundation.database.transactions import unit_of_work
 from foundation.secrets import vault
 from identity.messages.catalogue import EMAIL, KINDS, SMS, Kind
 from identity.messages.composing import Composed, compose
+from identity.messages.hooks import HOOK, post_event
 from identity.messages.mailing import can_send_mail, mail_server, send_composed
 from identity.messages.numbers import masked_address, masked_number, normalized_number
 from identity.messages.once import SEALED, SETTLED, send_once, state_of
@@ -90,6 +91,21 @@ def queue_message(
 
 
 @unit_of_work
+def queue_event(*, tenant_id: str, name: str, recipient: str, data: Mapping[str, Any], expires_at: datetime) -> Job:
+    """Return a pending job that posts one event to the server of the tenant, once; as `queue_message` does with messages.
+
+    `recipient` is a name of the target for people; jobs show it. `data` is sealed in the row. The target is looked up
+    when the event is posted (`identity.messages.hooks`).
+    """
+    job = Job(tenant_id=tenant_id, type=Job.Type.MESSAGE)
+    shown = {"kind": name, "channel": HOOK, "to": recipient, "expires_at": expires_at.isoformat()}
+    job.parameters = {**shown, SEALED: _Content(recipient, plain(data)).sealed(job)}
+    validated_save(job)
+    send_after_commit(job)
+    return job
+
+
+@unit_of_work
 def queue_test(*, tenant_id: str, kind: str, language: str, staff: Staff) -> Job:
     """Return a job that mails a message with sample data to the address of a member of staff, and to no other one.
 
@@ -150,6 +166,9 @@ def send_message(job: Job) -> Pause | None:
     lasts_until = datetime.fromisoformat(expires_at) if expires_at else None
     if state_of(job) in SETTLED or SEALED not in job.parameters:
         return None
+    if job.parameters["channel"] == HOOK:
+        event = _Content.opened(job).context
+        return send_once(job, partial(post_event, job.tenant_id, job.pk, event), lasts_until=lasts_until)
     kind = KINDS[job.parameters["kind"]]
     is_test = bool(job.parameters.get("asked_by"))
     if not is_test and not is_switched_on(job.tenant_id, kind):

@@ -18,7 +18,7 @@ from identity.options.sealed_options import changed_options, open_option, open_o
 
 PASSWORDLESS_STRATEGIES = ("email", "sms")
 ENTERPRISE_STRATEGIES = ("oidc", "okta", "samlp", "pingfederate", "adfs", "ad", "waad", "google-apps")
-SOCIAL_STRATEGIES = ("google-oauth2", "oauth2")
+SOCIAL_STRATEGIES = ("google-oauth2", "github", "windowslive", "apple", "facebook", "linkedin", "oauth2")
 OTHER_STRATEGIES = ("custom",)
 
 
@@ -74,6 +74,11 @@ class Connection(DeletedInParts, RecordedModel):
     @property
     def is_social(self) -> bool:
         return self.strategy in SOCIAL_STRATEGIES
+
+    @property
+    def has_named_ids(self) -> bool:
+        """Tell whether ids of users contain the name of the connection: two providers may give two people the same subject."""
+        return self.is_enterprise or self.strategy == "oauth2"
 
     @property
     def option_schema(self) -> Members:

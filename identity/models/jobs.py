@@ -19,6 +19,8 @@ class Job(TenantOwned):
         VERIFICATION_EMAIL = "verification_email"
         PASSWORD_RESET_EMAIL = "password_reset_email"  # noqa: S105  (the name of a job)
         UNBLOCK_EMAIL = "unblock_email"
+        LEAKED_PASSWORD_EMAIL = "leaked_password_email"  # noqa: S105  (the name of a job)
+        NEW_DEVICE_EMAIL = "new_device_email"
         PASSWORDLESS_CODE = "passwordless_code"
         MESSAGE = "message"
         CONNECTION_DELETION = "connection_deletion"

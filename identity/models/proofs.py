@@ -1,33 +1,91 @@
-"""How users prove themselves besides a password: enrolled second factors, and links that were mailed to them."""
+"""How users prove themselves besides a password: enrolled factors and passkeys, and links that were mailed to them."""
 
 from __future__ import annotations
 
-from django.db import models
+from typing import Any
 
-from foundation.ids import new_ticket_id
+from django.db import models
+from django.db.models import Q, Value
+from django.db.models.functions import MD5, Cast, Concat, Random
+
+from foundation.ids import new_factor_id, new_ticket_id
 from foundation.secrets import vault
 from identity.models.base import TenantOwned
 
 
 class EnrolledFactor(TenantOwned):
-    """A second factor of a user. No event tells of it, and no answer shows it."""
+    """A second factor of a user, a passkey, or the recovery code. Secrets are sealed or digests; of a passkey only the public half is here.
+
+    A row that is not confirmed is an enrolment under way: it proves nothing, and goes within the hour.
+    """
 
     class Kind(models.TextChoices):
-        PHONE = "phone"
-        EMAIL = "email"
-        TOTP = "totp"
+        PHONE = "phone", "Text message"
+        EMAIL = "email", "Email"
+        TOTP = "totp", "Authenticator app"
+        WEBAUTHN_ROAMING = "webauthn-roaming", "Security key"
+        WEBAUTHN_PLATFORM = "webauthn-platform", "This device"
+        PASSKEY = "passkey", "Passkey"
+        RECOVERY_CODE = "recovery-code", "Recovery code"
+
+    # What a login may ask for beside the first proof. A recovery code stands in for one of them, and a passkey is a first proof.
+    SECOND_FACTORS = (Kind.TOTP, Kind.PHONE, Kind.EMAIL, Kind.WEBAUTHN_ROAMING, Kind.WEBAUTHN_PLATFORM)
+
+    _AUDITED = ("id", "tenant_id", "user_id", "device", "kind", "name", "is_confirmed", "created_at", "last_used_at")
+    # How the profile says that the user has a second factor: the provider's name that clients know (contract, events 5, `multifactor`).
+    PROVIDER = "guardian"
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="enrolled_factors")
-    kind = models.CharField(max_length=8, choices=Kind)
+    device = models.CharField(
+        max_length=40,
+        default=new_factor_id,
+        # For rows of the version before.
+        db_default=Concat(Value("dev_"), MD5(Cast(Random(), models.TextField()))),
+        editable=False,
+        help_text="The id on the wire, without its kind.",
+    )
+    kind = models.CharField(max_length=24, choices=Kind)
+    name = models.CharField(max_length=60, blank=True, default="", db_default="")
     address = models.CharField(max_length=254, blank=True, help_text="Phone number or e-mail address.")
     sealed_secret = models.TextField(blank=True, editable=False)
+    is_confirmed = models.BooleanField(default=True, db_default=True)
+    # The newest time step of which a code was taken: no code of it, or of an older one, counts again.
+    last_step = models.BigIntegerField(default=0, db_default=0, editable=False)
+    code_digest = models.CharField(max_length=160, blank=True, default="", db_default="", editable=False)
+    # Base64url, as browsers send it, and the domain that it was made for.
+    credential_id = models.CharField(max_length=1400, null=True, blank=True, editable=False)
+    relying_party = models.CharField(max_length=253, blank=True, default="", db_default="", editable=False)
+    public_key = models.BinaryField(null=True)
+    # How often the authenticator says it has signed; 0 for those that do not count.
+    sign_count = models.BigIntegerField(default=0, db_default=0, editable=False)
+    transports = models.JSONField(default=list, db_default=[], editable=False)
+    aaguid = models.CharField(max_length=36, blank=True, default="", db_default="", editable=False)
+    is_backed_up = models.BooleanField(default=False, db_default=False, editable=False, help_text="Whether the passkey is synchronized.")
     created_at = models.DateTimeField(auto_now_add=True)
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta(TenantOwned.Meta):
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "device"], name="identity_enrolledfactor_device"),
+            models.UniqueConstraint(fields=["tenant", "credential_id"], name="identity_enrolledfactor_credential"),
+            models.UniqueConstraint(fields=["user"], condition=Q(kind="recovery-code"), name="identity_enrolledfactor_recovery"),
+        ]
+        # Enrolments that were not finished.
+        indexes = [models.Index(fields=["created_at"], condition=Q(is_confirmed=False), name="identity_enrolledfactor_open")]
         ordering = ("id",)
 
     def __str__(self) -> str:
         return f"{self.kind} of user {self.user_id}"
+
+    @property
+    def is_key(self) -> bool:
+        """Whether it signs with a key (WebAuthn), as a second factor or as a passkey."""
+        return self.kind in {self.Kind.WEBAUTHN_ROAMING, self.Kind.WEBAUTHN_PLATFORM, self.Kind.PASSKEY}
+
+    @classmethod
+    def shown_image(cls, image: dict[str, Any]) -> dict[str, Any]:
+        """Return what of a row the audit log may keep: neither the address, nor a secret, a digest or a key."""
+        return {name: image[name] for name in cls._AUDITED if name in image}
 
     def set_secret(self, secret: str) -> None:
         """Keep the shared secret of a one-time password generator, encrypted for this user."""
@@ -49,6 +107,9 @@ class EmailTicket(TenantOwned):
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="email_tickets")
     job = models.OneToOneField("identity.Job", on_delete=models.SET_NULL, null=True, blank=True, related_name="email_ticket")
     email = models.EmailField(max_length=254)
+    former_email = models.EmailField(
+        max_length=254, null=True, blank=True, help_text="The address that this one takes the place of; null where none changes."
+    )
     # Empty for the primary identity.
     provider = models.CharField(max_length=40, blank=True)
     identifier = models.CharField(max_length=255, blank=True)

@@ -131,6 +131,10 @@ class PasswordCredential(models.Model):
     # As Django's hashers write it; what came with an import is longer than their own forms.
     password_hash = models.TextField()
     changed_at = models.DateTimeField(auto_now=True)
+    # Of this very password: a new one has not been told of.
+    leak_told_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="When the user was told that the password was found in a breach."
+    )
 
     def __str__(self) -> str:
         return f"password of user {self.pk}"

@@ -40,8 +40,14 @@ def set_password(user: User, password: str) -> None:
         _remember(user, before)
         # Silent columns, and no event tells of a password: nothing is recorded, and the time of change stays.
         models.QuerySet(User).filter(pk=user.pk).update(last_password_reset=timezone.now())
-    PasswordCredential.objects.update_or_create(user=user, defaults={"password_hash": stored})
+    PasswordCredential.objects.update_or_create(user=user, defaults={"password_hash": stored, "leak_told_at": None})
     password_changed.send(sender=User, user=user, is_first=before is None)
+
+
+def note_leak(credential: PasswordCredential) -> bool:
+    """Note that the user is told of the breach of this password; False where that was done before, or the password is another one now."""
+    same = PasswordCredential.objects.filter(pk=credential.pk, leak_told_at=None, changed_at=credential.changed_at)
+    return bool(same.update(leak_told_at=timezone.now()))
 
 
 def was_used_before(user: User, password: str) -> bool:

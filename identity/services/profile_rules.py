@@ -8,9 +8,10 @@ from typing import Any
 
 from django.contrib.auth.password_validation import CommonPasswordValidator
 
+from identity.breaches.tenant_rule import is_refused
 from identity.models import Connection, User
 from identity.options.connection_options import required_attributes, takes_username
-from identity.passwords import USED_BEFORE, PasswordProblem, password_problem
+from identity.passwords import BREACHED, USED_BEFORE, PasswordProblem, password_problem
 from identity.services.failures import Invalid
 from identity.services.passwords import was_used_before
 
@@ -27,9 +28,9 @@ class PasswordTooWeak(Invalid):
         self.problem = problem
 
 
-def check_new_profile(connection: Connection, profile: Mapping[str, Any]) -> None:
-    """Raise `Invalid` when a new user of `connection` may not have this profile; database users need a password."""
-    if connection.is_database and not profile.get("password"):
+def check_new_profile(connection: Connection, profile: Mapping[str, Any], *, has_passkey: bool = False) -> None:
+    """Raise `Invalid` when a new user of `connection` may not have this profile; database users need a password or a passkey."""
+    if connection.is_database and not (has_passkey or profile.get("password")):
         raise Invalid({"password": ["Missing required property"]})
     _check(connection, profile, profile, None)
 
@@ -73,6 +74,8 @@ def check_password(connection: Connection, password: str, personal: Mapping[str,
     problem = password_problem(password, connection.options, [personal.get(field) for field in _PERSONAL], common=_common_passwords())
     if problem is None and user is not None and was_used_before(user, password):
         problem = USED_BEFORE
+    if problem is None and is_refused(connection.tenant_id, password, is_new=user is None):
+        problem = BREACHED
     if problem is not None:
         raise PasswordTooWeak(problem)
 

@@ -238,10 +238,10 @@ def new_user(connection: Connection, identifier: str, profile: dict[str, Any]) -
 
 
 def user_id_of(connection: Connection, identifier: str) -> str:
-    """Return `<provider>|<identifier>`; enterprise ids contain the connection's name. Raises `Invalid`."""
+    """Return `<provider>|<identifier>`; ids of enterprises and of `oauth2` contain the connection's name. Raises `Invalid`."""
     if any(character.isspace() for character in identifier) or len(identifier) > 255:
         raise Invalid({"user_id": ["At most 255 characters, no white space."]})
-    if connection.is_enterprise and not identifier.startswith(f"{connection.name}|"):
+    if connection.has_named_ids and not identifier.startswith(f"{connection.name}|"):
         identifier = f"{connection.name}|{identifier}"
     return f"{connection.strategy}|{identifier}"
 

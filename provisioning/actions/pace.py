@@ -1,7 +1,7 @@
-"""How fast the server of an action is asked: a token bucket per action in the database, shared by every process.
+"""Rate limit of requests to an action's server: a token bucket per action in the database, shared by all processes.
 
-A run that finds no token waits for a moment at most. A delivery that would wait longer is put off and leaves its worker to
-others; it is told a turn of its own, so that ten thousand of them do not come back at once.
+A run without a token waits briefly. A delivery that would have to wait longer is put off and frees its worker. It gets a turn of
+its own, so that ten thousand deliveries do not come back at the same time.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from provisioning.actions.setups import Setup
 from provisioning.runs.failures import NotSent, TransientFailure
 from provisioning.scim.options import rate_of
 
-# Before its first request a delivery waits so long; once it has begun, longer, since beginning anew costs tokens.
+# Longest wait in seconds: short before the first request of a delivery, longer after it, because a new start costs tokens again.
 _FIRST_PATIENCE_SECONDS = 0.25
 _PATIENCE_SECONDS = 4.0
-# A lookup and a write: what a delivery mostly takes.
+# Typical requests per delivery: a lookup and a write.
 _REQUESTS_OF_A_TURN = 2
-# Nobody is sent away for longer: those before may have needed fewer tokens than they were counted for.
+# Upper limit of a turn, in seconds: deliveries before it may use fewer tokens than were reserved for them.
 _FURTHEST_TURN_SECONDS = 600.0
 
-# The bucket holds the tokens of one second. The row is locked by the update itself, so two processes never take one token.
+# The bucket holds the tokens of one second. The update locks the row, so two processes never take the same token.
 _TAKE = """
 INSERT INTO provisioning_pace AS p (action_id, full_at, promised_until)
 VALUES (%(action)s, clock_timestamp() + make_interval(secs => %(step)s), clock_timestamp())
@@ -47,7 +47,7 @@ WHERE action_id = %(action)s
 
 
 class NoTurn(NotSent):
-    """The server may not be asked now: the delivery comes back after `seconds`, and no attempt is counted."""
+    """The rate limit is reached: the delivery comes back after `seconds`, and no attempt is counted."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"not now, in {seconds:.1f} s")
@@ -56,7 +56,7 @@ class NoTurn(NotSent):
 
 @dataclass
 class Pace:
-    """The tokens as one run sees them. Without a limit nothing is asked and nothing is kept."""
+    """The rate limit of one run. Without a limit, it neither waits nor stores anything."""
 
     action_id: Any
     rate: float | None
@@ -67,10 +67,10 @@ class Pace:
     _may_have_written: bool = False
 
     def take(self, verb: str, seconds_left: float) -> None:
-        """Take a token, waiting for it when it is near.
+        """Take a token; wait for it if it is available soon.
 
-        Raises `NoTurn` where the run can be put off as if it had never begun, else `TransientFailure` with the time to wait.
-        A run that may have written cannot: its repetition must look first at what is there.
+        Otherwise raises `NoTurn` if the delivery can be put off without an attempt, else `TransientFailure` with the time to wait.
+        A run that may have written cannot be put off, because its repetition must look up the user first.
         """
         if self.rate is None:
             return
@@ -85,7 +85,7 @@ class Pace:
                 self.sleep(wait)
 
     def rest(self, seconds: float | None) -> None:
-        """Let nobody ask before the time is over that the server has asked for."""
+        """Block all requests to the server for the `Retry-After` seconds that it requested."""
         if self.rate is not None and seconds:
             execute(_REST, {**self._values, "seconds": seconds})
 
@@ -99,11 +99,11 @@ class Pace:
         turn, near = fetch_one(_GIVE_TURN, values) or (1.0, 1.0)
         if self.may_be_put_off and not self._may_have_written:
             raise NoTurn(max(turn, 0.1))
-        text = f"the limit of {self.rate:g} requests per second leaves no room now"
+        text = f"the limit of {self.rate:g} requests per second is reached"
         raise TransientFailure(text, retry_after=max(near, 1.0))
 
 
 def pace_of(setup: Setup, *, may_be_put_off: bool = False) -> Pace:
-    """Return the pace of an action: for a delivery, which may be put off, or for a person or a job, who wait longer."""
+    """Return the rate limit of an action. A delivery may be put off; trials and jobs wait longer instead."""
     first = _FIRST_PATIENCE_SECONDS if may_be_put_off else _PATIENCE_SECONDS
     return Pace(setup.action_id, rate_of(setup.options), may_be_put_off, first_patience=first)

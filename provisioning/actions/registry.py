@@ -1,4 +1,4 @@
-"""Which class runs an action: a template by its name, an installed entry point by its path."""
+"""Finds the class that runs an action: a template by its name, an installed entry point by its path."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class EntryPointRefused(ValueError):
 
 
 class EntryPoint(Protocol):
-    """What is called for each event. A normal return is a delivery; a `Result` says more about it."""
+    """The function called for each event. A normal return means delivered; a `Result` adds details."""
 
     def __call__(self, event: Event, api: Api) -> Any: ...
 
@@ -29,7 +29,7 @@ class EntryPoint(Protocol):
 def entry_point(*, template: str, path: str) -> EntryPoint:
     """Return the entry point of a template or of an installed class; raise `EntryPointRefused`.
 
-    Only classes under the package of this trigger version can be named: a tenant must not reach other code.
+    Only classes in the package of this trigger version are allowed: a tenant must not run other code.
     """
     dotted = TEMPLATES.get(template, "") if template else path
     module_name, _, class_name = dotted.rpartition(".")
@@ -39,9 +39,9 @@ def entry_point(*, template: str, path: str) -> EntryPoint:
         named = getattr(import_module(module_name), class_name)
     except (ImportError, AttributeError) as error:
         raise EntryPointRefused(f"{dotted!r} is not installed.") from error
-    # Its own name, so that a class which such a module merely imports is no entry point.
+    # Compare the class's own module, so that a class which the module only imports is no entry point.
     if not isinstance(named, type) or not named.__module__.startswith(PACKAGE):
-        raise EntryPointRefused(f"{dotted!r} is no action class.")
+        raise EntryPointRefused(f"{dotted!r} is not an action class.")
     for name in ENTRY_POINTS:
         if callable(getattr(named, name, None)):
             found: EntryPoint = getattr(named(), name)

@@ -1,4 +1,4 @@
-"""The secrets of actions and webhooks at rest: sealed for their place, opened only for a run, never shown."""
+"""Encrypts secrets of actions and webhooks for their place, and decrypts them for a run. They are never shown."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def seal_secret(action: Action, name: str, value: str) -> ActionSecret:
 
 
 def open_secrets(action: Action) -> dict[str, str]:
-    """Return every secret of the draft by name; raise `Misconfigured` naming one that does not open."""
+    """Return every secret of the draft by name; raise `Misconfigured` with the name of one that cannot be decrypted."""
     return open_sealed(draft_setup(action))
 
 
 def takes_token_elsewhere(action: Action, base_url: str) -> bool:
-    """Tell whether the stored token would go to a host that it was not entered for.
+    """Tell whether the stored token would be sent to a host other than the one that it was entered for.
 
-    An address that is gone or cannot be read counts as another one: it could have been removed to get around this.
+    A missing or unreadable base URL counts as another host: it may have been removed to bypass this check.
     """
     stored = {secret.name: secret.sealed for secret in action.secrets.filter(name__in=REQUIRED)}
     if BEARER_TOKEN not in stored:
@@ -44,40 +44,40 @@ def takes_token_elsewhere(action: Action, base_url: str) -> bool:
 
 
 def open_sealed(setup: Setup) -> dict[str, str]:
-    """Return every secret of a set-up by name; raise `Misconfigured` naming one that does not open."""
+    """Return every secret of a `Setup` by name; raise `Misconfigured` with the name of one that cannot be decrypted."""
     opened: dict[str, str] = {}
     for name, sealed in setup.sealed.items():
         try:
             opened[name] = vault.unseal(sealed, place=_place_of(setup.tenant_id, setup.action_id, name))
         except vault.SecretUnreadable as error:
-            raise Misconfigured(f"the secret {name} cannot be read: {error}") from error
+            raise Misconfigured(f"the secret {name} cannot be decrypted: {error}") from error
     return opened
 
 
 def open_sealed_secret(setup: Setup, name: str) -> str:
-    """Return one secret; raise `KeyError` where there is none and `vault.SecretUnreadable` when it does not open."""
+    """Return one secret; raise `KeyError` if it does not exist and `vault.SecretUnreadable` if it cannot be decrypted."""
     return vault.unseal(setup.sealed[name], place=_place_of(setup.tenant_id, setup.action_id, name))
 
 
 def seal_webhook(*, tenant_id: str, stream_id: str, webhook: WebhookConfiguration) -> None:
-    """Store what the stream's webhook sends and where to, as one value, so that a delivery never mixes two configurations."""
+    """Store URL and credentials of the stream's webhook as one value, so that a delivery never mixes two configurations."""
     sealed = vault.seal(json.dumps(asdict(webhook)), place=_place_of_webhook(tenant_id, stream_id))
     WebhookSecrets.objects.update_or_create(stream_id=stream_id, defaults={"tenant_id": tenant_id, "sealed": sealed})
 
 
 def open_webhook(*, tenant_id: str, stream_id: str) -> WebhookConfiguration:
-    """Return the stream's webhook with its secrets; raise `Misconfigured` when it is gone or does not open."""
+    """Return the stream's webhook with its secrets; raise `Misconfigured` if it is missing or cannot be decrypted."""
     row = WebhookSecrets.objects.filter(tenant_id=tenant_id, stream_id=stream_id).first()
     if row is None:
-        raise Misconfigured("the secrets of the webhook are gone: set the destination again")
+        raise Misconfigured("the secrets of the webhook are missing: set the destination again")
     try:
         return WebhookConfiguration(**json.loads(vault.unseal(row.sealed, place=_place_of_webhook(tenant_id, stream_id))))
     except vault.SecretUnreadable as error:
-        raise Misconfigured(f"the secrets of the webhook cannot be read: {error}") from error
+        raise Misconfigured(f"the secrets of the webhook cannot be decrypted: {error}") from error
 
 
 def _place_of(tenant_id: str, action_id: UUID, name: str) -> str:
-    """Return what a sealed value is bound to: copied to another tenant, action or name it does not open. Versions share it."""
+    """Return the associated data of a secret: copied to another tenant, action or name, it cannot be decrypted. Versions share it."""
     return f"{tenant_id}:action:{action_id}:{name}"
 
 

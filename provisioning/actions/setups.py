@@ -1,4 +1,4 @@
-"""What a run of an action is made of: the draft that somebody edits, or the version that deliveries run."""
+"""The configuration of a run: the draft of an action, or the version that deliveries run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from provisioning.models.actions import Action, ActionVersion
 
 @dataclass(frozen=True)
 class Setup:
-    """One way to run an action. `version` is None for the draft; the secrets stay sealed and never show in a `repr`."""
+    """The configuration of an action. `version` is None for the draft; secrets stay sealed and are excluded from `repr`."""
 
     tenant_id: str
     action_id: UUID
@@ -22,7 +22,7 @@ class Setup:
     options: Mapping[str, Any]
     mapping: Any
     sealed: Mapping[str, str] = field(repr=False)
-    # Findings about the server, shared by all versions; a run adds what it has found.
+    # Capabilities of the server, shared by all versions; runs add to them.
     capabilities: dict[str, Any] = field(default_factory=dict)
     version: int | None = None
 
@@ -60,7 +60,7 @@ def version_setup(version: ActionVersion) -> Setup:
 
 
 def deployed_setup(*, tenant_id: str, action_id: Any) -> Setup | None:
-    """Return what deliveries of the action run, in one query; None when it is gone or not deployed."""
+    """Return the configuration that deliveries run, in one query; None if the action is deleted or not deployed."""
     versions = ActionVersion.objects.filter(action_id=action_id, action__tenant_id=tenant_id, is_deployed=True)
     version = versions.select_related("action").first()
     return None if version is None else version_setup(version)

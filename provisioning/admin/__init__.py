@@ -1,4 +1,4 @@
-"""Admin pages of telling others: streams, actions, deliveries and dead letters."""
+"""Admin pages of provisioning: streams, actions, deliveries and dead letters."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from provisioning.models import (
     SynchronizationRow,
     Trial,
 )
-from provisioning.services import row_acts  # noqa: F401  (it registers how rows chosen in a list are deleted)
+from provisioning.services import row_acts  # noqa: F401  (registers bulk acts)
 from provisioning.synchronization.service import TYPES
 
 
 def register(site: PagesSite) -> None:
-    """Register every model of this app with `site`, and give streams the pages that set them up."""
+    """Register every model of this app with `site`, and add the guided setup of streams."""
     if site.is_registered(EventStream):
         site.unregister(EventStream)
     site.register(EventStream, StreamAdmin)

@@ -1,4 +1,4 @@
-"""Admin pages of links: which account on which server is which user, and confirming those that only a name has proven."""
+"""Admin pages of account links, and confirming links that are proven by a user name alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from provisioning.services import account_links
 from provisioning.services.row_acts import CONFIRM_LINKS
 
 _CONFIRM = (
-    "From now on the account is changed and deleted with the user. Run a comparison of the stream first, and check that each account "
+    "Future events of the user will change and delete the account. Run a comparison of the stream first, and check that each account "
     "belongs to its user: a suspect was found by its name alone, and a name can belong to another person."
 )
 
@@ -30,7 +30,7 @@ def _confirm(_request: HttpRequest, row: AccountLink, _values: dict[str, Any]) -
 
 def _forget(_request: HttpRequest, row: AccountLink, _values: dict[str, Any]) -> str:
     account_links.forget_link(tenant_id=row.tenant_id, link_id=row.pk)
-    return "The link is gone. Nothing was sent to the server."
+    return "The link was deleted. Nothing was sent to the server."
 
 
 class AccountLinkAdmin(ReadOnlyAdmin[AccountLink], ObjectActionsAdmin[AccountLink]):
@@ -57,8 +57,8 @@ class AccountLinkAdmin(ReadOnlyAdmin[AccountLink], ObjectActionsAdmin[AccountLin
             name="forget",
             label="Forget",
             explain=lambda *_: (
-                "The account stays as it is on the server. The next event of the user looks for it by externalId; where the server cannot "
-                "find it that way, the event becomes a dead letter or is skipped."
+                "The account on the server does not change. The next event of the user looks it up by externalId; if the server does not "
+                "find it, the event becomes a dead letter or is skipped."
             ),
             run=_forget,
             is_dangerous=True,
@@ -66,12 +66,12 @@ class AccountLinkAdmin(ReadOnlyAdmin[AccountLink], ObjectActionsAdmin[AccountLin
     )
 
     def has_confirm_permission(self, request: HttpRequest) -> bool:
-        """Tell whether this account may confirm what is chosen in the list."""
+        """Tell whether the signed-in account may confirm selected links."""
         staff = staff_of(request)
         return staff is not None and staff.has_perm("provisioning.change_accountlink")
 
     def rows_to_list(self, request: HttpRequest, rows: models.QuerySet[AccountLink]) -> models.QuerySet[AccountLink]:
-        """Show the name of the action; one that is gone has none."""
+        """Annotate the name of the action, which is empty if the action was deleted."""
         names = Action.all_tenants.filter(pk=models.OuterRef("action_id")).values("name")[:1]
         shown: models.QuerySet[AccountLink] = super().rows_to_list(request, rows)
         return shown.annotate(action_name=models.Subquery(names))
@@ -86,7 +86,7 @@ class AccountLinkAdmin(ReadOnlyAdmin[AccountLink], ObjectActionsAdmin[AccountLin
 
     @admin.display(description="State")
     def state(self, row: AccountLink) -> str:
-        """Return what the link is good for now."""
+        """Return the state of the link as a word."""
         if row.ended is not None:
             return badge("Ended", "quiet")
         if row.is_suspect:

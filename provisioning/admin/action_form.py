@@ -1,4 +1,4 @@
-"""The form of an action: its options as fields, its secrets to be written and never shown."""
+"""The form of an action: options as fields, and write-only secrets."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from django import forms
 from django.conf import settings
 
 from foundation.admin.json_fields import ShapedJSONField
+from foundation.expressions.language import MAX_CHARACTERS, ExpressionRefused, compile_expression
 from identity.admin.service_form import ServiceForm
 from provisioning.actions.secrets import takes_token_elsewhere
-from provisioning.mapping.expressions import MAX_CHARACTERS, ExpressionRefused, compile_expression
 from provisioning.models import Action
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.scim import settings as scim
@@ -18,7 +18,7 @@ from provisioning.scim.options import FASTEST_RATE, SLOWEST_RATE, UPDATE_MODES
 from provisioning.scim.profiles import PROFILES
 from provisioning.services.actions import TOKEN_NEEDED
 
-# The secrets of the template, with what people call them.
+# Labels of the template's secrets.
 SECRETS = {
     scim.BASE_URL: "Address of the server",
     scim.BEARER_TOKEN: "Token",
@@ -26,24 +26,24 @@ SECRETS = {
     scim.MAX_RETRIES: "Repeats",
     scim.CONNECTION_ALLOWLIST: "Only these connections",
 }
-# The fields that are options of the template, named as they are stored.
+# Fields that are options of the template; their names are the stored ones.
 SWITCHES = ("upsert", "adopt_on_conflict", "enterprise", "trust_connection_addresses")
 CHOSEN = ("server_profile", "scope", "update_mode", "user_name_proof")
 OPTIONS = (*CHOSEN, *SWITCHES, "requests_per_second")
 _PROOFS = {
     "verified": "An e-mail address that this service has verified (default)",
-    "never": "Nothing: only externalId and accounts that are linked already count",
-    "always": "The equal name alone. Dangerous: anyone who signs up with the address of another person gets that person's account",
+    "never": "Nothing: only externalId and existing links count",
+    "always": "An equal userName. Dangerous: anyone who signs up with the address of another person gets that person's account",
 }
 _MODES = {
-    "put": "PUT: the whole user, which clears what is left out",
-    "patch": "PATCH without a path: what has a value replaces, nothing is cleared",
-    "patch_per_attribute": "PATCH, an operation per attribute: clears attributes that have become empty",
+    "put": "PUT: sends the whole user and clears attributes without a value",
+    "patch": "PATCH without a path: replaces attributes with a value, clears nothing",
+    "patch_per_attribute": "PATCH with an operation per attribute: clears attributes that have become empty",
 }
 
 
 def _secret(help_text: str, *, is_masked: bool = False) -> forms.CharField:
-    """Return a field that is never filled from what is stored."""
+    """Return a field that never shows the stored value."""
     widget = forms.PasswordInput(attrs={"autocomplete": "off"}) if is_masked else forms.TextInput(attrs={"autocomplete": "off", "size": 60})
     return forms.CharField(required=False, help_text=help_text, widget=widget)
 
@@ -56,44 +56,44 @@ class ActionForm(ServiceForm):
         choices=[(name, profile.label) for name, profile in PROFILES.items()],
         required=False,
         label="Server",
-        help_text="What its maker says about it: defaults for what is left open below, and notes on this page.",
+        help_text="Sets defaults for options that are empty below, and shows notes on this server.",
     )
     scope = forms.CharField(
         required=False,
         max_length=MAX_CHARACTERS,
-        label="Only users for whom",
+        label="Scope",
         widget=forms.TextInput(attrs={"size": 60, "spellcheck": "false", "autocomplete": "off"}),
-        help_text="An expression as in the mapping that is true or false, such as app_metadata.department == 'Sales'. Everybody else is "
-        "skipped, and an account that is there already is left as it is. Empty: everybody.",
+        help_text="An expression, as in the mapping, that is true or false, such as app_metadata.department == 'Sales'. Other users are "
+        "skipped; their existing accounts do not change. Empty: all users.",
     )
     update_mode = forms.ChoiceField(
-        choices=[("", "As the server is known; PUT without more"), *((name, _MODES[name]) for name in UPDATE_MODES)],
+        choices=[("", "Default of the server profile, else PUT"), *((name, _MODES[name]) for name in UPDATE_MODES)],
         required=False,
-        label="Updates are written by",
-        help_text="Test connection tries them on the server and recommends one.",
+        label="Update mode",
+        help_text="A connection test with a write check tries all modes and recommends one.",
     )
     upsert = forms.BooleanField(
         required=False,
         label="Create users that an update does not find",
-        help_text="Needed where users of before were never brought to the server. Without it such an update is skipped, with a warning.",
+        help_text="Needed if earlier users were never synchronized. Otherwise such an update is skipped with a warning.",
     )
     adopt_on_conflict = forms.BooleanField(
         required=False,
         label="Take over an account with the same userName",
-        help_text="When the server says that the user is there already: only an account without an externalId, and only when its "
+        help_text="Used if the server answers that the user already exists: only for an account without an externalId, and only if its "
         "userName is proven to be the user's.",
     )
     user_name_proof = forms.ChoiceField(
         required=False,
-        label="What proves an account without an externalId",
+        label="Proof for accounts without an externalId",
         choices=[("", "The default"), *_PROOFS.items()],
-        help_text="Asked only when the server refuses to search by externalId, or when it refuses to create a user that exists. An account "
-        "that nothing proves is never written to; its event becomes a dead letter that says so.",
+        help_text="Used only if the server refuses to search by externalId, or refuses to create a user that exists. An account "
+        "without a proof is never written; the event becomes a dead letter with this reason.",
     )
     trust_connection_addresses = forms.BooleanField(
         required=False,
-        label="Believe verified addresses of every connection",
-        help_text="Without it only addresses of database and passwordless connections prove an account: another provider may call any "
+        label="Trust verified addresses of all connections",
+        help_text="Otherwise only addresses of database and passwordless connections prove an account: another provider may call any "
         "address verified.",
     )
     enterprise = forms.BooleanField(
@@ -104,20 +104,23 @@ class ActionForm(ServiceForm):
         min_value=SLOWEST_RATE,
         max_value=FASTEST_RATE,
         label="Requests per second",
-        help_text="At most so many, from all workers together. Deliveries that find no room wait for their turn without using up an "
-        "attempt, and what the server asks for with Retry-After holds for all. Empty: what is known of the server, mostly no limit.",
+        help_text="Limit for all workers together. Deliveries over the limit wait for their turn without using up an attempt; "
+        "Retry-After of the server pauses all of them. Empty: the limit of the server profile, usually none.",
     )
-    options = ShapedJSONField(label="Options of the entry point", help_text="A JSON object, handed to the entry point as it is.")
+    options = ShapedJSONField(label="Options of the entry point", help_text="A JSON object, passed to the entry point unchanged.")
     SCIM_BASE_URL = _secret(
-        "Base address of the SCIM 2.0 server, such as https://example.com/scim/v2. Required. Another server needs its token."
+        "Base URL of the SCIM 2.0 server, such as https://example.com/scim/v2. Required. If you change the server, enter its token as well."
     )
-    SCIM_BEARER_TOKEN = _secret("Token that the SCIM server has issued. Required.", is_masked=True)
-    SCIM_TIMEOUT_MS = _secret(f"Milliseconds per request, a whole number; without it {scim.DEFAULT_TIMEOUT_MS}.")
-    SCIM_MAX_RETRIES = _secret(f"Repeats of a request on 429, 5xx and network errors; without it {scim.DEFAULT_MAX_RETRIES}.")
-    SCIM_CONNECTION_ALLOWLIST = _secret("Names of connections, with commas; when set, only their users are synchronized.")
-    other_secrets = ShapedJSONField(help_text="A JSON object of further secrets by name. They are never shown again.")
+    SCIM_BEARER_TOKEN = _secret("Token issued by the SCIM server. Required.", is_masked=True)
+    SCIM_TIMEOUT_MS = _secret(f"Milliseconds per request, a whole number. Default: {scim.DEFAULT_TIMEOUT_MS}.")
+    SCIM_MAX_RETRIES = _secret(f"Repeats of a request on 429, 5xx and network errors. Default: {scim.DEFAULT_MAX_RETRIES}.")
+    SCIM_CONNECTION_ALLOWLIST = _secret("Comma-separated names of connections. Only their users are provisioned. Empty: all connections.")
+    other_secrets = ShapedJSONField(help_text="A JSON object of further secrets by name. Values are never shown.")
     removed_secrets = forms.MultipleChoiceField(
-        required=False, widget=forms.CheckboxSelectMultiple, label="Remove secrets", help_text="Those with a default fall back to it."
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        label="Remove secrets",
+        help_text="Removed secrets get their default, if they have one.",
     )
 
     class Meta:
@@ -133,7 +136,7 @@ class ActionForm(ServiceForm):
             if name in self.fields:
                 self.fields[name].label = label
                 self.fields[name].help_text += f" Stored as {name}."
-                self.fields[name].widget.attrs["placeholder"] = "set; empty keeps it" if name in known else "not set"
+                self.fields[name].widget.attrs["placeholder"] = "Set. Leave empty to keep it." if name in known else "Not set"
         if "removed_secrets" in self.fields:
             self.fields["removed_secrets"].choices = [(name, name) for name in known]  # type: ignore[attr-defined]  # a choice field
         if is_new:
@@ -143,7 +146,7 @@ class ActionForm(ServiceForm):
             self.initial["options"] = self.instance.options
 
     def clean_scope(self) -> str:
-        """Refuse an expression that cannot be read, at its own field."""
+        """Report an invalid expression at its field."""
         scope: str = self.cleaned_data["scope"]
         try:
             if scope:
@@ -153,24 +156,24 @@ class ActionForm(ServiceForm):
         return scope
 
     def clean(self) -> dict[str, Any]:
-        """Check each secret of the template at its own field; the service checks them once more."""
+        """Report invalid secrets at their fields; the service checks them again."""
         values: dict[str, Any] = super().clean() or self.cleaned_data
         if self.is_of_template:
             for name in SECRETS:
                 self._check_secret(name, values.get(name) or "")
             self._check_address(values)
         for name in set(values.get("removed_secrets") or ()) & set(self._entered()):
-            self.add_error("removed_secrets", f"{name} cannot be entered and removed at once.")
+            self.add_error("removed_secrets", f"{name} cannot be entered and removed at the same time.")
         return values
 
     @property
     def is_of_template(self) -> bool:
-        """Whether the action is one of the SCIM template, by what was chosen or by what it is."""
+        """Whether the action uses the SCIM template: the chosen one for a new action, else the stored one."""
         chosen = self.cleaned_data.get("template") if self.instance._state.adding else self.instance.template
         return chosen == SCIM_USER_PROVISIONING
 
     def chosen_options(self) -> dict[str, Any]:
-        """Return the options as they are stored; what says nothing beyond the default is left out."""
+        """Return the options to store, without those that equal the default."""
         if not self.is_of_template:
             return dict(self.cleaned_data.get("options") or {})
         values = self.cleaned_data
@@ -181,11 +184,11 @@ class ActionForm(ServiceForm):
         return chosen
 
     def has_other_options(self) -> bool:
-        """Tell whether the options differ from those that were there."""
+        """Tell whether the options differ from the stored ones."""
         return self.chosen_options() != self._options_before
 
     def secrets(self) -> dict[str, Any]:
-        """Return the secrets somebody entered, and None for those to be removed."""
+        """Return the entered secrets by name; None marks a secret to remove."""
         return {**self._entered(), **dict.fromkeys(self.cleaned_data.get("removed_secrets") or ())}
 
     def _entered(self) -> dict[str, Any]:
@@ -194,7 +197,7 @@ class ActionForm(ServiceForm):
         return {**own, **(values.get("other_secrets") or {})}
 
     def _check_address(self, values: dict[str, Any]) -> None:
-        """Ask for the token where the stored one would go to another server; the service asks once more."""
+        """Require the token if the stored one would be sent to another server; the service checks this again."""
         address = values.get(scim.BASE_URL)
         if not address or self.instance._state.adding or scim.BEARER_TOKEN in self.secrets():
             return

@@ -1,4 +1,4 @@
-"""Admin pages of what an action was and what was tried with it: versions and trials. Both are only ever read."""
+"""Read-only admin pages of versions and trials of actions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TONES: dict[str, Tone] = {Trial.Outcome.PASSED: "good", Trial.Outcome.FAILED: "
 
 class RollbackForm(forms.Form):
     update_draft = forms.BooleanField(
-        required=False, label="Make it the draft too", help_text="Otherwise the draft stays as it is and is not what is deployed."
+        required=False, label="Also copy it into the draft", help_text="Otherwise the draft does not change and differs from this version."
     )
 
 
@@ -33,7 +33,7 @@ def _deploy_again(_request: HttpRequest, version: ActionVersion, values: dict[st
 
 
 class ActionVersionAdmin(ReadOnlyAdmin[ActionVersion], ObjectActionsAdmin[ActionVersion]):
-    """What deliveries ran, and run. Of the secrets only the names are shown."""
+    """Deployed versions of actions. Secrets are shown by name only."""
 
     tenant_lookup = "action__tenant_id"
     grows = False
@@ -46,14 +46,14 @@ class ActionVersionAdmin(ReadOnlyAdmin[ActionVersion], ObjectActionsAdmin[Action
     search_help_text = "The id of a version or of an action."
     fields = ("action", "number", "is_deployed", "template", "entry_point", "options_text", "mapping_text", "secret_names", "created_at")
     readonly_fields = ("options_text", "mapping_text", "secret_names")
-    empty_text = "No versions yet. Deploying an action makes one."
+    empty_text = "No versions yet. Deploying an action creates one."
     object_actions = (
         ObjectAction(
             name="deploy",
             label="Deploy this version",
             explain=lambda _request, version: (
-                f"Makes a new version of {version.action} that is what version {version.number} was, its secrets included. "
-                "Deliveries run it from then on."
+                f"Creates a new version of {version.action} with the contents of version {version.number}, including its secrets. "
+                "Deliveries will run it."
             ),
             run=_deploy_again,
             is_offered=lambda version: not version.is_deployed,
@@ -71,11 +71,11 @@ class ActionVersionAdmin(ReadOnlyAdmin[ActionVersion], ObjectActionsAdmin[Action
 
     @admin.display(description="Secrets")
     def secret_names(self, row: ActionVersion) -> str:
-        return ", ".join(row.sealed_secrets) or "None was set."
+        return ", ".join(row.sealed_secrets) or "None."
 
 
 class TrialAdmin(ReadOnlyAdmin[Trial]):
-    """Connection tests and runs for one user: who asked, what was done, and how it ended."""
+    """Trials of actions: actor, steps and outcome."""
 
     tenant_lookup = "action__tenant_id"
     grows = False
@@ -88,7 +88,7 @@ class TrialAdmin(ReadOnlyAdmin[Trial]):
     search_help_text = "The id of an execution, a user or an action."
     fields = ("id", "action", "kind", "outcome_badge", "version", "user_id", "actor", "summary", "started_at", "ended_at", "steps_text")
     readonly_fields = ("outcome_badge", "steps_text")
-    empty_text = "Nothing was tried yet. The page of an action offers a connection test and a run for one user."
+    empty_text = "No tests yet. The page of an action has a connection test and a run for one user."
 
     @admin.display(description="Outcome", ordering="outcome")
     def outcome_badge(self, row: Trial) -> SafeString:

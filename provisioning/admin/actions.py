@@ -1,4 +1,4 @@
-"""Admin pages of actions. Secrets are written here and never shown: an empty field leaves a secret as it is."""
+"""Admin pages of actions. Secrets are write-only: an empty field keeps the stored secret."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from provisioning.scim.profiles import PROFILES
 from provisioning.services import action_versions, action_warnings, actions
 
 _SHOWN = 5
-# What a form without secrets sends of them.
+# Values of the secret fields in a form that does not show them.
 _NOTHING = ("", "{}", "null")
 
 
 @dataclass(frozen=True)
 class _Page:
-    """A page on which an action is set up or tried; most are for the template, whose server the service knows."""
+    """A page that configures or tests an action. Most pages support the SCIM template only."""
 
     label: str
     view: Callable[..., HttpResponse]
@@ -57,14 +57,14 @@ _PAGES = {
 
 def _deploy(_request: HttpRequest, action: Action, _values: dict[str, Any]) -> str:
     actions.deploy_action(tenant_id=action.tenant_id, action_id=action.pk)
-    return "The action is deployed: deliveries run it from now on, and event streams can be bound to it."
+    return "The action is deployed. Deliveries run it from now on, and event streams can be bound to it."
 
 
 def _explain_deploying(_request: HttpRequest, action: Action) -> str:
     deployed = actions.deployed_version(action)
     if deployed is None:
-        return "Makes a version of the draft. Event streams can be bound to the action afterwards."
-    return f"Makes a version of the draft, which deliveries run from then on. Now they run version {deployed.number}."
+        return "Creates a version of the draft. Event streams can be bound to the action afterwards."
+    return f"Creates a version of the draft for all further deliveries. Currently they run version {deployed.number}."
 
 
 def _has_undeployed_changes(action: Action) -> bool:
@@ -73,7 +73,7 @@ def _has_undeployed_changes(action: Action) -> bool:
 
 def _about_secrets(request: HttpRequest, *, is_open: bool) -> str:
     if is_open:
-        return "A change holds for deliveries once it is deployed."
+        return "Deliveries use a change after the action is deployed."
     place = f"{reverse('admin:prove')}?{urlencode({'next': request.get_full_path()})}"
     return format_html('<a href="{}">Prove that it is you</a> to change them.', place)
 
@@ -101,7 +101,7 @@ class ActionAdmin(ServiceAdmin[Action]):
     )
     proof_for = frozenset({"add"})
     empty_text = "No actions yet. Add one from the SCIM template, deploy it, then bind an event stream to it."
-    deletion_effect = "Its versions and secrets are deleted with it. A stream that is bound to it keeps it from being deleted."
+    deletion_effect = "Its versions and secrets are deleted as well. It cannot be deleted while a stream is bound to it."
     object_actions = (
         ObjectAction(
             name="deploy",
@@ -133,7 +133,7 @@ class ActionAdmin(ServiceAdmin[Action]):
         return page
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """Lead to the pages on which the action is set up and tried."""
+        """Add links to the pages that configure and test the action."""
         response = super().render_change_form(request, context, *args, **kwargs)
         action = context.get("original")
         if action is not None and self.has_change_permission(request, action):
@@ -147,7 +147,7 @@ class ActionAdmin(ServiceAdmin[Action]):
         return response
 
     def versions_of(self, _request: HttpRequest, action: Action) -> Panel:
-        """Return the newest versions; each has a page that deploys it once more."""
+        """Return the newest versions; each has a page that deploys it again."""
         place = f"{self.admin_site.name}:provisioning_actionversion"
         newest = action.versions.order_by("-number").defer("secrets", "mapping")[:_SHOWN]
         rows = [
@@ -159,11 +159,11 @@ class ActionAdmin(ServiceAdmin[Action]):
             for version in newest
         ]
         more = f"{reverse(f'{place}_changelist')}?{urlencode({'q': str(action.pk)})}"
-        empty = "Not deployed yet: deliveries have nothing to run."
+        empty = "Not deployed yet."
         return Panel("Versions", ("Version", "Made", ""), rows, empty_text=empty, more_url=more, more_text="All")
 
     def trials_of(self, _request: HttpRequest, action: Action) -> Panel:
-        """Return what was tried last."""
+        """Return the newest trials."""
         place = f"{self.admin_site.name}:provisioning_trial"
         rows = [
             (
@@ -175,10 +175,10 @@ class ActionAdmin(ServiceAdmin[Action]):
             for trial in action.trials.order_by("-started_at").defer("steps")[:_SHOWN]
         ]
         more = f"{reverse(f'{place}_changelist')}?{urlencode({'q': str(action.pk)})}"
-        return Panel("Tests", ("When", "What", "Outcome", ""), rows, empty_text="Nothing was tried yet.", more_url=more, more_text="All")
+        return Panel("Tests", ("When", "What", "Outcome", ""), rows, empty_text="No tests yet.", more_url=more, more_text="All")
 
     def get_fieldsets(self, request: HttpRequest, obj: Action | None = None) -> Any:
-        """Show the fields of what the action is; for a new one those of both kinds."""
+        """Return the fields of the action's kind, template or entry point; for a new action those of both."""
         is_scim = obj is None or obj.template == SCIM_USER_PROVISIONING
         options = [*(OPTIONS if is_scim else ()), *(["server_notes", "mapping_text"] if obj is not None and is_scim else [])]
         own = [("Options", {"fields": options})] if is_scim else []
@@ -201,7 +201,7 @@ class ActionAdmin(ServiceAdmin[Action]):
         ]
 
     def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
-        """Ask also where secrets of an action that is there are sent, by a page that was opened long ago."""
+        """Require a proof if the request contains secrets, even from a page opened before the last proof expired."""
         names = (*SECRETS, "other_secrets", "removed_secrets")
         is_sent = request.method == "POST" and any(request.POST.get(name, "").strip() not in _NOTHING for name in names)
         return super().wants_proof(request, object_id) or (is_sent and self.has_change_permission(request))
@@ -225,12 +225,12 @@ class ActionAdmin(ServiceAdmin[Action]):
 
     @admin.display(description="Mapping")
     def mapping_text(self, row: Action) -> str:
-        return "The default mapping." if row.mapping is None else f"A table of {len(row.mapping)} rows."
+        return "Default mapping." if row.mapping is None else f"Table with {len(row.mapping)} rows."
 
     @admin.display(description="Secrets")
     def known_secrets(self, row: Action) -> str:
         names = sorted(row.secrets.values_list("name", flat=True))
-        told = f"Set: {', '.join(names)}." if names else "None is set."
+        told = f"Set: {', '.join(names)}." if names else "Not set."
         missing = [name for name in scim.REQUIRED if name not in names] if row.template == SCIM_USER_PROVISIONING else []
         if not missing:
             return told
@@ -239,19 +239,19 @@ class ActionAdmin(ServiceAdmin[Action]):
 
     @admin.display(description="About the server")
     def server_notes(self, row: Action) -> str:
-        """Say what the maker of the server says that no option changes."""
+        """Return the notes of the server profile."""
         profile = PROFILES.get(row.options.get("server_profile", ""))
         notes = " ".join(profile.notes) if profile else ""
-        return notes or "Nothing is known that should be minded."
+        return notes or "No notes."
 
     @admin.display(description="At worst")
     def worst_case(self, row: Action) -> str:
-        """Say what a run may take with these secrets, and warn where that is more than it gets."""
+        """Return a warning if a run with these secrets may exceed its budget."""
         try:
             warning = action_warnings.budget_warning_of(row)
         except Misconfigured as error:
             return badge(str(error), "bad")
-        return format_html("{} {}", badge("Too long", "warn"), warning) if warning else "Within the time that a run gets."
+        return format_html("{} {}", badge("Too long", "warn"), warning) if warning else "Within the budget of a run."
 
     @admin.display(description="What the server can do")
     def capabilities_text(self, row: Action) -> str:
@@ -285,7 +285,7 @@ class ActionAdmin(ServiceAdmin[Action]):
 
 
 class ActionSecretAdmin(ReadOnlyAdmin[ActionSecret]):
-    """Which secrets are set, and since when; their values stay sealed."""
+    """Names and times of secrets; their values stay sealed."""
 
     tenant_lookup = "action__tenant_id"
     grows = False
@@ -294,4 +294,4 @@ class ActionSecretAdmin(ReadOnlyAdmin[ActionSecret]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("action", "name", "updated_at")
-    empty_text = "No secrets are set. They belong to an action and are entered on its page."
+    empty_text = "No secrets. They are entered on the page of an action."

@@ -1,4 +1,4 @@
-"""Notes about acts on dead letters, in the audit log: who, when, why, and which letters. Only ever added."""
+"""Writes audit entries for acts on dead letters: actor, time, reason and letters."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from identity.admin.scope import staff_of, tenant_in_scope
 from identity.audit.entries import record
 from provisioning.models import DeadLetter
 
-# A note names so many letters; the count says how many there were.
+# Largest number of ids in one entry; `count` is the full number.
 MOST_NAMED = 100
 
 
 def note_act(request: HttpRequest, act: str, *, reason: str = "", ids: Sequence[int] = (), about: str = "", **facts: Any) -> None:
-    """Note what was done to several letters, or to all that a filter shows; `about` says in a few words what it was done to."""
+    """Record an act on several letters, or on all letters of a filter; `about` describes them in a few words."""
     staff = staff_of(request)
     if staff is None:
         return

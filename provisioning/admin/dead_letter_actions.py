@@ -1,4 +1,4 @@
-"""What can be done with one dead letter, and who may: buttons of its page, forms, and the calls behind them."""
+"""Acts on dead letters: buttons, forms, required permissions, and the service calls."""
 
 from __future__ import annotations
 
@@ -25,50 +25,51 @@ DECISIONS = {
     State.OPEN: "Open again",
 }
 _MEANINGS = {
-    State.ACKNOWLEDGED: "Somebody takes care of it. It stays in the list, is redelivered with the others, and no alert counts it.",
-    State.IGNORED: "Nobody wants to hear of it. It stays listed until its retention ends, and is redelivered only when it is asked for.",
-    State.RESOLVED: "It was dealt with in another way, such as by hand on the server. Its event is not sent.",
-    State.OPEN: "It waits for somebody again, and alerts count it.",
+    State.ACKNOWLEDGED: "Marks it as being worked on. It stays in the list, bulk redelivery includes it, and alerts do not count it.",
+    State.IGNORED: "Alerts do not count it. It stays in the list until its retention ends, and is redelivered on request only.",
+    State.RESOLVED: "Marks it as solved by other means, such as a manual change on the server. Its event is not sent.",
+    State.OPEN: "Marks it as open again. Alerts count it.",
 }
 
 
 class ReasonForm(forms.Form):
-    """What is asked before a decision."""
+    """The reason of a decision."""
 
-    reason = forms.CharField(max_length=triage.LONGEST_REASON, widget=forms.Textarea(attrs={"rows": 2}), help_text="Kept with the letter.")
+    reason = forms.CharField(
+        max_length=triage.LONGEST_REASON, widget=forms.Textarea(attrs={"rows": 2}), help_text="Stored with the dead letter."
+    )
 
 
 class RedeliveryForm(forms.Form):
-    """What a redelivery may be told."""
+    """The reason of a redelivery."""
 
-    reason = forms.CharField(required=False, max_length=triage.LONGEST_REASON, help_text="Kept with the dead letter.")
+    reason = forms.CharField(required=False, max_length=triage.LONGEST_REASON, help_text="Stored with the letter.")
 
 
 class ForcedRedeliveryForm(RedeliveryForm):
-    """The same for several letters, with the way around the protection of newer events."""
+    """A redelivery of several letters, optionally without the protection of newer events."""
 
     force = forms.BooleanField(
         required=False,
-        label="Although a newer event was written",
-        help_text="Overwrites what the newer event of the same user has written, and deletes users that exist again. "
-        "Without it such an old event ends as superseded.",
+        label="Even if a newer event was written",
+        help_text="Overwrites newer profiles and deletes users that exist again. Otherwise such an old event ends as superseded.",
     )
 
 
 def order_of(request: HttpRequest, reason: str, *, force: bool, with_current_profile: bool = False) -> Order:
-    """Return the order to redeliver in the name of the signed-in account."""
+    """Return a redelivery order with the signed-in account as its actor."""
     return Order(actor_of(request), reason, staff=staff_of(request), force=force, with_current_profile=with_current_profile)
 
 
 def redeliver_many(request: HttpRequest, letters: Iterable[DeadLetter], *, reason: str, force: bool) -> Redelivered:
-    """Redeliver letters in the name of the signed-in account."""
+    """Redeliver letters with the signed-in account as the actor."""
     order = order_of(request, reason, force=force)
     done = [redeliver_letters(tenant_id=tenant_id, letter_ids=ids, order=order) for tenant_id, ids in _by_tenant(letters).items()]
     return Redelivered(sum(one.count for one in done), sum(one.blocked for one in done))
 
 
 def decide_many(request: HttpRequest, letters: Iterable[DeadLetter], *, state: str, reason: str) -> int:
-    """Decide about letters in the name of the signed-in account; return how many changed."""
+    """Decide about letters with the signed-in account as the actor; return the number of changed letters."""
     told = {"state": state, "reason": reason, "actor": actor_of(request)}
     return sum(triage.decide(tenant_id=tenant_id, letter_ids=ids, **told) for tenant_id, ids in _by_tenant(letters).items())
 
@@ -81,7 +82,7 @@ def _by_tenant(letters: Iterable[DeadLetter]) -> dict[str, list[int]]:
 
 
 def is_unsettled(letter: DeadLetter) -> bool:
-    """Tell whether the event is neither there nor on its way, nor declared done with."""
+    """Tell whether the destination does not have the event: it is not delivered, not waiting and not resolved."""
     return letter.state in triage.UNSETTLED
 
 
@@ -90,37 +91,37 @@ def _redeliver(*, force: bool = False, with_current_profile: bool = False) -> Ca
         order = order_of(request, values["reason"], force=force, with_current_profile=with_current_profile)
         if not redeliver_one(tenant_id=letter.tenant_id, letter_id=letter.pk, order=order):
             return "The event is already being redelivered."
-        return "The event goes back to its place and is delivered in a moment."
+        return "The event is back in its lane and will be delivered soon."
 
     return run
 
 
 def _explain(_request: HttpRequest, letter: DeadLetter) -> str:
     return (
-        f"{letter.event_type} of {letter.key} is sent again, with a fresh series of attempts, before newer events of the same user. "
-        "If a newer event of this user was written meanwhile, it ends as superseded and nothing is sent. "
+        f"Sends {letter.event_type} of {letter.key} again, with a new series of attempts, before newer events of the same user. "
+        "If a newer event of this user was already written, the event ends as superseded and nothing is sent. "
         f"It failed with: {letter.reason}"
     )
 
 
 def _explain_current(_request: HttpRequest, letter: DeadLetter) -> str:
     return (
-        f"{letter.event_type} of {letter.key} is sent with the profile that the user has now, under the same event id. This helps where "
-        "later updates were skipped because the user was never created there. The attempt is marked, and the recorded event is kept."
+        f"Sends {letter.event_type} of {letter.key} with the current profile of the user and the same event id. This helps if later "
+        "updates were skipped because the user was never created there. The attempt is marked, and the recorded event is kept."
     )
 
 
 def _explain_forced(_request: HttpRequest, letter: DeadLetter) -> str:
     return (
-        f"{letter.event_type} of {letter.key} is sent exactly as it was recorded, whatever was written since: a newer profile is turned "
-        "back, and a user that exists again is deleted. Nothing undoes it."
+        f"Sends {letter.event_type} of {letter.key} exactly as recorded, even if newer events were written: it overwrites a newer "
+        "profile, and deletes a user that exists again. This cannot be undone."
     )
 
 
 def _decision(state: State) -> ObjectAction:
     def run(request: HttpRequest, letter: DeadLetter, values: dict[str, Any]) -> str:
         changed = decide_many(request, [letter], state=state, reason=values["reason"])
-        return f"The dead letter is {State(state).label.lower()} now." if changed else "Nothing changed: it is dealt with already."
+        return f"The dead letter is {State(state).label.lower()} now." if changed else "Nothing changed: the letter is already settled."
 
     def is_offered(letter: DeadLetter) -> bool:
         if state == State.OPEN:
@@ -164,12 +165,12 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
 
 
 def rights_for(action: ObjectAction) -> tuple[Right, ...]:
-    """Return what an account needs for an action: every decision needs the same."""
+    """Return the permissions that an act needs; all decisions need the same."""
     return RIGHTS.get(action.name, (Right.TRIAGE,))
 
 
 class DecisionForm(ReasonForm):
-    """A decision about several letters."""
+    """A decision about several dead letters."""
 
     state = forms.ChoiceField(choices=[(state.value, label) for state, label in DECISIONS.items()], label="Decision")
     field_order = ("state", "reason")

@@ -1,4 +1,4 @@
-"""Actions of the list of dead letters on the rows that are ticked: shown once more, frozen to their ids, then done."""
+"""Actions on selected dead letters of the list. A confirmation page shows them and fixes their ids."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from provisioning.admin.rights import Right, may
 from provisioning.dead_letters.triage import UNSETTLED
 from provisioning.models import DeadLetter
 
-# One confirmation freezes so many letters; more are chosen by redelivering all that a filter shows.
+# Largest number of letters per confirmation. For more, "Redeliver all shown" starts a job.
 MOST_AT_ONCE = 1000
 _REDELIVERY = (
-    "Each event goes back to its place before newer events of the same user, with a fresh series of attempts. "
-    "What becomes a dead letter from now on is not touched."
+    "Each event goes back to its place before newer events of the same user, with a new series of attempts. "
+    "New dead letters are not included."
 )
-_DECISION = "A decision moves no event. Letters stay listed and can be redelivered until their retention ends."
+_DECISION = "A decision does not send events. Letters stay in the list and can be redelivered until their retention ends."
 
 
 @admin.action(description="Redeliver selected dead letters", permissions=["redeliver"])
 @needs_proof
 def redeliver_selected(model_admin: Any, request: HttpRequest, rows: models.QuerySet[DeadLetter]) -> HttpResponse | None:
-    """Show what is chosen; on confirmation redeliver it."""
+    """Show the selected letters; redeliver them after the confirmation."""
     form_class = ForcedRedeliveryForm if may(request, Right.FORCE) else RedeliveryForm
     letters = _frozen(rows.filter(state__in=UNSETTLED))
     form = form_class(answers(request))
@@ -39,7 +39,7 @@ def redeliver_selected(model_admin: Any, request: HttpRequest, rows: models.Quer
         note_act(request, "Redelivered", reason=reason, ids=[letter.pk for letter in letters], force=force, blocked=done.blocked)
         model_admin.message_user(request, f"{done.count} dead letters are being redelivered.", messages.SUCCESS)
         if done.blocked:
-            text = f"{done.blocked} deletions stay: their users exist again, and sending them needs force."
+            text = f"{done.blocked} deletions were not sent: their users exist again. Redeliver them by force to delete these users."
             model_admin.message_user(request, text, messages.WARNING)
         return None
     return _asked(model_admin, request, letters, form, verb="Redeliver", effect=_REDELIVERY)
@@ -47,7 +47,7 @@ def redeliver_selected(model_admin: Any, request: HttpRequest, rows: models.Quer
 
 @admin.action(description="Acknowledge, ignore or resolve selected dead letters", permissions=["triage"])
 def decide_selected(model_admin: Any, request: HttpRequest, rows: models.QuerySet[DeadLetter]) -> HttpResponse | None:
-    """Show what is chosen and ask for the decision and its reason."""
+    """Show the selected letters and ask for the decision and its reason."""
     letters = _frozen(rows)
     form = DecisionForm(answers(request))
     if letters and form.is_valid():
@@ -70,6 +70,6 @@ def _asked(
         return None
     count = len(letters)
     names = [f"{letter.event_type} of {letter.key}: {letter.reason}" for letter in letters[:NAMED]]
-    note = f"These are the first {count}; choose the others afterwards." if count == MOST_AT_ONCE else ""
+    note = f"These are the first {count}. Select the others afterwards." if count == MOST_AT_ONCE else ""
     chosen = Chosen(count, names, [letter.pk for letter in letters])
     return ask(model_admin, request, chosen, form, title=f"{verb} {count} dead letters?", verb=verb, effect=effect, note=note)

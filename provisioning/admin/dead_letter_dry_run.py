@@ -1,4 +1,4 @@
-"""The dry run of one dead letter: what redelivering it would send, beside what the server has now."""
+"""The dry run of a dead letter: the request that a redelivery would send, and the current state on the server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RIGHTS = (Right.REDELIVER, Right.VIEW_BODIES)
 
 
 class DryRunPage(DeadLetterPage):
-    """Asks once, since it makes requests; then shows both sides."""
+    """Asks for a confirmation, because it sends requests; then shows both states."""
 
     def urls(self) -> list[URLPattern]:
         return [self.route("<path:object_id>/dry-run/", self.dry_run, "dry_run", *_RIGHTS)]
@@ -56,5 +56,5 @@ class DryRunPage(DeadLetterPage):
 
 
 def _cell(value: Any) -> str:
-    """Return a value as the server would read it: words as they are, everything else as JSON."""
+    """Return a value as text: strings unchanged, everything else as JSON."""
     return "(not there)" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Acts on everything that a filter of the list shows: redelivering it as a job, and exporting it."""
+"""Acts on all dead letters of the current filter: redelivering them as a job, and exporting them."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ _STREAMS_OFFERED = 50
 
 
 class SelectionRedeliveryForm(forms.Form):
-    """How everything that is shown is sent again."""
+    """The parameters of a redelivery job."""
 
     rate_per_second = forms.IntegerField(
         min_value=1,
         max_value=FASTEST_RATE,
         initial=RATE_PER_SECOND,
         label="Letters per second",
-        help_text="At most. New events of the stream are delivered beside them, and share its workers and the destination.",
+        help_text="Upper limit. New events of the stream are delivered at the same time and share workers and destination.",
     )
     force = forms.BooleanField(
         required=False,
-        label="Although newer events were written",
-        help_text="Turns newer profiles back and deletes users that exist again. Without it old events end as superseded.",
+        label="Even if newer events were written",
+        help_text="Overwrites newer profiles and deletes users that exist again. Otherwise old events end as superseded.",
     )
-    reason = forms.CharField(max_length=LONGEST_REASON, help_text="Kept with every letter and with the job.")
+    reason = forms.CharField(max_length=LONGEST_REASON, help_text="Stored with each dead letter and with the job.")
 
     def __init__(self, *args: Any, may_force: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -58,7 +58,7 @@ class SelectionRedeliveryForm(forms.Form):
 
 
 class FilterPages(DeadLetterPage):
-    """Both read the address of the list, so that they mean what it shows."""
+    """Both pages read the query of the list, so that they select the same letters."""
 
     def urls(self) -> list[URLPattern]:
         return [
@@ -79,7 +79,7 @@ class FilterPages(DeadLetterPage):
 
     @method_decorator(needs_proof)
     def redelivery(self, request: HttpRequest) -> HttpResponse:
-        """Count what would be sent and say what stands against it; on POST start the job, or send one letter first."""
+        """Show the number of letters and obstacles; on POST start the job, or send one letter first."""
         try:
             search = search_of(request.GET.dict())
         except FilterNotUnderstood as refusal:
@@ -99,7 +99,7 @@ class FilterPages(DeadLetterPage):
         return self.page(request, "admin/dead_letter_redelivery.html", "Redeliver all shown", form=form, **_standing(stream, search))
 
     def export(self, request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
-        """Send what the list shows as a file, page by page, and note who took it."""
+        """Stream the letters of the list as a file, and record the export in the audit log."""
         form: Format = "jsonl" if request.GET.get("format") == "jsonl" else "csv"
         try:
             search = search_of(request.GET.dict())
@@ -130,11 +130,11 @@ class FilterPages(DeadLetterPage):
         return lead_to_job(self.owner, request, job, f"{job.summary['total']} dead letters are being redelivered.")
 
     def _probed(self, request: HttpRequest, stream: EventStream, search: Search, form: forms.Form) -> HttpResponse | None:
-        """Send the letter that the job would send first, and show it."""
+        """Redeliver the letter that the job would send first, and show it."""
         rows = search.selection.of(tenant_id=stream.tenant_id, stream_id=stream.pk)
         letter = rows.defer("body", "rebuilt_body").order_by("key", "delivery__position").first()
         if letter is None:
-            form.add_error(None, "Nothing is left to redeliver.")
+            form.add_error(None, "No dead letter is left to redeliver.")
             return None
         values = form.cleaned_data
         order = order_of(request, values["reason"], force=values.get("force", False))
@@ -146,11 +146,11 @@ class FilterPages(DeadLetterPage):
         if stream.held_since is not None:
             nudges.post(nudges.PROBE, stream.pk, stream.tenant_id)
         note_act(request, "Redelivered one first", reason=values["reason"], ids=[letter.pk], about=str(letter), force=order.force)
-        self.owner.message_user(request, "One letter is on its way. Reload this page to see how it ends.", messages.SUCCESS)
+        self.owner.message_user(request, "One dead letter is being redelivered. Reload this page to see the result.", messages.SUCCESS)
         return HttpResponseRedirect(self.address("change", letter.pk))
 
     def _choose_stream(self, request: HttpRequest, search: Search) -> HttpResponse:
-        """Offer the streams of what is shown: a job belongs to one. Where there is only one, nobody is asked."""
+        """Offer the streams of the shown letters, because a job has one stream. With a single stream, redirect to it."""
         newest = search.rows(self.owner.limited(request, DeadLetter.objects.filter(state__in=UNSETTLED))).order_by("-pk").values("pk")
         looked_at = DeadLetter.objects.filter(pk__in=newest[:COUNT_LIMIT])
         counted = looked_at.values("stream_id").annotate(letters=Count("pk")).order_by("-letters")[:_STREAMS_OFFERED]
@@ -172,7 +172,7 @@ class FilterPages(DeadLetterPage):
 
 
 def _standing(stream: EventStream, search: Search) -> dict[str, Any]:
-    """Return what somebody should know before so many letters go out."""
+    """Return the facts to show before the job starts."""
     of_stream = {"tenant_id": stream.tenant_id, "stream_id": stream.pk}
     ignored = replace(search.selection, states=(DeadLetter.State.IGNORED,)).of(**of_stream)
     return {
@@ -187,7 +187,7 @@ def _standing(stream: EventStream, search: Search) -> dict[str, Any]:
 
 
 def _as_text(search: Search) -> str:
-    """Return a filter in words, for notes and confirmations."""
+    """Return a filter as text, for audit entries and confirmations."""
     named = {"stream": search.stream_id, **search.selection.as_document()}
     parts = [
         f"{name.replace('_', ' ')} {', '.join(value) if isinstance(value, tuple | list) else value}"

@@ -1,4 +1,4 @@
-"""Dead letters by kind of failure, and deciding about a whole kind."""
+"""Dead letters by kind of failure, and decisions about a whole kind."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _IGNORED_DAYS = 30
 _OF_KIND = {"acknowledge": DeadLetter.State.ACKNOWLEDGED, "ignore": DeadLetter.State.IGNORED, "resolve": DeadLetter.State.RESOLVED}
 _HEAR_AGAIN = "hear"
 _EXPLAINED = {
-    "acknowledge": "Every letter of this kind that is open becomes acknowledged: somebody takes care of it. New ones are open again.",
-    "ignore": "Letters of this kind become ignored, and new ones start ignored until the date: no alert, but listed, counted and "
-    "redeliverable. After the date new ones are open again. Ignored letters go when the retention of deliveries ends.",
-    "resolve": "Every letter of this kind counts as dealt with in another way. Their events are not sent.",
-    _HEAR_AGAIN: "New letters of this kind are open again. Those that are ignored now stay so until somebody opens them.",
+    "acknowledge": "Marks all open letters of this kind as being worked on. New letters of this kind start as open.",
+    "ignore": "Ignores letters of this kind, including new ones until the date: they raise no alert, but stay listed, counted and "
+    "redeliverable. After the date new letters start as open. Ignored letters are deleted when the retention of deliveries ends.",
+    "resolve": "Marks all letters of this kind as solved by other means. Their events are not sent.",
+    _HEAR_AGAIN: "New letters of this kind start as open. Letters that are ignored now stay ignored until you open them.",
 }
 
 
 class IgnoreKindForm(ReasonForm):
-    """Ignoring ends: what is ignored for ever is never looked at again."""
+    """A reason and an end date. Ignoring without an end would hide failures permanently."""
 
     until = forms.DateField(
-        widget=forms.DateInput(attrs={"type": "date"}), label="Until", help_text="The first day on which new ones are open."
+        widget=forms.DateInput(attrs={"type": "date"}), label="Until", help_text="The first day on which new letters start as open."
     )
     field_order = ("until", "reason")
 
@@ -49,11 +49,11 @@ class IgnoreKindForm(ReasonForm):
 
 
 class HearAgainForm(ReasonForm):
-    """Only a note is kept of it."""
+    """A form without fields: only an audit entry is written."""
 
 
 class KindPages(DeadLetterPage):
-    """The table of kinds, and the form behind its buttons."""
+    """The table of kinds, and the form of its buttons."""
 
     def urls(self) -> list[URLPattern]:
         decide = self.route("kinds/<slug:stream_id>/<slug:fingerprint>/<slug:decision>/", self.decide, "kind_decision", Right.TRIAGE)
@@ -125,6 +125,6 @@ class KindPages(DeadLetterPage):
             return False
         about = f"Kind {fingerprint} on {stream.pk}"
         note_act(request, f"{decision} kind", about=about, reason=told["reason"], until=form.cleaned_data.get("until"), changed=count)
-        said = "New letters of this kind are open again." if decision == _HEAR_AGAIN else f"{count} dead letters changed."
+        said = "New letters of this kind start as open." if decision == _HEAR_AGAIN else f"{count} dead letters changed."
         self.owner.message_user(request, said, messages.SUCCESS)
         return True

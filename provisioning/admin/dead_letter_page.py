@@ -1,4 +1,4 @@
-"""A page beside the list of dead letters: its address, who may see it, its buttons in the list and on the page of a letter."""
+"""Base class of further pages about dead letters: URLs, permissions, and buttons in the list and on the page of a letter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from provisioning.models import DeadLetter
 
 
 class DeadLetterPage:
-    """Subclasses name their addresses and views; each view says which rights it needs."""
+    """Subclasses define URLs and views; each view names its required permissions."""
 
     def __init__(self, owner: TenantScopedAdmin[DeadLetter]) -> None:
         self.owner = owner
@@ -37,7 +37,7 @@ class DeadLetterPage:
         return []
 
     def route(self, route: str, view: Callable[..., HttpResponseBase], name: str, *rights: Right) -> URLPattern:
-        """Return an address of the page, 403 without `rights`."""
+        """Return a URL pattern of the page; it answers with 403 without `rights`."""
 
         def guarded(request: HttpRequest, **parts: Any) -> HttpResponseBase:
             require(request, *rights)
@@ -50,7 +50,7 @@ class DeadLetterPage:
         return f"{place}?{query}" if query else place
 
     def tenant_or_choice(self, request: HttpRequest) -> str | HttpResponse:
-        """Return the tenant in scope; an operator who sees several is asked for one."""
+        """Return the id of the tenant in scope, or a page on which an operator chooses one."""
         tenant = tenant_in_scope(request) or only_tenant()
         if tenant is not None:
             return tenant

@@ -1,4 +1,4 @@
-"""What the list of dead letters shows, read from its address: the same words for the list, an export and a redelivery."""
+"""Parses the query of the list of dead letters, so that list, export and redelivery select the same letters."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from foundation.ids import EVENT_ID_PATTERN, STREAM_ID_PATTERN
 from provisioning.dead_letters.selections import Selection
 from provisioning.models import DeadLetter, FailureClass
 
-# Where the list is turned to or how it is laid out says nothing about what is in it.
+# Parameters for pages and layout, which do not change the selection.
 _NO_FILTERS = frozenset({"p", "o", "all", "_popup", "list", "format", "csrfmiddlewaretoken"})
 _FINGERPRINT_LENGTH = 32
 _MOST_STATUS = 2**31 - 1
 
 
 class FilterNotUnderstood(ValueError):
-    """This filter cannot be taken over as a whole. Choose among the filters beside the list."""
+    """This filter is not supported here. Use only the filters beside the list."""
 
     def __init__(self) -> None:
         super().__init__(self.__doc__)
@@ -29,13 +29,13 @@ class FilterNotUnderstood(ValueError):
 
 @dataclass(frozen=True)
 class Search:
-    """A filter of the list: at most one stream, and which of its letters."""
+    """A filter of the list: at most one stream, and conditions on its letters."""
 
     stream_id: str = ""
     selection: Selection = field(default_factory=Selection)
 
     def rows(self, letters: QuerySet[DeadLetter]) -> QuerySet[DeadLetter]:
-        """Return those of `letters` that the list shows."""
+        """Return the `letters` that match the filter."""
         if self.stream_id:
             letters = letters.filter(stream_id=self.stream_id)
         if self.selection.states:
@@ -44,7 +44,7 @@ class Search:
 
 
 def search_of(query: Mapping[str, str]) -> Search:
-    """Read the address of the list; raise `FilterNotUnderstood` for anything that is no filter of it."""
+    """Parse the query of the list; raise `FilterNotUnderstood` for an unknown filter."""
     search = Search()
     for name, value in query.items():
         if name in _NO_FILTERS or value == "":
@@ -56,17 +56,17 @@ def search_of(query: Mapping[str, str]) -> Search:
 
 
 def address_of(**parts: str) -> str:
-    """Return the query of the list that shows what these filters leave."""
+    """Return the query string of the list for these filters."""
     return urlencode({name: value for name, value in parts.items() if value})
 
 
 def searched(letters: QuerySet[DeadLetter], term: str) -> QuerySet[DeadLetter]:
-    """Return the letters that a term of the search field means."""
+    """Return the letters that match a term of the search field."""
     return _term(Search(), term).rows(letters) if term.strip() else letters
 
 
 def _term(search: Search, value: str) -> Search:
-    """An id says by its form what it is; everything else is the entity."""
+    """Narrow the search by a term: its format tells the kind of id; any other term is an entity."""
     term = value.strip()
     if STREAM_ID_PATTERN.fullmatch(term):
         return _stream(search, term)
@@ -74,7 +74,7 @@ def _term(search: Search, value: str) -> Search:
         return _narrowed(search, event_id=term)
     if len(term) == _FINGERPRINT_LENGTH and not set(term) - set("0123456789abcdef"):
         return _narrowed(search, fingerprint=term)
-    # An id of a user has a bar in it; an entity has its kind before it.
+    # A user id contains a bar; an entity starts with its kind.
     return _narrowed(search, key=f"user:{term}" if "|" in term and ":" not in term.partition("|")[0] else term)
 
 

@@ -1,4 +1,4 @@
-"""Admin pages of dead letters: why each died, what was decided about it, and sending it again."""
+"""Admin pages of dead letters: failures, decisions and redelivery."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmi
     sortable_by = ()
     search_fields = ("key",)
     search_help_text = (
-        "A user id or an entity (user:database|…), an event id (evt_…), a stream id (est_…) or the mark of a kind of failure."
+        "A user id or an entity (user:database|…), an event id (evt_…), a stream id (est_…) or the fingerprint of a kind of failure."
     )
     fieldsets = (
         (None, {"fields": ("tenant_id", "stream", "key", "event_type", "event_id", "state_badge", "delivery", "created_at")}),
@@ -57,8 +57,8 @@ class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmi
     actions = (redeliver_selected, decide_selected)
     object_actions = ACTIONS
     empty_text = (
-        "No dead letters. An event becomes one when its destination did not take it after every attempt; the user's later events go on. "
-        "Nothing is lost: it is kept here until somebody redelivers or resolves it."
+        "No dead letters. An event becomes a dead letter after its last failed attempt; later events of the user are still delivered. "
+        "Dead letters are kept until you redeliver or resolve them."
     )
 
     class Media:
@@ -72,7 +72,7 @@ class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmi
     def get_urls(self) -> list[URLPattern]:
         return [*(pattern for page in self._pages for pattern in page.urls()), *super().get_urls()]
 
-    # Who may do what
+    # Permissions
 
     def has_view_permission(self, request: HttpRequest, obj: DeadLetter | None = None) -> bool:
         return super().has_view_permission(request, obj) and may(request)
@@ -106,13 +106,13 @@ class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmi
         return ("-tenant_id", "-pk") if self.is_bound(request) else ("-pk",)
 
     def found_by_index(self, request: HttpRequest, rows: models.QuerySet[DeadLetter], term: str) -> models.QuerySet[DeadLetter] | None:
-        """Events have an index of their own; kinds of failures and entities have one within their tenant; streams have none."""
+        """Search by index: event ids have their own; fingerprints and entities have one per tenant; streams have none."""
         is_event = EVENT_ID_PATTERN.fullmatch(term) is not None
         is_served = is_event or (self.is_bound(request) and STREAM_ID_PATTERN.fullmatch(term) is None)
         return searched(rows, term) if is_served else None
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        """Search as `search_of` reads the same term, so that all that is shown can be redelivered or exported."""
+        """Search with the rules of `search_of`, so that the same letters can be redelivered or exported."""
         return searched(queryset, search_term), False
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -149,7 +149,7 @@ class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmi
 
     @admin.display(description="Act")
     def redeliver_button(self, row: DeadLetter) -> str:
-        """Return a button of the list's own form: it posts, with the form's token, without asking again."""
+        """Return a submit button of the list's form. It posts with the form's CSRF token and without a confirmation."""
         if not is_unsettled(row):
             return ""
         place = reverse(f"{self.admin_site.name}:provisioning_deadletter_action", args=(quote(row.pk), "redeliver"))
@@ -163,11 +163,11 @@ class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmi
 
     @admin.display(description="Event")
     def event(self, row: DeadLetter) -> str:
-        return _shown(row.body) or "The log had already dropped the event."
+        return _shown(row.body) or "The event was already pruned from the log."
 
     @admin.display(description="With the current profile")
     def rebuilt_event(self, row: DeadLetter) -> str:
-        return _shown(row.rebuilt_body) or "The event was redelivered as it was recorded, or not at all."
+        return _shown(row.rebuilt_body) or "Not used."
 
 
 def _shown(body: Any) -> str:

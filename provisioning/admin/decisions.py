@@ -1,4 +1,4 @@
-"""Admin pages of what was decided about kinds of failures, and of the alerts that were raised."""
+"""Admin pages of ignored kinds of failures, and of alerts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from provisioning.models import Alert, IgnoredKind
 
 def _hear_again(_request: HttpRequest, row: IgnoredKind, _values: dict[str, Any]) -> str:
     triage.stop_ignoring(tenant_id=row.tenant_id, stream_id=row.stream_id, fingerprint=row.fingerprint)
-    return "New letters of this kind are open again."
+    return "New letters of this kind start as open."
 
 
 class IgnoredKindAdmin(NamesStreams, ReadOnlyAdmin[IgnoredKind], ObjectActionsAdmin[IgnoredKind]):
@@ -30,12 +30,12 @@ class IgnoredKindAdmin(NamesStreams, ReadOnlyAdmin[IgnoredKind], ObjectActionsAd
     ordering = ("-pk",)
     fields = ("tenant_id", "stream", "fingerprint", "until", "actor", "reason", "created_at")
     readonly_fields = ("stream",)
-    empty_text = "Nothing is ignored. A kind of failure is ignored from the page of dead letters by kind, until a date and with a reason."
+    empty_text = "No ignored kinds of failures. Ignore one on the page of dead letters by kind, with a date and a reason."
     object_actions = (
         ObjectAction(
             name="hear",
             label="Stop ignoring",
-            explain=lambda *_: "New letters of this kind are open again. Those that are ignored now stay so until somebody opens them.",
+            explain=lambda *_: "New letters of this kind start as open. Letters that are ignored now stay ignored until you open them.",
             run=_hear_again,
             form_class=ReasonForm,
         ),
@@ -54,9 +54,7 @@ class AlertAdmin(NamesStreams, ReadOnlyAdmin[Alert]):
     sortable_by = ()
     fields = ("tenant_id", "stream", "kind", "fingerprint", "facts_text", "created_at", "taken_at", "mailed_to", "posted_at", "problem")
     readonly_fields = ("stream", "facts_text")
-    empty_text = (
-        "No alerts. They tell the admins of the tenant by mail of new kinds of failures, of many or old dead letters, and of held streams."
-    )
+    empty_text = "No alerts. The admins of the tenant get mails about new kinds of failures, many or old dead letters, and held streams."
 
     def has_view_permission(self, request: HttpRequest, obj: Alert | None = None) -> bool:
         return super().has_view_permission(request, obj) and may(request)
@@ -70,7 +68,7 @@ class AlertAdmin(NamesStreams, ReadOnlyAdmin[Alert]):
         if row.taken_at is None:
             told = ("Waiting", "quiet")
         elif not row.mailed_to and row.posted_at is None:
-            told = ("Reached nobody", "warn")
+            told = ("Not sent", "warn")
         return badge(*told)
 
     @admin.display(description="Facts")

@@ -1,4 +1,4 @@
-"""The deletion guard on the page of a stream: its threshold, and letting what it holds back go."""
+"""The deletion guard on the page of a stream: its threshold, and approval of staged deletions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from provisioning.models import DeletionGuard
 
 class GuardForm(forms.Form):
     threshold = forms.IntegerField(
-        required=False, min_value=0, help_text="So many deletions of users in a window pass; more hold the stream. Empty: never."
+        required=False, min_value=0, help_text="User deletions allowed per window. More of them hold the stream. Empty: no limit."
     )
     window_minutes = forms.IntegerField(
         min_value=1, max_value=deletion_guard.LONGEST_WINDOW_SECONDS // 60, initial=60, label="Window in minutes"
@@ -28,16 +28,16 @@ class GuardForm(forms.Form):
 def _set(_request: HttpRequest, stream: EventStream, values: dict[str, Any]) -> str:
     known = {"tenant_id": stream.tenant_id, "stream_id": stream.pk}
     deletion_guard.set_guard(**known, threshold=values["threshold"], window_seconds=values["window_minutes"] * 60)
-    return "Deletions are not counted any more." if values["threshold"] is None else "Deletions are counted from now on."
+    return "The deletion threshold was removed." if values["threshold"] is None else "The deletion threshold was set."
 
 
 def _allow(_request: HttpRequest, stream: EventStream, _values: dict[str, Any]) -> str:
     deletion_guard.allow_deletions(tenant_id=stream.tenant_id, stream_id=stream.pk)
-    return "The stream delivers again, in order, with the deletions."
+    return "The stream is resumed and delivers in order, including the deletions."
 
 
 def guard_cells(stream: EventStream) -> tuple[Cell, Cell]:
-    """Return the line about the guard in the panel of a stream."""
+    """Return the row of the guard in the panel of a stream."""
     guard = deletion_guard.guard_of(stream)
     if guard is None:
         return Cell("Deletion threshold"), Cell("off")
@@ -50,7 +50,7 @@ ACTIONS = (
         name="allow-deletions",
         label="Allow these deletions",
         explain=lambda _request, stream: (
-            f"{stream.held_reason} The destination deletes these users. Disable the stream if they are a mistake."
+            f"{stream.held_reason} If you allow them, the destination deletes these users. Disable the stream if they are a mistake."
         ),
         run=_allow,
         is_offered=deletion_guard.is_staged,
@@ -60,7 +60,7 @@ ACTIONS = (
         name="deletion-threshold",
         label="Deletion threshold",
         explain=lambda *_: (
-            "A flood of deletions is mostly a mistake. Over the threshold the whole stream waits, in order, until you allow them."
+            "Mass deletions are usually a mistake. Above the threshold the whole stream is held until you allow the deletions."
         ),
         run=_set,
         form_class=GuardForm,
@@ -75,4 +75,4 @@ class DeletionGuardAdmin(NamesStreams, ReadOnlyAdmin[DeletionGuard]):
     ordering = ("pk",)
     search_fields = ("=stream_id",)
     search_help_text = "A stream id (est_…)."
-    empty_text = "No stream counts its deletions. The button Deletion threshold on the page of a stream makes it do so."
+    empty_text = "No stream has a deletion threshold. Set one with the button Deletion threshold on the page of a stream."

@@ -1,4 +1,4 @@
-"""Admin pages of deliveries and their attempts; both are written by workers only."""
+"""Read-only admin pages of deliveries and their attempts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OUTCOMES: dict[str, Tone] = {"delivered": "good", "skipped": "quiet", "failed":
 
 
 def attempts_of(site: admin.AdminSite, delivery_id: int) -> Panel:
-    """Return the tries of a delivery, the latest first."""
+    """Return the attempts of a delivery, the latest first."""
     place = f"{site.name}:provisioning_attempt_change"
     tries = Attempt.objects.filter(delivery_id=delivery_id).order_by("-number").defer("exchanges", "log_lines")[:_ATTEMPTS_SHOWN]
     rows = [
@@ -47,7 +47,7 @@ def attempts_of(site: admin.AdminSite, delivery_id: int) -> Panel:
         for attempt in tries
     ]
     columns = ("", "Started (UTC)", "Took", "Outcome", "Trigger", "Error", "Next planned")
-    return Panel("Attempts", columns, rows, "No attempt has ended yet.")
+    return Panel("Attempts", columns, rows, "No finished attempts yet.")
 
 
 class DeliveryAdmin(NamesStreams, ReadOnlyAdmin[Delivery], ObjectActionsAdmin[Delivery]):
@@ -74,14 +74,14 @@ class DeliveryAdmin(NamesStreams, ReadOnlyAdmin[Delivery], ObjectActionsAdmin[De
         *("error_class", "error_status", "error_scim_type", "error_message"),
     )
     readonly_fields = ("stream", "state_badge", "next_attempt", "detail_text", "dead_letter_link")
-    empty_text = "No deliveries yet. Each event that a stream subscribes to becomes one."
+    empty_text = "No deliveries yet. Each event that a stream subscribes to becomes a delivery."
 
     def __init__(self, model: type[Delivery], admin_site: Any) -> None:
         super().__init__(model, admin_site)
         self.panels.append(lambda _request, row: attempts_of(self.admin_site, row.pk))
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        # The index by tenant, read backwards.
+        # A backward scan of the index by tenant.
         return ("-tenant_id", "-pk") if self.is_bound(request) else ("-pk",)
 
     @admin.display(description="State")
@@ -90,9 +90,9 @@ class DeliveryAdmin(NamesStreams, ReadOnlyAdmin[Delivery], ObjectActionsAdmin[De
 
     @admin.display(description="Next attempt")
     def next_attempt(self, row: Delivery) -> str:
-        """Say when the delivery is tried next, or what it waits for."""
+        """Return the time of the next attempt, or what the delivery waits for."""
         if row.state != Delivery.State.TODO:
-            return "None: it has ended."
+            return "None: the delivery has ended."
         lane = Lane.objects.filter(stream_id=row.stream_id, key=row.key).first()
         held = (
             EventStream.objects.of(row.tenant_id).filter(pk=row.stream_id, held_since__isnull=False).values_list("held_reason", flat=True)
@@ -103,9 +103,9 @@ class DeliveryAdmin(NamesStreams, ReadOnlyAdmin[Delivery], ObjectActionsAdmin[De
             return f"Waits while the stream is held: {reason}"
         earlier = Delivery.objects.filter(stream_id=row.stream_id, key=row.key, state=Delivery.State.TODO, position__lt=row.position)
         if earlier.exists():
-            return "After the earlier events of the same user, which wait too."
+            return "After earlier waiting events of the same user."
         if lane.token is not None and lane.delivery_id == row.pk:
-            return "It is being tried now."
+            return "An attempt is running."
         return f"{localtime(max(lane.not_before, timezone.now())):%Y-%m-%d %H:%M:%S}"
 
     @admin.display(description="Outcome")
@@ -126,7 +126,7 @@ class DeliveryAdmin(NamesStreams, ReadOnlyAdmin[Delivery], ObjectActionsAdmin[De
 
 
 class AttemptAdmin(ReadOnlyAdmin[Attempt]):
-    """One try, with what was exchanged: secrets were masked before it was stored."""
+    """Attempts with their HTTP exchanges; secrets were masked before storage."""
 
     list_display = ("delivery", "number", "started_at", "duration_ms", "outcome_badge", "error_kind", "error_status", "tenant_id")
     list_filter = ("outcome", "error_class", "trigger")
@@ -136,11 +136,11 @@ class AttemptAdmin(ReadOnlyAdmin[Attempt]):
     fieldsets = (
         (None, {"fields": ("tenant_id", "delivery", "number", "trigger", "started_at", "duration_ms", "outcome_badge", "retry_at")}),
         ("Failure", {"fields": ("error_class", "error_status", "error_scim_type", "error_message")}),
-        ("What was said", {"fields": ("exchanges_text", "log_text")}),
-        ("What was meant", {"fields": ("mapped", "before")}),
+        ("Exchanges", {"fields": ("exchanges_text", "log_text")}),
+        ("User data", {"fields": ("mapped", "before")}),
     )
     readonly_fields = ("outcome_badge", *_BODIES)
-    empty_text = "No attempts yet. One is written for every run of a delivery, with what was exchanged when it failed."
+    empty_text = "No attempts yet. Each run of a delivery becomes an attempt; failed ones include the HTTP exchanges."
 
     class Media:
         css: ClassVar[dict[str, list[str]]] = {"all": ["theme/dead_letters.css"]}
@@ -171,15 +171,15 @@ class AttemptAdmin(ReadOnlyAdmin[Attempt]):
 
     @admin.display(description="Mapped resource")
     def mapped(self, row: Attempt) -> str:
-        """Return what the attempt would have written, taken from its last write."""
+        """Return the body of the attempt's last write."""
         found = mapped_resource(row.exchanges)
-        return json_block(laid_out(found)) if found is not None else "No write was tried, or its body was not kept."
+        return json_block(laid_out(found)) if found is not None else "No write was sent, or its body was not stored."
 
     @admin.display(description="Remote resource before")
     def before(self, row: Attempt) -> str:
-        """Return what the lookup of the attempt found."""
+        """Return the resource that the lookup of the attempt found."""
         found = remote_before(row.exchanges)
-        return json_block(laid_out(found)) if found is not None else "The lookup found nothing, or its answer was not kept."
+        return json_block(laid_out(found)) if found is not None else "The lookup found nothing, or its answer was not stored."
 
     @admin.display(description="Log")
     def log_text(self, row: Attempt) -> str:

@@ -1,4 +1,4 @@
-"""HTTP exchanges of an attempt as people read them: what was sent, what came back, how long it took. They were masked before."""
+"""Renders HTTP exchanges of an attempt: request, answer, duration. Secrets were masked before storage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 @dataclass(frozen=True)
 class ShownExchange:
-    """One request with its answer; `failure` stands where no answer came."""
+    """One request with its answer; `failure` is set if there was no answer."""
 
     number: int
     verb: str
@@ -33,19 +33,19 @@ class ShownExchange:
 
 
 def exchange_blocks(exchanges: Any) -> SafeString | str:
-    """Return the exchanges as blocks, one below the other."""
+    """Render the exchanges as blocks, one below the other."""
     shown = [_shown(number, item) for number, item in enumerate(_documents(exchanges), start=1)]
     return render_to_string("admin/exchanges.html", {"exchanges": shown}) if shown else "None kept."
 
 
 def mapped_resource(exchanges: Any) -> Any:
-    """Return the body of the last request that would write: the mapped resource; None when none was sent."""
+    """Return the mapped resource from the body of the last write request; None if none was sent."""
     bodies = [_json(item.get("request_body")) for item in _documents(exchanges) if str(item.get("verb")) not in _READS]
     return next((body for body in reversed(bodies) if body is not None), None)
 
 
 def remote_before(exchanges: Any) -> Any:
-    """Return what the last lookup before the first write found; None when it found nothing or was not captured."""
+    """Return the resource from the last lookup before the first write; None if it found nothing or was not stored."""
     found = None
     for item in _documents(exchanges):
         if str(item.get("verb")) not in _READS:
@@ -58,7 +58,7 @@ def remote_before(exchanges: Any) -> Any:
 
 
 def laid_out(body: Any) -> str:
-    """Return a JSON value over several lines."""
+    """Return a JSON value with indentation."""
     return json.dumps(body, indent=2, ensure_ascii=False)
 
 
@@ -94,7 +94,7 @@ def _pretty(body: Any) -> str:
 
 
 def _json(body: Any) -> Any:
-    """Return the JSON object or list in a kept body; None for anything else, such as one that was cut."""
+    """Return the JSON object or list of a stored body; None for anything else, such as a truncated body."""
     try:
         value = json.loads(body) if isinstance(body, str) else None
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Connecting a SCIM server in five steps, each a page of its own that works without script. Nothing is live before the last."""
+"""Guided setup of a SCIM server in five pages that work without scripts. No event is delivered before the last step."""
 
 from __future__ import annotations
 
@@ -49,31 +49,34 @@ class Step:
 
 
 STEPS = (
-    Step("server", "Server", "Which server, and how it knows this service. The token is sealed and never shown again.", "Save and go on"),
-    Step("test", "Test", "Reads from the server, step by step, and writes nothing unless a write check is asked for.", "Test connection"),
+    Step("server", "Server", "Address and token of the server. The token is encrypted and never shown again.", "Save and continue"),
+    Step("test", "Test", "Reads from the server, step by step. Writes only if you request a write check.", "Test connection"),
     Step(
-        "preview", "Mapping", "What the server would get for one of your users, beside what it has now. Nothing is written.", "Show preview"
+        "preview",
+        "Mapping",
+        "Shows the request for one user beside the current state on the server. Nothing is written.",
+        "Show preview",
     ),
     Step(
         "dry-run",
         "Dry run",
-        "Goes through all users and counts what the first synchronization would do. Nothing is written. "
-        "For it the action is deployed and a stream is bound to it, which stays disabled.",
-        "Begin dry run",
+        "Checks all users and counts the changes of the first synchronization. Nothing is written on the server. "
+        "This step deploys the action and binds a stream to it, which stays disabled.",
+        "Start dry run",
     ),
-    Step("enable", "Enable", "From here on users reach the server.", "Make it live"),
+    Step("enable", "Enable", "Starts delivering users to the server.", "Go live"),
 )
 
 
 class ServerForm(ActionForm):
-    """Name, server, and the five secrets of the template; everything else has a page of its own later."""
+    """Name, server profile and the five secrets of the template; other options are set later on the page of the action."""
 
     template = scope = update_mode = upsert = adopt_on_conflict = enterprise = None  # type: ignore[assignment]  # fields left out
     requests_per_second = options = other_secrets = removed_secrets = None  # type: ignore[assignment]
     user_name_proof = trust_connection_addresses = None  # type: ignore[assignment]
 
     class Meta(ActionForm.Meta):
-        fields = ("name",)  # type: ignore[assignment]  # fewer of them
+        fields = ("name",)  # type: ignore[assignment]  # a subset
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -93,12 +96,12 @@ class PreviewForm(forms.Form):
 
 class EnableForm(forms.Form):
     begin = forms.ChoiceField(
-        label="Users that are here already",
+        label="Existing users",
         widget=forms.RadioSelect,
         initial="synchronize",
         choices=[
-            ("synchronize", "Bring them to the server first; the stream is enabled when that is complete, and nothing is missed meanwhile"),
-            ("changes", "Leave them: enable the stream now and send only what happens from now on"),
+            ("synchronize", "Synchronize them first; then the stream is enabled and delivers all changes made meanwhile"),
+            ("changes", "Do not synchronize them: enable the stream now and send only future changes"),
         ],
     )
 
@@ -126,10 +129,10 @@ class ConnectPage(TenantPage):
             path(f"{place}/<str:action_id>/discard/", self.for_tenant(self.discard, *_FURTHER), name=f"{self.url_name}_discard"),
         ]
 
-    # Where it begins, goes on, and ends without having begun
+    # Overview, new setups, discarding
 
     def begin(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """List what is not finished, with ways to go on and to throw it away."""
+        """List unfinished setups, with links to continue and to discard them."""
         if request.method not in ("GET", "HEAD"):
             return HttpResponseNotAllowed(["GET", "HEAD"])
         drafts = [
@@ -147,7 +150,7 @@ class ConnectPage(TenantPage):
 
     @method_decorator(needs_proof)
     def new(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """Take name, address and token of a server that is not there yet."""
+        """Create a setup from name, address and token of a server."""
         form = ServerForm(request.POST or None, instance=Action(tenant_id=tenant_id), label_suffix="")
         if request.method == "POST" and form.is_valid():
             try:
@@ -164,7 +167,7 @@ class ConnectPage(TenantPage):
         return self._shown(request, STEPS[0], None, form)
 
     def discard(self, request: HttpRequest, tenant_id: str, action_id: str) -> HttpResponse:
-        """Throw a set-up away, once that is confirmed."""
+        """Discard a setup after a confirmation."""
         setup = self._setup(tenant_id, action_id)
         form = forms.Form(request.POST or None)
         if request.method == "POST":
@@ -175,14 +178,14 @@ class ConnectPage(TenantPage):
             except refusals() as refusal:
                 add_to_form(form, refusal)
             else:
-                messages.success(request, f"{setup.action.name} was thrown away.")
+                messages.success(request, f"{setup.action.name} was discarded.")
                 return HttpResponseRedirect(self.address)
         return self.page(request, "admin/connect_discard.html", {"setup": setup, "form": form, "back_url": self.address})
 
-    # The steps of one set-up
+    # Steps of one setup
 
     def _guarded(self, step: Step) -> Callable[..., HttpResponse]:
-        # The one step that changes secrets.
+        # Only this step changes secrets.
         view = self._view_of(step)
         return needs_proof(view) if step is STEPS[0] else view
 
@@ -245,11 +248,11 @@ class ConnectPage(TenantPage):
     def _enable(self, request: HttpRequest, setup: GuidedSetup, form: forms.Form) -> HttpResponse:
         is_synchronized = form.cleaned_data["begin"] == "synchronize"
         stream = steps.enable(setup, is_synchronized=is_synchronized, actor=actor_of(request))
-        done = "The first synchronization is at work; the stream is enabled at its end." if is_synchronized else "The stream is enabled."
+        done = "The first synchronization is running. The stream is enabled at its end." if is_synchronized else "The stream is enabled."
         messages.success(request, f"{setup.action.name} is connected. {done}")
         return HttpResponseRedirect(reverse(f"{self.site.name}:events_eventstream_change", args=(quote(stream.pk),)))
 
-    # How they look
+    # Rendering
 
     def _shown(self, request: HttpRequest, step: Step, setup: GuidedSetup | None, form: Any) -> HttpResponse:
         place = STEPS.index(step)
@@ -271,7 +274,7 @@ class ConnectPage(TenantPage):
         return self.page(request, "admin/connect_step.html", {**context, **({} if setup is None else self._found(step, setup))})
 
     def _found(self, step: Step, setup: GuidedSetup) -> dict[str, Any]:
-        """Return what the step has shown so far."""
+        """Return the results of the step."""
         site = self.site.name
         if step.name == "dry-run" and (job := setup.dry_run) is not None:
             return {

@@ -1,4 +1,4 @@
-"""Admin pages of what workers keep for themselves: lanes, breakers, the sweeper's lease."""
+"""Read-only admin pages of the workers' internal rows: lanes, breakers, the sweeper's lease."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from provisioning.models import Breaker, Lane, Sweeper
 
 
 class LaneAdmin(NamesStreams, ReadOnlyAdmin[Lane]):
-    """What waits, per stream and document. Tokens are not shown: they are of use to their worker only."""
+    """Lanes with waiting deliveries. Tokens are not shown, because only the worker needs them."""
 
     list_display = ("key", "stream", "not_before", "lease_until", "tenant_id")
     is_short_lived = True
@@ -23,10 +23,10 @@ class LaneAdmin(NamesStreams, ReadOnlyAdmin[Lane]):
     search_help_text = "A stream id (est_…) or an entity (user:database|…)."
     fields = ("tenant_id", "stream", "key", "not_before", "lease_until", "delivery_id", "nudged_until")
     readonly_fields = ("stream",)
-    empty_text = "Nothing waits: every delivery is settled."
+    empty_text = "No waiting deliveries."
 
     def rows_to_list(self, request: HttpRequest, rows: models.QuerySet[Lane]) -> models.QuerySet[Lane]:
-        """Find the lanes of a tenant by its streams: their index begins with the stream."""
+        """Find the lanes of a tenant by its streams, because the index starts with the stream."""
         tenant = tenant_in_scope(request)
         if tenant is not None:
             rows = rows.filter(stream_id__in=list(EventStream.objects.of(tenant).values_list("pk", flat=True)))
@@ -40,7 +40,7 @@ class BreakerAdmin(NamesStreams, ReadOnlyAdmin[Breaker]):
     ordering = ("pk",)
     search_fields = ("=stream_id",)
     search_help_text = "A stream id (est_…)."
-    empty_text = "No stream has failed. A row appears with the first failure that speaks against a destination."
+    empty_text = "No failures. A row appears with the first failure that is caused by a destination."
 
 
 class SweeperAdmin(ReadOnlyAdmin[Sweeper]):
@@ -48,4 +48,4 @@ class SweeperAdmin(ReadOnlyAdmin[Sweeper]):
     list_display = ("name", "holder", "lease_until")
     sortable_by = ()
     ordering = ("pk",)
-    empty_text = "No worker sweeps. Start one: nothing is lost, but lost messages are found again only by the sweep."
+    empty_text = "No sweeper is running. Start a worker: only the sweep finds deliveries whose messages were lost."

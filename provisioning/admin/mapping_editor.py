@@ -1,4 +1,4 @@
-"""The mapping of an action as a table that works without a script: rows are numbered, ticked off, added and saved."""
+"""The mapping table of an action as a form that works without scripts: rows can be reordered, removed and added."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from foundation.admin.beside_rows import page_beside
+from foundation.expressions.language import MAX_CHARACTERS
 from identity.admin.refusals import as_text, refusals
 from identity.services.failures import Invalid
 from provisioning.actions.setups import draft_setup
 from provisioning.admin.function_help import FUNCTIONS
-from provisioning.mapping.expressions import MAX_CHARACTERS
 from provisioning.mapping.table import DEFAULT_TABLE, MAX_ROWS
 from provisioning.models import Action
 from provisioning.runs.failures import Misconfigured
@@ -38,7 +38,7 @@ def _text(size: int) -> forms.TextInput:
 
 
 class MappingRowForm(forms.Form):
-    """One row; what it may hold is judged by the service, so that the interface and this page agree."""
+    """One row. The service validates it, so that the management interface and this page have the same rules."""
 
     path = forms.CharField(max_length=MAX_CHARACTERS, strip=True, widget=_text(38), label="SCIM path")
     source = forms.CharField(max_length=MAX_CHARACTERS, strip=True, widget=_text(38), label="Expression")
@@ -48,9 +48,9 @@ class MappingRowForm(forms.Form):
 
 
 class PreviewForm(forms.Form):
-    """For whom a preview is made, and the switch of the extension, which belongs to the options."""
+    """The user of a preview, and the option that enables the Enterprise User extension."""
 
-    enterprise = forms.BooleanField(required=False, label="Enterprise User extension", help_text="Switches every row of the extension on.")
+    enterprise = forms.BooleanField(required=False, label="Enterprise User extension", help_text="Enables all rows of the extension.")
     user = forms.CharField(required=False, max_length=320, label="User", help_text="A user id or an e-mail address.")
     operation = forms.ChoiceField(required=False, choices=[("update", "update"), ("create", "create")])
 
@@ -61,7 +61,7 @@ MappingFormSet = formset_factory(
 
 
 def mapping_view(model_admin: Any, request: HttpRequest, action: Action) -> HttpResponse:
-    """Show the table of the draft; on POST save it, try it on a user, add rows to it, or go back to the default one."""
+    """Show the table of the draft; on POST save it, preview it for a user, add rows, or restore the default table."""
     if not model_admin.has_change_permission(request, action):
         raise PermissionDenied
     if request.method != "POST":
@@ -71,7 +71,7 @@ def mapping_view(model_admin: Any, request: HttpRequest, action: Action) -> Http
         return _page(model_admin, request, action, MappingFormSet(initial=numbered, prefix="rows"), asked)
     if "reset" in request.POST:
         update_action(tenant_id=action.tenant_id, action_id=action.pk, changes={"mapping": None})
-        return _saved(model_admin, request, action, "The default mapping is back in the draft.")
+        return _saved(model_admin, request, action, "The draft has the default mapping again.")
     table, asked = MappingFormSet(_data(request), prefix="rows"), PreviewForm(request.POST)
     shown: Preview | None = None
     if "more" not in request.POST and table.is_valid() and asked.is_valid():
@@ -90,7 +90,7 @@ def mapping_view(model_admin: Any, request: HttpRequest, action: Action) -> Http
 
 
 def _data(request: HttpRequest) -> Any:
-    """Return what was sent, with room for more rows where that was asked for."""
+    """Return the posted data, with more empty rows if requested."""
     data = request.POST.copy()
     sent = str(data.get("rows-TOTAL_FORMS", ""))
     if "more" in data and sent.isdecimal() and len(sent) <= 3:
@@ -103,7 +103,7 @@ def _data(request: HttpRequest) -> Any:
 
 
 def _kept(table: BaseFormSet[MappingRowForm]) -> list[MappingRowForm]:
-    """Return the rows that stay, by their numbers; rows without one stand at the end."""
+    """Return the rows that are not removed, ordered by number; rows without a number come last."""
     return [form for form in table.ordered_forms if form.has_changed() or form.initial]
 
 
@@ -112,7 +112,7 @@ def _rows(kept: list[MappingRowForm]) -> list[dict[str, Any]]:
 
 
 def _save(action: Action, kept: list[MappingRowForm], *, enterprise: bool) -> list[str]:
-    """Save the table; return what is odd about the draft nevertheless."""
+    """Save the table; return warnings about the draft."""
     rows = _rows(kept)
     changes: dict[str, Any] = {"mapping": None if rows == _DEFAULT_ROWS else rows}
     if enterprise != action.options.get("enterprise", False):
@@ -122,7 +122,7 @@ def _save(action: Action, kept: list[MappingRowForm], *, enterprise: bool) -> li
 
 def _preview(action: Action, kept: list[MappingRowForm], asked: Mapping[str, Any]) -> Preview:
     if not asked["user"]:
-        raise Invalid({"user": ["Name a user for the preview."]})
+        raise Invalid({"user": ["Enter a user for the preview."]})
     return mapping_preview(
         draft_setup(action),
         user_id=asked["user"],
@@ -133,7 +133,7 @@ def _preview(action: Action, kept: list[MappingRowForm], asked: Mapping[str, Any
 
 
 def _show(refusal: Exception, kept: list[MappingRowForm], asked: PreviewForm) -> None:
-    """Put what is wrong beside the row and the field it concerns, and the rest above the table."""
+    """Show each problem at its row and field, and other problems above the table."""
     problems = refusal.errors if isinstance(refusal, Invalid) else {"user": [as_text(refusal)]}
     for place, texts in problems.items():
         found = _PLACE.fullmatch(place)

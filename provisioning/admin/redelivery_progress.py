@@ -1,4 +1,4 @@
-"""How a redelivery goes on, on the page of its job."""
+"""The progress of a redelivery, on the page of its job."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from provisioning.dead_letters.redelivery_jobs import progress_of
 
 
 def redelivery_progress(site: admin.AdminSite, job: Job) -> Panel:
-    """Say what became of the letters, and who asked for it."""
+    """Return the numbers of letters by result, and the actor of the job."""
     progress, asked = progress_of(job), job.parameters
     rows = [
-        ("Chosen", progress.total, "Dead letters when the job was made; later ones are not taken"),
-        ("Left", progress.left, "Not put back yet"),
-        ("Under way", progress.under_way, "Back in their places, waiting for their turn"),
-        ("Done", progress.done, "The destination took them, or had nothing to do"),
+        ("Chosen", progress.total, "Dead letters when the job was created; later ones are not included"),
+        ("Left", progress.left, "Not redelivered yet"),
+        ("Waiting", progress.under_way, "Back in their lanes"),
+        ("Done", progress.done, "Delivered, or skipped because nothing had to change"),
         ("Superseded", progress.superseded, "A newer event was written meanwhile; nothing was sent"),
-        ("Failed again", progress.failed, "Dead letters once more"),
-        ("Blocked", progress.blocked, "Deletions of users that exist again: they need force"),
-        ("Skipped", progress.skipped, "Somebody else had redelivered them"),
+        ("Failed again", progress.failed, "Dead letters again"),
+        ("Blocked", progress.blocked, "Deletions of users that exist again; redeliver them by force"),
+        ("Skipped", progress.skipped, "Already redelivered before their turn"),
         ("Rate", f"{asked.get('rate')} a second", "At most"),
-        ("Asked for by", asked.get("actor") or "-", asked.get("reason") or ""),
+        ("Started by", asked.get("actor") or "-", asked.get("reason") or ""),
     ]
     letters = f"{reverse(f'{site.name}:provisioning_deadletter_changelist')}?{address_of(stream_id=job.target)}"
     return figures("Redelivery", rows, more_url=letters, more_text="Dead letters of the stream")

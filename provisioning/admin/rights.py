@@ -1,4 +1,4 @@
-"""What a staff account may do about dead letters: the one predicate that every page, button and column asks."""
+"""Permissions of staff for dead letters. Every page, button and column uses the same predicate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of an event stream: which events, and where to: a deployed action, or a webhook whose secrets are never shown."""
+"""The form of an event stream: subscriptions, and a deployed action or a webhook with write-only secrets."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from provisioning.models import Action
 from provisioning.webhooks.configuration import STANDARD_WEBHOOKS, ConfigurationRefused, parse_configuration
 
 ACTION, WEBHOOK = "action", "webhook"
-_METHODS = {"bearer": "Bearer token", "basic": "User name and password", "custom_header": "A header of your own"}
-# Which fields a method needs: what is shown again, and its secret.
+_METHODS = {"bearer": "Bearer token", "basic": "User name and password", "custom_header": "Custom header"}
+# Fields of each method: the visible one and its secret.
 _NEEDED = {"bearer": ((), "token"), "basic": (("username",), "password"), "custom_header": (("header_key",), "header_value")}
 _WHERE = ("webhook_endpoint", "method", "username", "header_key")
 _SECRET = ("password", "token", "header_value")
@@ -30,7 +30,7 @@ _PLACES = {
 
 
 def _hidden_text(label: str, help_text: str = "") -> forms.CharField:
-    """Return a field that is never filled from what is stored."""
+    """Return a field that never shows the stored value."""
     widget = forms.PasswordInput(attrs={"autocomplete": "off"})
     return forms.CharField(required=False, strip=False, label=label, help_text=help_text, widget=widget)
 
@@ -53,7 +53,7 @@ class StreamForm(ServiceForm):
         help_text="Each event is posted there as JSON: https://host/path.",
         widget=forms.TextInput(attrs={"size": 60}),
     )
-    method = forms.ChoiceField(choices=list(_METHODS.items()), required=False, label="The service proves itself by")
+    method = forms.ChoiceField(choices=list(_METHODS.items()), required=False, label="Authentication of requests")
     token = _hidden_text("Token", "Sent as Authorization: Bearer.")
     username = forms.CharField(required=False, max_length=128, label="User name")
     password = _hidden_text("Password")
@@ -61,9 +61,9 @@ class StreamForm(ServiceForm):
     header_value = _hidden_text("Value of the header")
     signing_secret = _hidden_text(
         "Signing secret",
-        "With it every request carries a signature by Standard Webhooks: whsec_ and 24 to 64 bytes in base64. The receiver checks it.",
+        "Signs every request as Standard Webhooks defines, so that the receiver can verify it. whsec_ and 24 to 64 bytes in base64.",
     )
-    is_unsigned = forms.BooleanField(required=False, label="Do not sign any more")
+    is_unsigned = forms.BooleanField(required=False, label="Stop signing requests")
 
     class Meta:
         model = EventStream
@@ -83,26 +83,26 @@ class StreamForm(ServiceForm):
         self.initial.update({name: known[name] for name in ("method", "username", "header_key") if name in known})
         for name in (_NEEDED[known["method"]][1] if known else "", "signing_secret" if "webhook_signature" in stream.destination else ""):
             if name in self.fields:
-                self.fields[name].widget.attrs["placeholder"] = "set; empty keeps it"
+                self.fields[name].widget.attrs["placeholder"] = "Set. Leave empty to keep it."
 
     @property
     def kind(self) -> str:
-        """What the stream leads to, by what was chosen or by what it is."""
+        """The type of the destination: the chosen one for a new stream, else the stored one."""
         adding = self.instance._state.adding
         return str(self.cleaned_data.get("destination_type", "") if adding else self.instance.destination_type)
 
     def clean(self) -> dict[str, Any]:
-        """Check the destination that was chosen; what belongs to the other one is left alone."""
+        """Check the fields of the chosen type of destination; ignore those of the other type."""
         values: dict[str, Any] = super().clean() or self.cleaned_data
         if self.kind == ACTION and not values.get("action") and "action" not in self.errors:
-            self.add_error("action", "Choose the action that runs for each event. Only deployed ones can be chosen.")
+            self.add_error("action", "Choose the action that runs for each event. Only deployed actions are listed.")
         if self.kind == WEBHOOK and not self.errors and self.is_destination_changed:
             self._check_webhook()
         return values
 
     @property
     def is_destination_changed(self) -> bool:
-        """Whether somebody entered another destination, or a secret anew."""
+        """Whether the destination was changed or a secret was entered."""
         if self.instance._state.adding:
             return True
         if self.kind == ACTION:
@@ -110,7 +110,7 @@ class StreamForm(ServiceForm):
         return bool(set(self.changed_data) & set(WEBHOOK_FIELDS))
 
     def destination(self) -> dict[str, Any]:
-        """Return the configuration of the destination as the service takes it."""
+        """Return the configuration of the destination in the form that the service expects."""
         if self.kind == ACTION:
             return {"action_id": str(self.cleaned_data["action"].pk)}
         method = self.cleaned_data.get("method") or ""
@@ -125,7 +125,7 @@ class StreamForm(ServiceForm):
         return configuration
 
     def _keeps_secret(self, name: str) -> bool:
-        """Tell whether the stored secret goes on being sent: never to another address than the one it was entered for."""
+        """Tell whether the stored secret is kept. It is never sent to a URL other than the one that it was entered for."""
         is_same_place = not self.instance._state.adding and not set(self.changed_data) & set(_WHERE)
         return is_same_place and not self.cleaned_data.get(name)
 
@@ -142,7 +142,7 @@ class StreamForm(ServiceForm):
         secret = _NEEDED.get(self.cleaned_data.get("method") or "", ((), ""))[1]
         if secret and not self.cleaned_data.get(secret) and not self._keeps_secret(secret):
             is_new = self.instance._state.adding
-            self.add_error(secret, "This is required." if is_new else "Enter it again: it is sent to the address it was entered for only.")
+            self.add_error(secret, "This field is required." if is_new else "Enter it again: a stored secret is never sent to a new URL.")
             return
         try:
             parse_configuration(self.destination(), allow_http=settings.OUTBOUND_ALLOW_HTTP)

@@ -1,4 +1,4 @@
-"""Streams by their names in lists of what they sent: such rows keep only the id, for the stream may be gone."""
+"""Names of streams in lists of rows that store only the stream id, because the stream may be deleted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _names_of(stream_ids: set[str]) -> dict[str, str]:
 
 
 class NamesStreams:
-    """Adds the column `stream` to an admin class whose rows have a `stream_id`: one query for all the rows of a page."""
+    """Adds the column `stream` to an admin class whose rows have a `stream_id`, with one query per page."""
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist: ChangeList = super().get_changelist_instance(request)  # type: ignore[misc]  # Django's class comes after this one
@@ -38,7 +38,7 @@ class NamesStreams:
 
 
 def error_kind(row: Any) -> str:
-    """Return the first word of what an error class says; the whole of it stands in the filter and on the page of the row."""
+    """Return the first word of an error class's label; the filter and the page of the row show the whole label."""
     return str(row.get_error_class_display()).partition(":")[0]
 
 

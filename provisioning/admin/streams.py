@@ -32,8 +32,8 @@ def _recorded_meanwhile(stream: EventStream) -> int:
 
 def _explain_enabling(_request: HttpRequest, stream: EventStream) -> str:
     return (
-        f"The stream delivers what is recorded from now on. {_recorded_meanwhile(stream)} events were recorded while it was disabled; "
-        "it never delivers them. Users that are there already reach the destination by Synchronize, which can enable the stream itself."
+        f"The stream will deliver events recorded from now on. It skips {_recorded_meanwhile(stream)} events that were recorded while it "
+        "was disabled. To provision existing users, use Synchronize, which can also enable the stream."
     )
 
 
@@ -49,7 +49,7 @@ def _disable(_request: HttpRequest, stream: EventStream, _values: dict[str, Any]
 
 def _resume(_request: HttpRequest, stream: EventStream, _values: dict[str, Any]) -> str:
     resumed = streams.resume_stream(tenant_id=stream.tenant_id, stream_id=stream.pk)
-    return "The stream delivers again, in order." if resumed else "The stream was not held any more."
+    return "The stream is resumed and delivers in order." if resumed else "The stream was no longer held."
 
 
 class StreamAdmin(ServiceAdmin[EventStream]):
@@ -62,7 +62,7 @@ class StreamAdmin(ServiceAdmin[EventStream]):
     search_fields = ("=id", "name")
     readonly_fields = ("id", "status_badge", "outbound_addresses", "position", "held_since", "held_reason", "created_at", "updated_at")
     empty_text = "No event streams yet. Deploy an action first: a stream sends this tenant's events to it."
-    deletion_effect = "Its deliveries and dead letters are deleted with it."
+    deletion_effect = "Its deliveries and dead letters are deleted as well."
     object_actions = (
         ObjectAction(
             name="enable",
@@ -75,7 +75,7 @@ class StreamAdmin(ServiceAdmin[EventStream]):
             name="disable",
             label="Disable",
             explain=lambda _request, _stream: (
-                "What is recorded until now waits until it is enabled; what is recorded while it is disabled is never delivered by it."
+                "Events recorded until now wait until the stream is enabled. Events recorded while it is disabled are never delivered."
             ),
             run=_disable,
             is_offered=lambda stream: stream.status == EventStream.Status.ENABLED,
@@ -84,7 +84,7 @@ class StreamAdmin(ServiceAdmin[EventStream]):
         ObjectAction(
             name="resume",
             label="Resume",
-            explain=lambda _request, stream: f"What waits is delivered in order. The stream is held because: {stream.held_reason}",
+            explain=lambda _request, stream: f"Waiting events are delivered in order. Reason of the hold: {stream.held_reason}",
             run=_resume,
             is_offered=lambda stream: stream.held_since is not None and not deletion_guard.is_staged(stream),
         ),
@@ -102,13 +102,13 @@ class StreamAdmin(ServiceAdmin[EventStream]):
         signing_off = [] if obj is not None and "webhook_signature" in obj.destination else ["is_unsigned"]
         webhook = [name for name in WEBHOOK_FIELDS if name not in signing_off]
         if obj is None:
-            told = "Only what the chosen destination needs is read."
+            told = "Fill in the fields of the chosen destination."
             return [
                 (None, {"fields": first}),
                 ("Destination", {"fields": ["destination_type", "action"]}),
                 ("Webhook", {"fields": webhook, "description": told, "classes": ["collapse"]}),
             ]
-        # Why nothing is delivered comes before everything else.
+        # The reason of a hold comes first.
         held = [] if obj.held_since is None else ["status_badge", "held_since", "held_reason"]
         own = [*held, "id", *first, *([] if self.is_bound(request) else ["tenant"])]
         destination = ["action"] if obj.destination_type == ACTION else webhook
@@ -137,20 +137,20 @@ class StreamAdmin(ServiceAdmin[EventStream]):
 
     @admin.display(description="Requests come from")
     def outbound_addresses(self, _row: EventStream) -> str:
-        """Name the addresses that a firewall of the destination lets through."""
+        """Return the source addresses that a firewall of the destination must allow."""
         known = ", ".join(address.replace("=", ": ", 1) for address in settings.OUTBOUND_ADDRESSES)
-        return known or "Not told: whoever runs the service names the addresses in OUTBOUND_ADDRESSES."
+        return known or "Not set. The operator of the service sets OUTBOUND_ADDRESSES."
 
     def state_of(self, stream: EventStream) -> Panel:
-        """Return how far the stream is, with ways to what waits and to what failed."""
+        """Return the progress of the stream, with links to waiting deliveries and dead letters."""
         waiting = Lane.objects.filter(stream_id=stream.pk)[:_MOST_COUNTED].count()
         dead = DeadLetter.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id, state="open")[:_MOST_COUNTED].count()
         query = urlencode({"q": stream.pk})
         place = self.admin_site.name
         rows = [
-            (Cell("Events not yet looked at"), Cell(str(_recorded_meanwhile(stream)))),
+            (Cell("Events not yet dispatched"), Cell(str(_recorded_meanwhile(stream)))),
             (
-                Cell("Users and other entities that wait"),
+                Cell("Waiting users and other entities"),
                 Cell(_bounded(waiting), f"{reverse(f'{place}:provisioning_lane_changelist')}?{query}"),
             ),
             (Cell("Open dead letters"), Cell(_bounded(dead), f"{reverse(f'{place}:provisioning_deadletter_changelist')}?{query}")),

@@ -1,4 +1,4 @@
-"""Synchronizing a stream from its page, and the report and the answers on the page of its job."""
+"""Starts synchronizations on the page of a stream; shows report and answers on the page of the job."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from provisioning.synchronization.state import outcomes_of
 
 _SHOWN = 50
 _JOBS_SHOWN = 5
-# What people have said to a job, and under which name it keeps who.
+# Answers to a job, and the names under which it stores their actors.
 _ANSWERS = {"resumed_by": "Resumed", "confirmed_by": "Deletions allowed", "declined_by": "Deletions declined"}
 _TELLING = ("skipped", "ambiguous", "failed", "missing", "different", "extra", "updated", "linked", "deleted")
 
@@ -38,7 +38,7 @@ class DryRunForm(forms.Form):
         max_length=700,
         initial=USER_NAME,
         label="Link by",
-        help_text="What links an account without externalId: userName or emails.value while the address is verified, none, or "
+        help_text="Links accounts without externalId: userName or emails.value (verified addresses only), none, or "
         "<SCIM path>=<JMESPath of the user>, such as employeeNumber=app_metadata.employee_number.",
     )
     rate = forms.IntegerField(min_value=1, max_value=MOST_PER_SECOND, initial=20, label="Users per second")
@@ -46,22 +46,22 @@ class DryRunForm(forms.Form):
 
 class WriteForm(forms.Form):
     enable = forms.BooleanField(
-        required=False, label="Enable the stream at the end", help_text="From before the first user is read, so that nothing is missed."
+        required=False, label="Enable the stream at the end", help_text="Starts before the first user is read, so that no change is missed."
     )
     delete_missing = forms.BooleanField(
-        required=False, label="Delete accounts without a user", help_text="Only those that carry an externalId of ours."
+        required=False, label="Delete accounts without a user", help_text="Only accounts with an externalId of this service."
     )
     deletion_limit = forms.CharField(
         max_length=12,
         initial="10",
-        label="Deletions without asking",
-        help_text="A number, or a share such as 5%. More of them wait for you.",
+        label="Deletions without approval",
+        help_text="A number, or a percentage such as 5%. More deletions wait for your approval.",
     )
 
 
 def _started(request: HttpRequest, stream_id: str, tenant_id: str, plan: Plan) -> str:
     job = service.start(tenant_id=tenant_id, stream_id=stream_id, plan=plan, actor=actor_of(request))
-    return f"{job.pk} is at work. Its page shows how far it is, and the report."
+    return f"{job.pk} is running. Its page shows the progress and the report."
 
 
 def _dry_run(request: HttpRequest, stream: EventStream, values: dict[str, Any]) -> str:
@@ -92,24 +92,24 @@ def _may_be_written(job: Job) -> bool:
 
 def _resume(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
     service.resume(tenant_id=job.tenant_id, job_id=job.pk, actor=actor_of(request))
-    return "It goes on where it stopped."
+    return "The synchronization continues where it stopped."
 
 
 def _confirm(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
     service.confirm_deletions(tenant_id=job.tenant_id, job_id=job.pk, actor=actor_of(request))
-    return "The accounts are deleted."
+    return "The accounts will be deleted."
 
 
 def _decline(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
     service.decline_deletions(tenant_id=job.tenant_id, job_id=job.pk, actor=actor_of(request))
-    return "The accounts are left alone."
+    return "The accounts will not be deleted."
 
 
 STREAM_ACTIONS = (
     ObjectAction(
         name="synchronize",
         label="Synchronize",
-        explain=lambda *_: "First a dry run: nothing is written. Its report says what would be done, and has the button that does it.",
+        explain=lambda *_: "Starts with a dry run, which writes nothing. Its report shows the changes and has a button to perform them.",
         run=_dry_run,
         is_offered=_leads_to_action,
         form_class=DryRunForm,
@@ -128,7 +128,7 @@ JOB_ACTIONS = (
     ObjectAction(
         name="write",
         label="Write this",
-        explain=lambda _request, job: f"The dry run found: {_counts(job)}. Users are examined anew, so what has changed since counts.",
+        explain=lambda _request, job: f"The dry run found: {_counts(job)}. Users are examined again, so later changes are included.",
         run=_write,
         is_offered=_may_be_written,
         permission=permission_to_end,
@@ -138,7 +138,7 @@ JOB_ACTIONS = (
     ObjectAction(
         name="resume",
         label="Resume",
-        explain=lambda _request, job: f"It goes on where it stopped. It stopped because: {job.status_details}",
+        explain=lambda _request, job: f"Continues where it stopped. Reason of the stop: {job.status_details}",
         run=_resume,
         is_offered=_waits_for(phases.RESUME),
         permission=permission_to_end,
@@ -154,7 +154,7 @@ JOB_ACTIONS = (
     ),
     ObjectAction(
         name="decline-deletions",
-        label="Leave the accounts alone",
+        label="Keep the accounts",
         explain=lambda *_: "The synchronization ends without these deletions.",
         run=_decline,
         is_offered=_waits_for(phases.CONFIRMATION),
@@ -177,12 +177,12 @@ def jobs_of(site: admin.AdminSite, stream: EventStream) -> Panel | None:
         )
         for job in service.of_stream(tenant_id=stream.tenant_id, stream_id=stream.pk)[:_JOBS_SHOWN]
     ]
-    empty = "Never. Users that were there before the stream was enabled reach the server with their next change only."
+    empty = "None yet. Users that existed before the stream was enabled reach the server with their next change."
     return Panel("Synchronizations", ("Job", "Kind", "State", "Begun", "Users"), rows, empty_text=empty)
 
 
 def report_of(site: admin.AdminSite, job: Job) -> Panel:
-    """Show how many users ended how, and the first of those that somebody should look at."""
+    """Return the number of users per outcome, and the first users that need attention."""
     found = SynchronizationRow.objects.filter(job=job, outcome__in=_TELLING).order_by("pk")[:_SHOWN]
     rows = [
         (
@@ -199,13 +199,13 @@ def report_of(site: admin.AdminSite, job: Job) -> Panel:
     whole = reverse(f"{site.name}:provisioning_synchronizationrow_report", args=(quote(job.pk),))
     return Panel(
         f"{_kind(job)}: {_counts(job)}",
-        ("Outcome", "User", "Account", "Why, or what differs"),
-        [(Cell("All"), Cell("Download the report, a line of JSON per user", whole), Cell(""), Cell("")), *answers, *rows],
+        ("Outcome", "User", "Account", "Reason or differences"),
+        [(Cell("All"), Cell("Download the report (JSON lines, one per user)", whole), Cell(""), Cell("")), *answers, *rows],
     )
 
 
 def _counts(job: Job) -> str:
-    return ", ".join(f"{number:,} {outcome}" for outcome, number in outcomes_of(job).items()) or "nobody yet"
+    return ", ".join(f"{number:,} {outcome}" for outcome, number in outcomes_of(job).items()) or "no users yet"
 
 
 def _kind(job: Job) -> str:
@@ -214,7 +214,7 @@ def _kind(job: Job) -> str:
 
 
 class SynchronizationRowAdmin(ReadOnlyAdmin[SynchronizationRow]):
-    """What was found about one user; the whole report of a job is a file of JSON lines."""
+    """Results of synchronizations by user; the full report of a job is a file of JSON lines."""
 
     tenant_lookup = "job__tenant_id"
     list_display = ("user_id", "outcome", "scim_id", "reason", "job")
@@ -232,7 +232,7 @@ class SynchronizationRowAdmin(ReadOnlyAdmin[SynchronizationRow]):
         return [path("<str:job_id>/report/", self.admin_site.admin_view(self.report_view), name=name), *super().get_urls()]
 
     def report_view(self, request: HttpRequest, job_id: str) -> StreamingHttpResponse:
-        """Send the report of a job to staff of its tenant, as lines of JSON."""
+        """Send the report of a job to staff of its tenant as JSON lines."""
         page = self.admin_site.get_model_admin(Job)
         job = page.get_object(request, unquote(job_id))
         if job is None or not page.has_view_permission(request, job):

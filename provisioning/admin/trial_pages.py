@@ -1,4 +1,4 @@
-"""The pages on which an action is tried: its connection, and one user. Results stand below the form that asked for them."""
+"""Pages that test an action: connection, one user, test event. Each shows the result below its form."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class ConnectionTestForm(forms.Form):
     with_write_check = forms.BooleanField(
         required=False,
         label="With a write check",
-        help_text="Also creates a marked user on the server, changes it in every way, reads it back, deletes it, and recommends a way.",
+        help_text="Also creates a marked user on the server, updates it in every mode, reads it back, deletes it, and recommends a mode.",
     )
 
 
 class UserRunForm(forms.Form):
     user = forms.CharField(max_length=320, label="User", help_text="A user id or an e-mail address.")
-    draft = forms.BooleanField(required=False, label="With the draft", help_text="A dry run may try what is not deployed yet.")
-    write = forms.BooleanField(required=False, label="Write", help_text="Without it this is a dry run that shows what would change.")
+    draft = forms.BooleanField(required=False, label="With the draft", help_text="For dry runs only.")
+    write = forms.BooleanField(required=False, label="Write", help_text="Otherwise this is a dry run that shows the changes.")
 
 
 class EventRunForm(forms.Form):
     event_type = forms.ChoiceField(choices=[(name, name) for name in EVENT_TYPES], initial="user.updated", label="Type")
     event_data = ShapedJSONField(
-        label="Data", help_text="The data of the event as JSON, with object and context; empty is the sample of its type."
+        label="Data", help_text="The data of the event as JSON, with object and context. Empty: the sample of its type."
     )
-    draft = forms.BooleanField(required=False, label="With the draft", help_text="Otherwise what is deployed, if anything is.")
+    draft = forms.BooleanField(required=False, label="With the draft", help_text="Otherwise with the deployed version, if there is one.")
 
 
 def connection_test_view(model_admin: Any, request: HttpRequest, action: Action) -> HttpResponse:
@@ -56,24 +56,24 @@ def connection_test_view(model_admin: Any, request: HttpRequest, action: Action)
     def run(values: dict[str, Any]) -> TrialReport:
         return run_connection_test(draft_setup(action), actor=actor_of(request), with_write_check=values["with_write_check"])
 
-    text = "Reads from the server of the draft, step by step, and writes nothing unless a write check is asked for."
+    text = "Reads from the server of the draft, step by step. Writes only if you request a write check."
     return _page(model_admin, request, action, "Test connection", text, ConnectionTestForm, run)
 
 
 def user_run_view(model_admin: Any, request: HttpRequest, action: Action) -> HttpResponse:
-    """Bring one user to the server, or show what that would change."""
+    """Provision one user now, or show the changes in a dry run."""
 
     def run(values: dict[str, Any]) -> TrialReport:
         deployed = None if values["draft"] else deployed_setup(tenant_id=action.tenant_id, action_id=action.pk)
         setup = deployed or draft_setup(action)
         return run_for_user(setup, user_id=values["user"], actor=actor_of(request), dry_run=not values["write"])
 
-    text = "Does for one user what a delivery does, and shows each step. It never overtakes events of the user that wait."
+    text = "Provisions one user like a delivery and shows each step. Refused while events of the user wait."
     return _page(model_admin, request, action, "Run for one user", text, UserRunForm, run)
 
 
 def event_run_view(model_admin: Any, request: HttpRequest, action: Action) -> HttpResponse:
-    """Have a worker run the action for a test event."""
+    """Let a worker run the action for a test event."""
 
     def run(values: dict[str, Any]) -> Trial:
         deployed = None if values["draft"] else deployed_setup(tenant_id=action.tenant_id, action_id=action.pk)
@@ -82,8 +82,8 @@ def event_run_view(model_admin: Any, request: HttpRequest, action: Action) -> Ht
         return run_for_event(setup, event_type=values["event_type"], data=data, actor=actor_of(request))
 
     text = (
-        "A worker runs the action once, with the time that a delivery gets. The event is marked as a test and is in no log; "
-        "what the action does with it is its own affair."
+        "A worker runs the action once, with the time budget of a delivery. The event is marked as a test and is not in the log. "
+        "The action decides how to handle it."
     )
     return _page(model_admin, request, action, "Run for a test event", text, EventRunForm, run)
 
@@ -115,7 +115,7 @@ def _page(
 
 
 def report_context(report: TrialReport | Trial | None) -> dict[str, Any]:
-    """Return what the page shows of a run: its steps, and what would change on the server."""
+    """Return the template context of a run: its steps and the changes on the server."""
     steps = [_shown(step) for step in report.document["steps"]] if report else []
     return {"report": report, "steps": steps, "changes": _changes(report) if report else []}
 

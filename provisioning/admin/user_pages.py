@@ -1,4 +1,4 @@
-"""Pages of one user about telling others: what happened and where it was delivered, and bringing the user to a server now."""
+"""Provisioning pages of one user: the timeline of events and deliveries, and provisioning the user now."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MAY_PROVISION = "provisioning.change_action"
 
 @dataclass(frozen=True)
 class Sent:
-    """One delivery of an event, as the timeline shows it."""
+    """One delivery of an event in the timeline."""
 
     stream_name: str
     state: SafeString
@@ -51,7 +51,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Happened:
-    """One event of the user, with every delivery of it."""
+    """One event of the user with all its deliveries."""
 
     event: Event
     url: str
@@ -63,7 +63,7 @@ class ProvisionForm(forms.Form):
         models.QuerySet(Action).none(), empty_label=None, help_text="Deployed actions of the SCIM template."
     )
     write = forms.BooleanField(
-        required=False, initial=True, label="Write", help_text="Without it this is a dry run that shows what would change on the server."
+        required=False, initial=True, label="Write", help_text="Otherwise this is a dry run that shows the changes on the server."
     )
 
     def __init__(self, data: Any, *, tenant_id: str) -> None:
@@ -73,19 +73,19 @@ class ProvisionForm(forms.Form):
 
 
 class UserPages:
-    """The pages, on one site."""
+    """The provisioning pages of users on one admin site."""
 
     def __init__(self, site: admin.AdminSite, owner: RowPagesAdmin[User]) -> None:
         self._site = site
         self._owner = owner
 
     def add(self) -> None:
-        """Give the page of a user its further pages."""
+        """Add these pages to the page of a user."""
         timeline = RowPage(TIMELINE, "Timeline", require_safe(self.timeline), "events.view_event")
         self._owner.row_pages += [timeline, RowPage(PROVISION, "Provision now", self.provision, _MAY_PROVISION)]
 
     def timeline(self, request: HttpRequest, user: User) -> HttpResponse:
-        """Show events of the user, newest first, each with its deliveries; a page begins where the address says."""
+        """Show events of the user with their deliveries, newest first, from the key in the query."""
         before, after = (_key(request.GET.get(name, "")) for name in ("before", "after"))
         events, older, newer = _page_of(user, before=before, after=after)
         context = {
@@ -99,14 +99,14 @@ class UserPages:
         return self._shown(request, user, "admin/user_timeline.html", context)
 
     def provision(self, request: HttpRequest, user: User) -> HttpResponse:
-        """Bring the user to the server of an action now, or show what that would change, step by step."""
+        """Provision the user through an action now, or show the changes in a dry run, step by step."""
         form = ProvisionForm(request.POST if request.method == "POST" else None, tenant_id=user.tenant_id)
         report: TrialReport | None = None
         if request.method == "POST" and form.is_valid():
             report = self._run(request, user, form)
         context = {
             "title": "Provision now",
-            "explanation": f"Does for {user} what a delivery does, and shows each step. It never overtakes events that wait.",
+            "explanation": f"Provisions {user} like a delivery and shows each step. Refused while events of the user wait.",
             "form": form,
             "outbound_addresses": settings.OUTBOUND_ADDRESSES,
             "back_url": self._owner.address_of("change", user),
@@ -162,7 +162,7 @@ def _key(text: str) -> int | None:
 
 
 def _page_of(user: User, *, before: int | None, after: int | None) -> tuple[list[Event], int | None, int | None]:
-    """Return events of the user, newest first, by the index of the entity, and the places of the older and the newer page."""
+    """Return events of the user, newest first, by the index of the entity, and the keys of the older and the newer page."""
     events = Event.objects.filter(tenant_id=user.tenant_id, root=f"user:{user.user_id}").defer("body")
     if after is not None:
         found = list(events.filter(pk__gt=after).order_by("pk")[: PAGE_ROWS + 1])
@@ -176,7 +176,7 @@ def _page_of(user: User, *, before: int | None, after: int | None) -> tuple[list
 
 
 def show_user_pages(site: admin.AdminSite) -> None:
-    """Give the page of a user its timeline and its button to provision now."""
+    """Add the timeline and the button "Provision now" to the page of a user."""
     page = site.get_model_admin(User)
     if isinstance(page, RowPagesAdmin):
         UserPages(site, page).add()

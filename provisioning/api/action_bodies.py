@@ -1,4 +1,4 @@
-"""Bodies about actions."""
+"""Request bodies of the endpoints for actions."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from provisioning.actions.registry import PACKAGE, TEMPLATES, TRIGGER, TRIGGER_V
 
 MOST_SECRETS = 30
 OPTIONS_TEXT = (
-    "Of the SCIM template: server_profile, update_mode, upsert, adopt_on_conflict, user_name_proof (never, verified, always), "
+    "Options of the SCIM template: server_profile, update_mode, upsert, adopt_on_conflict, user_name_proof (never, verified, always), "
     "trust_connection_addresses, enterprise, requests_per_second, and scope, a "
-    "JMESPath expression that is true for the users whom the action is about; others are skipped. An entry point has its own."
+    "JMESPath expression that is true for users of the action; others are skipped. An entry point has its own options."
 )
 _TESTS = ("connection", "user", "mapping", "event")
 
 
 @extend_schema_field({"type": "string", "enum": [TRIGGER]})
 class TriggerId(Text):
-    """What an action can be run by."""
+    """The trigger of an action."""
 
     def to_internal_value(self, data: Any) -> str:
         value = super().to_internal_value(data)
@@ -44,7 +44,7 @@ class TriggerVersion(Text):
 
 @extend_schema_field({"type": "string", "enum": list(TEMPLATES)})
 class TemplateName(Text):
-    """A template the service ships."""
+    """The name of a built-in template."""
 
     def to_internal_value(self, data: Any) -> str:
         value = super().to_internal_value(data)
@@ -64,14 +64,14 @@ class SupportedTrigger(Closed):
 
 
 class SecretToSet(Closed):
-    """A secret; without a value the stored one is kept."""
+    """A secret; without a value, the stored one is kept."""
 
     name = Text(max_length=128)
     value = Text(required=False, max_length=4096)
 
 
 class _ActionProgram(Closed):
-    """What an action runs, and what would be code of its own, which nothing runs here."""
+    """The program of an action, and the members for custom code, which this service refuses."""
 
     options = JsonObject(required=False, help_text=OPTIONS_TEXT)
     mapping = ListOf(required=False, allow_null=True, child=JsonObject())
@@ -106,7 +106,7 @@ class BindingsToChange(Closed):
 
 @extend_schema_field({"type": "string", "enum": list(_TESTS)})
 class TestName(Text):
-    """What is tried."""
+    """The name of a test."""
 
     def to_internal_value(self, data: Any) -> str:
         value = super().to_internal_value(data)
@@ -117,7 +117,7 @@ class TestName(Text):
 
 @extend_schema_field({"type": "string", "enum": ["create", "update"]})
 class OperationName(Text):
-    """Which request of a user is shown."""
+    """The operation that a mapping test previews."""
 
     def to_internal_value(self, data: Any) -> str:
         value = super().to_internal_value(data)
@@ -128,7 +128,7 @@ class OperationName(Text):
 
 @extend_schema_field({"type": "string", "enum": list(EVENT_TYPES)})
 class EventTypeName(Text):
-    """A type of events."""
+    """The name of an event type."""
 
     def to_internal_value(self, data: Any) -> str:
         value = super().to_internal_value(data)
@@ -140,8 +140,9 @@ class EventTypeName(Text):
 class TestPayload(Closed):
     """One of four tests: `connection` (with `canary`), `user` (with `user_id`, `dry_run`), `mapping` (with `user_id`), `event`.
 
-    `event` has a worker run the action for a test event of `event_type`, with `data` or with the sample of the type; it is the
-    only one for an installed entry point. `user_id` alone means `user`, `event_type` alone `event`, and nothing `connection`.
+    With `event`, a worker runs the action for a test event of `event_type`, with `data` or the sample of the type; it is the only
+    test for an installed entry point. Without `test`, `user_id` selects `user`, `event_type` selects `event`, and an empty payload
+    `connection`.
     """
 
     test = TestName(required=False)

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about actions, their versions, tests and executions."""
+"""OpenAPI schemas of actions, their versions, tests and executions."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ VERSIONS = page_schema("versions", VERSION)
 EXECUTION = reference("ActionExecution")
 TESTED = reference("ActionTestResult")
 BINDINGS = page_schema("bindings", _OBJECT)
-FORCE = Parameter("force", {**SWITCH, "default": False}, "Delete it although a stream is bound to it; that stream is then held.")
+FORCE = Parameter("force", {**SWITCH, "default": False}, "Delete it even if a stream is bound to it; that stream is then held.")
 VERSION_PARAMETERS = (*PAGE_PARAMETERS, *PROJECTION)
 LIST_PARAMETERS = (
     *VERSION_PARAMETERS,
     Parameter("actionName", TEXT, "The exact name."),
-    Parameter("triggerId", TEXT, f"The trigger; {TRIGGER} is all there is."),
-    Parameter("deployed", SWITCH, "Only those that are deployed, or only those that are not."),
-    Parameter("installed", SWITCH, "Only those of a template, or only those of an entry point."),
+    Parameter("triggerId", TEXT, f"The trigger; only {TRIGGER} exists."),
+    Parameter("deployed", SWITCH, "true: only deployed actions; false: only actions that are not deployed."),
+    Parameter("installed", SWITCH, "true: only actions of a template; false: only actions of an entry point."),
 )
 
 _TRIGGERS = _list(_object({"id": {**TEXT, "enum": [TRIGGER]}, "version": {**TEXT, "enum": [TRIGGER_VERSION]}}))
 _PROGRAM = {
     "template": {**TEXT, "enum": list(TEMPLATES)},
-    "entry_point": {**TEXT, "description": "The dotted path of an installed class, where there is no template."},
+    "entry_point": {**TEXT, "description": "The dotted path of an installed class; empty for a template."},
     "options": {**_OBJECT, "description": OPTIONS_TEXT},
-    "mapping": {**_list(_OBJECT), "nullable": True, "description": "The rows of the table; null is the default one."},
-    "code": {**TEXT, "description": "Always empty: nothing runs code of clients."},
+    "mapping": {**_list(_OBJECT), "nullable": True, "description": "The rows of the mapping table; null is the default table."},
+    "code": {**TEXT, "description": "Always empty: custom code is not supported."},
     "dependencies": _list(_OBJECT),
     "runtime": {**TEXT, "enum": [RUNTIME]},
     "secrets": {**_list(_object({"name": TEXT, "updated_at": TIME})), "description": "Values are never returned."},
@@ -80,25 +80,25 @@ _STEP = {
     "title": TEXT,
     "state": {**TEXT, "enum": list(STATES)},
     "message": TEXT,
-    "advice": {**TEXT, "description": "What to do about it."},
+    "advice": {**TEXT, "description": "How to fix it."},
     "duration_ms": {"type": "number"},
     "details": _OBJECT,
 }
 _TEST_RESULT = {
-    "execution_id": {**_ID, "description": "Only of what asked the server."},
+    "execution_id": {**_ID, "description": "Only for tests that send requests."},
     "outcome": {**TEXT, "enum": [Trial.Outcome.PASSED.value, Trial.Outcome.FAILED.value]},
     "summary": TEXT,
     "steps": _list(_object(_STEP, optional=("advice", "details"))),
-    "recommended_update_mode": {**TEXT, "description": "Of a write check: the first way of updating that did what it should."},
-    "outbound_addresses": {**_list(TEXT), "description": "From where requests come."},
+    "recommended_update_mode": {**TEXT, "description": "Only for a write check: the first update mode that worked."},
+    "outbound_addresses": {**_list(TEXT), "description": "Source addresses of outbound requests."},
     "method": TEXT,
-    "body": {**TEXT, "description": "Of a mapping: exactly what would be sent."},
-    "in_scope": {**SWITCH, "description": "Of a mapping: whether it would be sent at all."},
-    "left_out": {**_list(TEXT), "description": "Of a mapping: values that cannot be sent, each with the reason."},
-    "notes": {**_list(TEXT), "description": "Of a mapping: what the server will answer, such as 409 to a taken userName."},
+    "body": {**TEXT, "description": "Only for a mapping: the exact request body."},
+    "in_scope": {**SWITCH, "description": "Only for a mapping: whether the user is in the scope."},
+    "left_out": {**_list(TEXT), "description": "Only for a mapping: values that cannot be sent, with reasons."},
+    "notes": {**_list(TEXT), "description": "Only for a mapping: expected answers of the server, such as 409 for a taken userName."},
 }
 COMPONENTS: dict[str, Schema] = {
-    # Nothing is required of either: `fields` leaves out what it does not name.
+    # No member is required, because `fields` can omit any of them.
     "Action": _optional(
         {
             "id": _ID,
@@ -110,7 +110,7 @@ COMPONENTS: dict[str, Schema] = {
             "current_version": VERSION,
             "deployed_version": VERSION,
             **_TIMES,
-            "warnings": {**_list(TEXT), "description": "About the draft; only where there are any."},
+            "warnings": {**_list(TEXT), "description": "Warnings about the draft; omitted if there are none."},
         },
     ),
     "ActionVersion": _optional({**_VERSION, "action": _OBJECT}),

@@ -1,4 +1,4 @@
-"""Trying an action, what its runs have left, and what can run it."""
+"""Endpoints for tests of an action, its executions, and triggers."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from provisioning.trials.mapping_preview import mapping_preview
 from provisioning.trials.user_run import run_for_user
 
 _READ = ("read:actions",)
-# What is tried where the payload only says with what.
+# The test that a payload without `test` selects, by the member that it contains.
 _IMPLIED = {"user_id": "user", "event_type": "event"}
 _UPDATE = ("update:actions",)
 
 
 class ActionTestEndpoint(Endpoint):
-    """Tests of an action: its connection, one user, its mapping."""
+    """Runs a test of an action: connection, user, mapping or event."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation("test_action", "Test an action", ("create:actions",), 200, TESTED, ActionToTest, refuses=(404, 409)),
@@ -78,20 +78,20 @@ class ActionTestEndpoint(Endpoint):
 
 
 def _setup(action: Action, payload: dict[str, Any], *, dry_run: bool) -> Setup:
-    """Return what is deployed, or the draft: where it was asked for, and where nothing is deployed yet and nothing is written."""
+    """Return the deployed version, or the draft if it was requested, or for a dry run if no version is deployed."""
     if payload.get("draft", False):
         return draft_setup(action)
     deployed = deployed_setup(tenant_id=action.tenant_id, action_id=action.pk)
     if deployed is None and not dry_run:
-        raise Conflict("Deploy the action first: only what is deployed writes users.")
+        raise Conflict("Deploy the action first: only a deployed version writes users.")
     return deployed or draft_setup(action)
 
 
 class ExecutionEndpoint(Endpoint):
-    """What became of one run of an action."""
+    """The result of one execution of an action."""
 
     operations: ClassVar[dict[str, Operation]] = {
-        "retrieve": Operation("get_action_execution", "Read a run of an action, for ten days", _READ, 200, EXECUTION, refuses=(404,)),
+        "retrieve": Operation("get_action_execution", "Read an execution, for ten days", _READ, 200, EXECUTION, refuses=(404,)),
     }
 
     def retrieve(self, request: Request, id: str) -> Response:
@@ -99,10 +99,10 @@ class ExecutionEndpoint(Endpoint):
 
 
 class TriggerEndpoint(Endpoint):
-    """What can run an action."""
+    """The triggers of actions."""
 
     operations: ClassVar[dict[str, Operation]] = {
-        "list": Operation("list_action_triggers", "List what can run an action", _READ, 200, TRIGGERS),
+        "list": Operation("list_action_triggers", "List the triggers of actions", _READ, 200, TRIGGERS),
     }
 
     def list(self, request: Request) -> Response:
@@ -110,7 +110,7 @@ class TriggerEndpoint(Endpoint):
 
 
 class BindingEndpoint(Endpoint):
-    """The actions that are bound to a trigger itself: none, since a stream names its action."""
+    """Actions bound to a trigger. The list is always empty, because a stream names its action."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(

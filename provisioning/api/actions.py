@@ -36,7 +36,7 @@ _CREATE = ("create:actions",)
 
 
 class ActionEndpoint(Endpoint):
-    """The actions of a tenant, as they are edited."""
+    """The actions of a tenant; their fields are those of the draft."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("list_actions", "List actions", _READ, 200, ACTIONS, parameters=LIST_PARAMETERS),
@@ -110,7 +110,7 @@ class ActionEndpoint(Endpoint):
 
 
 class VersionEndpoint(Endpoint):
-    """What was deployed, and deploying it once more."""
+    """Deployed versions of an action, and deploying one of them again."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -144,7 +144,7 @@ class VersionEndpoint(Endpoint):
 
 
 def action_at(action_id: Any) -> Action:
-    """Return the action of this tenant with what its document needs; raise `NotFound`."""
+    """Return the action of this tenant with the related rows of its document; raise `NotFound`."""
     try:
         action = with_details(Action.objects.filter(pk=action_id)).first()
     except ValidationError as error:
@@ -155,12 +155,12 @@ def action_at(action_id: Any) -> Action:
 
 
 def _check_program(body: dict[str, Any]) -> None:
-    """Refuse code of a client's own, and what belongs to it; what says nothing is taken."""
+    """Refuse custom code and its members; empty members are accepted."""
     if body.get("code"):
-        raise not_supported("Code is not run here: name a template or an installed entry point.")
+        raise not_supported("Custom code is not supported: name a template or an installed entry point.")
     for name in ("dependencies", "modules"):
         if body.get(name):
-            raise not_supported(f"Without code of its own an action has no {name}.")
+            raise not_supported(f"An action without custom code has no {name}.")
     if body.get("runtime", RUNTIME) != RUNTIME:
         raise not_supported(f"The only runtime is {RUNTIME}.")
 

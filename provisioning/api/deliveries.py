@@ -41,8 +41,8 @@ _DATES = (
     Parameter("date_to", _MOMENT, "RFC 3339 with Z and without a fraction; excluded."),
 )
 _FILTERS = (
-    Parameter("statuses", TEXT, "Comma list; `failed` is all there is."),
-    Parameter("event_types", TEXT, "Comma list of event types."),
+    Parameter("statuses", TEXT, "Comma-separated list; only `failed` is supported."),
+    Parameter("event_types", TEXT, "Comma-separated list of event types."),
     *_DATES,
 )
 _READ = ("read:event_streams", "read:event_deliveries")
@@ -53,7 +53,7 @@ class _OfStream(Endpoint):
     path_schemas: ClassVar[dict[str, Schema]] = {**STREAM_ID, "event_id": {"pattern": f"^{EVENT_ID_PATTERN.pattern}$"}}
 
     def stream_at(self, stream_id: str) -> EventStream:
-        """Return the stream; 404 when there is none, 400 for an id that no stream can have."""
+        """Return the stream; raise `NotFound` (404) if it does not exist, and refuse a malformed id with 400."""
         check_stream_id(stream_id)
         stream = EventStream.objects.filter(pk=stream_id).first()
         if stream is None:
@@ -62,7 +62,7 @@ class _OfStream(Endpoint):
 
 
 class DeliveryEndpoint(_OfStream):
-    """What a stream could not deliver, and the history of one event."""
+    """Failed deliveries of a stream, and the history of one event."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -76,7 +76,7 @@ class DeliveryEndpoint(_OfStream):
         ),
         "retrieve": Operation(
             "get_event_stream_delivery",
-            "Read what became of one event on an event stream",
+            "Read the delivery of one event on an event stream",
             ("read:event_deliveries",),
             200,
             DELIVERY,
@@ -101,7 +101,7 @@ class DeliveryEndpoint(_OfStream):
             rows = rows.filter(created_at__lt=date_to)
         project = projection_of(query, _LISTING.fields)
         whole = query.copy()
-        # The rows of a page become documents together, so the fields are chosen afterwards.
+        # Documents of a page are built together, so `fields` is applied afterwards.
         whole.pop("fields", None)
         page: Any = answer_list(with_attempts(rows), whole, _LISTING, lambda row: row, order=_BY_AGE)
         return Response({**page, "deliveries": [project(document) for document in delivery_documents(page["deliveries"])]})
@@ -112,12 +112,12 @@ class DeliveryEndpoint(_OfStream):
         rows = Delivery.objects.filter(event_id=event_id, stream_id=stream.pk, tenant_id=self.tenant_id)
         found = with_attempts(rows).first()
         if found is None:
-            raise NotFound("The event is no delivery of this event stream.")
+            raise NotFound("This event stream has no delivery of the event.")
         return Response(delivery_documents([found])[0])
 
 
 class RedeliveryEndpoint(_OfStream):
-    """Failed events once more: one at once, many as a job."""
+    """Redelivers failed events: one synchronously, many as a job."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
@@ -146,12 +146,12 @@ class RedeliveryEndpoint(_OfStream):
         stream = self.stream_at(id)
         check_event_id(event_id)
         if not redelivery.redeliver_event(tenant_id=self.tenant_id, stream_id=stream.pk, event_id=event_id, actor=_actor(request)):
-            raise Conflict("The event is not failed: it is being delivered or has been dealt with.")
+            raise Conflict("The event has not failed: it is being delivered, or is already settled.")
         return Response({}, status=202)
 
 
 class TestEventEndpoint(_OfStream):
-    """An event that stands for no change, to try a destination."""
+    """Sends a test event, which represents no change, to a destination."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
@@ -172,12 +172,12 @@ class TestEventEndpoint(_OfStream):
 
 
 class StreamStatisticsEndpoint(_OfStream):
-    """Deliveries and failures per day."""
+    """Numbers of deliveries and failures per day."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "retrieve": Operation(
             "get_event_stream_statistics",
-            "Count what an event stream delivered and what it failed to deliver, per day",
+            "Count delivered and failed events of an event stream per day",
             ("read:event_streams",),
             200,
             STATISTICS,
@@ -197,7 +197,7 @@ class StreamStatisticsEndpoint(_OfStream):
 
 
 def check_event_id(event_id: str) -> None:
-    """Refuse a path id that no event can have."""
+    """Refuse a malformed event id in the path with 400."""
     if EVENT_ID_PATTERN.fullmatch(event_id) is None:
         raise invalid_path("Object didn't pass validation for format event-id", "event_id")
 

@@ -1,4 +1,4 @@
-"""Bodies about deliveries of event streams."""
+"""Request bodies of the endpoints for deliveries of event streams."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class EventTypeName(Text):
 
 @extend_schema_field({"type": "string", "pattern": MOMENT_PATTERN})
 class Moment(Text):
-    """A time as `GET /events` takes it: RFC 3339 with `Z`, without a fraction."""
+    """A time in the format of `GET /events`: RFC 3339 with `Z`, without a fraction."""
 
     def to_internal_value(self, data: Any) -> Any:
         try:
@@ -40,7 +40,7 @@ class Moment(Text):
 
 @extend_schema_field({"type": "string", "enum": [FAILED]})
 class Status(Text):
-    """The one state that can be redelivered."""
+    """The state that can be redelivered: `failed`."""
 
     def to_internal_value(self, data: Any) -> str:
         value = super().to_internal_value(data)

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about deliveries of event streams."""
+"""OpenAPI schemas of deliveries of event streams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STATISTICS = reference("EventStreamStatistics")
 REDELIVERY = reference("EventStreamRedelivery")
 NOTHING: Schema = {"type": "object", "additionalProperties": False}
 COMPONENTS: dict[str, Schema] = {
-    # Nothing is required: `fields` leaves out what it does not name.
+    # No member is required, because `fields` can omit any of them.
     "EventStreamDelivery": {
         "type": "object",
         "properties": {
@@ -32,11 +32,11 @@ COMPONENTS: dict[str, Schema] = {
                         "timestamp": TIME,
                         "error_message": TEXT,
                         "duration": {"type": "number", "description": "Milliseconds."},
-                        "execution_id": {**TEXT, "format": "uuid", "description": "Where the destination is an action."},
+                        "execution_id": {**TEXT, "format": "uuid", "description": "Only if the destination is an action."},
                     },
                 },
             },
-            "event": {**reference("EventEnvelope"), "description": "While it waits or has failed."},
+            "event": {**reference("EventEnvelope"), "description": "Only while the delivery waits or has failed."},
         },
     },
     "EventStreamStatistics": {

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of a destination that is sent: a form for each type, with the members that it takes."""
+"""OpenAPI schemas of destinations in requests: one schema per type of destination."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ DESTINATION: Schema = {
     "oneOf": [
         _of_type("action", _closed(action_id={"type": "string", "format": "uuid"})),
         _of_type("webhook", _WEBHOOK),
-        _of_type("eventbridge", {"type": "object", "description": "Known, and refused: the service delivers to no such bus."}),
+        _of_type("eventbridge", {"type": "object", "description": "Refused: this service does not deliver to EventBridge."}),
     ]
 }

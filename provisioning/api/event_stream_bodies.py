@@ -1,4 +1,4 @@
-"""Bodies about event streams."""
+"""Request bodies of the endpoints for event streams."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ DESTINATION_TYPES = ("action", "webhook", "eventbridge")
 
 @extend_schema_field({"type": "string", "enum": list(EVENT_TYPES)})
 class EventType(Text):
-    """The name of an event type; an unknown one is refused in the words of the service."""
+    """The name of an event type; the service layer refuses unknown names."""
 
 
 @extend_schema_field({"type": "string", "enum": list(DESTINATION_TYPES)})
 class DestinationType(Text):
-    """The kind of a destination."""
+    """The type of a destination."""
 
 
 @extend_schema_field({"type": "string", "enum": list(EventStream.Status.values)})
@@ -34,7 +34,7 @@ class Subscription(Closed):
 
 @extend_schema_field(DESTINATION)
 class Destination(Closed):
-    """Where a stream delivers to; what `configuration` holds depends on the type and is judged by its service."""
+    """The destination of a stream; the service layer validates `configuration` by type."""
 
     type = DestinationType(max_length=32)
     configuration = JsonObject()

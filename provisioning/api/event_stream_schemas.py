@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about event streams."""
+"""OpenAPI schemas of event streams."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EVENT_STREAM = reference("EventStream")
 DELETION_THRESHOLD = reference("EventStreamDeletionThreshold")
 EVENT_STREAMS = taken_list("eventStreams", EVENT_STREAM)
 COMPONENTS: dict[str, Schema] = {
-    # Nothing is required: `fields` leaves out what it does not name.
+    # No member is required, because `fields` can omit any of them.
     "EventStream": {
         "type": "object",
         "properties": {
@@ -31,14 +31,14 @@ COMPONENTS: dict[str, Schema] = {
             },
             "held": {
                 "type": "object",
-                "description": "Only while deliveries wait for a destination that fails or is misconfigured; nothing is lost meanwhile.",
+                "description": "Only while deliveries pause because the destination fails or is misconfigured; no event is lost.",
                 "required": ["since", "reason"],
                 "properties": {"since": TIME, "reason": TEXT},
             },
             "warnings": {
                 "type": "array",
                 "items": TEXT,
-                "description": "Only where there are any, such as another stream that writes to the same server for the same connections.",
+                "description": "Omitted if there are none. Example: another stream writes to the same server for the same connections.",
             },
         },
     },
@@ -49,11 +49,11 @@ COMPONENTS: dict[str, Schema] = {
             "threshold": {
                 "type": "integer",
                 "nullable": True,
-                "description": "So many deletions of users pass within a window; null: they are not counted.",
+                "description": "Number of user deletions allowed within a window; null: deletions are not counted.",
             },
             "window_seconds": {"type": "integer"},
-            "counted": {"type": "integer", "description": "In the window that runs now."},
-            "staged_since": {**TIME, "description": "Only while deletions wait until they are allowed."},
+            "counted": {"type": "integer", "description": "Deletions in the current window."},
+            "staged_since": {**TIME, "description": "Only while deletions wait for approval."},
         },
     },
     **synchronization_schemas.COMPONENTS,

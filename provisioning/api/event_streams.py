@@ -29,7 +29,7 @@ _SWITCHES: dict[str, Callable[..., EventStream]] = {"enabled": streams.enable_st
 
 
 class EventStreamEndpoint(Endpoint):
-    """The event streams of a tenant; its built-in one, that of subscriptions, is not among them."""
+    """The event streams of a tenant, without its built-in stream for subscriptions."""
 
     path_schemas: ClassVar[dict[str, Schema]] = STREAM_ID
     operations: ClassVar[dict[str, Operation]] = {
@@ -53,7 +53,7 @@ class EventStreamEndpoint(Endpoint):
             EventStreamToChange,
             refuses=(404, 409),
         ),
-        "destroy": Operation("delete_event_stream", "Delete an event stream, if it is there", ("delete:event_streams",), 204),
+        "destroy": Operation("delete_event_stream", "Delete an event stream, if it exists", ("delete:event_streams",), 204),
     }
 
     def list(self, request: Request) -> Response:
@@ -88,7 +88,7 @@ class EventStreamEndpoint(Endpoint):
         if destination is not None and destination["type"] != stream.destination_type:
             raise invalid_body("The type of a destination cannot be changed", "destination.type")
         if body.get("status") == EventStream.Status.ENABLED:
-            # Before anything is written: what is refused changes nothing.
+            # Check before any write, so that a refused request changes nothing.
             streams.check_enabling(stream)
         if body.keys() - {"status"}:
             stream = streams.update_stream(
@@ -121,7 +121,7 @@ def one_stream_resource(stream: EventStream) -> dict[str, Any]:
 
 
 def stream_resource(stream: EventStream, warnings: list[str] | None = None) -> dict[str, Any]:
-    """Return the stream in the order of the contract; `held` only while deliveries wait, `warnings` only where there are any."""
+    """Return the stream with members in the order of the contract; `held` only while it is held, `warnings` only if there are any."""
     document: dict[str, Any] = {"id": stream.id, "status": str(stream.status)}
     if stream.name is not None:
         document["name"] = stream.name
@@ -142,7 +142,7 @@ def _check_type(destination_type: str) -> None:
 
 
 def check_stream_id(stream_id: str) -> None:
-    """Refuse a path id that no stream can have."""
+    """Refuse a malformed stream id in the path with 400."""
     if len(stream_id) != _ID_LENGTH:
         raise invalid_path("Object didn't pass validation for format event-stream-id", "id")
 

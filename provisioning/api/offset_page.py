@@ -1,4 +1,4 @@
-"""The page form of the lists of actions: `page` and `per_page` in, and with the total out."""
+"""Pagination of the lists of actions: parameters `page` and `per_page`; the answer includes the total."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGE_PARAMETERS = (
 
 
 def page_schema(key: str, item: Schema) -> Schema:
-    """Return what the document says about such a page."""
+    """Return the OpenAPI schema of such a page."""
     numbers: Schema = dict.fromkeys(("total", "page", "per_page"), WHOLE)
     properties = {**numbers, key: {"type": "array", "items": item}}
     return {"type": "object", "required": list(properties), "properties": properties}
@@ -28,10 +28,10 @@ def page_schema(key: str, item: Schema) -> Schema:
 def answer_page(
     rows: QuerySet[Any], query: QueryDict, key: str, render: Callable[[Any], dict[str, Any]], *, fields: tuple[str, ...] | None = None
 ) -> dict[str, Any]:
-    """Return one page. Raises `Refusal` for odd parameters.
+    """Return one page. Raises `Refusal` for invalid parameters.
 
-    With `fields`, the names that a request may choose from, each item has those that the request asks for. The lists are
-    short by their limits, so an offset costs nothing.
+    `fields` are the names that a request may select; each item contains the selected ones. Limits keep the lists short, so an
+    offset is cheap.
     """
     project = Projection() if fields is None else projection_of(query, fields)
     page = number_of(query, "page", minimum=0) or 0

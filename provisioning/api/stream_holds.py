@@ -1,4 +1,4 @@
-"""Letting a held stream go on: `/event-streams/{id}/resume`, `.../allow-deletions`, `.../deletion-threshold`."""
+"""Resumes held streams: `/event-streams/{id}/resume`, `.../allow-deletions`, `.../deletion-threshold`."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ _WINDOW_SECONDS = 3600
 
 
 class DeletionThresholdToSet(Closed):
-    """How many deletions of users pass within a window; more hold the stream until they are allowed."""
+    """The number of user deletions allowed within a window; more of them hold the stream until they are approved."""
 
     threshold = WholeNumber(min_value=0, max_value=deletion_guard.HIGHEST_THRESHOLD)
     window_seconds = WholeNumber(required=False, min_value=1, max_value=deletion_guard.LONGEST_WINDOW_SECONDS)
 
 
 class StreamHoldEndpoint(Endpoint):
-    """What a person says to a stream that is held."""
+    """Resumes a held stream, or approves its deletions."""
 
     path_schemas: ClassVar[dict[str, Schema]] = STREAM_ID
     operations: ClassVar[dict[str, Operation]] = {
         "resume": Operation(
-            "resume_event_stream", "Let a held event stream deliver again, in order", _UPDATE, 200, EVENT_STREAM, refuses=(404, 409)
+            "resume_event_stream", "Resume a held event stream; it delivers in order", _UPDATE, 200, EVENT_STREAM, refuses=(404, 409)
         ),
         "allow_deletions": Operation(
             "allow_event_stream_deletions",
-            "Let an event stream deliver the deletions that it holds back",
+            "Approve the deletions that an event stream holds back",
             _UPDATE,
             200,
             EVENT_STREAM,
@@ -49,7 +49,7 @@ class StreamHoldEndpoint(Endpoint):
     }
 
     def resume(self, request: Request, id: str) -> Response:
-        """Resume the stream; one that is not held stays as it is."""
+        """Resume the stream; has no effect if it is not held."""
         stream = _found(id)
         if deletion_guard.is_staged(stream):
             raise Conflict(streams.DELETIONS_WAIT)
@@ -63,7 +63,7 @@ class StreamHoldEndpoint(Endpoint):
 
 
 class DeletionThresholdEndpoint(Endpoint):
-    """The deletion threshold of a stream: none unless one is set."""
+    """The deletion threshold of a stream; not set by default."""
 
     path_schemas: ClassVar[dict[str, Schema]] = STREAM_ID
     operations: ClassVar[dict[str, Operation]] = {
@@ -77,7 +77,7 @@ class DeletionThresholdEndpoint(Endpoint):
         ),
         "update": Operation(
             "set_event_stream_deletion_threshold",
-            "Hold an event stream when more users are deleted than a threshold allows",
+            "Set the deletion threshold: more deletions hold the event stream",
             _UPDATE,
             200,
             DELETION_THRESHOLD,
@@ -86,7 +86,7 @@ class DeletionThresholdEndpoint(Endpoint):
         ),
         "destroy": Operation(
             "remove_event_stream_deletion_threshold",
-            "Stop counting the deletions of an event stream",
+            "Remove the deletion threshold of an event stream",
             _UPDATE,
             204,
             refuses=(404, 409),
@@ -104,7 +104,7 @@ class DeletionThresholdEndpoint(Endpoint):
         return Response(_threshold(guard))
 
     def destroy(self, request: Request, id: str) -> Response:
-        """Remove the threshold, unless deletions wait: those are allowed first, so that none passes unseen."""
+        """Remove the threshold. Refused while deletions wait: they must be approved first."""
         if deletion_guard.is_staged(_found(id)):
             raise Conflict(streams.DELETIONS_WAIT)
         deletion_guard.set_guard(tenant_id=self.tenant_id, stream_id=id, threshold=None)

@@ -1,4 +1,4 @@
-"""The body that starts a synchronization."""
+"""Request body that starts a synchronization."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from provisioning.synchronization.plan import DELETION_LIMIT, MOST_PER_SECOND
 
 @extend_schema_field({"type": "string", "pattern": rf"^({DELETION_LIMIT})$", "maxLength": 12})
 class DeletionLimit(Text):
-    """A number of accounts, or a share of those that are managed; judged with the whole plan."""
+    """A number of accounts, or a percentage of the managed ones; validated with the whole plan."""
 
 
 class SynchronizationToStart(Closed):
     mode = serializers.ChoiceField(
         MODES,
         required=False,
-        help_text="`dry_run`, which is what nothing means, reports what `write` would do; `compare` reports drift only.",
+        help_text="`dry_run` (default) reports what `write` would do; `compare` reports drift only.",
     )
     match = Text(
         required=False,
         max_length=700,
-        help_text="What links an account without externalId: userName, emails.value, none, or <SCIM path>=<JMESPath of the user>.",
+        help_text="Rule that links an account without externalId: userName, emails.value, none, or <SCIM path>=<JMESPath of the user>.",
     )
     rate_per_second = WholeNumber(required=False, min_value=1, max_value=MOST_PER_SECOND)
-    enable_stream = Switch(required=False, help_text="Enable the stream at the end, from before the first user was read.")
-    delete_missing = Switch(required=False, help_text="Delete accounts with an externalId of ours whose user is gone.")
+    enable_stream = Switch(required=False, help_text="Enable the stream at the end, at the position before the first user was read.")
+    delete_missing = Switch(required=False, help_text="Delete accounts with an externalId of ours whose user no longer exists.")
     deletion_limit = DeletionLimit(
-        required=False, max_length=12, help_text="More deletions wait for a person: a number, or a share such as 5%."
+        required=False, max_length=12, help_text="More deletions than this wait for approval: a number, or a percentage such as 5%."
     )

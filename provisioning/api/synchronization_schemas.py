@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about synchronizations, and the documents themselves."""
+"""OpenAPI schemas of synchronizations, and their documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from provisioning.synchronization.findings import Outcome
 from provisioning.synchronization.plan import Plan
 
 MODES = ("dry_run", "write", "compare")
-# Members of the plan on the wire, and their names inside.
+# Members of the plan on the wire, and their names in `Plan`.
 PARTS = {
     "match": "match",
     "rate_per_second": "rate",
@@ -41,12 +41,12 @@ COMPONENTS: dict[str, Schema] = {
                     "waits_for": {
                         **TEXT,
                         "enum": [phases.RESUME, phases.CONFIRMATION],
-                        "description": "The answer of a person that it waits for; `status_details` says why.",
+                        "description": "The answer that it waits for; `status_details` contains the reason.",
                     },
                     "plan": {"type": "object", "required": [*PARTS], "properties": {**_PLAN, "deletion_limit": TEXT}},
                     "outcomes": {
                         "type": "object",
-                        "description": "How many users and accounts ended how.",
+                        "description": "Number of users and accounts per outcome.",
                         "properties": {str(outcome): {"type": "integer", "minimum": 1} for outcome in Outcome},
                         "additionalProperties": False,
                     },
@@ -56,11 +56,11 @@ COMPONENTS: dict[str, Schema] = {
     },
     "SynchronizationResult": {
         "type": "object",
-        "description": "One user, or an account without one. Members that do not apply are left out.",
+        "description": "One user, or an account without a user. Members that do not apply are omitted.",
         "required": ["outcome"],
         "properties": {
             "outcome": {**TEXT, "enum": [str(outcome) for outcome in Outcome]},
-            "user_id": {**TEXT, "description": "The user, or the correlation key of an account without one."},
+            "user_id": {**TEXT, "description": "The user, or the correlation key of an account without a user."},
             "scim_id": TEXT,
             "reason": TEXT,
             "error_class": TEXT,
@@ -74,7 +74,7 @@ COMPONENTS: dict[str, Schema] = {
 
 
 def synchronization_resource(job: Job, outcomes: dict[str, int], *, base: str) -> dict[str, Any]:
-    """Return the document of a synchronization: that of its job, with what was asked for and what it waits for."""
+    """Return the document of a synchronization: the document of its job with its plan and the answer that it waits for."""
     plan = Plan.of_document(job.parameters["plan"])
     document = {
         **job_resource(job, base=base),

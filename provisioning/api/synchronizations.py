@@ -1,4 +1,4 @@
-"""Synchronizations of event streams: `/event-streams/{id}/synchronizations`, an extension of ours."""
+"""Synchronizations of event streams: `/event-streams/{id}/synchronizations`, an extension of this service."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _StreamEndpoint(Endpoint):
 
 
 class SynchronizationEndpoint(_StreamEndpoint):
-    """Bringing the users that are there already to the SCIM server of a stream."""
+    """Provisions existing users to the SCIM server of a stream."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -59,7 +59,7 @@ class SynchronizationEndpoint(_StreamEndpoint):
         ),
         "create": Operation(
             "synchronize_event_stream",
-            "Synchronize or compare the users of an event stream with its SCIM server; without a mode nothing is written",
+            "Synchronize or compare users with the SCIM server of an event stream; writes nothing by default",
             _UPDATE,
             202,
             SYNCHRONIZATION,
@@ -87,12 +87,12 @@ class SynchronizationEndpoint(_StreamEndpoint):
 
 
 class SynchronizationReportEndpoint(_StreamEndpoint):
-    """What a synchronization found, user by user."""
+    """The report of a synchronization, user by user."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
             "list_event_stream_synchronization_results",
-            "Read the report of a synchronization: of each outcome the first thousand users, of accounts without a user all",
+            "Read the report of a synchronization: the first thousand users of each outcome, and all accounts without a user",
             _READ,
             200,
             REPORT,
@@ -111,13 +111,13 @@ def _answering(name: str, summary: str) -> Operation:
 
 
 class SynchronizationAnswerEndpoint(_StreamEndpoint):
-    """What people say to a synchronization that waits for them, or that they want to end."""
+    """Answers to a synchronization that waits, and its cancellation."""
 
     operations: ClassVar[dict[str, Operation]] = {
-        "resume": _answering("resume", "Let a stopped synchronization go on where it stopped"),
-        "confirm": _answering("confirm", "Allow the deletions that a synchronization waits for"),
-        "decline": _answering("decline", "Let a synchronization end without the deletions it waits for"),
-        "cancel": _answering("cancel", "End a synchronization after its present turn; what was done stays done"),
+        "resume": _answering("resume", "Continue a stopped synchronization where it stopped"),
+        "confirm": _answering("confirm", "Approve the deletions of a waiting synchronization"),
+        "decline": _answering("decline", "End a waiting synchronization without its deletions"),
+        "cancel": _answering("cancel", "Cancel a synchronization after its current turn; its changes remain"),
     }
 
     def resume(self, request: Request, id: str, job_id: str) -> Response:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from events.commands import Subcommand
 from provisioning.commands import compare, synchronize
 
-# What scripts of operators may still call them.
+# Former names that scripts may still use.
 FORMER_NAMES = {"backfill": "synchronize", "reconcile": "compare"}
 _SUBCOMMANDS: dict[str, Subcommand] = {"synchronize": synchronize, "compare": compare}
 

@@ -1,4 +1,4 @@
-"""`manage.py provision compare`: compare the users here with those of a stream's SCIM server, and write nothing."""
+"""`manage.py provision compare`: compares the users with the accounts on a stream's SCIM server. Writes nothing."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from provisioning.commands.synchronize import add_common_arguments, start
 from provisioning.synchronization.plan import NO_MATCH, Plan
 from provisioning.synchronization.state import outcomes_of
 
-HELP = f"""Compare the users here with the accounts on the SCIM server of a stream, and report only.
+HELP = f"""Compare the users of this service with the accounts on the SCIM server of a stream, and report differences.
 
-It finds users that are missing there, accounts whose user is gone here, and attributes that differ from what an update
-would write, path by path. Values are masked unless --values is given. Nothing is written on either side, so it may run
-beside an enabled stream; a user that is changing just then may be reported and be right a second later.
+It reports users without an account, accounts without a user, and attributes that differ from the values of an update, path by
+path. Values are masked unless --values is given. Nothing is written on either side, so it may run beside an enabled stream; a
+user that changes during the comparison may be reported although its update follows.
 
   manage.py provision compare est_...
   manage.py provision compare est_... --report drift.jsonl --values
 
-To repair what it reports:  manage.py provision synchronize est_...
+To repair the differences:  manage.py provision synchronize est_...
 
 Exit status
   {DONE}    no user is missing or different
@@ -32,7 +32,7 @@ _DRIFT = ("missing", "different", "extra", "ambiguous", "failed")
 
 def add_arguments(parser: CommandParser) -> None:
     add_common_arguments(parser)
-    parser.add_argument("--resume", metavar="JOB", help="go on with one that was stopped")
+    parser.add_argument("--resume", metavar="JOB", help="continue a stopped comparison")
 
 
 def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper) -> int:

@@ -1,4 +1,4 @@
-"""Working on a synchronization at a terminal: its progress, and what is said when it ends, waits or is stopped."""
+"""Runs a synchronization at a terminal: shows the progress, and the result when it ends, waits or is stopped."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from provisioning.synchronization.state import outcomes_of
 
 _LOOK_SECONDS = 1.0
 _SHOWN = 10
-# What a person should look at, apart from what simply was done.
+# Outcomes that need attention.
 _TELLING = ("skipped", "ambiguous", "failed", "missing", "different", "extra")
 DONE, FAILED, WAITS = 0, 1, 3
 
 
 def stream_named(name: str) -> EventStream:
-    """Return the stream with this id, whoever's it is; raise `CommandError`."""
+    """Return the stream with this id, of any tenant; raise `CommandError`."""
     stream = EventStream.all_tenants.filter(pk=name).first()
     if stream is None:
         raise CommandError(f"There is no event stream {name}. The admin and GET /api/v2/event-streams show the ids; they begin with est_.")
@@ -49,25 +49,25 @@ def job_named(stream: EventStream, job_id: str) -> Job:
 
 
 def follow(job: Job, options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper, *, how_to_resume: str) -> int:
-    """Work on the job until it ends or waits; return the exit status. Ctrl+C ends it after the users under way, and says how to go on."""
+    """Work on the job until it ends or waits; return the exit status. Ctrl+C stops after the current users and prints how to continue."""
     try:
         _work(job, Console(file=stderr, no_color=options["no_color"]), is_shown=stderr.isatty())  # type: ignore[arg-type]  # Django's wrapper is a text stream
     except Stopped as stopped:
         job.refresh_from_db()
         stderr.write(
-            f"Stopped at {job.rows_done:,} of {job.summary.get('total', 0):,} users; what was written stays. Workers that run go on with "
-            f"it by themselves.\nTo go on here:  {how_to_resume} --resume {job.pk}\nTo end it:      {how_to_resume} --cancel {job.pk}"
+            f"Stopped at {job.rows_done:,} of {job.summary.get('total', 0):,} users; changes on the server remain. Running workers "
+            f"continue the job.\nTo continue here:  {how_to_resume} --resume {job.pk}\nTo cancel it:      {how_to_resume} --cancel {job.pk}"
         )
         return stopped.exit_status
     tell(job, stdout)
     if options["report"]:
         count = _write_report(job, Path(options["report"]))
-        stdout.write(f"{options['report']}: {count:,} lines of JSON, the first with the counts")
+        stdout.write(f"{options['report']}: {count:,} JSON lines; the first contains the counts")
     return _status(job, stderr, how_to_resume)
 
 
 def tell(job: Job, stdout: OutputWrapper) -> None:
-    """Say how many users ended how, and name the first of those that somebody should look at."""
+    """Print the number of users by outcome, and the first users that need attention."""
     outcomes = outcomes_of(job)
     is_dry = job.parameters["plan"]["is_dry_run"]
     counts = ", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items()) or "no users"
@@ -78,7 +78,7 @@ def tell(job: Job, stdout: OutputWrapper) -> None:
             paths = ", ".join(difference["path"] for difference in row.differences)
             stdout.write(f"  {outcome:<10} {row.user_id}  {row.reason or paths}")
         if outcomes[outcome] > _SHOWN:
-            stdout.write(f"  {outcome:<10} ... and {outcomes[outcome] - _SHOWN:,} more; --report FILE names up to a thousand")
+            stdout.write(f"  {outcome:<10} ... and {outcomes[outcome] - _SHOWN:,} more; --report FILE lists up to a thousand")
     if job.status_details and job.status == Job.Status.COMPLETED:
         stdout.write(job.status_details)
 
@@ -131,7 +131,7 @@ def _status(job: Job, stderr: OutputWrapper, how_to_resume: str) -> int:
         return FAILED if job.summary.get("outcomes", {}).get("failed") else DONE
     stderr.write(job.status_details)
     if waits_for == "confirmation":
-        stderr.write(f"To allow them:     {how_to_resume} --confirm {job.pk}\nTo leave them be:  {how_to_resume} --decline {job.pk}")
+        stderr.write(f"To allow them:     {how_to_resume} --confirm {job.pk}\nTo keep them:      {how_to_resume} --decline {job.pk}")
     else:
-        stderr.write(f"When the cause is gone:  {how_to_resume} --resume {job.pk}")
+        stderr.write(f"After fixing the cause:  {how_to_resume} --resume {job.pk}")
     return WAITS

@@ -17,62 +17,62 @@ from provisioning.synchronization.plan import USER_NAME, Plan
 
 _ACTOR = "the command line"
 
-HELP = f"""Bring the users that are there already to the SCIM server of a stream, before the stream is enabled.
+HELP = f"""Synchronize existing users with the SCIM server of a stream, before the stream is enabled.
 
-A stream delivers what happens while it is enabled; what is there before needs this, once. Each user of the stream's
+A stream delivers only changes made while it is enabled; existing users need one synchronization. Each user of the stream's
 connections is looked up by externalId. The account found is updated unless it is equal already. Without one, an account
-that --match trusts is linked: it gets our externalId and our attributes. Otherwise the user is created. Accounts that
-belong to somebody else, and accounts that cannot be told apart, are never touched; the report names them.
+that --match trusts is linked: it gets our externalId and our attributes. Otherwise the user is created. Accounts of other
+users, and ambiguous accounts, are never changed; the report lists them.
 
-Without --yes it shows what it would do first (a dry run) and asks. Run it as often as you like: a second run writes
-nothing that is right already. It is a job, so Ctrl+C and crashes cost nothing; --resume goes on.
+Without --yes it starts with a dry run and asks for confirmation. You can repeat it: a second run does not write equal
+accounts. It is a job that survives Ctrl+C and crashes; --resume continues it.
 
 Examples
-  manage.py provision synchronize est_... --dry-run                    what would happen; nothing is written
-  manage.py provision synchronize est_... --enable                     bring all users there, then enable the stream from
-                                                                       before the first user was read: nothing is missed
-  manage.py provision synchronize est_... --match none                 link no account; those without externalId stay
+  manage.py provision synchronize est_... --dry-run                    report the changes; write nothing
+  manage.py provision synchronize est_... --enable                     synchronize all users, then enable the stream from
+                                                                       before the first user was read: no change is missed
+  manage.py provision synchronize est_... --match none                 do not link accounts without externalId
   manage.py provision synchronize est_... --match 'employeeNumber=app_metadata.employee_number'
                                                                        link by an attribute that you trust
   manage.py provision synchronize est_... --delete-missing --deletion-limit 5%
-                                                                       also delete accounts of users that are gone here
-  manage.py provision synchronize est_... --report users.jsonl         one line of JSON per user
+                                                                       also delete accounts of deleted users
+  manage.py provision synchronize est_... --report users.jsonl         write one JSON line per user
 
 Exit status
-  {DONE}    every user was dealt with
-  {FAILED}    some users failed, or the job failed, or you said no
-  {WAITS}    it waits for you: too many deletions, or the server refuses us; how to go on is said
+  {DONE}    every user was processed
+  {FAILED}    some users failed, or the job failed, or you answered no
+  {WAITS}    the job waits for you: too many deletions, or the server refuses requests; the output shows how to continue
   130, 143  stopped by Ctrl+C, by SIGTERM"""
 
 
 def add_arguments(parser: CommandParser) -> None:
     add_common_arguments(parser)
     how = parser.add_argument_group("how")
-    how.add_argument("--dry-run", action="store_true", help="report what would be done and write nothing")
+    how.add_argument("--dry-run", action="store_true", help="report the changes and write nothing")
     how.add_argument(
         "--match",
         default=USER_NAME,
         metavar="ATTR",
-        help="what links an account without externalId: userName or emails.value (only while the e-mail address is verified), "
+        help="rule that links an account without externalId: userName or emails.value (only while the e-mail address is verified), "
         "none, or <SCIM path>=<JMESPath of the user> (userName)",
     )
     how.add_argument("--enable", action="store_true", help="enable the stream at the end, from before the first user was read")
-    how.add_argument("--delete-missing", action="store_true", help="delete accounts with our externalId whose user is gone here")
+    how.add_argument("--delete-missing", action="store_true", help="delete accounts with our externalId whose user was deleted")
     how.add_argument("--deletion-limit", default="10", metavar="N|N%", help="more deletions than this wait for --confirm (10)")
-    how.add_argument("--yes", action="store_true", help="neither a dry run first nor a question")
-    job = parser.add_argument_group("a job that is there already").add_mutually_exclusive_group()
-    job.add_argument("--resume", metavar="JOB", help="go on with one that was stopped")
-    job.add_argument("--confirm", metavar="JOB", help="allow its deletions and go on")
-    job.add_argument("--decline", metavar="JOB", help="go on without its deletions")
-    job.add_argument("--cancel", metavar="JOB", help="end it; what was written stays")
+    how.add_argument("--yes", action="store_true", help="no dry run first and no confirmation")
+    job = parser.add_argument_group("existing jobs").add_mutually_exclusive_group()
+    job.add_argument("--resume", metavar="JOB", help="continue a stopped job")
+    job.add_argument("--confirm", metavar="JOB", help="allow its deletions and continue")
+    job.add_argument("--decline", metavar="JOB", help="continue without its deletions")
+    job.add_argument("--cancel", metavar="JOB", help="cancel it; its changes remain")
 
 
 def add_common_arguments(parser: CommandParser) -> None:
-    """Declare what synchronizing and comparing have in common."""
+    """Declare the common arguments of synchronize and compare."""
     parser.add_argument("stream", help="the id of the event stream, est_...")
-    parser.add_argument("--rate", type=int, default=20, metavar="N", help="at most so many users per second (20)")
+    parser.add_argument("--rate", type=int, default=20, metavar="N", help="users per second, at most (20)")
     parser.add_argument("--values", action="store_true", help="show the differing values in the report, which are personal data")
-    parser.add_argument("--report", metavar="FILE", help="write the report there, as lines of JSON")
+    parser.add_argument("--report", metavar="FILE", help="write the report to this file as JSON lines")
 
 
 def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper) -> int:
@@ -81,7 +81,7 @@ def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrap
     try:
         if options["cancel"]:
             cancel_job(tenant_id=stream.tenant_id, job_id=job_named(stream, options["cancel"]).pk, actor=_ACTOR)
-            stdout.write("Cancelled; what was written stays.")
+            stdout.write("Canceled. Changes on the server remain.")
             return DONE
         job = _answered(stream, options)
         if job is None:
@@ -95,12 +95,12 @@ def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrap
 
 
 def start(stream: EventStream, plan: Plan) -> Job:
-    """Begin a job of the command line."""
+    """Start a job with the command line as its actor."""
     return service.start(tenant_id=stream.tenant_id, stream_id=stream.pk, plan=plan, actor=_ACTOR)
 
 
 def _answered(stream: EventStream, options: Mapping[str, Any]) -> Job | None:
-    """Return the job that was named, with the answer that it waited for; None when a new one is wanted."""
+    """Return the job of --resume, --confirm, --decline or --cancel after its answer; None for a new job."""
     answers: dict[str, Callable[[Job], Job]] = {
         "resume": lambda job: (
             service.resume(tenant_id=job.tenant_id, job_id=job.pk, actor=_ACTOR) if job.parameters.get("waits_for") == "resume" else job
@@ -113,12 +113,12 @@ def _answered(stream: EventStream, options: Mapping[str, Any]) -> Job | None:
 
 
 def _agreed(stream: EventStream, options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper, again: str) -> bool:
-    """Show what would be done and ask."""
+    """Show a dry run and ask for confirmation."""
     dry = start(stream, _plan({**options, "dry_run": True, "enable": False}))
     if follow(dry, {**options, "report": None}, stdout, stderr, how_to_resume=again) not in (DONE, FAILED):
         return False
     stdout.flush()
-    return input("Go on and write this? [y/N] ").strip().lower() in ("y", "yes")
+    return input("Write these changes? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def _plan(options: Mapping[str, Any]) -> Plan:

@@ -1,1 +1,1 @@
-"""What people do with deliveries that were given up."""
+"""Acts on dead letters: redelivery, decisions, export."""

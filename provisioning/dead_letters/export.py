@@ -1,4 +1,4 @@
-"""Dead letters as lines: JSON lines or a table, row by row, without the events themselves and harmless to spreadsheets."""
+"""Exports dead letters as JSON lines or CSV, without the events, and without formulas that a spreadsheet would run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from provisioning.models import DeadLetter
 Format = Literal["csv", "jsonl"]
 CONTENT_TYPES: dict[Format, str] = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 _PAGE = 500
-# The reason was masked before it was stored. Profiles are not among the columns: they are seen on the page of a letter.
+# The reason was masked before storage. Profiles are not exported; the page of a letter shows them.
 _COLUMNS = (
     "id", "tenant_id", "stream_id", "event_id", "event_type", "key", "state", "reason", "error_class", "error_status", "error_scim_type",
     "fingerprint", "attempts", "created_at", "redelivered_at", "redelivery_actor", "redelivery_reason", "resolved_at", "resolution",
@@ -24,7 +24,7 @@ _FIELDS = [Field(name, name) for name in _COLUMNS]
 
 
 def exported(letters: QuerySet[DeadLetter], form: Format) -> Iterator[str]:
-    """Yield the heading of a table, then the letters from the oldest on, some hundred at a time."""
+    """Yield the CSV header, if any, then the letters in chunks of lines, oldest first."""
     if form == "csv":
         yield heading_of(_FIELDS)
     write = record_of(_FIELDS) if form == "csv" else line_of(_FIELDS)

@@ -7,11 +7,11 @@ from datetime import datetime
 
 from foundation.database.statements import rows_as
 
-# So many of a tenant's unsettled letters are looked at, the newest first, and so many kinds shown.
+# Limits per tenant: unsettled letters that are counted, newest first, and kinds that are returned.
 LETTERS_LOOKED_AT = 50_000
 MOST_KINDS = 200
 
-# The inner part is answered by the index `provisioning_dead_unsettled` alone; the letters themselves are read once per kind.
+# An index-only scan of `provisioning_dead_unsettled` answers the inner part; one letter is read per kind.
 _KINDS = """
 WITH looked_at AS (
     SELECT id, stream_id, fingerprint, state, key, created_at FROM provisioning_deadletter
@@ -36,7 +36,7 @@ ORDER BY k.opened DESC, k.newest DESC
 
 @dataclass(frozen=True)
 class FailureKind:
-    """One kind of failure on one stream: what it did to how many, since when, and what it says."""
+    """One kind of failure on one stream: counts by state, affected users, times, and the newest error."""
 
     stream_id: str
     stream_name: str
@@ -53,13 +53,13 @@ class FailureKind:
     reason: str
     ignored_until: datetime | None
     is_held: bool
-    # Of all kinds together.
+    # Sum over all kinds.
     letters_looked_at: int
 
 
 @dataclass(frozen=True)
 class FailureKinds:
-    """The kinds of a tenant; `is_cut` when there are more letters or kinds than were looked at."""
+    """The kinds of a tenant; `is_cut` if there are more letters or kinds than the limits."""
 
     kinds: list[FailureKind]
     is_cut: bool

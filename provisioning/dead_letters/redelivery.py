@@ -1,4 +1,4 @@
-"""Sending dead letters again: back into their lanes, at their old places, with a fresh series of attempts."""
+"""Redelivers dead letters: puts them back into their lanes, at their old places, with a new series of attempts."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from provisioning.links.rows import head_position
 from provisioning.models import DeadLetter
 from provisioning.runs.current_profile import UserExistsAgain, deletes_living_user, with_current_profile
 
-# One transaction locks the lanes of so many letters.
+# Letters per transaction, which locks their lanes.
 CHUNK = 200
 
 
 @dataclass(frozen=True)
 class Order:
-    """How letters are sent again: who asks and why, and whether over newer events or with the profile of now."""
+    """The parameters of a redelivery: actor, reason, and whether to override newer events or to send the current profile."""
 
     actor: str
     reason: str = ""
@@ -36,19 +36,18 @@ class Order:
 
 @dataclass(frozen=True)
 class Redelivered:
-    """How many letters went back into their lanes, and how many deletions did not, because their user exists again."""
+    """The number of redelivered letters, and of deletions that were blocked because their user exists again."""
 
     count: int = 0
     blocked: int = 0
 
 
 def redeliver_letters(*, tenant_id: str, letter_ids: Iterable[int], order: Order) -> Redelivered:
-    """Let these dead letters of the tenant be delivered again.
+    """Redeliver these dead letters of the tenant.
 
-    `letter_ids` is the frozen selection: what becomes a dead letter meanwhile is not touched. Each keeps its place
-    before newer events of its user. One whose user has a newer event that was written downstream ends as superseded,
-    and the deletion of a user that exists again stays where it is, unless forced. Who asked and why is kept with the
-    letter.
+    New dead letters are not included. Each letter keeps its place before newer events of its user. Unless forced, a letter ends as
+    superseded if a newer event of its user was written, and the deletion of a user that exists again is not redelivered. Actor and
+    reason are stored with the letter.
     """
     ids = sorted(set(letter_ids))
     count = blocked = 0
@@ -62,7 +61,7 @@ def redeliver_letters(*, tenant_id: str, letter_ids: Iterable[int], order: Order
 
 
 def redeliver_one(*, tenant_id: str, letter_id: int, order: Order) -> bool:
-    """Redeliver one letter; False when its event is not undelivered any more. Raises `UserExistsAgain`."""
+    """Redeliver one letter; False if its event is already delivered or being redelivered. Raises `UserExistsAgain`."""
     done = redeliver_letters(tenant_id=tenant_id, letter_ids=[letter_id], order=order)
     if done.blocked:
         raise UserExistsAgain
@@ -70,7 +69,7 @@ def redeliver_one(*, tenant_id: str, letter_id: int, order: Order) -> bool:
 
 
 def redeliver_event(*, tenant_id: str, stream_id: str, event_id: str, actor: str, reason: str = "", force: bool = False) -> bool:
-    """Redeliver one event of a stream as `redeliver_one` does. Raises `NotFound` without a dead letter."""
+    """Redeliver one event of a stream as `redeliver_one` does. Raises `NotFound` if it has no dead letter."""
     letter = DeadLetter.objects.filter(tenant_id=tenant_id, stream_id=stream_id, delivery__event_id=event_id).first()
     if letter is None:
         raise NotFound("No delivery of this event has failed.")
@@ -78,7 +77,7 @@ def redeliver_event(*, tenant_id: str, stream_id: str, event_id: str, actor: str
 
 
 def _redeliver_chunk(tenant_id: str, ids: list[int], order: Order) -> Redelivered:
-    # Lanes are locked in this order, as the dispatch does, so that the two never wait for each other in a ring.
+    # Lock lanes in the order of the dispatch, to avoid deadlocks with it.
     letters = DeadLetter.objects.filter(tenant_id=tenant_id, pk__in=ids).order_by("stream_id", "key", "delivery__position")
     count = blocked = 0
     for letter in letters.defer("body", "rebuilt_body"):
@@ -97,8 +96,8 @@ def _redeliver_chunk(tenant_id: str, ids: list[int], order: Order) -> Redelivere
 
 
 def _note(letter: DeadLetter, order: Order) -> None:
-    """Keep with the letter what was asked for; the current profile is read here, under the lock of the lane."""
-    # The position first: no change between the two is taken for older than the profile.
+    """Store the order with the letter; the current profile is read here, under the lock of the lane."""
+    # Read the position before the profile, so that a change between the two reads counts as newer.
     letter.rebuilt_position = head_position(letter.tenant_id) if order.with_current_profile else None
     letter.rebuilt_body = _rebuilt(letter) if order.with_current_profile else None
     letter.state = DeadLetter.State.REDELIVERED

@@ -1,4 +1,4 @@
-"""Redelivering many dead letters as a job: a selection that is frozen when it is made, paced, and stopped at any time."""
+"""Redelivers many dead letters as a job: the selection is fixed at the start, the rate is limited, and it can be canceled."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = ["RATE_PER_SECOND", "Progress", "Selection", "progress_of", "redeliver
 
 RATE_PER_SECOND = 50
 FASTEST_RATE = 100
-# So much is put back at once, then the job rests: workers take a pause of the sweep to come back to it.
+# Seconds between chunks: a chunk contains the letters of this time at the requested rate.
 _PAUSE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What became of a job's letters so far; `superseded` ones needed no writing, `blocked` deletions need force."""
+    """The current number of a job's letters by result; `superseded` ones needed no write, `blocked` deletions need force."""
 
     total: int
     left: int
@@ -51,16 +51,16 @@ def start_redelivery_job(
     force: bool = False,
     rate_per_second: int = RATE_PER_SECOND,
 ) -> Job:
-    """Redeliver what is selected and undelivered now, `rate_per_second` letters at a time; return the pending job.
+    """Create a job that redelivers the selected, undelivered letters at `rate_per_second`; return the pending job.
 
-    Letters that are written later, also by this very job, are not touched. Raises `NotFound`, `Invalid` for a rate
-    that is none, or `Conflict` while another such job of the stream is at work.
+    Later dead letters, including those caused by this job, are not included. Raises `NotFound`, `Invalid` for an invalid rate, and
+    `Conflict` while another redelivery job of the stream runs.
     """
     if not 1 <= rate_per_second <= FASTEST_RATE:
-        raise Invalid({"rate_per_second": [f"1 to {FASTEST_RATE} letters a second."]})
+        raise Invalid({"rate_per_second": [f"1 to {FASTEST_RATE} letters per second."]})
     locked_stream(tenant_id=tenant_id, stream_id=stream_id)
     if unfinished_redelivery_job(tenant_id=tenant_id, stream_id=stream_id) is not None:
-        raise Conflict("Failed events of this stream are being redelivered already; wait for that job to end.")
+        raise Conflict("Another job is already redelivering failed events of this stream. Wait until it has ended.")
     job = Job(
         tenant_id=tenant_id,
         type=Job.Type.EVENT_REDELIVERY,
@@ -81,7 +81,7 @@ def start_redelivery_job(
 
 
 def unfinished_redelivery_job(*, tenant_id: str, stream_id: str) -> Job | None:
-    """Return the job that redelivers letters of this stream now."""
+    """Return the running redelivery job of this stream, or None."""
     return unfinished(tenant_id, Job.Type.EVENT_REDELIVERY).filter(target=stream_id).first()
 
 
@@ -89,7 +89,7 @@ def unfinished_redelivery_job(*, tenant_id: str, stream_id: str) -> Job | None:
 def redeliver_next(job: Job) -> bool | Pause:
     """Put the next letters back into their lanes, each user's in order.
 
-    `summary` counts those that were undelivered no more as skipped, and deletions of living users as blocked.
+    `summary` counts letters that were already redelivered as skipped, and deletions of existing users as blocked.
     """
     asked = job.parameters
     letters = _left(job)
@@ -108,7 +108,7 @@ def redeliver_next(job: Job) -> bool | Pause:
 
 
 def progress_of(job: Job) -> Progress:
-    """Count what became of the letters that the job put back; what it left when it was cancelled stays in `left`."""
+    """Count the job's letters by result; letters that remained when the job was canceled count as `left`."""
     rows = (
         DeadLetter.objects.filter(tenant_id=job.tenant_id, redelivery_job=job.pk).values_list("state", "resolution").annotate(Count("pk"))
     )
@@ -122,7 +122,7 @@ def progress_of(job: Job) -> Progress:
         left=max(summary["total"] - summary["redelivered"] - summary["skipped"] - summary["blocked"], 0),
         under_way=under_way,
         done=done,
-        # Whatever was decided about one that failed again, its event is not there.
+        # A letter that failed again counts as failed regardless of a later decision: its event is not delivered.
         failed=sum(counts.values()) - under_way - superseded - done,
         superseded=superseded,
         blocked=summary["blocked"],
@@ -131,12 +131,12 @@ def progress_of(job: Job) -> Progress:
 
 
 def _left(job: Job) -> QuerySet[Any]:
-    """Return the frozen letters behind the last one, by lane and position: a user's older event goes first."""
+    """Return the job's letters after the last processed one, by lane and position, so that older events of a user come first."""
     asked = job.parameters
     letters = Selection.of_document(asked["selection"]).of(tenant_id=job.tenant_id, stream_id=job.target)
     letters = letters.filter(created_at__lte=datetime.fromisoformat(asked["frozen_at"])).annotate(position=F("delivery__position"))
     if "after" in asked:
         key, position = asked["after"]
-        # The first condition says nothing new: it is the one that the index by key can use.
+        # The first condition is redundant, but the index by key can use it.
         letters = letters.filter(Q(key__gte=key) & (Q(key__gt=key) | Q(key=key, position__gt=position)))
     return letters.order_by("key", "position")

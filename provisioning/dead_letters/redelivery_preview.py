@@ -1,4 +1,4 @@
-"""A dry run of a redelivery: what would be sent, and what the server has now. It reads, and writes nothing anywhere."""
+"""A dry run of a redelivery: the request that would be sent, and the current state on the server. Only reads."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from provisioning.scim.remote_changes import changes
 from provisioning.trials.mapping_preview import request_of
 from provisioning.trials.scim_sessions import ScimSession, mask_of, open_session
 
-# All reads of one preview together: somebody waits for the page.
+# Seconds for all reads of one preview, because a person waits for the page.
 _BUDGET_SECONDS = 10.0
 
 
 @dataclass
 class Preview:
-    """The request that a redelivery would make, the resource before it, and what would keep it from being made."""
+    """The request of a redelivery, the resource before it, and obstacles."""
 
     verb: str = ""
     path: str = ""
@@ -45,24 +45,24 @@ class Preview:
 
 
 def preview(letter: DeadLetter, *, current_profile: bool) -> Preview:
-    """Return what redelivering the letter would do now.
+    """Return the effect that redelivering the letter would have now.
 
-    Raises `Conflict` when it cannot be told, `NotFound` without a current profile; a server that does not answer is a note.
+    Raises `Conflict` if it cannot be determined, `NotFound` without a current profile; an unreachable server is reported as a note.
     """
     envelope = orjson.loads(_body(letter, current_profile=current_profile))
     shown = Preview(notes=_obstacles(letter, current_profile=current_profile))
     stream = EventStream.objects.of(letter.tenant_id).filter(pk=letter.stream_id).first()
     if stream is None:
-        raise Conflict("The stream does not exist any more.")
+        raise Conflict("The stream no longer exists.")
     if stream.held_since is not None:
-        shown.notes.append(f"The stream is held: {stream.held_reason} What is redelivered waits until it resumes.")
+        shown.notes.append(f"The stream is held: {stream.held_reason} A redelivery waits until it is resumed.")
     if stream.destination_type == "webhook":
-        # Only the stored bytes go there, and a webhook has nothing that could be read before.
+        # A webhook gets the stored bytes and has no state to read.
         shown.verb, shown.path, shown.sent = "POST", "the webhook of the stream", envelope
         return shown
     setup = deployed_setup(tenant_id=letter.tenant_id, action_id=stream.destination.get("action_id"))
     if setup is None or setup.template != SCIM_USER_PROVISIONING:
-        raise Conflict("What this stream's destination does with an event is known to it alone; there is no dry run.")
+        raise Conflict("This type of destination does not support a dry run.")
     return _of_scim(setup, envelope, shown, position=None if current_profile else _position(letter))
 
 
@@ -70,7 +70,7 @@ def _body(letter: DeadLetter, *, current_profile: bool) -> bytes:
     stored = Event.objects.filter(event_id=letter.event_id, tenant_id=letter.tenant_id).values_list("body", flat=True).first()
     body = letter.body if stored is None else stored
     if body is None:
-        raise Conflict("The log had already dropped the event; there is nothing to send.")
+        raise Conflict("The event was already pruned from the log, so it cannot be sent.")
     exact = bytes(body)
     if current_profile:
         exact = with_current_profile(tenant_id=letter.tenant_id, key=letter.key, event_type=letter.event_type, body=exact)
@@ -105,12 +105,12 @@ def _of_scim(setup: Setup, envelope: Mapping[str, Any], shown: Preview, *, posit
 
 
 def _look(session: ScimSession, envelope: Mapping[str, Any], shown: Preview) -> None:
-    """Look the user up as a delivery does, read what is there, and put the request together that would follow."""
+    """Look the user up like a delivery, read its account, and build the request that would follow."""
     message = Message.of_envelope(envelope, prefix=settings.EVENT_ATTRIBUTE_PREFIX)
     document = message.data.object or {}
     person = person_of(document, session.table)
     if not session.settings.allows(message.data.connection_name):
-        shown.notes.append(f"Skipped: users of the connection {message.data.connection_name} are not synchronized.")
+        shown.notes.append(f"Skipped: users of the connection {message.data.connection_name} are not provisioned.")
         return
     if not is_in_scope(document, session.options.scope):
         shown.notes.append("Skipped: the user is outside the scope of the action.")
@@ -122,7 +122,7 @@ def _look(session: ScimSession, envelope: Mapping[str, Any], shown: Preview) -> 
 
 
 def _foresee(session: ScimSession, message: Message, document: Mapping[str, Any], person: Person, shown: Preview) -> None:
-    """Find the account as a delivery does, and say what a delivery would do with it."""
+    """Find the account like a delivery, and note what a delivery would do with it."""
     strategy = message.data.connection_strategy
     is_proven = proves_name(document, person, session.options, strategy=strategy, trusted_strategies=trusted_strategies())
     person = replace(person, proves_name=is_proven)
@@ -135,7 +135,7 @@ def _foresee(session: ScimSession, message: Message, document: Mapping[str, Any]
     if found is not None:
         shown.before = client.read(found.id)
     if found is None and message.type == "user.deleted" and (client.links.is_in_doubt or client.links.is_suspected):
-        shown.notes.append("It would fail now: an account of the user may be there, and none is found that is proven to be the user's.")
+        shown.notes.append("It would fail now: the user may have an account, but none is found that is proven to be the user's.")
         return
     _judge(session, message.type, document, place, shown)
     if shown.verb in ("POST", "PUT", "PATCH"):
@@ -145,14 +145,14 @@ def _foresee(session: ScimSession, message: Message, document: Mapping[str, Any]
 
 
 def _judge(session: ScimSession, event_type: str, document: Mapping[str, Any], place: str | None, shown: Preview) -> None:
-    """Say what a delivery would do with a user who is at `place`, or not there: the rules of `UserSync`."""
+    """Note what a delivery would do with a user at `place`, or without an account, by the rules of `UserSync`."""
     is_deletion, is_creation = event_type == "user.deleted", event_type == "user.created"
     if is_deletion and place is not None:
         shown.verb, shown.path = "DELETE", place
     elif is_deletion:
-        shown.notes.append("There is no user to delete: the event counts as dealt with.")
+        shown.notes.append("There is no user to delete: the event would be skipped.")
     elif place is not None and is_creation:
-        shown.notes.append("The user is there already: the event counts as delivered, and nothing is sent.")
+        shown.notes.append("The user already exists: the event counts as delivered, and nothing is sent.")
     elif place is None and not (is_creation or session.options.upsert):
         shown.notes.append("There is no user to update, and upsert is off: it would be skipped.")
     else:

@@ -1,4 +1,4 @@
-"""Which dead letters are meant: what a list shows, an export writes and a job redelivers, said once."""
+"""Selections of dead letters, shared by lists, exports and redelivery jobs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from provisioning.dead_letters.triage import UNSETTLED
 from provisioning.models import DeadLetter
 
-# `everything failed` of the management interface: what nobody wants to hear of is not sent without being asked for.
+# The default selection of the management interface. Ignored letters are redelivered on request only.
 _WANTED_STATES = (DeadLetter.State.OPEN, DeadLetter.State.ACKNOWLEDGED)
 _EQUAL = ("key", "error_class", "error_scim_type", "fingerprint")
 _MOMENTS = ("created_from", "created_to", "died_from", "died_to")
@@ -20,9 +20,9 @@ _MOMENTS = ("created_from", "created_to", "died_from", "died_to")
 
 @dataclass(frozen=True)
 class Selection:
-    """Which dead letters of a stream; what is open or acknowledged when nothing is named. The later end of a time is excluded.
+    """Conditions on dead letters of a stream; by default open and acknowledged ones. The end of a time range is excluded.
 
-    `created_*` is when the event became due, `died_*` when it became a dead letter. `error_status` 0 means without one.
+    `created_*` is when the event became due, `died_*` when it became a dead letter. `error_status` 0 selects letters without a status.
     """
 
     created_from: datetime | None = None
@@ -39,10 +39,10 @@ class Selection:
     states: tuple[str, ...] = ()
 
     def narrow(self, letters: QuerySet[DeadLetter]) -> QuerySet[DeadLetter]:
-        """Return those of `letters` that are meant, in whatever state they are."""
+        """Return the selected `letters` in any state of delivery."""
         equal = {name: getattr(self, name) for name in _EQUAL if getattr(self, name)}
         if self.event_id:
-            # Deliveries have an index for it.
+            # Deliveries have an index for this condition.
             equal["delivery__event_id"] = self.event_id
         if self.event_types:
             equal["event_type__in"] = self.event_types
@@ -57,18 +57,18 @@ class Selection:
         return letters.filter(**equal, **{name: moment for name, moment in times.items() if moment is not None})
 
     def of(self, *, tenant_id: str, stream_id: str) -> QuerySet[DeadLetter]:
-        """Return the letters of a stream that are meant and that a redelivery would send."""
+        """Return the selected letters of a stream that a redelivery would send."""
         states = [state for state in self.states if state in UNSETTLED] if self.states else list(_WANTED_STATES)
         return self.narrow(DeadLetter.objects.filter(tenant_id=tenant_id, stream_id=stream_id, state__in=states))
 
     def as_document(self) -> dict[str, Any]:
-        """Return the selection as it is kept with its job."""
+        """Return the selection as the JSON object stored in its job."""
         named = {name: value for name, value in asdict(self).items() if value not in (None, "", ())}
         return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in named.items()}
 
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> Selection:
-        """Read what `as_document` returned."""
+        """Parse the result of `as_document`."""
         known = {field.name for field in fields(cls)}
         values = {name: value for name, value in document.items() if name in known}
         values |= {name: datetime.fromisoformat(values[name]) for name in _MOMENTS if name in values}

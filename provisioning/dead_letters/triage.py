@@ -1,6 +1,6 @@
-"""What people decide about dead letters: to know of them, not to want to hear of them, that they are done with.
+"""Decisions about dead letters: acknowledge, ignore, resolve, reopen.
 
-A decision never moves an event. Every letter stays listed, counted and redeliverable until its retention ends.
+A decision never sends an event. Every letter stays listed, counted and redeliverable until its retention ends.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from identity.services.failures import Invalid, NotFound
 from provisioning.models import DeadLetter, IgnoredKind
 
 State = DeadLetter.State
-# What still speaks of an event that the destination does not have. `redelivered` is under way and decides itself.
+# States in which the destination does not have the event. `redelivered` letters are being delivered and get their state from that.
 UNSETTLED = (State.OPEN, State.ACKNOWLEDGED, State.IGNORED)
 _DECISIONS = frozenset({State.OPEN, State.ACKNOWLEDGED, State.IGNORED, State.RESOLVED})
 BY_HAND = "by hand"
 LONGEST_REASON = 500
 
-# Rows are locked in the order in which a redelivery locks them, so that the two never wait for each other in a ring.
-# A letter that is being redelivered, or that a delivery has resolved, is left alone: the newest version of the row decides.
+# Rows are locked in the order of redeliveries, to avoid deadlocks with them. Letters that are being redelivered, or that a delivery
+# has resolved, are skipped; the newest version of the row decides.
 _DECIDABLE = """
 SELECT l.id FROM provisioning_deadletter l JOIN provisioning_delivery d ON d.id = l.delivery_id
 WHERE l.tenant_id = %(tenant)s AND l.state <> %(state)s AND d.state = 'dead'
@@ -49,10 +49,10 @@ WITH chosen AS MATERIALIZED (
 
 @unit_of_work
 def decide(*, tenant_id: str, letter_ids: Iterable[int], state: str, reason: str, actor: str) -> int:
-    """Put dead letters of the tenant into `state`: open, acknowledged, ignored or resolved; return how many changed.
+    """Set the state of dead letters of the tenant: open, acknowledged, ignored or resolved; return the number of changed letters.
 
-    One that is there already, or that is being redelivered, is left alone, so doing it twice does no harm. A resolved
-    one can be opened again while its event is undelivered. Raises `Invalid` without a reason.
+    Skips letters that have the state already or are being redelivered. A resolved letter can be reopened while its event is
+    undelivered. Idempotent. Raises `Invalid` without a reason.
     """
     values = {"tenant": tenant_id, "ids": sorted(set(letter_ids)), **_decision(state, reason, actor)}
     return execute(_DECIDE_NAMED, values)
@@ -60,21 +60,21 @@ def decide(*, tenant_id: str, letter_ids: Iterable[int], state: str, reason: str
 
 @unit_of_work
 def decide_kind(*, tenant_id: str, stream_id: str, fingerprint: str, state: str, reason: str, actor: str) -> int:
-    """Do as `decide` does with every unsettled letter of one kind of failure on one stream."""
+    """Apply `decide` to every unsettled letter of one kind of failure on one stream."""
     return execute(_DECIDE_KIND, {"tenant": tenant_id, "stream": stream_id, "fingerprint": fingerprint, **_decision(state, reason, actor)})
 
 
 @unit_of_work
 def ignore_kind(*, tenant_id: str, stream_id: str, fingerprint: str, until: datetime, reason: str, actor: str) -> int:
-    """Ignore a kind of failure on one stream until a moment, the letters there are and those to come; return how many there are.
+    """Ignore existing and new letters of a kind of failure on one stream until a time; return the number of existing ones.
 
-    Raises `NotFound` for a stream of another tenant, `Invalid` for a moment in the past or without a reason.
+    Raises `NotFound` for a stream of another tenant, `Invalid` for a time in the past or without a reason.
     """
     decision = _decision(State.IGNORED, reason, actor)
     if until <= timezone.now():
-        raise Invalid({"until": ["A moment in the future is expected."]})
+        raise Invalid({"until": ["A time in the future is expected."]})
     if not fingerprint or not EventStream.objects.of(tenant_id).filter(pk=stream_id).exists():
-        raise NotFound("There is no such kind of failure.")
+        raise NotFound("The kind of failure does not exist.")
     told = {"tenant_id": tenant_id, "until": until, "reason": decision["reason"], "actor": decision["actor"], "created_at": timezone.now()}
     IgnoredKind.objects.update_or_create(stream_id=stream_id, fingerprint=fingerprint, defaults=told)
     return execute(_DECIDE_KIND, {"tenant": tenant_id, "stream": stream_id, "fingerprint": fingerprint, **decision})
@@ -82,7 +82,7 @@ def ignore_kind(*, tenant_id: str, stream_id: str, fingerprint: str, until: date
 
 @unit_of_work
 def stop_ignoring(*, tenant_id: str, stream_id: str, fingerprint: str) -> bool:
-    """Let new letters of the kind be open again; those there are stay as they are. False when it was not ignored."""
+    """Stop ignoring new letters of a kind; existing letters keep their state. False if the kind was not ignored."""
     count, _ = IgnoredKind.objects.filter(tenant_id=tenant_id, stream_id=stream_id, fingerprint=fingerprint).delete()
     return count > 0
 
@@ -92,5 +92,5 @@ def _decision(state: str, reason: str, actor: str) -> dict[str, str]:
         raise Invalid({"state": [f"Not a decision: {state[:32]}."]})
     said = " ".join(reason.replace("\0", "").split())
     if not said:
-        raise Invalid({"reason": ["Say why: others will ask."]})
+        raise Invalid({"reason": ["Enter a reason."]})
     return {"state": str(state), "reason": said[:LONGEST_REASON], "actor": actor[:254], "by_hand": BY_HAND}

@@ -1,1 +1,1 @@
-"""What clients read of actions and deliveries."""
+"""JSON documents of actions and deliveries in the management interface."""

@@ -1,4 +1,4 @@
-"""Actions and their versions as clients read them. Of a secret there is a name and a time, never a value."""
+"""JSON documents of actions and versions. Secrets have a name and a time, never a value."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ TRIGGER_DOCUMENT = {
     "runtimes": [RUNTIME],
     "default_runtime": RUNTIME,
     "compatible_triggers": [],
-    # A stream names its action itself.
+    # Empty, because streams name their action.
     "binding_policy": "entity-bound",
 }
 
 
 def with_details(actions: QuerySet[Action]) -> QuerySet[Action]:
-    """Have the rows read with what `action_document` needs of them, in three queries in all."""
+    """Add the related rows that `action_document` needs; three queries in total."""
     return actions.prefetch_related("secrets", Prefetch("versions", ActionVersion.objects.filter(is_deployed=True)))
 
 
 def action_document(action: Action) -> dict[str, Any]:
-    """Return the draft, the version that deliveries run, and `warnings` where there are any."""
+    """Return the draft, the deployed version, and `warnings` if there are any."""
     deployed = deployed_version(action)
     document = {
         "id": str(action.pk),
@@ -53,7 +53,7 @@ def action_document(action: Action) -> dict[str, Any]:
 
 
 def version_document(version: ActionVersion) -> dict[str, Any]:
-    """Return one version with what it belongs to."""
+    """Return one version with its action."""
     action = version.action
     owner = {
         "id": str(action.pk),
@@ -84,6 +84,6 @@ def _version(version: ActionVersion) -> dict[str, Any]:
 
 
 def _program(row: Action | ActionVersion) -> dict[str, Any]:
-    """Return what runs and how it is set up. There is no code of its own: clients read an empty one."""
+    """Return program and configuration. `code` is always empty, because custom code is not supported."""
     named = {"template": row.template} if row.template else {"entry_point": row.entry_point}
     return {**named, "options": row.options, "mapping": row.mapping, "code": "", "dependencies": [], "runtime": RUNTIME}

@@ -1,4 +1,4 @@
-"""Deliveries as clients read them: the event's id, the state in their words, every attempt, and the event once it failed."""
+"""JSON documents of deliveries: event id, state, attempts, and the event if it failed."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _RETRYING = "retrying"
 
 
 def with_attempts(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
-    """Have the rows read with what `delivery_documents` needs of them, in three queries in all."""
+    """Add the related rows that `delivery_documents` needs; three queries in total."""
     tries = Prefetch("tries", Attempt.objects.defer("exchanges", "log_lines").order_by("number"))
     return deliveries.select_related("dead_letter").prefetch_related(tries)
 
 
 def delivery_documents(deliveries: Sequence[Delivery]) -> list[dict[str, Any]]:
-    """Return the deliveries as JSON objects; the bodies of their events are read together."""
+    """Return the deliveries as JSON objects; all event bodies are read in one query."""
     wanted = [delivery.event for delivery in deliveries if delivery.state in (Delivery.State.DEAD, Delivery.State.TODO)]
     bodies = dict(Event.objects.filter(pk__in=wanted).values_list("pk", "body"))
     runs = _streams_with_actions(deliveries)
@@ -41,7 +41,7 @@ def delivery_documents(deliveries: Sequence[Delivery]) -> list[dict[str, Any]]:
 
 
 def _streams_with_actions(deliveries: Sequence[Delivery]) -> set[str]:
-    """Return the streams whose attempts are runs of an action, which have ids of their own."""
+    """Return the ids of streams with an action, whose attempts have execution ids."""
     if not deliveries:
         return set()
     streams = EventStream.objects.of(deliveries[0].tenant_id).filter(destination_type="action")
@@ -58,7 +58,7 @@ def _document(delivery: Delivery, stored: Any, *, is_run: bool) -> dict[str, Any
         "attempts": _attempts(delivery.tries.all(), letter, is_waiting=delivery.state == Delivery.State.TODO, is_run=is_run),
     }
     body = stored or (letter.body if letter is not None else None)
-    # What was delivered is in the destination; what was not is shown, so that it can be judged.
+    # The event is included only while the destination does not have it.
     if body is not None and delivery.state in (Delivery.State.DEAD, Delivery.State.TODO):
         document["event"] = orjson.loads(with_stream(bytes(body), delivery.stream_id))
     return document

@@ -1,7 +1,7 @@
-"""Executions: every run of an action, found again by its id for ten days.
+"""Executions: every run of an action, readable by its id for ten days.
 
-A delivery's run is its attempt: the id is made of the delivery and the number of the attempt, so that nothing is written for it.
-A run that somebody asked for is a trial.
+The run of a delivery is its attempt: the execution id is computed from the delivery's id and the attempt's number and is not stored.
+A run started by a person is a trial.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from provisioning.actions.registry import TRIGGER
 from provisioning.engine.retention import TRIALS_KEPT_DAYS
 from provisioning.models import Action, Attempt, Trial
 
-# RFC 9562, 5.8: version 8 leaves 48 + 12 + 62 bits to us.
+# RFC 9562, 5.8: version 8 has 48 + 12 + 62 bits for custom use.
 _VERSION = 8
 _LOW = (1 << 62) - 1
 
@@ -31,7 +31,7 @@ def execution_id(delivery_id: int, attempt: int) -> UUID:
 
 
 def execution_document(*, tenant_id: str, identifier: str) -> dict[str, Any]:
-    """Return the execution as clients read it; raise `NotFound` when there is none or it is older than ten days."""
+    """Return the execution's document; raise `NotFound` if it does not exist or is older than ten days."""
     try:
         wanted = UUID(identifier)
     except ValueError as error:

@@ -1,6 +1,6 @@
-"""Sending an alert: by mail to the admins of its tenant, and to the platform's webhook, signed after Standard Webhooks.
+"""Sends an alert by mail to the admins of its tenant, and to the platform's webhook, signed as Standard Webhooks describes.
 
-Neither says what a server answered, who a user is, or anything secret: counts, kinds, times and the way to the page.
+Messages contain counts, kinds, times and a link to the page; never content of a response, user data or secrets.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LIST = "/admin/provisioning/deadletter/"
 
 
 def send_alert(alert_id: int) -> bool:
-    """Send the alert unless somebody has begun to; what goes wrong is kept with it. Call this with no transaction open."""
+    """Send the alert unless another worker has taken it; store failures in its row. Call this with no transaction open."""
     if Alert.objects.filter(pk=alert_id, taken_at__isnull=True).update(taken_at=timezone.now()) != 1:
         return False
     failpoints.reach("alert_taken")
@@ -46,12 +46,12 @@ def send_alert(alert_id: int) -> bool:
     alert.problem = "; ".join(problems)[:256]
     alert.save(update_fields=["mailed_to", "posted_at", "problem"])
     if problems:
-        logger.warning("alert %s did not reach everybody: %s", alert.pk, alert.problem)
+        logger.warning("alert %s was not sent to all recipients: %s", alert.pk, alert.problem)
     return True
 
 
 def link_of(alert: Alert) -> str:
-    """Return the address of the page that shows what the alert is about, on the platform's host."""
+    """Return the URL, on the platform host, of the page that shows the subject of the alert."""
     base = f"{scheme()}://{settings.PLATFORM_HOST}"
     if alert.kind in (Alert.Kind.HELD, Alert.Kind.NOT_FOUND):
         return f"{base}/admin/events/eventstream/{alert.stream_id}/change/"
@@ -60,7 +60,7 @@ def link_of(alert: Alert) -> str:
 
 
 def _mailed(alert: Alert, stream: EventStream | None) -> list[str]:
-    """Mail each admin by itself: an address that a server refuses keeps the message from nobody else."""
+    """Send one mail per admin, so that a refused address does not affect the others. Return the problems."""
     if not settings.MAIL_IS_CONFIGURED:
         return []
     admins = Staff.objects.filter(tenant_id=alert.tenant_id, is_active=True).order_by("pk")
@@ -69,7 +69,7 @@ def _mailed(alert: Alert, stream: EventStream | None) -> list[str]:
     for address in admins.values_list("email", flat=True)[:_MOST_ADDRESSES]:
         try:
             send_mail("alert", to=[address], context=context)
-        except Exception as error:  # noqa: BLE001  (what a mail server raises; it may name addresses, so only its kind is kept)
+        except Exception as error:  # noqa: BLE001  (mail backends raise any type; the text may name addresses, so only the type is kept)
             problems.append(f"a mail failed ({type(error).__name__})")
         else:
             alert.mailed_to += 1
@@ -89,7 +89,7 @@ def _posted(alert: Alert) -> list[str]:
             headers |= {"webhook-timestamp": str(now), "webhook-signature": signed}
         answer = outbound_session().send("POST", url, headers=headers, body=body, deadline=time.monotonic() + _WEBHOOK_SECONDS)
     except (OutboundError, SecretRefused) as error:
-        return [f"the webhook on {urlsplit(url).hostname} got nothing ({type(error).__name__})"]
+        return [f"the webhook on {urlsplit(url).hostname} is unreachable ({type(error).__name__})"]
     if not 200 <= answer.status < 300:
         return [f"the webhook on {urlsplit(url).hostname} answered {answer.status}"]
     alert.posted_at = timezone.now()

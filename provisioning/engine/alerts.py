@@ -1,7 +1,7 @@
-"""Alerts: raised by the sweep once a minute, on the database's clock, and sent once each by a worker.
+"""Raises alerts. The sweep calls this once a minute; times are the database's clock. A worker sends each alert once.
 
-A row of `Alert` is raised at most once per stream, kind and period: its unique constraint decides between two sweepers.
-Whoever sends it takes the row first, so a crash can lose one message and never doubles it; the next period speaks again.
+An alert is raised at most once per stream, kind and period: the unique constraint of `Alert` decides between two sweepers.
+A worker takes the row before it sends, so a crash can lose a message but never repeat it; the next period raises a new one.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from foundation.database.statements import execute, fetch_all
 from provisioning.engine import not_found
 
 EVERY_SECONDS = 60.0
-# More new kinds than this in one period say nothing that the count of open letters does not say.
+# Limit per stream and period. Beyond it, the alert about the number of open letters is enough.
 _MOST_NEW_KINDS = 5
 _MOST_COUNTED = 10_000
-# A letter counts as new for so long, so that sweeps that paused overlook none.
+# How long a letter counts as new, in seconds. Longer than a period, so that a paused sweep misses none.
 _NEW_SECONDS = 3600.0
 
-# Enabled and disabled streams alike: what is open stays to be dealt with. The period is a slot of the clock; an alert that
-# was raised less than a period ago keeps quiet too, so that the end of a slot does not repeat it at once.
+# Disabled streams are included: their open letters still need a decision. Periods are aligned to the clock. An alert raised less
+# than one period ago suppresses the next one as well; otherwise the end of a slot would repeat it at once.
 _RAISE = """
 INSERT INTO provisioning_alert (stream_id, tenant_id, kind, fingerprint, period, facts, mailed_to, problem)
 SELECT s.id, s.tenant_id, %(kind)s, found.fingerprint,
@@ -34,8 +34,8 @@ WHERE NOT EXISTS (
         AND a.created_at > now() - make_interval(secs => %(period)s))
 ON CONFLICT DO NOTHING
 """
-# The first letter of a kind, whatever became of it, is not older than that, and nobody has sent it again. The kinds are
-# taken from the newest letters, each by its index; `now()` stands still during a statement, so that the index can use it.
+# A kind is new if its first letter, in any state, is newer than the limit and was not redelivered. Kinds are read from the newest
+# letters by index. `now()` is constant within a statement, which allows the index condition; `clock_timestamp()` is not.
 _NEW_FAILURE = """
 SELECT newest.fingerprint, jsonb_build_object('class', first.error_class, 'status', first.error_status,
     'scim_type', first.error_scim_type, 'count', newest.letters) AS facts
@@ -66,9 +66,9 @@ _HELD = """
 SELECT '' AS fingerprint, jsonb_build_object('since', to_char(s.held_since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) AS facts
 WHERE s.held_since IS NOT NULL
 """
-# What was skipped because the server has no such user, against everything that was settled; both by the day of the event, as an index
-# gives them. A server whose filter finds no one would otherwise let accounts of deleted users live on, in silence. Few streams miss so
-# many that the first count stops; theirs are counted whole, because a share of a part says nothing.
+# Compares events skipped as "no such user" with all settled events of the last 24 hours. This detects a server whose filter finds no
+# users: deletions would be skipped without an error and the accounts would remain. If the first count reaches its limit, the events
+# are counted again without a limit, because a percentage needs the full number.
 _NOT_FOUND = f"""
 SELECT '' AS fingerprint, jsonb_build_object('count', counted.number, 'settled', settled.number, 'limit', %(percent)s::int) AS facts
 FROM (SELECT count(*) AS number FROM ({not_found.ROWS} LIMIT %(most)s) missing) missed
@@ -88,7 +88,7 @@ _UNSENT = "SELECT id FROM provisioning_alert WHERE taken_at IS NULL ORDER BY id 
 
 
 def raise_alerts() -> list[int]:
-    """Raise what the settings ask for; return the alerts that nobody has begun to send."""
+    """Raise the alerts that the settings enable; return the ids of alerts that no worker has taken."""
     for kind, statement, values in _asked_for():
         execute(statement, {"kind": kind, "period": settings.DEAD_LETTER_ALERT_PERIOD_SECONDS, **values})
     return [alert_id for (alert_id,) in fetch_all(_UNSENT)]

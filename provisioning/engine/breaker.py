@@ -1,8 +1,8 @@
-"""Holding a stream whose destination is wrong or away: nothing is lost, and it resumes in order.
+"""Holds a stream whose destination is misconfigured or unreachable. No event is lost, and delivery resumes in order.
 
-The breaker opens after three 401 in a row, after 403 for two users or where reading is refused too (`read_probe`), and after
-many other failures in a row that touch several users. An action that says it is misconfigured holds its stream at once.
-Either way one delivery is tried from time to time, and the first that gets through resumes the stream (ADR 0032, ADR 0076).
+The breaker opens after three consecutive 401 answers; after 403 for two users, or 403 for one user if reading is refused as
+well (`read_probe`); and after many other consecutive failures with several users. An action that reports `Misconfigured` holds
+its stream at once. A held stream is probed periodically with one delivery; the first success resumes it (ADR 0032, ADR 0076).
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from provisioning.runs.outcomes import Claim
 
 logger = logging.getLogger(__name__)
 
-# Failures of one document say nothing about the destination.
+# Classes of failures that are caused by the destination and not by one document.
 _AGAINST_DESTINATION = frozenset({FailureClass.TRANSIENT.value, FailureClass.CONFIGURATION.value})
 
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
 
-# What the failed attempt has just noted, in the same transaction.
+# Written by the failed attempt in the same transaction.
 _NOTED = "SELECT error_status, error_message FROM provisioning_delivery WHERE id = %s"
-# A success resets `failures` alone: the other rows of failures count only while there are some. An answer with another status
-# ends the row of a status; a request without an answer proves nothing and leaves it.
+# A success resets `failures` only: the other counters are ignored while `failures` is 0. An answer with another status resets the
+# counter of a status; a request without an answer does not.
 _COUNT = """
 INSERT INTO provisioning_breaker AS b (stream_id, tenant_id, failures, keys, unauthorized, forbidden_keys)
 VALUES (%(stream)s, %(tenant)s, 1, jsonb_build_array(%(key)s::text), %(is_401)s::int,
@@ -43,7 +43,7 @@ ON CONFLICT (stream_id) DO UPDATE SET failures = b.failures + 1,
         ELSE b.forbidden_keys || EXCLUDED.forbidden_keys END
 RETURNING failures AS count, jsonb_array_length(keys) AS users, unauthorized, jsonb_array_length(forbidden_keys) AS forbidden_users
 """
-# The destination has judged a document, so it accepts the credentials.
+# The destination rejected a document, which proves that it accepts the credentials.
 _END_REFUSALS = """
 UPDATE provisioning_breaker SET unauthorized = 0, forbidden_keys = '[]'
 WHERE stream_id = %s AND (unauthorized > 0 OR forbidden_keys <> '[]')
@@ -67,7 +67,7 @@ INSERT INTO provisioning_breaker (stream_id, tenant_id, failures, keys, probe_at
 VALUES (%(stream)s, %(tenant)s, 0, '[]', clock_timestamp() + make_interval(secs => %(pause)s))
 ON CONFLICT (stream_id) DO UPDATE SET probe_at = EXCLUDED.probe_at
 """
-# Deletions that wait for a person are let go by that person, not by a probe that got through.
+# Staged deletions need an administrator's approval; a successful probe must not release them.
 _IS_STAGED = "EXISTS (SELECT 1 FROM provisioning_deletionguard g WHERE g.stream_id = s.id AND g.staged_since IS NOT NULL)"
 _RESUME = f"""
 UPDATE events_eventstream s SET held_since = NULL, held_reason = ''
@@ -77,13 +77,13 @@ _HOLD_FOR_PERSON = """
 UPDATE events_eventstream SET held_since = coalesce(held_since, clock_timestamp()), held_reason = %s WHERE id = %s AND tenant_id = %s
 """
 _PLAN_NO_PROBE = "UPDATE provisioning_breaker SET probe_at = NULL WHERE stream_id = %s"
-# In id order and never waiting: a lane that somebody holds is in work anyway.
+# In id order and without waiting: a locked lane is being worked on already.
 _WAKE_LANES = """
 UPDATE provisioning_lane SET nudged_until = NULL WHERE id IN (
     SELECT id FROM provisioning_lane WHERE stream_id = %s AND nudged_until IS NOT NULL ORDER BY id FOR UPDATE SKIP LOCKED)
 """
-# The rows of failures stay until something gets through: a probe that sent nothing, or a person who was wrong, resumes the
-# stream for one failure, which is caught like the ones before it.
+# The counters stay until a delivery succeeds. If a probe that sent nothing, or a mistaken administrator, resumes the stream, its
+# next failure opens the breaker again.
 _CLOSE = "UPDATE provisioning_breaker SET probe_at = NULL WHERE stream_id = %s"
 _TAKE_PROBES = f"""
 UPDATE provisioning_breaker b SET probe_at = clock_timestamp() + make_interval(secs => %s)
@@ -95,13 +95,13 @@ RETURNING b.stream_id, b.tenant_id
 
 
 def speaks_against_destination(error_class: str) -> bool:
-    """Tell whether such a failure would have met any other document as well."""
+    """Tell whether failures of this class are caused by the destination, and would affect any other document."""
     return error_class in _AGAINST_DESTINATION
 
 
 @dataclass(frozen=True)
 class Failures:
-    """How often a stream failed in a row: in all, with how many users, with 401, and with 403 for how many users. It may be held."""
+    """Consecutive failures of a stream: their number, distinct users, 401 answers and distinct users with 403; whether it is held."""
 
     count: int
     users: int
@@ -111,22 +111,22 @@ class Failures:
 
     @property
     def verdict(self) -> str:
-        """Return why the breaker is open, an empty text when it is not."""
+        """Return the reason why the breaker opens, or an empty string."""
         if self.count == 0:
             return ""
         if 0 < settings.BREAKER_UNAUTHORIZED <= self.unauthorized:
-            return f"The destination refused the credentials {self.unauthorized} times in a row (401)"
+            return f"The destination refused the credentials in {self.unauthorized} consecutive requests (401)"
         if 0 < settings.BREAKER_FORBIDDEN_USERS <= self.forbidden_users:
-            return f"The destination refused {self.forbidden_users} users in a row (403)"
+            return f"The destination refused {self.forbidden_users} consecutive users (403)"
         if 0 < settings.BREAKER_FAILURES <= self.count and self.users >= settings.BREAKER_USERS:
-            return f"{self.count} deliveries in a row failed"
+            return f"{self.count} consecutive deliveries failed"
         return ""
 
 
 def count_failure(claim: Claim, error_class: str) -> bool:
-    """Count a failure that was noted inside the caller's transaction; True when the stream is held once it has committed.
+    """Count a failure inside the caller's transaction, which has noted it; return True if the stream is held after the commit.
 
-    After a 403 for too few users a worker asks whether reading is refused too.
+    After a 403 for fewer users than the limit, a worker probes whether reading is refused as well.
     """
     status, message = fetch_one(_NOTED, [claim.delivery_id]) or (None, "")
     if not speaks_against_destination(error_class):
@@ -144,21 +144,21 @@ def count_failure(claim: Claim, error_class: str) -> bool:
 
 
 def catches(delivery_id: int) -> bool:
-    """Tell whether the last failure of a delivery belongs to a hold: what a hold catches waits and is no dead letter.
+    """Tell whether the last failure of a delivery belongs to a hold: such a delivery waits and does not become a dead letter.
 
-    Between the failure that opens the breaker and the hold, and while a stream is held, other workers still run deliveries.
+    Other workers still run deliveries between the failure that opens the breaker and the hold, and while the stream is held.
     """
     found = row_as(Failures, _STATE_FOR, [delivery_id, sorted(_AGAINST_DESTINATION)])
     return found is not None and (found.is_held or bool(found.verdict))
 
 
 def is_forbidden(*, stream_id: str, tenant_id: str) -> bool:
-    """Tell whether a stream that delivers was last answered with 403."""
+    """Tell whether the last answers to an enabled stream that is not held were 403."""
     return fetch_one(_IS_FORBIDDEN, [stream_id, tenant_id]) is not None
 
 
 def hold_stream(*, stream_id: str, tenant_id: str, reason: str) -> None:
-    """Stop the stream's deliveries, not its dispatch, until a probe gets through or somebody resumes it."""
+    """Pause the stream's deliveries until a probe succeeds or an administrator resumes it. Dispatch continues."""
     with transaction.atomic():
         if execute(_HOLD, [reason, stream_id, tenant_id]):
             logger.warning("stream %s is held: %s", stream_id, reason)
@@ -166,15 +166,15 @@ def hold_stream(*, stream_id: str, tenant_id: str, reason: str) -> None:
 
 
 def hold_for_person(*, stream_id: str, tenant_id: str, reason: str) -> None:
-    """Hold the stream, held or not, inside the caller's transaction, without probes: a person resumes it, see `deletion_guard`."""
+    """Hold the stream without probes, inside the caller's transaction. Only an administrator resumes it; see `deletion_guard`."""
     execute(_HOLD_FOR_PERSON, [reason, stream_id, tenant_id])
     execute(_PLAN_NO_PROBE, [stream_id])
 
 
 def resume_stream(*, stream_id: str, tenant_id: str) -> bool:
-    """Let a held stream deliver again, in order; False when it was not held, or when its deletions wait for a person.
+    """Resume a held stream; deliveries continue in order. False if it was not held or has staged deletions.
 
-    The sweep wakes what waits.
+    The sweep sends nudges for the waiting lanes.
     """
     with transaction.atomic():
         if not execute(_RESUME, [stream_id, tenant_id]):
@@ -186,7 +186,7 @@ def resume_stream(*, stream_id: str, tenant_id: str) -> bool:
 
 
 def take_due_probes() -> list[tuple[str, str]]:
-    """Return stream and tenant of the held streams whose turn it is to try one delivery, and plan the next turn."""
+    """Return stream and tenant ids of the held streams with a due probe, and schedule their next probe."""
     return [(stream_id, tenant_id) for stream_id, tenant_id in fetch_all(_TAKE_PROBES, [settings.BREAKER_PROBE_SECONDS])]
 
 

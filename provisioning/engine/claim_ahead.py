@@ -1,15 +1,15 @@
-"""Fast path: while a delivery runs, the database settles the one before it and claims the one after it.
+"""Fast path: while a delivery runs, the database settles the previous delivery and claims the next one.
 
-The plain path settles and claims between two deliveries, and serves everything else; `foundation.database.sent_scripts` has the
-figure. A fast destination would otherwise wait for the database, and the database for it. What holds of every claim holds of one
-that is made ahead: the attempt is counted before it starts, the lane is leased under a token, and it is another lane than the
-one in which something runs. Three rules keep it from harming anybody:
+The plain path settles and claims between two deliveries, and handles all other cases; `foundation.database.sent_scripts` has the
+figure. Without the fast path, a fast destination and the database wait for each other. A claim made ahead has the same
+guarantees as any other: the attempt is counted before it starts, the lane is leased under a token, and it is a different lane
+from the one that is running. Three rules limit its side effects:
 
-1. Only behind a delivery that got through within `FAST_MILLISECONDS`: nothing waits in this process for a slow destination
-   while another process is idle. After anything else the claim is given back, as if it had never been made.
-2. Only while a first attempt runs, and only for a first attempt that is not the last one: a delivery that kills its worker takes
-   one attempt of another one with it at most, never the last.
-3. Only a plain success is settled this way. Failures, holds and redeliveries are written at once, with nothing under way.
+1. Claim ahead only after a delivery that took at most `FAST_MILLISECONDS`, so that no claim waits in this process for a slow
+   destination while another process is idle. Otherwise the claim is given back and its attempt does not count.
+2. Claim ahead only during a first attempt, and only a first attempt that is not the last one: a delivery that crashes its worker
+   costs one other delivery at most one attempt, and never its last.
+3. Settle only plain successes this way. Failures, holds and redeliveries are written synchronously, with no script pending.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _FIRST_ATTEMPTS_ONLY = 1
 
 
 class Ahead:
-    """What the database does for one turn while a delivery runs: at most one script is under way."""
+    """The pending database script of one turn: at most one at a time."""
 
     def __init__(self) -> None:
         self._sender: ScriptSender | None = None
         self._is_wanted = False
-        self._is_alone = False  # No other lane was due: this turn asks no more.
+        self._is_alone = False  # No other lane was due: this turn sends no more scripts.
         self._is_under_way = False
-        self._settling: Claim | None = None  # What the script under way settles, if anything.
+        self._settling: Claim | None = None  # The claim that the pending script settles.
 
     def start(self, claim: Claim) -> None:
-        """Ask for the claim after this one, which is about to run, unless that is under way or not wanted."""
+        """Send the script for the claim after `claim`, which is about to run, unless one is pending or not allowed."""
         is_unfit = claim.series_attempt > 1 or connection.in_atomic_block or not settings.DELIVERY_RETRY_DELAYS
         if self._is_under_way or self._is_alone or not self._is_wanted or is_unfit:
             return
@@ -54,7 +54,7 @@ class Ahead:
             self._send(self._sender, (lane_rows.TAKE_NEXT,), {"lane": None, "token": None, "stream": claim.stream_id})
 
     def finish(self) -> Claim | None:
-        """Wait for what is under way; return the claim that was made, if there is one."""
+        """Wait for the pending script; return the claim that it made, if any."""
         if not self._is_under_way or self._sender is None:
             return None
         results = self._sender.results()
@@ -66,13 +66,13 @@ class Ahead:
         taken = lane_rows.taken_of(results[-1][1])
         claim = None if taken is None else taken.claim()
         if claim is None and taken is not None and settled is not None and taken.lane_id == settled.lane_id:
-            # What comes next in its lane is no first attempt or must not run, and the lane is still leased.
+            # The next delivery of the lane is no first attempt or must not run. The lane is still leased.
             _give_back(settled, is_settled=True)
         self._is_alone = claim is None
         return claim
 
     def settle(self, claim: Claim, success: Success, following: Claim | None) -> bool:
-        """Have a success settled while `following` runs; False when it must be settled at once, with `following` given back."""
+        """Settle a success while `following` runs. Return False if the caller must settle it and `following` was given back."""
         self._is_wanted = success.duration_ms < FAST_MILLISECONDS and not claim.is_redelivery
         if following is None or self._sender is None:
             return False
@@ -84,13 +84,13 @@ class Ahead:
         return True
 
     def stop(self, following: Claim | None) -> None:
-        """Ask no more for now, and give back what was claimed ahead."""
+        """Send no more scripts for now, and give back the claim that was made ahead."""
         self._is_wanted = False
         if following is not None:
             _give_back(following)
 
     def abandon(self) -> None:
-        """Leave what is under way to the lease of its lane: an error ends the turn, and nobody reads the answer."""
+        """Do not read the answer of the pending script, because an error ends the turn; the lease of its lane expires."""
         if self._is_under_way and self._sender is not None:
             self._sender.close()
 
@@ -116,5 +116,5 @@ def _give_back(claim: Claim, *, is_settled: bool = False) -> None:
 
 
 def warn_of_discarded(claim: Claim) -> None:
-    """Say that somebody else had taken the claim over before its outcome was written."""
+    """Log that another worker took over the claim before its outcome was written."""
     logger.warning("the outcome of %s on %s came after its lease and is discarded", claim.event_id, claim.stream_id)

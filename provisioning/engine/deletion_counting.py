@@ -1,4 +1,4 @@
-"""The part of the deletion guard that the dispatch runs, inside its transaction."""
+"""Counts deletions for the deletion guard, inside the transaction of the dispatch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from provisioning.engine import breaker
 
 logger = logging.getLogger(__name__)
 
-# The window begins with the first deletion in it. One row per guarded stream; a stream without a guard has none.
+# A window starts with its first deletion. There is one row per guarded stream, and none for other streams.
 _COUNT = """
 WITH guard AS (
     SELECT stream_id, window_began_at <= clock_timestamp() - make_interval(secs => window_seconds) AS is_over
@@ -25,7 +25,7 @@ _STAGE = "UPDATE provisioning_deletionguard SET staged_since = clock_timestamp()
 
 
 def count_deletions(*, stream_id: str, tenant_id: str, new: int) -> None:
-    """Count deletions that have just become deliveries; hold the stream in the same transaction when they are too many."""
+    """Count `new` deletions that became deliveries; hold the stream in the same transaction if they exceed the threshold."""
     if not new:
         return
     counted, threshold, window, is_staged = fetch_one(_COUNT, {"new": new, "stream": stream_id}) or (0, 0, 0, True)
@@ -33,8 +33,8 @@ def count_deletions(*, stream_id: str, tenant_id: str, new: int) -> None:
         return
     execute(_STAGE, [stream_id])
     reason = (
-        f"{counted:,} deletions of users within {window:,} seconds, more than the threshold of {threshold:,}. "
-        "They wait until somebody allows them."
+        f"{counted:,} deletions of users within {window:,} seconds exceed the threshold of {threshold:,}. "
+        "They wait for approval by an administrator."
     )
     logger.warning("stream %s: %s", stream_id, reason)
     breaker.hold_for_person(stream_id=stream_id, tenant_id=tenant_id, reason=reason)

@@ -1,7 +1,7 @@
-"""Holding a flood of deletions back for a person: off until a stream is given a threshold.
+"""Holds a stream with mass deletions until an administrator approves them. Inactive until a stream has a threshold.
 
-Deletions are counted where events become deliveries, so the stream is held before the first one over the threshold runs.
-It is the whole stream that rests: its order is kept, and nothing is lost. No probe resumes it, only a person's word.
+Deletions are counted when events become deliveries, so the stream is held before the first deletion over the threshold runs.
+The whole stream is held, which keeps its order. No probe resumes it; only an administrator does.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _ALLOW = "UPDATE provisioning_deletionguard SET staged_since = NULL, counted = 0
 
 
 def set_guard(*, tenant_id: str, stream_id: str, threshold: int | None, window_seconds: int = 3600) -> DeletionGuard | None:
-    """Hold the stream back when more deletions come within a window; without a threshold never. What is held stays held.
+    """Set the number of deletions per window that hold the stream; `threshold` None removes the guard. A held stream stays held.
 
-    Raises `NotFound` and `Invalid`.
+    Raises `NotFound` for an unknown stream and `Invalid` for a bad threshold or window.
     """
     if threshold is not None and not 0 <= threshold <= HIGHEST_THRESHOLD:
         raise Invalid({"threshold": [f"A number of deletions from 0 to {HIGHEST_THRESHOLD:,}."]})
@@ -34,7 +34,7 @@ def set_guard(*, tenant_id: str, stream_id: str, threshold: int | None, window_s
     with transaction.atomic():
         locked_stream(tenant_id=tenant_id, stream_id=stream_id)
         if threshold is None:
-            # One that holds the stream stays until its deletions are allowed.
+            # A guard that holds the stream remains until its deletions are allowed.
             DeletionGuard.objects.filter(stream_id=stream_id, tenant_id=tenant_id, staged_since=None).delete()
             return None
         values = {"tenant_id": tenant_id, "threshold": threshold, "window_seconds": window_seconds}
@@ -42,19 +42,19 @@ def set_guard(*, tenant_id: str, stream_id: str, threshold: int | None, window_s
 
 
 def guard_of(stream: EventStream) -> DeletionGuard | None:
-    """Return the guard of a stream that has one."""
+    """Return the guard of a stream, or None."""
     return DeletionGuard.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id).first()
 
 
 def is_staged(stream: EventStream) -> bool:
-    """Tell whether deletions of the stream wait for a person."""
+    """Tell whether the stream has staged deletions."""
     return DeletionGuard.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id, staged_since__isnull=False).exists()
 
 
 def allow_deletions(*, tenant_id: str, stream_id: str) -> None:
-    """Let a stream deliver the deletions it holds back, in order; those that come later are counted anew.
+    """Let a stream deliver its staged deletions, in order, and start a new count.
 
-    Raises `NotFound`, or `Conflict` when nothing is held back.
+    Raises `NotFound`, or `Conflict` if the stream has no staged deletions.
     """
     with transaction.atomic():
         stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)

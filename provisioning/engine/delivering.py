@@ -1,4 +1,4 @@
-"""The turn of a delivery message: claim, run the destination with no transaction open, write what became of it."""
+"""The turn of a delivery message: claim, run the destination with no transaction open, write the outcome."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from provisioning.links.rows import write_links
 from provisioning.models import FailureClass
 from provisioning.runs.outcomes import Claim, Failure, LeaseLost, NotDue, Success
 
-# One message works for so long or so much, then the others have their turn. A turn itself costs as much as some ten deliveries.
+# Limits of one message, so that other streams get their turn. Starting a turn costs about as much as ten deliveries.
 TURN_SECONDS = 2.0
 TURN_DELIVERIES = 500
-# A run ends this long before its lease, so that the outcome can still be written.
+# A run must end this many seconds before its lease, so that the outcome can still be written.
 _LEASE_MARGIN_SECONDS = 5.0
 
 
 class Turn:
-    """The budget of one message, and what it has read already."""
+    """The budget of one message, and its cache of actions and secrets."""
 
     def __init__(self, seconds: float = TURN_SECONDS, deliveries: int | None = None) -> None:
         self._ends = time.monotonic() + seconds
@@ -38,7 +38,7 @@ class Turn:
         self.ahead = Ahead()
 
     def goes_on(self) -> bool:
-        """Count a delivery; tell whether another one may follow."""
+        """Count a delivery; tell whether the budget allows another one."""
         self._left -= 1
         self.is_over = self._left <= 0 or time.monotonic() >= self._ends
         return not self.is_over
@@ -47,8 +47,8 @@ class Turn:
 def deliver_lane(stream_id: str, key: str) -> None:
     """Work through the named lane, then through the stream's oldest due lanes, for one turn.
 
-    When the turn ends before the work does, another message goes on with it. Raises `RetryLater` when the named lane
-    pauses for at most 30 seconds; longer pauses are the sweeper's.
+    If work remains at the end of the turn, another message is sent for it. Raises `RetryLater` if the named lane pauses for
+    at most 30 seconds; the sweeper handles longer pauses.
     """
     turn, pause, left = Turn(), None, None
     forget_plans()
@@ -76,7 +76,7 @@ def deliver_lane(stream_id: str, key: str) -> None:
 
 
 def probe_stream(stream_id: str, tenant_id: str) -> None:
-    """Try one delivery of a held stream; when the destination deals with it, or nothing waits, the stream resumes."""
+    """Run one delivery of a held stream. The stream resumes if the destination processes it, or if no delivery waits."""
     claim = lanes.claim_oldest(stream_id, is_probe=True)
     if claim is None:
         breaker.resume_stream(stream_id=stream_id, tenant_id=tenant_id)
@@ -85,9 +85,9 @@ def probe_stream(stream_id: str, tenant_id: str) -> None:
 
 
 def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
-    """Run the claimed delivery and write its outcome; an outcome that comes after the lease is discarded.
+    """Run the claimed delivery and write its outcome; an outcome after the end of the lease is discarded.
 
-    With a step whose claim was made ahead, the outcome is still on its way to the database when this returns.
+    If the returned step has a claim that was made ahead, the outcome may not be committed yet when this returns.
     """
     failpoints.reach("claimed")
     turn.ahead.start(claim)
@@ -96,7 +96,7 @@ def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
     try:
         following, go_on = turn.ahead.finish(), turn.goes_on()
     except (DatabaseError, InterfaceError):
-        # What was under way is left to its leases. What this run came to is not, as long as the usual connection works.
+        # The leases of pending claims expire. The outcome of this run is still written if the usual connection works.
         _written(claim, result, go_on=False)
         raise
     if go_on and isinstance(result, Success):
@@ -108,7 +108,7 @@ def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
 
 
 def run_claim(claim: Claim, memory: Memory) -> Success | Failure | NoTurn:
-    """Run the stream's destination; whatever it raises becomes a failure, but that it has no turn now."""
+    """Run the stream's destination. Every exception becomes a `Failure`, except `NoTurn`, which is returned as it is."""
     deadline = min(settings.DELIVERY_BUDGET_SECONDS, settings.DELIVERY_LEASE_SECONDS - _LEASE_MARGIN_SECONDS)
     started = time.monotonic()
     try:
@@ -121,7 +121,7 @@ def run_claim(claim: Claim, memory: Memory) -> Success | Failure | NoTurn:
     is_skipped = outcome.status == "skipped"
     return Success(
         is_skipped=is_skipped,
-        # A deletion that found nothing to delete counts too: what is older must not bring the document back.
+        # A deletion of a missing account counts as written: a redelivered older event must not create the account again.
         is_written=not is_skipped or claim.is_deletion,
         duration_ms=_milliseconds_since(started),
         reason=outcome.reason or "",
@@ -132,7 +132,7 @@ def run_claim(claim: Claim, memory: Memory) -> Success | Failure | NoTurn:
 
 
 def failure_of(error: Exception, duration_ms: float) -> Failure:
-    """Return what is known of an error: the fields of `provisioning.runs.failures`, where it has them."""
+    """Convert an exception into a `Failure`, with the fields of `provisioning.runs.failures` if it has them."""
     kind = getattr(error, "kind", FailureClass.ACTION)
     if isinstance(error, SoftTimeLimitExceeded | TimeoutError | ConnectionError):
         kind = FailureClass.TRANSIENT
@@ -152,7 +152,7 @@ def failure_of(error: Exception, duration_ms: float) -> Failure:
 def _written(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -> lanes.Step:
     try:
         if isinstance(result, Failure):
-            # Facts learned about an account are kept even when the claim is lost.
+            # What the run learned about an account is kept even if the claim is lost.
             write_links(result.links)
         step = _conclude(claim, result, go_on=go_on)
     except LeaseLost:
@@ -166,12 +166,12 @@ def _written(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -
 
 def _conclude(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -> lanes.Step:
     if isinstance(result, NoTurn):
-        # What else waits for this destination would find no turn either. A probe says nothing then, and comes again.
+        # Other deliveries to this destination would find no turn either. A probe without a turn proves nothing and is repeated.
         return lanes.put_off(claim, seconds=result.seconds)
     if isinstance(result, Success):
         step = lanes.settle(claim, result, go_on=go_on)
     elif result.error_class == FailureClass.MISCONFIGURED or (claim.is_probe and breaker.speaks_against_destination(result.error_class)):
-        # Held first: a crash in between leaves a held stream and a lease that runs out.
+        # Hold before release: a crash in between leaves a held stream and a lease that expires.
         breaker.hold_stream(stream_id=claim.stream_id, tenant_id=claim.tenant_id, reason=result.message)
         failpoints.reach("held")
         lanes.release(claim, result)

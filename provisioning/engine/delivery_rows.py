@@ -1,4 +1,4 @@
-"""The statements that write what became of a delivery. Only `provisioning.engine.lanes` calls them, under the lane's lock."""
+"""SQL statements that write the outcome of a delivery. Only `provisioning.engine.lanes` calls them, under the lane's lock."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ VALUES (%(delivery)s, %(tenant)s, %(number)s, %(trigger)s, %(started_at)s, %(dur
     %(scim_type)s, %(message)s, clock_timestamp() + make_interval(secs => %(retry_in)s), %(exchanges)s, %(log_lines)s)
 """
 )
-# One statement, since it runs for every delivery: nothing of it happens unless the claim still holds its lane, and the
-# lane stays locked. A write also ends the row of failures that the breaker counts. What was learned of the account is a fact even
-# when the claim is lost. With the tenant every index that has the id is as good as the primary key: see `lane_rows`.
+# One statement, because it runs for every delivery. It has no effect unless the claim still holds its lane, which stays locked;
+# only the account link is written in any case, because it records facts. A write also resets the breaker's count of failures.
+# The condition on the tenant makes every index with the id as good as the primary key: see `lane_rows`.
 _SETTLE = f"""
 WITH lane AS (
     SELECT id FROM provisioning_lane WHERE id = %(lane)s AND token = %(token)s AND lease_until > clock_timestamp() FOR UPDATE
@@ -84,7 +84,8 @@ UPDATE provisioning_deadletter SET state = 'resolved', resolved_at = clock_times
 _BURY = """
 UPDATE provisioning_delivery SET state = 'dead', settled_at = clock_timestamp() WHERE id = %s
 """
-# The letter of a redelivered event is opened again; its own copy of the event stays. A kind that is being ignored starts ignored.
+# A redelivered event that fails again reopens its dead letter, which keeps its copy of the event. Letters of an ignored kind start
+# as ignored.
 _WRITE_LETTER = """
 INSERT INTO provisioning_deadletter (delivery_id, stream_id, tenant_id, key, event_id, event_type, body, state, reason, error_class,
     error_status, error_scim_type, fingerprint, attempts, redelivery_actor, redelivery_reason, redrive, resolution, triaged_at,
@@ -109,7 +110,7 @@ WHERE id = %s AND state = 'dead'
 
 def success_values(claim: Claim, success: Success) -> dict[str, Any]:
     """Return the parameters of `SETTLE`."""
-    # Bodies of successful runs are not kept; what a skip has to say is.
+    # Exchanges of successful runs are not stored; the reason of a skip is.
     log_lines = success.log_lines if success.is_skipped else []
     return {
         **_attempt(claim, "skipped" if success.is_skipped else "delivered"),
@@ -127,7 +128,7 @@ def success_values(claim: Claim, success: Success) -> dict[str, Any]:
 
 
 def write_success(claim: Claim, success: Success) -> bool:
-    """Settle the delivery as delivered or skipped, with the attempt that did it; False when the claim holds no more."""
+    """Settle the delivery as delivered or skipped, and store its attempt; False if the claim has lost its lease."""
     values = success_values(claim, success)
     if not run_script([SETTLE], values)[0][0]:
         return False
@@ -137,7 +138,7 @@ def write_success(claim: Claim, success: Success) -> bool:
 
 
 def write_failure(claim: Claim, failure: Failure, *, outcome: str = "failed", retry_in: float | None = None) -> None:
-    """Note a failed attempt; the delivery keeps waiting."""
+    """Store a failed attempt; the delivery stays in its lane."""
     told = {
         "class": failure.error_class,
         "status": failure.status,
@@ -150,25 +151,25 @@ def write_failure(claim: Claim, failure: Failure, *, outcome: str = "failed", re
 
 
 def uncount(delivery_id: int) -> None:
-    """Give the last attempt back: what a hold prevents does not use up attempts."""
+    """Do not count the last attempt in the series: failures that belong to a hold do not use up attempts."""
     execute(_UNCOUNT, [delivery_id])
 
 
 def give_back(delivery_id: int) -> None:
-    """Undo the claim of a delivery that sent nothing: its next attempt is what this one was."""
+    """Undo the claim of a delivery that sent nothing: its next attempt gets the same number."""
     execute(_GIVE_BACK, [delivery_id])
 
 
 def supersede(delivery_id: int) -> None:
-    """Settle a redelivery that a newer, written event has made pointless."""
+    """Settle a redelivery as superseded because a newer event of the document was written."""
     execute(_SUPERSEDE, [delivery_id])
     execute(_RESOLVE_LETTER, ["superseded", delivery_id])
 
 
 def bury(delivery_id: int, cause: Failure | None = None) -> None:
-    """Turn the delivery into a dead letter with its last failure, or with `cause` where no attempt could tell.
+    """Turn the delivery into a dead letter with its last failure, or with `cause` if no attempt recorded one.
 
-    A delivery whose last failure belongs to a hold goes on waiting instead, and that attempt does not count.
+    A delivery whose last failure belongs to a hold stays in its lane instead, and that attempt does not count.
     """
     if cause is None and breaker.catches(delivery_id):
         execute(_UNCOUNT, [delivery_id])
@@ -181,7 +182,7 @@ def bury(delivery_id: int, cause: Failure | None = None) -> None:
 
 
 def requeue(delivery_id: int, *, is_forced: bool) -> bool:
-    """Let a dead delivery wait again with a fresh series of attempts; False when it is not dead any more."""
+    """Put a dead delivery back into its lane with a new series of attempts; False if it is no longer dead."""
     return execute(_REQUEUE, [is_forced, delivery_id]) == 1
 
 

@@ -1,4 +1,4 @@
-"""What a stream is bound to: the one place where the delivery engine meets whoever takes an event."""
+"""Destinations of streams: the only place where the delivery engine calls an action or a webhook."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from provisioning.runs.outcomes import Claim
 
 
 class Outcome(Protocol):
-    """What a destination returns when it did not raise."""
+    """The result of a destination that did not raise an exception."""
 
     @property
     def status(self) -> str: ...
@@ -33,20 +33,20 @@ class Outcome(Protocol):
     def links(self) -> list[dict[str, Any]]: ...
 
 
-# What a turn has read already, such as an action with its secrets: a change holds from the next turn on.
+# Cache of one turn, for example an action with its secrets. A change takes effect in the next turn.
 Memory = dict[str, Any]
 Destination = Callable[[Claim, dict[str, Any], float, Memory], Outcome]
 
 
 def run_destination(claim: Claim, deadline_seconds: float, memory: Memory) -> Outcome:
-    """Hand the claimed event to its stream's destination; raise what the destination raises."""
+    """Pass the claimed event to its stream's destination; exceptions of the destination propagate."""
     envelope = orjson.loads(with_stream(claim.body, claim.stream_id))
     return DESTINATIONS[claim.destination_type](claim, envelope, deadline_seconds, memory)
 
 
 def run_bound_action(claim: Claim, envelope: dict[str, Any], deadline_seconds: float, memory: Memory) -> Outcome:
-    """Run the deployed version of the stream's action. Raises `Misconfigured` when it is gone or not deployed."""
-    from provisioning.engine.runner import run_action  # noqa: PLC0415  (the runner brings the HTTP client, which only workers need)
+    """Run the deployed version of the stream's action. Raises `Misconfigured` if it is deleted or not deployed."""
+    from provisioning.engine.runner import run_action  # noqa: PLC0415  (the runner imports the HTTP client, which only workers need)
 
     action_id = claim.destination["action_id"]
     if action_id not in memory:

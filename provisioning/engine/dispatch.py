@@ -1,4 +1,4 @@
-"""Log to deliveries: each enabled stream follows the log by its own position."""
+"""Turns log entries into deliveries. Each enabled stream reads the log from its own position."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from provisioning.engine import deletion_counting
 logger = logging.getLogger(__name__)
 
 BATCH = 1000
-# The sweeper leaves a new lane alone for so long: the messages of the dispatch usually reach it sooner.
+# How long the sweeper ignores a new lane, in seconds: the messages of the dispatch usually reach it sooner.
 NUDGE_GRACE_SECONDS = 3
 
 _STREAMS_BEHIND = """
@@ -25,7 +25,7 @@ _LOCK_STREAM = """
 SELECT tenant_id, position, ARRAY(SELECT jsonb_array_elements_text(subscriptions)) FROM events_eventstream
 WHERE id = %s AND status = 'enabled' FOR NO KEY UPDATE
 """
-# A stream that another process has locked is left to that process, which reads the log to its end.
+# Skip a stream that another process has locked: that process reads the log to its end.
 _LOCK_FREE_STREAM = f"{_LOCK_STREAM} SKIP LOCKED"
 _LAST_OF_BATCH = """
 SELECT max(position), min(position) FROM (
@@ -42,9 +42,9 @@ ORDER BY l.position
 ON CONFLICT (stream_id, event) DO NOTHING
 RETURNING key, event_type
 """
-# DO UPDATE and never DO NOTHING: the update locks an existing lane, so whoever is about to delete it as empty either
-# waits and then sees the new deliveries, or has deleted it and it is inserted again. In key order, against deadlocks.
-# An existing lane keeps its `not_before`: a new event does not shorten the pause of a failing one.
+# DO UPDATE and never DO NOTHING: the update locks an existing lane. A worker that is about to delete it as empty either waits and
+# then sees the new deliveries, or has deleted it already and it is inserted again. Key order prevents deadlocks.
+# An existing lane keeps its `not_before`: a new event does not shorten the pause after a failure.
 _UPSERT_LANES = """
 INSERT INTO provisioning_lane (stream_id, key, tenant_id, nudged_until)
 SELECT %(stream)s, key, %(tenant)s, clock_timestamp() + make_interval(secs => %(grace)s)
@@ -57,7 +57,7 @@ _ADVANCE = "UPDATE events_eventstream SET position = %s WHERE id = %s"
 
 @dataclass
 class Dispatched:
-    """What was made of one stream's part of the log; `new_lanes` are those that no worker knows yet."""
+    """The progress of dispatching one stream; `new_lanes` are the keys of lanes for which no nudge was sent yet."""
 
     stream_id: str
     deliveries: int = 0
@@ -65,14 +65,14 @@ class Dispatched:
 
 
 def dispatch_tenant(tenant_id: str) -> list[Dispatched]:
-    """Bring every enabled stream of the tenant to the head of its log."""
+    """Dispatch every enabled stream of the tenant up to the head of its log."""
     return [dispatch_stream(stream_id) for (stream_id,) in fetch_all(_STREAMS_BEHIND, [tenant_id])]
 
 
 def dispatch_stream(stream_id: str) -> Dispatched:
-    """Make deliveries of everything the stream has not seen, at most 1,000 events per transaction.
+    """Create deliveries for all events after the stream's position, at most 1,000 events per transaction.
 
-    A held stream is dispatched like any other: a hold stops deliveries only, so it loses nothing.
+    A held stream is dispatched as well: a hold only pauses deliveries.
     """
     done = Dispatched(stream_id)
     while dispatch_batch(done):
@@ -82,22 +82,22 @@ def dispatch_stream(stream_id: str) -> Dispatched:
 
 
 def dispatch_batch(done: Dispatched, *, wait: bool = False) -> bool:
-    """Dispatch the next page of the log in one transaction; tell whether there may be more.
+    """Dispatch the next page of the log in one transaction; return True if there may be more.
 
-    Deliveries, lanes and the position are committed together, so a crash repeats the page or has finished it.
-    With `wait` the stream's lock is waited for; otherwise a stream that somebody dispatches is left to them.
+    Deliveries, lanes and the position are committed together, so a crash either repeats the page or happens after it.
+    With `wait`, block until the stream's lock is free; otherwise return False if another process dispatches the stream.
     """
     with transaction.atomic():
         stream = fetch_one(_LOCK_STREAM if wait else _LOCK_FREE_STREAM, [done.stream_id])
         if stream is None:
             return False
         tenant_id, position, types = stream
-        # A statement of its own after the lock: its snapshot sees everything numbered before.
+        # A separate statement after the lock: its snapshot includes everything that was numbered before.
         last, first = fetch_one(_LAST_OF_BATCH, [tenant_id, position, BATCH]) or (None, None)
         if last is None:
             return False
         if first > position + 1:
-            # Positions are dense, so a gap means that the log was pruned below a stream that had not read it.
+            # Positions are dense, so a gap means that unread events were pruned from the log.
             logger.error("stream %s lost %s events to retention", done.stream_id, first - position - 1)
         page = {"stream": done.stream_id, "tenant": tenant_id, "after": position, "last": last, "types": types}
         made = fetch_all(_INSERT_DELIVERIES, page)

@@ -1,10 +1,10 @@
-"""Whether a tenant's event streams have handed over everything: what its deletion waits for."""
+"""Tells whether a tenant's event streams have delivered everything. The deletion of a tenant waits for this."""
 
 from __future__ import annotations
 
 from foundation.database.statements import fetch_one
 
-# A disabled stream owes nothing to anybody. A held one does, until its hold is over or the deletion's deadline.
+# Disabled streams are ignored. Held streams count, until the hold or the deadline of the deletion ends.
 _UNDER_WAY = """
 SELECT EXISTS (SELECT 1 FROM events_outbox WHERE tenant_id = %(tenant)s AND EXISTS (
     SELECT 1 FROM events_eventstream WHERE tenant_id = %(tenant)s AND status = 'enabled'
@@ -19,10 +19,10 @@ SELECT EXISTS (SELECT 1 FROM events_outbox WHERE tenant_id = %(tenant)s AND EXIS
 
 
 def is_drained(tenant_id: str) -> bool:
-    """Tell whether every enabled stream of the tenant has delivered or dead-lettered all that was recorded.
+    """Tell whether every enabled stream of the tenant has delivered or dead-lettered all recorded events.
 
-    Three questions in one statement: events without a position, events without deliveries, deliveries that wait. An
-    event is in one of the three places at any moment, since each transition is one transaction.
+    One statement checks for events without a position, events without deliveries, and waiting deliveries. An undelivered event
+    is always in exactly one of these three places, because each transition is one transaction.
     """
     (is_under_way,) = fetch_one(_UNDER_WAY, {"tenant": tenant_id}) or (False,)
     return not is_under_way

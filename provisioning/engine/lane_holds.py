@@ -1,6 +1,6 @@
-"""Holding the lanes of one document while something else writes it downstream: no delivery of it runs meanwhile.
+"""Holds the lanes of one document while another process writes it to the server, so that no delivery of it runs meanwhile.
 
-A hold is a lease like that of a worker, so it ends by itself when its process dies.
+A hold is a lease like that of a worker: it expires if its process dies.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ RETURNING id
 
 
 class LaneBusy(Conflict):
-    """Deliveries of this user are waiting or running; what was recorded earlier must be delivered first."""
+    """Deliveries of this user are waiting or running; earlier events must be delivered first."""
 
 
 @contextmanager
 def held_lanes(stream_ids: Sequence[str], *, tenant_id: str, key: str, seconds: float) -> Iterator[None]:
-    """Keep every worker from the lanes of `key` for at most so long; raise `LaneBusy` while something waits in one of them."""
+    """Lease the lanes of `key` in these streams for at most `seconds`; raise `LaneBusy` if a delivery waits in one of them."""
     token = uuid.uuid4()
     values = {"key": key, "tenant": tenant_id, "token": token, "seconds": seconds}
     with transaction.atomic():
@@ -44,13 +44,13 @@ def held_lanes(stream_ids: Sequence[str], *, tenant_id: str, key: str, seconds: 
 
 
 def waiting_deliveries(stream_ids: Sequence[str], *, tenant_id: str, key: str) -> int:
-    """Return how many deliveries of the document have not settled."""
+    """Return the number of deliveries of the document that are not settled."""
     return Delivery.objects.filter(stream_id__in=stream_ids, tenant_id=tenant_id, key=key, state=Delivery.State.TODO).count()
 
 
 def _held(stream_id: str, values: dict[str, object]) -> int:
     (lane_id,) = fetch_one(_HOLD, {**values, "stream": stream_id}) or (None,)
-    # A statement of its own after the lock was granted: its snapshot sees every delivery dispatched before.
+    # A separate statement after the lock was granted: its snapshot includes every delivery dispatched before.
     if lane_id is None or waiting_deliveries([stream_id], tenant_id=str(values["tenant"]), key=str(values["key"])):
         raise LaneBusy
     return int(lane_id)

@@ -1,8 +1,8 @@
-"""The statements behind `provisioning.engine.lanes`, each inside the transaction of its caller, and the lock they share.
+"""SQL statements of `provisioning.engine.lanes`, each inside the transaction of its caller, and the lock that they share.
 
-The lane's row is the lock of everything in the lane. Whoever decides that a lane is empty does so in a statement of its
-own after the lock was granted: only that snapshot sees what a dispatch committed while the lock was waited for. What
-is found waiting may be taken in the statement that locks, since nothing but the lock's owner settles it.
+The lane's row is the lock of all deliveries in the lane. Whether a lane is empty must be decided in a separate statement after the
+lock was granted: only that snapshot includes deliveries that a dispatch committed during the wait for the lock. A waiting delivery
+may be taken in the statement that locks, because only the owner of the lock settles it.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ _LOCK_CLAIMED = """
 SELECT 1 FROM provisioning_lane WHERE id = %s AND token = %s AND lease_until > clock_timestamp() FOR UPDATE
 """
 
-# How the statements of a claim are written: statistics are from another hour, with other streams, users and rows, and a plan that
-# is made by them may read everything that waits, for each claim. So little is left to be chosen:
-# - A row is looked up by a key that a subquery gives, or in a LATERAL subquery with a limit. A join could be made by reading and
-#   hashing the other table, or by walking it from its first row to this one.
-# - The first row of a stream or a lane is joined with `_MANY` before the limit. Where one row is expected, any index on the stream
-#   costs the same, and all rows that it finds are sorted; where ten are, the index that has them in order costs a tenth.
-# - A row of a large table is looked up by every column of each index that has its key: an index that has it behind another column
-#   would be read from end to end where the table counts for empty.
-# - A condition that must not choose an index is an expression, such as `state || ''`.
+# Rules for the statements of a claim. Statistics may be outdated, and a plan based on them could read all waiting rows for each claim.
+# The statements therefore leave the planner few choices:
+# - Look up a row by a key from a subquery, or in a LATERAL subquery with a limit. A join may be executed by hashing the other table
+#   or by scanning its index from the first row.
+# - Join the first row of a stream or a lane with `_MANY` before the limit. If the planner expects one row, any index on the stream
+#   costs the same and its rows are sorted; if it expects ten, the index that returns them in order costs a tenth.
+# - Look up a row of a large table by every column of each index that contains its key: if the planner takes the table for empty, it
+#   may scan an index in which the key follows another column.
+# - Write a condition that must not select an index as an expression, such as `state || ''`.
 _MANY = "CROSS JOIN (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10)) many"
 _DELIVERING = """
 SELECT s.id, s.destination_type, s.destination FROM events_eventstream s WHERE s.status = 'enabled' AND (s.held_since IS NULL OR %(probe)s)
 """
 _STREAM = f"{_DELIVERING} AND s.id = %(stream)s"
 _STREAM_OF_LANE = f"{_DELIVERING} AND s.id = (SELECT lane.stream_id FROM lane)"  # noqa: S608
-# Along `provisioning_lane_by_due`, whose last column is `id + 0`. The moment is a subquery, so that it bounds the walk: lanes that pause
-# are not walked.
+# Uses `provisioning_lane_by_due`, whose last column is `id + 0`. The time is a subquery so that it is an index condition and the scan
+# excludes pausing lanes.
 _FIRST_DUE = f"""
 SELECT l.id, l.stream_id, l.key, l.tenant_id, l.token, l.delivery_id FROM provisioning_lane l {_MANY}
 WHERE l.stream_id = s.id AND l.not_before <= (SELECT CASE WHEN %(probe)s THEN 'infinity' ELSE clock_timestamp() END)
     AND (l.lease_until IS NULL OR l.lease_until <= clock_timestamp())
 ORDER BY l.not_before, l.id + 0 LIMIT 1
 """  # noqa: S608  (constants of this module)
-# Along `provisioning_delivery_waiting`.
+# Uses `provisioning_delivery_waiting`.
 _FIRST_WAITING = f"""
 FROM provisioning_delivery d {_MANY}
 WHERE d.stream_id = lane.stream_id AND d.key = lane.key AND d.state = 'todo' ORDER BY d.position LIMIT 1
 """
-# Waits for the lock: it is held for moments only, and a skipped lane would wait for the sweeper.
+# Waits for the lock, which is held for milliseconds; a skipped lane would wait for the sweeper.
 LOCK_NAMED = f"""
 SELECT l.id, l.token IS NOT NULL AS is_leased, s.status = 'enabled' AND s.held_since IS NULL AS is_delivering,
     extract(epoch FROM greatest(l.not_before, coalesce(l.lease_until, l.not_before)) - clock_timestamp())::float8 AS due_in
@@ -59,7 +59,7 @@ WHERE l.stream_id = %(stream)s AND l.key BETWEEN %(key)s AND %(key)s ORDER BY l.
 _THIS_LANE = "SELECT id, stream_id, key, tenant_id, token, delivery_id FROM provisioning_lane WHERE id = %(lane)s"
 _OLDEST_LANE = f"SELECT due.* FROM stream s CROSS JOIN LATERAL ({_FIRST_DUE} FOR UPDATE OF l SKIP LOCKED) due"  # noqa: S608
 DUE_KEY = f"SELECT due.key FROM ({_STREAM}) s CROSS JOIN LATERAL ({_FIRST_DUE}) due"  # noqa: S608
-# The claim's own lane while it is there, else the oldest one; the lane is this transaction's since the settling.
+# The claim's own lane if it still exists, else the oldest one. This transaction has locked the lane since it settled.
 _NEXT_LANE = f"""
 WITH this AS (
     SELECT id, stream_id, key, tenant_id, NULL::uuid AS token, NULL::bigint AS delivery_id FROM provisioning_lane
@@ -67,10 +67,10 @@ WITH this AS (
 ), oldest AS ({_OLDEST_LANE} WHERE NOT EXISTS (SELECT 1 FROM this))
 SELECT * FROM this UNION ALL SELECT * FROM oldest
 """  # noqa: S608
-# Claims in one statement: the first waiting delivery of `lane` in `stream`, unless it should not run; a fresh token and lease; the
-# attempt, counted before it starts so that a crasher is counted too; and the attempt of a claim that never reported.
-# Between this statement's snapshot and its lock another worker may have settled what the snapshot shows as waiting: the
-# count is made only where the newest version of the row still waits, and without the count there is no claim.
+# Claims in one statement: finds the first waiting delivery of `lane` in `stream`, unless it must not run; counts the attempt before
+# it starts, so that a crash is counted; sets a new token and lease; and stores the lost attempt of an expired claim.
+# Another worker may settle the delivery between this statement's snapshot and its lock. The attempt is therefore counted only if
+# the newest version of the row still waits, and without that count there is no claim.
 _CLAIM = f"""
 waiting AS (
     SELECT d.id, d.event_id, d.event_type, coalesce(letter.rebuilt_position, d.position) AS position,
@@ -137,7 +137,7 @@ _NEEDS_THE_LOG = """
 d.state = 'todo' AND d.position <= %(through)s AND NOT EXISTS (
     SELECT 1 FROM provisioning_deadletter letter WHERE letter.delivery_id = d.id AND letter.body IS NOT NULL)
 """
-# The stream's row before its lanes, as the dispatch locks them; the stream cannot be enabled meanwhile.
+# Locks the stream before its lanes, in the order of the dispatch; the stream cannot be enabled meanwhile.
 _LOCK_DISABLED = f"""
 SELECT l.id FROM events_eventstream s JOIN provisioning_lane l ON l.stream_id = s.id
 WHERE s.id = %(stream)s AND s.status = 'disabled' AND (l.lease_until IS NULL OR l.lease_until <= clock_timestamp())
@@ -161,7 +161,7 @@ WHERE id = %(lane)s
 
 @dataclass(frozen=True)
 class NamedLane:
-    """A lane that was asked for by its key, its row now locked."""
+    """A lane found by its key; its row is locked."""
 
     id: int
     is_leased: bool
@@ -170,9 +170,9 @@ class NamedLane:
 
 
 class Taken(NamedTuple):
-    """A locked lane and its first waiting delivery, None when none is seen; with `token` the delivery is claimed.
+    """A row of a claiming statement: a locked lane and its first waiting delivery, or None. With `token`, the delivery is claimed.
 
-    The columns of the claiming statements, in their order: one of these is made for each delivery.
+    The fields are the columns of those statements, in order. A `NamedTuple` because one is created per delivery.
     """
 
     lane_id: int
@@ -195,7 +195,7 @@ class Taken(NamedTuple):
     is_superseded: bool
 
     def claim(self, *, is_probe: bool = False) -> Claim | None:
-        """Return the claim that the statement has made, if it has made one."""
+        """Return the claim that the statement made, or None."""
         if self.token is None or self.delivery_id is None or self.body is None:
             return None
         return Claim(
@@ -236,39 +236,39 @@ def take_first(lane_id: int, *, lease_seconds: float, most_attempts: int, probe:
 
 
 def take_oldest(stream_id: str, *, lease_seconds: float, most_attempts: int, probe: bool = False) -> Taken | None:
-    """Lock the lane that has been due longest and that nobody holds, and claim its first delivery.
+    """Lock the unleased lane that has been due longest, and claim its first delivery.
 
-    A probe takes a lane of a held stream, due or not. What the lane is said not to contain must be asked again.
+    A probe takes a lane of a held stream, due or not. If the result has no delivery, query again: the lane may not be empty.
     """
     return taken_of(fetch_one(TAKE_OLDEST, {"stream": stream_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
 
 
 def due_key(stream_id: str) -> str | None:
-    """Return the key of the stream's lane that has been due longest and that no worker holds, without locking it."""
+    """Return the key of the stream's unleased lane that has been due longest, without locking it."""
     row = fetch_one(DUE_KEY, {"stream": stream_id, "probe": False})
     return None if row is None else str(row[0])
 
 
 def lock_disabled(stream_id: str, *, through: int, limit: int) -> list[int]:
-    """Lock lanes of a disabled stream that nobody works in and that need events at or below `through` from the log."""
+    """Lock unleased lanes of a disabled stream that need events at or below position `through` from the log."""
     return [lane_id for (lane_id,) in fetch_all(_LOCK_DISABLED, {"stream": stream_id, "through": through, "limit": limit})]
 
 
 def waiting_in(lane_ids: Sequence[int], *, through: int) -> list[int]:
-    """Return the waiting deliveries of locked lanes that need events at or below `through`, in order."""
+    """Return the ids of waiting deliveries in locked lanes that need events at or below position `through`, in order."""
     return [delivery_id for (delivery_id,) in fetch_all(_WAITING_IN, {"lanes": list(lane_ids), "through": through})]
 
 
 def drop_if_empty(lane_id: int) -> bool:
-    """Delete a locked lane when nothing waits in it; tell whether it was deleted."""
+    """Delete a locked lane if no delivery waits in it; tell whether it was deleted."""
     return execute(DROP_IF_EMPTY, {"lane": lane_id}) == 1
 
 
 def leave(lane_id: int, *, delay_seconds: float | None = 0.0, grace_seconds: float = 0.0) -> bool:
-    """Give a locked lane up: delete it when nothing waits in it, else free it, due after the delay, and return True.
+    """Release a locked lane: delete it if no delivery waits in it; otherwise make it due after the delay and return True.
 
-    It goes behind those that are due by then; with None as the delay it keeps its place among them. `grace_seconds` is how long
-    the sweeper may trust that a message for the lane is under way.
+    The lane is queued after those that are due by then; with None as the delay it keeps its place. For `grace_seconds` the
+    sweeper assumes that a message for the lane is in the broker.
     """
     if drop_if_empty(lane_id):
         return False
@@ -277,5 +277,5 @@ def leave(lane_id: int, *, delay_seconds: float | None = 0.0, grace_seconds: flo
 
 
 def taken_of(row: Row | None) -> Taken | None:
-    """Return what a claiming statement answered."""
+    """Convert the row of a claiming statement."""
     return None if row is None else Taken._make(row)

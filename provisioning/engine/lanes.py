@@ -1,12 +1,12 @@
-"""The transition table of a delivery, and the only writer of its state. Order per stream and key is kept here.
+"""Transitions of a delivery. This module is the only writer of its state and keeps the order per stream and key.
 
     todo --claim--> todo (leased)     the attempt is counted, the lane leased under a fresh token
     leased --settle--> delivered, skipped
-    leased --fail--> todo (not_before set), or dead after the last attempt: the lane goes on
+    leased --fail--> todo (not_before set), or dead after the last attempt: the lane continues
     leased --release--> todo          its stream is held; the attempt does not count
-    leased --put_off--> todo          the limit of requests leaves no room (not_before set); there was no attempt
-    leased --give_back--> todo        claimed ahead (`ahead`) and not run; there was no attempt
-    leased --lease expires--> todo    the next claim notes a lost attempt
+    leased --put_off--> todo          the limit of requests is reached (not_before set); no attempt counts
+    leased --give_back--> todo        claimed ahead (`claim_ahead`) and not run; no attempt counts
+    leased --lease expires--> todo    the next claim stores a lost attempt
     dead --requeue--> todo            redelivered; superseded at its claim when a newer event was written
 
 Every transition is one transaction that locks the lane's row first. A settled outcome needs the token of a live lease.
@@ -46,16 +46,16 @@ class _Limits(TypedDict):
 
 @dataclass(frozen=True)
 class Step:
-    """What follows a settled claim: the next claim, or why there is none."""
+    """The step after a settled claim: the next claim, or the reason why there is none."""
 
     next: Claim | None = None
-    is_waiting: bool = False  # Something is left in the lane, and nobody has it.
+    is_waiting: bool = False  # The lane has more deliveries and is not leased.
     retry_in: float | None = None  # The lane pauses for a retry.
-    is_discarded: bool = False  # The claim did not hold any more; nothing was written.
+    is_discarded: bool = False  # The claim had lost its lease; nothing was written.
 
 
 def claim_named(stream_id: str, key: str) -> Claim | NotDue | None:
-    """Claim the first delivery of one lane; None when nothing is left, another worker has it, or the stream rests."""
+    """Claim the first delivery of one lane; None if it is empty, another worker holds it, or the stream is held or disabled."""
     with transaction.atomic():
         lane = lane_rows.lock_named(stream_id, key)
         if lane is None or not lane.is_delivering:
@@ -74,10 +74,10 @@ def claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
 
 
 def settle(claim: Claim, success: Success, *, go_on: bool) -> Step:
-    """Write that the event was delivered or skipped, and with `go_on` claim what comes next in the same transaction.
+    """Write that the event was delivered or skipped; with `go_on`, claim the next delivery in the same transaction.
 
-    Writes nothing when the claim does not hold any more: raises `LeaseLost`, or returns a discarded step that goes on
-    elsewhere.
+    If the claim has lost its lease, writes nothing and raises `LeaseLost`, or with `go_on` returns a discarded step with a claim of
+    another lane.
     """
     if go_on and not claim.is_redelivery:
         step = _settle_and_take(claim, success)
@@ -92,16 +92,16 @@ def settle(claim: Claim, success: Success, *, go_on: bool) -> Step:
 
 
 def fail(claim: Claim, failure: Failure, *, go_on: bool) -> Step:
-    """Write a failed attempt: the lane pauses until the retry, or the delivery becomes a dead letter and the lane goes on.
+    """Write a failed attempt: the lane pauses until the next attempt, or the delivery becomes a dead letter and the lane continues.
 
-    Raises `LeaseLost`, and writes nothing, when the claim does not hold any more.
+    Raises `LeaseLost` and writes nothing if the claim has lost its lease.
     """
     delays = settings.DELIVERY_RETRY_DELAYS
     delay = delay_before_next(
         claim.series_attempt,
         delays,
         jitter=settings.DELIVERY_RETRY_JITTER,
-        chance=random.random(),  # noqa: S311  (spreads retries, guards nothing)
+        chance=random.random(),  # noqa: S311  (jitter; not security relevant)
         retry_after=failure.retry_after,
     )
     with transaction.atomic():
@@ -122,7 +122,7 @@ def fail(claim: Claim, failure: Failure, *, go_on: bool) -> Step:
 
 
 def release(claim: Claim, failure: Failure) -> None:
-    """Give a claim back because its stream is held: the attempt is noted and does not count. May raise `LeaseLost`."""
+    """Release a claim because its stream is held: the attempt is stored but does not count. Raises `LeaseLost`."""
     with transaction.atomic():
         _require_lease(claim)
         delivery_rows.write_failure(claim, failure, outcome="held")
@@ -131,7 +131,7 @@ def release(claim: Claim, failure: Failure) -> None:
 
 
 def put_off(claim: Claim, *, seconds: float) -> Step:
-    """Give a claim back that found no turn at the destination: nothing was written there, so no attempt is kept. May raise `LeaseLost`."""
+    """Release a claim that found no turn: nothing was sent to the destination, so no attempt is stored. Raises `LeaseLost`."""
     with transaction.atomic():
         _require_lease(claim)
         delivery_rows.give_back(claim.delivery_id)
@@ -140,7 +140,7 @@ def put_off(claim: Claim, *, seconds: float) -> Step:
 
 
 def give_back(claim: Claim, *, is_settled: bool = False) -> None:
-    """Give up the lane of a claim that was not run, or whose delivery is settled already, in its place. May raise `LeaseLost`."""
+    """Release the lane of a claim that was not run or is settled already; the lane keeps its place. Raises `LeaseLost`."""
     with transaction.atomic():
         _require_lease(claim)
         if not is_settled:
@@ -149,20 +149,20 @@ def give_back(claim: Claim, *, is_settled: bool = False) -> None:
 
 
 def requeue(*, stream_id: str, key: str, tenant_id: str, delivery_id: int, is_forced: bool) -> bool:
-    """Put a dead delivery back into its lane, at its old place, inside the caller's transaction. False: not dead."""
+    """Put a dead delivery back into its lane at its old place, inside the caller's transaction. False if it is not dead."""
     open_lane(stream_id=stream_id, key=key, tenant_id=tenant_id)
     return delivery_rows.requeue(delivery_id, is_forced=is_forced)
 
 
 def open_lane(*, stream_id: str, key: str, tenant_id: str) -> None:
-    """Make the lane due now, new or not, inside the caller's transaction."""
+    """Create the lane or make it due now, inside the caller's transaction."""
     execute(_UPSERT_LANE, [stream_id, key, tenant_id])
 
 
 def bury_waiting(stream_id: str, cause: Failure, *, limit: int) -> int:
-    """Turn what waits in a stream into dead letters, `limit` of them at most; return how many.
+    """Turn at most `limit` waiting deliveries of a stream into dead letters; return their number.
 
-    Each is claimed first, held or not, so that it is not buried while a worker runs it.
+    Each is claimed first, even if the stream is held, so that it is not buried while a worker runs it.
     """
     buried = 0
     while buried < limit and (claim := claim_oldest(stream_id, is_probe=True)) is not None:
@@ -176,9 +176,9 @@ def bury_waiting(stream_id: str, cause: Failure, *, limit: int) -> int:
 
 
 def bury_disabled(stream_id: str, cause: Failure, *, through: int, limit: int) -> int:
-    """Turn what waits in a disabled stream for events at or below `through` into dead letters with copies of the events.
+    """Turn waiting deliveries of a disabled stream, up to position `through`, into dead letters with copies of the events.
 
-    Goes through `limit` lanes at most and returns how many it was; one in which an attempt still runs is left alone.
+    Processes at most `limit` lanes and returns their number; lanes with a running attempt are skipped.
     """
     with transaction.atomic():
         lane_ids = lane_rows.lock_disabled(stream_id, through=through, limit=limit)
@@ -195,10 +195,10 @@ def _require_lease(claim: Claim) -> None:
 
 
 def _settle_and_take(claim: Claim, success: Success) -> Step:
-    """Settle, delete the lane if it is empty, and claim what comes next, in one message to the database.
+    """Settle, delete the lane if it is empty, and claim the next delivery, in one round trip to the database.
 
-    Waiting for six answers instead of one would cost more than all the rest of a delivery, and so would waiting for the
-    disk: what a crash of the database takes back is delivered again, with the same event id (ADR 0030).
+    Six round trips would cost more than the rest of a delivery, and so would waiting for the disk: the commit is asynchronous. An
+    outcome lost in a crash of the database is delivered again with the same event id (ADR 0030).
     """
     values = {
         **delivery_rows.success_values(claim, success),
@@ -217,7 +217,7 @@ def _settle_and_take(claim: Claim, success: Success) -> Step:
 
 
 def _claim_unusual(claim: Claim, taken: lane_rows.Taken) -> Claim | None:
-    """Claim where the usual way found a lane and could not claim in it: what waits must not run, or the stream rests."""
+    """Claim after the fast statement locked a lane without a claim: its delivery must not run, or the stream is held or disabled."""
     if taken.lane_id == claim.lane_id:
         with transaction.atomic():
             found = _claim_in(claim.lane_id) if lane_rows.lock_claimed(claim.lane_id, claim.token) else None
@@ -227,7 +227,7 @@ def _claim_unusual(claim: Claim, taken: lane_rows.Taken) -> Claim | None:
 
 
 def _onward(claim: Claim, *, go_on: bool) -> Step:
-    """Go on in the same lane, then in the oldest one; or leave the lane to whoever comes."""
+    """Claim in the same lane, then in the oldest one; without `go_on`, release the lane to other workers."""
     if not go_on:
         return Step(is_waiting=lane_rows.leave(claim.lane_id, grace_seconds=NUDGE_GRACE_SECONDS))
     following = None if lane_rows.drop_if_empty(claim.lane_id) else _claim_in(claim.lane_id)
@@ -244,7 +244,7 @@ def _claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
 
 
 def _claim_in(lane_id: int, *, is_probe: bool = False) -> Claim | None:
-    """Claim the first delivery of a locked lane that should run; None when there is none, and the lane is left."""
+    """Claim the first delivery of a locked lane that may run; if there is none, release the lane and return None."""
     limits = _limits()
     while (taken := lane_rows.take_first(lane_id, probe=is_probe, **limits)) is not None and taken.delivery_id is not None:
         claim = taken.claim(is_probe=is_probe)
@@ -262,7 +262,7 @@ def _settle_unrun(taken: lane_rows.Taken, delivery_id: int) -> None:
     elif taken.body is None:
         delivery_rows.bury(delivery_id, _MISSING)
     else:
-        # Its last attempt was counted and never reported: it would kill worker after worker.
+        # Its last attempt was counted and never reported: running it again could crash one worker after another.
         delivery_rows.bury(delivery_id, _LOST)
 
 

@@ -1,4 +1,4 @@
-"""What deliveries still need of a log, said to the pruning of the log and to whoever restores it."""
+"""Tells pruning and restoring of a log which positions streams and deliveries still need."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from provisioning.runs.outcomes import Failure
 _LANES_AT_ONCE = 100
 _DISABLED_TOO_LONG = Failure(FailureClass.MISSING.value, "the stream was disabled for longer than the log keeps events")
 
-# A delivery that waits with a copy, because it was a dead letter before, needs nothing.
+# A redelivery reads the copy in its dead letter and does not need the log.
 _NEEDS = """
 SELECT s.id, s.status = 'disabled', s.held_since, s.position, (
     SELECT min(d.position) FROM provisioning_delivery d
@@ -28,7 +28,7 @@ _BEYOND = """
 SELECT (SELECT count(*) FROM events_eventstream WHERE tenant_id = %(tenant)s AND position > %(head)s),
     (SELECT count(*) FROM provisioning_delivery WHERE tenant_id = %(tenant)s AND position > %(head)s)
 """
-# In the order of the dispatch: streams, then lanes by key.
+# Same lock order as the dispatch: streams, then lanes by key.
 _LOCK_STREAMS = "SELECT id FROM events_eventstream WHERE tenant_id = %(tenant)s ORDER BY id FOR UPDATE"
 _LOCK_LANES = "SELECT id FROM provisioning_lane WHERE tenant_id = %(tenant)s ORDER BY stream_id, key FOR UPDATE"
 _STEP_BACK = "UPDATE events_eventstream SET position = %(head)s WHERE tenant_id = %(tenant)s AND position > %(head)s"
@@ -44,29 +44,29 @@ DELETE FROM provisioning_lane l WHERE l.tenant_id = %(tenant)s AND NOT EXISTS (
 
 
 class DeliveryFollower:
-    """Streams read the log by their positions, and a waiting delivery reads the event itself once more."""
+    """Reports the positions of streams and of waiting deliveries, both of which still read events from the log."""
 
     def make_way(self, tenant_id: str, *, through: int) -> None:
-        """Let disabled streams hold nothing back: what waits in them becomes dead letters, each with its copy."""
+        """Turn waiting deliveries of disabled streams, up to `through`, into dead letters with copies of the events."""
         for (stream_id,) in fetch_all(_DISABLED, [tenant_id]):
             while lanes.bury_disabled(stream_id, _DISABLED_TOO_LONG, through=through, limit=_LANES_AT_ONCE):
                 pass
 
     def holds(self, tenant_id: str, *, through: int) -> Sequence[Hold]:
-        """Return the streams that have not read so far, and those with waiting deliveries.
+        """Return holds of streams that have not read up to `through`, and of streams with waiting deliveries.
 
-        Stays true: deliveries are made beyond the position of their stream only, and a stream that begins or is enabled
-        begins at the head. What waits in a stream that is disabled just now counts like anything that waits.
+        The answer stays valid: deliveries are created only after the position of their stream, and new or enabled streams start
+        at the head. Waiting deliveries of a stream that was just disabled count as well.
         """
         found = []
         for stream_id, is_disabled, held_since, position, waiting in fetch_all(_NEEDS, {"tenant": tenant_id, "through": through}):
             name = f"event stream {stream_id}"
             if not is_disabled and position < through:
-                found.append(Hold(position, f"{name}, which has not read on"))
+                found.append(Hold(position, f"{name} (behind the log)"))
             if waiting is not None:
                 why = f"held since {held_since:%Y-%m-%d}" if held_since else "disabled" if is_disabled else "waiting deliveries"
                 found.append(Hold(waiting - 1, f"{name} ({why})", does_yield=is_disabled))
-        # A synchronization that begins later takes the head, so the answer stays true.
+        # A synchronization that starts later takes the head, so the answer stays valid.
         enabled_at = streams.enabling_positions(tenant_id)
         found += [Hold(position, f"the synchronization of event stream {stream_id}") for stream_id, position in enabled_at.items()]
         return found
@@ -80,10 +80,10 @@ class DeliveryFollower:
         return told
 
     def step_back(self, tenant_id: str, *, head: int) -> None:
-        """Set streams back to the head, and drop deliveries beyond it.
+        """Set streams back to the head, and delete deliveries beyond it.
 
-        A stream that stayed beyond would skip what is recorded next. A delivery that stayed would stand under a position
-        and an event's row number that are given again, and keep the new event from its delivery.
+        A stream beyond the head would skip the next events. A delivery beyond it has a position and an event row id that will be
+        assigned again; it would prevent the delivery of the new event.
         """
         values = {"tenant": tenant_id, "head": head}
         with transaction.atomic():

@@ -1,4 +1,4 @@
-"""The limit on deletions of accounts that only their user name has proven (`design` 6.1, rule 6)."""
+"""Limits deletions of accounts that are identified by their user name alone (docs/adr/0072)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from django.conf import settings
 from foundation.database.statements import execute, fetch_one
 from provisioning.runs.failures import Misconfigured
 
-# The window begins with the first deletion in it. A user counts once, however often the deletion is tried; one that is refused does not
-# count, so the next window lets it pass.
+# A window starts with its first deletion. A user counts once for any number of attempts; a refused deletion does not count, so the
+# next window allows it.
 _COUNT = """
 INSERT INTO provisioning_nameddeletions AS n (stream_id, tenant_id, user_ids)
 VALUES (%(stream)s, %(tenant)s, jsonb_build_array(%(user)s::text))
@@ -23,19 +23,19 @@ _FORGET = "DELETE FROM provisioning_nameddeletions WHERE stream_id = %s"
 
 
 class TooManyNamedDeletions(Misconfigured):
-    """Too many accounts were deleted within an hour that only their userName had proven: the stream is held."""
+    """More accounts identified by userName alone would be deleted within an hour than allowed: the stream is held."""
 
 
 def allow_named_deletion(user_id: str, *, stream_id: str, tenant_id: str) -> None:
-    """Count one such deletion that is about to be sent; raise `TooManyNamedDeletions` above the limit of an hour."""
+    """Count a deletion before it is sent; raise `TooManyNamedDeletions` above the limit per hour."""
     most = settings.DELETIONS_BY_NAME_PER_HOUR
     if most < 1 or fetch_one(_COUNT, {"stream": stream_id, "tenant": tenant_id, "user": user_id, "most": most}) is None:
         raise TooManyNamedDeletions(
-            f"more than {most} accounts within an hour would be deleted that only their userName has proven to be the users'. "
-            "Check the server; resume the stream to let as many pass again"
+            f"more than {most} accounts would be deleted within an hour that are identified by their userName alone. "
+            "Check the server; resume the stream to allow the same number again"
         )
 
 
 def forget_named_deletions(stream_id: str) -> None:
-    """Begin a new window: a person has looked at the stream and lets it go on."""
+    """Start a new window, because an administrator has resumed the stream."""
     execute(_FORGET, [stream_id])

@@ -1,10 +1,10 @@
-"""How many users of a stream were not found on its server: their events were skipped, so no retry and no dead letter shows them."""
+"""Counts users that were not found on a stream's server. Their events are skipped, so neither attempts nor dead letters show them."""
 
 from __future__ import annotations
 
 from foundation.database.statements import fetch_one
 
-# The reasons of `provisioning.scim.user_sync`, as constants so that the partial index serves them. `s` is the stream.
+# The reasons are those of `provisioning.scim.user_sync`, as literals to match the partial index. `s` is the stream.
 ROWS = """
 SELECT 1 FROM provisioning_delivery n WHERE n.stream_id = s.id AND n.created_at > now() - interval '1 day'
     AND n.state = 'skipped' AND n.reason IN ('no user to update', 'no user to delete')
@@ -14,6 +14,6 @@ _COUNT = f"SELECT count(*) FROM (SELECT %s::text AS id) s CROSS JOIN LATERAL ({R
 
 
 def users_not_found(stream_id: str) -> int:
-    """Return how many events of the last 24 hours were skipped because the server has no such user, at most `MOST_COUNTED`."""
+    """Return the number of events skipped in the last 24 hours because the server has no such user, at most `MOST_COUNTED`."""
     (count,) = fetch_one(_COUNT, [stream_id]) or (0,)
     return int(count)

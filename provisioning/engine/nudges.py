@@ -1,7 +1,7 @@
-"""Telling workers that there is work. A nudge may be lost and never carries an event; the sweeper heals a lost one.
+"""Nudges tell workers that there is work. A nudge may be lost and never carries an event; the sweeper replaces a lost one.
 
-`post` hands the message to a thread of this process and returns at once: the numberer and web requests use it, since a
-broker that hangs blocks a publisher for seconds. `send` publishes here and now. Neither ever raises.
+`post` passes the message to a thread of this process and returns at once: the numberer and web requests use it, because a
+broker that hangs blocks a publisher for seconds. `send` publishes synchronously. Neither raises.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ READ_PROBE = "provisioning.read_probe"
 ALERT = "provisioning.alert"
 TRY = "provisioning.try_event"
 
-# After a failure nothing is published for so long: each try may block for two seconds.
+# Seconds without publishing after a failure: each attempt to publish may block for two seconds.
 _PAUSE_SECONDS = 30.0
-# More different messages than this wait only while the broker is away; then they are the sweeper's.
+# The queue exceeds this size only while the broker is unreachable. Further messages are dropped; the sweeper sends new ones.
 _MOST_WAITING = 10_000
-# Between two rounds of a busy process, so that equal nudges meet in the set and are sent once.
+# Seconds between two rounds of a busy process, so that equal nudges are merged in the set.
 _ROUND_SECONDS = 0.01
 
-# The first lanes get a message each, so that idle workers all start. A turn goes through many lanes and passes what it leaves
-# over on: a message for each lane would cost more than its delivery.
+# The first lanes get one message each, so that all idle workers start. A turn processes many lanes and sends a message for the rest:
+# one message per lane would cost more than its delivery.
 FIRST_MESSAGES = 8
 _LANES_PER_MESSAGE = 20
 
@@ -44,7 +44,7 @@ _guard = OutageGuard(_PAUSE_SECONDS)
 
 
 def is_silent() -> bool:
-    """Tell whether the broker failed a moment ago, so that publishing is not tried."""
+    """Tell whether publishing is suspended because the broker failed recently."""
     return _guard.is_open
 
 
@@ -54,20 +54,20 @@ def send(task: str, *arguments: str, countdown: float | None = None) -> bool:
         return False
     try:
         current_app.send_task(task, args=list(arguments), countdown=countdown)
-    except Exception as error:  # noqa: BLE001  (whatever a broker client raises, work goes on without the nudge)
+    except Exception as error:  # noqa: BLE001  (broker clients raise any type; work continues without the nudge)
         logger.warning("nudges are silent for %.0f s: %s", _guard.failed(), type(error).__name__)
         return False
     return True
 
 
 def send_into(stream_id: str, keys: list[str]) -> None:
-    """Send enough messages for due lanes of one stream."""
+    """Send messages for the due lanes `keys` of one stream: one per lane for the first, fewer for the rest."""
     for key in keys[:FIRST_MESSAGES] + keys[FIRST_MESSAGES::_LANES_PER_MESSAGE]:
         send(DELIVER, stream_id, key)
 
 
 class Nudger:
-    """One daemon thread per process that publishes what was posted; equal messages that wait together are sent once."""
+    """Publishes posted messages in one daemon thread per process; equal waiting messages are sent once."""
 
     def __init__(self) -> None:
         self._waiting: dict[Nudge, None] = {}
@@ -76,7 +76,7 @@ class Nudger:
         self._thread: threading.Thread | None = None
 
     def post(self, task: str, *arguments: str) -> None:
-        """Publish soon; returns at once."""
+        """Queue the message and return at once."""
         with self._guard:
             if len(self._waiting) >= _MOST_WAITING:
                 return
@@ -101,21 +101,21 @@ _nudgers: dict[int, Nudger] = {}
 
 
 def post(task: str, *arguments: str) -> None:
-    """Publish from this process's thread; a forked child has one of its own."""
+    """Queue the message for this process's thread; a forked child starts its own thread."""
     if settings.DELIVERY_NUDGES_ENABLED:
         _nudgers.setdefault(os.getpid(), Nudger()).post(task, *arguments)
 
 
 def work_on_waiting_job(job_id: str, **_: Any) -> None:
-    """Have a worker begin a job that was just committed."""
+    """Send a nudge for a job that was just committed."""
     post(RUN_JOB, job_id)
 
 
 def begin_waiting_work(task: str, arguments: tuple[str, ...], **_: Any) -> None:
-    """Have a worker begin what was just committed."""
+    """Send a nudge for work that was just committed."""
     post(task, *arguments)
 
 
 def dispatch_numbered(tenant_id: str, _head_position: Any) -> None:
-    """Have the tenant's streams look at its log; called by the numberer after each numbering."""
+    """Send a nudge to dispatch the tenant's log; the numberer calls this after each numbering."""
     post(DISPATCH, tenant_id)

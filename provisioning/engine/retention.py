@@ -1,4 +1,4 @@
-"""Dropping what is old, in batches that each lock little. What waits, and dead letters that are open or acknowledged, stay."""
+"""Deletes old rows in small batches. Waiting deliveries, and open and acknowledged dead letters, are kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import transaction
 from foundation.database.statements import execute, fetch_all
 
 BATCH = 2000
-# Clients find runs for so long, attempts and trials alike.
+# How long clients can read executions, both attempts and trials.
 TRIALS_KEPT_DAYS = 10
 
 _CLEAR_BODIES = """
@@ -24,13 +24,13 @@ WHERE d.created_at < clock_timestamp() - make_interval(secs => %s) AND d.state <
     SELECT 1 FROM provisioning_deadletter letter WHERE letter.delivery_id = d.id AND letter.state NOT IN ('resolved', 'ignored'))
 LIMIT %s FOR UPDATE SKIP LOCKED
 """
-# The rest of a deleted stream: whoever deleted it may have been interrupted.
+# Rows left over from a deleted stream whose deletion was interrupted.
 _ORPHANED = """
 SELECT d.id FROM provisioning_delivery d WHERE NOT EXISTS (SELECT 1 FROM events_eventstream s WHERE s.id = d.stream_id)
 LIMIT %s FOR UPDATE SKIP LOCKED
 """
 _OF_STREAM = "SELECT d.id FROM provisioning_delivery d WHERE d.stream_id = %s LIMIT %s FOR UPDATE SKIP LOCKED"
-# A test event is in no log: its row goes with its delivery.
+# A test event is not in the log: its row is deleted with its delivery.
 _DROP = """
 WITH events AS (
     DELETE FROM events_event WHERE id IN (SELECT event FROM provisioning_delivery WHERE id = ANY(%(ids)s) AND key LIKE 'test:%%')
@@ -43,7 +43,7 @@ _EXPIRED_KINDS = "DELETE FROM provisioning_ignoredkind WHERE until < clock_times
 _OLD_ALERTS = "DELETE FROM provisioning_alert WHERE created_at < clock_timestamp() - make_interval(secs => %s)"
 _OLD_TRIALS = "DELETE FROM provisioning_trial WHERE started_at < clock_timestamp() - make_interval(secs => %s)"
 _DECIDED_FOR_STREAM = ("DELETE FROM provisioning_ignoredkind WHERE stream_id = %s", "DELETE FROM provisioning_alert WHERE stream_id = %s")
-# An ended link keeps old events from writing; without a dead letter there is none that could be sent again.
+# An ended link blocks redeliveries of older events. Without a dead letter of the user there are none, so the link can go.
 _ENDED_LINKS = """
 DELETE FROM provisioning_accountlink l WHERE l.id IN (
     SELECT e.id FROM provisioning_accountlink e
@@ -56,7 +56,7 @@ _DAY = 86400.0
 
 
 def prune() -> int:
-    """Apply every retention; return the number of deliveries dropped."""
+    """Apply every retention; return the number of deleted deliveries."""
     _until_done(_clear_bodies)
     execute(_EXPIRED_KINDS)
     execute(_OLD_TRIALS, [TRIALS_KEPT_DAYS * _DAY])
@@ -68,7 +68,7 @@ def prune() -> int:
 
 
 def drop_stream_rows(stream_id: str) -> int:
-    """Drop the deliveries, attempts and dead letters of a stream that is gone, and what was decided about them."""
+    """Delete the deliveries, attempts, dead letters, ignored kinds and alerts of a deleted stream."""
     for statement in _DECIDED_FOR_STREAM:
         execute(statement, [stream_id])
     return _until_done(lambda: _drop(_OF_STREAM, [stream_id, BATCH]))

@@ -1,4 +1,4 @@
-"""A Celery task that is run again after exactly the delay it names; what is due when is known by the database alone."""
+"""A Celery task that is retried after exactly the delay that it requests. The database decides which lane is due when."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 from celery import Task
 
-# Longer pauses are the sweeper's: a worker keeps every delayed message in memory.
+# Seconds. The sweeper handles longer pauses, because a worker keeps every delayed message in memory.
 LONGEST_RETRY_SECONDS = 30.0
 
 
 class RetryLater(Exception):
-    """The lane pauses; the same message should come again after `seconds`."""
+    """The lane pauses; run the same message again after `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"again in {seconds:.1f} s")
@@ -19,13 +19,13 @@ class RetryLater(Exception):
 
 
 class RetryingTask(Task):  # type: ignore[type-arg]  # celery's Task is generic in its stubs only
-    """Retries `RetryLater` for ever: the attempts of a delivery are counted in its row, not in the message."""
+    """Retries `RetryLater` without limit: the attempts of a delivery are counted in its row, not in the message."""
 
     autoretry_for = (RetryLater,)
     max_retries = None
 
     def retry(self, *args: Any, **options: Any) -> Any:
-        """Use the delay of `RetryLater` as it is: plain autoretry would wait 180 s, or less than the lane's pause."""
+        """Use the exact delay of `RetryLater`: plain autoretry would wait 180 s, or less than the lane's pause."""
         reason = options.get("exc")
         if isinstance(reason, RetryLater):
             options["countdown"] = reason.seconds

@@ -1,6 +1,6 @@
-"""Runs an action for one event: opens the secrets, keeps the budget, hands over `event` and `api`, collects what was said.
+"""Runs an action for one event: decrypts the secrets, enforces the budget, passes `event` and `api`, and collects the log.
 
-It holds no transaction and writes no delivery: what the outcome means is decided by the lane.
+It opens no transaction and writes no delivery; `lanes` decides what the outcome means.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _SHORTEST_SECRET = 4
 
 @dataclass(frozen=True)
 class ActionOutcome:
-    """How a run ended that raised nothing. `detail` holds ids, `log_lines` and `exchanges` are masked documents."""
+    """The result of a run without an exception. `detail` contains ids; `log_lines` and `exchanges` are masked documents."""
 
     recorder: ExchangeRecorder = field(repr=False)
     status: Literal["delivered", "skipped"]
     reason: str
     detail: dict[str, Any] = field(default_factory=dict)
     log_lines: list[dict[str, Any]] = field(default_factory=list)
-    # Rows of links, unmasked: an id in which a secret occurs must still be the id.
+    # Rows of account links. Unmasked: an id that happens to contain a secret must stay exact.
     links: list[dict[str, Any]] = field(default_factory=list, repr=False)
 
     @property
@@ -68,10 +68,10 @@ def run_action(
 ) -> ActionOutcome:
     """Run the action for one event within `deadline_seconds`; `attempt` counts from 1 over the life of the delivery.
 
-    `links` knows the accounts of the event's user; what the run learns of them is in the outcome, or in the failure. Raises a subclass
-    of `ActionError` for everything that is no delivery, with the log lines and exchanges attached, and `NoTurn` when the limit of
-    requests leaves no room now and nothing was written. `Misconfigured` means that the stream must be held. Nothing that leaves here
-    holds a secret. An installed entry point is interrupted when the time is over; the templates keep to it by themselves.
+    `links` reads the account links of the event's user; new facts about them are in the outcome or in the exception. Raises a subclass
+    of `ActionError` for every failure, with the log lines and exchanges attached; `NoTurn` if the limit of requests is reached and
+    nothing was written; `Misconfigured` if the stream must be held. Results and exceptions contain no secrets. An installed entry
+    point is interrupted at the deadline; the templates check it themselves.
     """
     deadline = time.monotonic() + deadline_seconds
     secrets = open_sealed(setup)
@@ -95,7 +95,7 @@ def run_action(
 
 
 def _run_of(setup: Setup, **given: Any) -> Run:
-    """Return the circumstances of a run: what is given, and what the set-up and the process say."""
+    """Build the `Run` from the arguments, the action's configuration and the settings."""
     return Run(
         options=setup.options,
         mapping=setup.mapping,
@@ -109,7 +109,7 @@ def _run_of(setup: Setup, **given: Any) -> Run:
 
 
 def _confidential(secrets: Mapping[str, str]) -> list[str]:
-    """Return the values that are masked. Very short ones are no secrets and stand in everything, ids included."""
+    """Return the values to mask. Very short values are left out: they occur in unrelated text such as ids."""
     values = [value for name, value in secrets.items() if name not in NOT_CONFIDENTIAL and len(value) >= _SHORTEST_SECRET]
     return [*values, secrets.get(BEARER_TOKEN, "")]
 
@@ -122,7 +122,7 @@ def _entry_point(setup: Setup) -> EntryPoint:
 
 
 def _called(setup: Setup, event: Event, api: Api) -> Result:
-    """Call the entry point; an error of its own becomes `ActionCrashed`, without the cause, whose text may hold a secret."""
+    """Call the entry point; its own exceptions become `ActionCrashed`, without the cause, whose text may contain a secret."""
     limit = TimeLimit(None if setup.template else api.run.deadline - time.monotonic())
     try:
         with limit:
@@ -135,20 +135,20 @@ def _called(setup: Setup, event: Event, api: Api) -> Result:
         raise TransientFailure("the action did not end in time and was interrupted") from None
     except SoftTimeLimitExceeded:
         raise TransientFailure("the time of this run is spent") from None
-    except Exception as error:  # noqa: BLE001  (installed actions raise what they like)
+    except Exception as error:  # noqa: BLE001  (installed actions may raise any type)
         text = one_line(api.run.mask.text(str(error)), _MAX_MESSAGE_CHARACTERS)
         raise ActionCrashed(f"the action raised {type(error).__name__}: {text}") from None
     return result if isinstance(result, Result) else delivered("completed")
 
 
 def _leave_connection() -> None:
-    """Close the database connection: the interrupted code may have left a statement half read on it."""
+    """Close the database connection: the interrupted code may have left a partly read result on it."""
     if not connection.in_atomic_block:
         connection.close()
 
 
 def _mask_failure(failure: ActionError, mask: Mask) -> None:
-    """Take secrets out of a failure: an installed action may say in it what it should not."""
+    """Mask secrets in a failure: an installed action may have put them into its message."""
     failure.args = (mask.text(str(failure)),)
     failure.detail = mask.text(failure.detail)
 
@@ -163,7 +163,7 @@ def _log_failure(failure: ActionError, message: Message, log: RunLog) -> None:
 
 
 def _repeat_lines(log: RunLog, setup: Setup, message: Message, correlation_id: str) -> None:
-    """Repeat the kept lines in the log of the process; they are masked already."""
+    """Write the stored log lines, which are masked already, to the log of the process."""
     for line in log.lines:
         about = {"tenant": setup.tenant_id, "action": str(setup.action_id), "event_id": message.id, "correlation_id": correlation_id}
         _logger.log(_LEVELS.get(line["level"], 20), line["message"], **about, fields=line["fields"])

@@ -1,21 +1,20 @@
-"""When a failed delivery is tried again. Pure."""
+"""Computes when a failed delivery is attempted again. Pure functions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-# A destination may ask for patience, but not for more than this.
+# Upper limit for `Retry-After`, in seconds.
 LONGEST_RETRY_AFTER_SECONDS = 3600.0
 
 
 def delay_before_next(
     failed_attempts: int, delays: Sequence[float], *, jitter: float, chance: float, retry_after: float | None = None
 ) -> float | None:
-    """Return the seconds to wait after the `failed_attempts`th failure of a series, or None when no try is left.
+    """Return the seconds to wait after the `failed_attempts`th failure of a series, or None if no attempt is left.
 
-    `jitter` is the largest share added to a delay and `chance` (0 to 1) how much of it is taken, so that deliveries
-    that failed together do not come back together. What the destination asked for in `Retry-After` is the least
-    waited, clamped to an hour.
+    `jitter` is the largest fraction added to a delay and `chance` (0 to 1) the part of it that is used, so that deliveries that
+    failed together do not retry together. `Retry-After` of the destination, clamped to one hour, is the minimum.
     """
     if failed_attempts > len(delays):
         return None
@@ -26,5 +25,5 @@ def delay_before_next(
 
 
 def attempts_in_series(delays: Sequence[float]) -> int:
-    """Return how often a delivery is tried before it becomes a dead letter."""
+    """Return the number of attempts of a delivery before it becomes a dead letter."""
     return len(delays) + 1

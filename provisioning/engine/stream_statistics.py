@@ -1,4 +1,4 @@
-"""How many events a stream delivered and failed to deliver, per day."""
+"""Counts delivered and failed events of a stream per day."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DAYS = 15
 MOST_DAYS = 366
 _DAY = timedelta(days=1)
 
-# By the day on which the event became due, so that one event counts once, whenever its series of attempts ends.
+# Grouped by the day on which the delivery was created, so that each event counts once, even if its attempts end on another day.
 _COUNTS = """
 SELECT floor(extract(epoch FROM created_at - %(start)s) / %(bucket)s)::int,
     count(*) FILTER (WHERE state IN ('delivered', 'skipped', 'superseded')), count(*) FILTER (WHERE state = 'dead')
@@ -23,7 +23,7 @@ WHERE stream_id = %(stream)s AND created_at >= %(start)s AND created_at < %(end)
 
 @dataclass(frozen=True)
 class Statistics:
-    """Daily counts, aligned with `buckets`, the starts of the days in UTC."""
+    """Daily counts in the order of `buckets`, the starts of the days in UTC."""
 
     date_from: datetime
     date_to: datetime
@@ -33,15 +33,15 @@ class Statistics:
 
 
 def statistics(*, stream_id: str, date_from: datetime | None, date_to: datetime | None, now: datetime) -> Statistics:
-    """Count per day from `date_from`, the day 14 days ago if None, up to `date_to`, which is excluded; at most 366 days.
+    """Count per day from `date_from` (default: 14 days ago) up to, but not including, `date_to`; at most 366 days.
 
-    An event that still waits counts as neither. Raises `ValueError` when the window is empty or too long.
+    Waiting events are not counted. Raises `ValueError` if the window is empty or too long.
     """
     end = date_to or now
     start = datetime.combine((date_from or now - (DAYS - 1) * _DAY).astimezone(UTC).date(), time(), UTC)
     days = -(-(end - start) // _DAY)
     if not 0 < days <= MOST_DAYS:
-        raise ValueError(f"The window is from 1 to {MOST_DAYS} days long.")
+        raise ValueError(f"The window must be 1 to {MOST_DAYS} days long.")
     counted = fetch_all(_COUNTS, {"stream": stream_id, "start": start, "end": end, "bucket": BUCKET_SECONDS})
     by_day = {day: (delivered, failed) for day, delivered, failed in counted}
     counts = [by_day.get(day, (0, 0)) for day in range(days)]

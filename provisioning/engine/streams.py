@@ -1,4 +1,4 @@
-"""Create, change, enable, disable and delete event streams. A stream delivers what is recorded while it is enabled."""
+"""Creates, changes, enables, disables and deletes event streams. A stream delivers events recorded while it is enabled."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from provisioning.engine.named_deletions import forget_named_deletions
 from provisioning.models import Action, Breaker, DeletionGuard, Lane, WebhookSecrets
 from provisioning.webhooks.configuration import ConfigurationRefused, parse_configuration
 
-DELETIONS_WAIT = "Deletions of this stream wait for a person: allow them, or leave the stream as it is."
+DELETIONS_WAIT = "Deletions of this stream wait for approval. Allow them before you enable or resume the stream."
 
 
 def create_stream(
@@ -37,14 +37,14 @@ def create_stream(
 ) -> EventStream:
     """Create a stream that starts at the head of the log.
 
-    Raises `Invalid` for a bad subscription or destination, `NotSupported` for a kind of destination that does not
-    exist here, `AlreadyExists` for a taken name.
+    Raises `Invalid` for a bad subscription or destination, `NotSupported` for an unsupported type of destination,
+    `AlreadyExists` for a taken name.
     """
     stream = EventStream(tenant_id=tenant_id, name=name, destination_type=destination_type, status=_status(is_enabled=is_enabled))
     stream.subscriptions = checked_subscriptions(subscriptions)
     if destination_type not in ("action", "webhook"):
         raise NotSupported(f"A destination of the type {destination_type!r} is not supported; bind an action or a webhook.")
-    # What was committed before must get its position before the stream's own: it was recorded without the stream.
+    # Number earlier events first: they were recorded before the stream existed and must lie before its position.
     number_tenant(tenant_id)
     with transaction.atomic():
         stream.position = _head_position(tenant_id)
@@ -61,7 +61,7 @@ def update_stream(
     subscriptions: Iterable[str] | None = None,
     destination: dict[str, Any] | None = None,
 ) -> EventStream:
-    """Replace what is given; the type of the destination never changes. New subscriptions hold for what is dispatched next."""
+    """Replace the given fields; the type of the destination never changes. New subscriptions apply to events not yet dispatched."""
     with transaction.atomic():
         stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
         changed = []
@@ -80,9 +80,9 @@ def update_stream(
 
 
 def enable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
-    """Enable the stream at the head of the log: what was recorded while it was disabled is never delivered by it.
+    """Enable the stream at the head of the log: events recorded while it was disabled are never delivered by it.
 
-    A held stream, enabled already or not, is resumed as well. Raises `Conflict` as `check_enabling` does.
+    Resumes the stream if it is held, even if it is enabled already. Raises `Conflict` as `check_enabling` does.
     """
     number_tenant(tenant_id)
     with transaction.atomic():
@@ -98,21 +98,21 @@ def enable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
 
 
 def check_enabling(stream: EventStream) -> None:
-    """Raise `Conflict` where the stream must not be enabled now.
+    """Raise `Conflict` if the stream must not be enabled now.
 
-    While deletions wait for a person, enabling must not let them pass. While a synchronization is at work that enables it at its
-    cursor, users that have changed since they were read would be left behind.
+    Enabling must not release staged deletions. It must also not preempt a running synchronization that will enable the stream at
+    its cursor: changes of users since they were read would be lost.
     """
     if DeletionGuard.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id, staged_since__isnull=False).exists():
         raise Conflict(DELETIONS_WAIT)
     if stream.status != EventStream.Status.ENABLED and enabling_positions(stream.tenant_id, stream.pk):
         raise Conflict(
-            "A synchronization of this stream is at work and enables it when it is complete; cancel it to enable the stream now."
+            "A synchronization of this stream is running and will enable it. Cancel the synchronization to enable the stream now."
         )
 
 
 def enable_stream_at(*, tenant_id: str, stream_id: str, position: int) -> None:
-    """Enable the stream at an earlier position of the log, which a synchronization has taken and kept from being pruned."""
+    """Enable the stream at an earlier position of the log; a synchronization has recorded it and held it back from pruning."""
     with transaction.atomic():
         stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
         stream.status = EventStream.Status.ENABLED
@@ -122,12 +122,12 @@ def enable_stream_at(*, tenant_id: str, stream_id: str, position: int) -> None:
 
 
 def synchronization_target(stream_id: str) -> str:
-    """Return what names a stream in the job that synchronizes it: one at a time, beside a job that redelivers."""
+    """Return the target of a stream's synchronization job: it allows one at a time, in parallel with a redelivery job."""
     return f"synchronization:{stream_id}"
 
 
 def enabling_positions(tenant_id: str, stream_id: str | None = None) -> dict[str, int]:
-    """Return the positions at which synchronizations at work will enable their streams, by the id of the stream."""
+    """Return the positions at which running synchronizations will enable their streams, by stream id."""
     jobs = unfinished(tenant_id, Job.Type.STREAM_SYNCHRONIZATION).filter(parameters__plan__enables_stream=True)
     if stream_id is not None:
         jobs = jobs.filter(target=synchronization_target(stream_id))
@@ -135,7 +135,7 @@ def enabling_positions(tenant_id: str, stream_id: str | None = None) -> dict[str
 
 
 def disable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
-    """Disable the stream after everything recorded until now has become its delivery; that waits until it is enabled."""
+    """Disable the stream after all events recorded until now are dispatched; these deliveries wait until it is enabled."""
     number_tenant(tenant_id)
     done = dispatch.Dispatched(stream_id)
     while True:
@@ -151,13 +151,13 @@ def disable_stream(*, tenant_id: str, stream_id: str) -> EventStream:
 
 
 def delete_stream(*, tenant_id: str, stream_id: str) -> None:
-    """Delete the stream with its deliveries and dead letters; deleting one that is gone does nothing."""
+    """Delete the stream with its deliveries and dead letters. Does nothing if the stream does not exist."""
     with transaction.atomic():
         try:
             locked_stream(tenant_id=tenant_id, stream_id=stream_id).delete()
         except NotFound:
             return
-    # Without the stream's row nothing is dispatched or claimed any more, and an outcome under way finds no lane.
+    # Without the stream's row nothing is dispatched or claimed, and the outcome of a running attempt finds no lane.
     Lane.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
     Breaker.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
     DeletionGuard.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
@@ -167,7 +167,7 @@ def delete_stream(*, tenant_id: str, stream_id: str) -> None:
 
 
 def resume_stream(*, tenant_id: str, stream_id: str) -> bool:
-    """Let a held stream deliver again, in order; False when it was not held. Raises `NotFound`."""
+    """Resume a held stream; deliveries continue in order. False if it was not held. Raises `NotFound`."""
     with transaction.atomic():
         return _resume(locked_stream(tenant_id=tenant_id, stream_id=stream_id))
 
@@ -181,7 +181,7 @@ def locked_stream(*, tenant_id: str, stream_id: str) -> EventStream:
 
 
 def checked_subscriptions(types: Iterable[str]) -> list[str]:
-    """Return the event types once each, in the order given; raise `Invalid` for none or an unknown one."""
+    """Return the event types without duplicates, in the given order; raise `Invalid` if empty or unknown."""
     wanted = list(dict.fromkeys(types))
     if not wanted:
         raise Invalid({"subscriptions": ["Name at least one event type."]})
@@ -192,7 +192,10 @@ def checked_subscriptions(types: Iterable[str]) -> list[str]:
 
 
 def checked_action(tenant_id: str, configuration: dict[str, Any]) -> dict[str, Any]:
-    """Return the configuration of an action destination as it is stored; the action is deployed and belongs to the tenant."""
+    """Return the normalized configuration of an action destination.
+
+    Raises `Invalid` unless the action belongs to the tenant and is deployed.
+    """
     unknown = {name: ["Unknown field."] for name in configuration if name != "action_id"}
     if unknown:
         raise Invalid(unknown)
@@ -206,7 +209,7 @@ def checked_action(tenant_id: str, configuration: dict[str, Any]) -> dict[str, A
 
 
 def _set_destination(stream: EventStream, configuration: dict[str, Any]) -> None:
-    """Check the configuration and put it on the stream; what is secret in it is sealed, inside the caller's transaction."""
+    """Check the configuration and set it on the stream; seal its secrets inside the caller's transaction."""
     if stream.destination_type == "action":
         stream.destination = checked_action(stream.tenant_id, configuration)
         return
@@ -219,8 +222,8 @@ def _set_destination(stream: EventStream, configuration: dict[str, Any]) -> None
 
 
 def _resume(stream: EventStream) -> bool:
-    """Resume a locked stream inside the caller's transaction, and send workers into its first lanes after it."""
-    # A person has looked: as many accounts that only their name proves may be deleted again.
+    """Resume a locked stream inside the caller's transaction; send nudges for its first lanes after the commit."""
+    # An administrator has checked the stream: start a new count of deletions by user name.
     forget_named_deletions(stream.pk)
     if not breaker.resume_stream(stream_id=stream.pk, tenant_id=stream.tenant_id):
         return False

@@ -1,7 +1,7 @@
-"""Superseding what waits in a disabled stream for users that a synchronization has just written.
+"""Supersedes waiting deliveries of a disabled stream for users that a synchronization has just written.
 
-What waits is older than what was written: delivered once the stream is enabled, it would bring old profiles back. Lanes are
-locked as a dispatch locks them, stream first, and one in which an attempt still runs is left alone.
+These deliveries are older than the written profiles and would overwrite them once the stream is enabled. Locks are taken in the
+order of the dispatch, stream first; lanes with a running attempt are skipped.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from django.db import transaction
 from foundation.database.statements import fetch_all, fetch_one
 from provisioning.engine import delivery_rows, lane_rows
 
-# The deletion of a user that is not here now is still owed; that of one that is here again would delete the wrong one.
+# The deletion of a user that no longer exists must still be delivered. If the user exists again, it would delete the new account.
 _IS_PAST = """
 d.state = 'todo' AND d.position <= %(through)s AND d.key LIKE 'user:%%' AND (
     d.event_type IN ('user.created', 'user.updated')
@@ -32,7 +32,7 @@ _UNDER_WAY = "SELECT EXISTS (SELECT 1 FROM provisioning_lane WHERE stream_id = %
 
 
 def supersede_disabled(stream_id: str, *, through: int, limit: int) -> int:
-    """Supersede waiting deliveries of users up to the position `through`, in at most `limit` lanes; return in how many it was."""
+    """Supersede waiting deliveries of users up to position `through`, in at most `limit` lanes; return the number of lanes."""
     values = {"stream": stream_id, "through": through, "limit": limit}
     with transaction.atomic():
         lane_ids = [lane_id for (lane_id,) in fetch_all(_LOCK_LANES, values)]
@@ -44,6 +44,6 @@ def supersede_disabled(stream_id: str, *, through: int, limit: int) -> int:
 
 
 def is_under_way(stream_id: str) -> bool:
-    """Tell whether an attempt of the stream still runs."""
+    """Tell whether an attempt of the stream is running."""
     (found,) = fetch_one(_UNDER_WAY, [stream_id]) or (False,)
     return bool(found)

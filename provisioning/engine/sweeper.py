@@ -1,4 +1,4 @@
-"""What heals every lost nudge and every crash: a thread in each worker process, one of which leads at a time."""
+"""Finds work after lost nudges and crashes: a thread in each worker process, one of which leads at a time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TENANTS_BEHIND = """
 SELECT DISTINCT s.tenant_id FROM events_eventstream s JOIN events_head h ON h.tenant_id = s.tenant_id
 WHERE s.status = 'enabled' AND s.position < h.position
 """
-# Per stream, so that the lanes of held and disabled streams are never walked. An expired lease makes a lane due again.
+# Per stream, so that lanes of held and disabled streams are never scanned. An expired lease makes a lane due again.
 _DUE_LANES = """
 UPDATE provisioning_lane SET nudged_until = clock_timestamp() + make_interval(secs => %(nudged)s) WHERE id IN (
     SELECT due.id FROM events_eventstream s CROSS JOIN LATERAL (
@@ -54,7 +54,7 @@ SELECT id FROM events_eventstream WHERE held_since < clock_timestamp() - make_in
 
 
 def sweep() -> None:
-    """Do one round: forgotten changes and jobs, streams behind their log, due lanes, probes, holds that took too long."""
+    """Run one round: unrecorded changes and waiting jobs, streams behind their log, due lanes, probes, expired holds."""
     if settings.EVENTS_SWEEPER_ENABLED:
         tripwire.sweep(_MARKS_PER_SWEEP)
         for job_id in take_unattended_jobs():
@@ -70,7 +70,7 @@ def sweep() -> None:
 
 
 def nudge_due_lanes() -> int:
-    """Send workers into the due lanes that have no message under way, at most 500 of them; return how many lanes."""
+    """Send nudges for at most 500 due lanes without a recent message; return the number of lanes."""
     due = fetch_all(_DUE_LANES, {"nudged": settings.DELIVERY_NUDGE_SECONDS, "limit": LANES_PER_SWEEP})
     of_streams: dict[str, list[str]] = {}
     for stream_id, key in due:
@@ -81,7 +81,7 @@ def nudge_due_lanes() -> int:
 
 
 def sweep_alerts() -> None:
-    """Raise what people are to be told of, and send a worker for each alert that nobody sends yet."""
+    """Raise alerts, and send a nudge for each alert that no worker has taken."""
     for alert_id in alerts.raise_alerts():
         nudges.send(nudges.ALERT, str(alert_id))
 
@@ -104,7 +104,7 @@ class SweeperThread(threading.Thread):
         self._stopping.set()
 
     def run(self) -> None:
-        # Long enough for a slow sweep, short enough that a killed leader is soon replaced.
+        # Long enough for a slow sweep, short enough to replace a killed leader soon.
         lease = 3 * settings.DELIVERY_SWEEP_SECONDS + 3
         while not self._stopping.wait(settings.DELIVERY_SWEEP_SECONDS):
             try:
@@ -121,7 +121,7 @@ class SweeperThread(threading.Thread):
         connection.close()
 
     def _sweep_alerts_when_due(self) -> None:
-        """Once a minute: whoever takes over may ask again at once, since an alert is raised once whoever asks."""
+        """Raise alerts once a minute. A new leader may do so at once, because an alert is raised only once per period."""
         if time.monotonic() >= self._alerts_due:
             self._alerts_due = time.monotonic() + alerts.EVERY_SECONDS
             sweep_alerts()

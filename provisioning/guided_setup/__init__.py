@@ -1,1 +1,1 @@
-"""Connecting a SCIM server step by step."""
+"""Guided setup of a SCIM server, step by step."""

@@ -1,7 +1,7 @@
-"""Set-ups of SCIM servers that are not finished. How far a set-up is follows from what is there; nothing else remembers it.
+"""Unfinished setups of SCIM servers. The progress of a setup is derived from its rows and not stored separately.
 
-A set-up that is not finished is an action of the SCIM template to which no stream is bound, or one stream that has never delivered
-anything. Nothing of it is live: deliveries need an enabled stream.
+An unfinished setup is an action of the SCIM template with no stream, or with one stream that has never delivered an event. It has
+no effect, because deliveries need an enabled stream.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ PREVIEWS = (Trial.Kind.DRY_RUN,)
 
 @dataclass(frozen=True)
 class GuidedSetup:
-    """A set-up that is not finished, and what has been done for it so far."""
+    """An unfinished setup with its action, stream, trials and dry run."""
 
     action: Action
     stream: EventStream | None
 
     def newest_trial(self, kinds: tuple[Trial.Kind, ...]) -> Trial | None:
-        """Return the last test or preview that has ended."""
+        """Return the newest finished trial of these kinds, or None."""
         return self.action.trials.filter(kind__in=kinds).exclude(outcome=Trial.Outcome.RUNNING).order_by("-started_at", "-pk").first()
 
     @property
@@ -43,7 +43,7 @@ class GuidedSetup:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether a synchronization of it runs or waits for an answer."""
+        """Whether its synchronization runs or waits for an answer."""
         if self.stream is None:
             return False
         jobs = synchronizations.of_stream(tenant_id=self.action.tenant_id, stream_id=self.stream.pk)
@@ -51,7 +51,7 @@ class GuidedSetup:
 
     @property
     def next_step(self) -> str:
-        """The first step that has not been taken."""
+        """The first step that is not done."""
         if not _passed(self.newest_trial(TESTS)):
             return "test"
         if not _passed(self.newest_trial(PREVIEWS)):
@@ -65,7 +65,7 @@ def _passed(trial: Trial | None) -> bool:
 
 
 def unfinished(tenant_id: str) -> list[GuidedSetup]:
-    """Return the set-ups of the tenant that are not finished, the newest first."""
+    """Return the unfinished setups of the tenant, newest first."""
     bound: dict[str, list[EventStream]] = {}
     for stream in EventStream.objects.of(tenant_id).filter(destination_type="action"):
         bound.setdefault(str(stream.destination.get("action_id")), []).append(stream)
@@ -86,12 +86,12 @@ def _is_unfinished(bound: list[EventStream]) -> bool:
 
 
 def found(*, tenant_id: str, action_id: str) -> GuidedSetup:
-    """Return one set-up; raise `NotFound` when there is none, or it is finished."""
+    """Return one unfinished setup; raise `NotFound` if it does not exist or is finished."""
     try:
         action = Action.objects.of(tenant_id).filter(pk=action_id, template=SCIM_USER_PROVISIONING).first()
     except ValidationError as error:
-        raise NotFound("There is no such set-up.") from error
+        raise NotFound("The setup does not exist.") from error
     own = [] if action is None else list(EventStream.objects.of(tenant_id).filter(destination__action_id=str(action.pk))[:2])
     if action is None or not _is_unfinished(own):
-        raise NotFound("There is no such set-up.")
+        raise NotFound("The setup does not exist.")
     return GuidedSetup(action, own[0] if own else None)

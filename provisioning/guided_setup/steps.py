@@ -1,4 +1,4 @@
-"""The steps of a guided set-up that change something: the dry run, making it live, and throwing it away."""
+"""The steps of a guided setup that change data: starting the dry run, enabling, discarding."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ USER_EVENTS = ("user.created", "user.updated", "user.deleted")
 
 
 def start_dry_run(setup: GuidedSetup, *, plan: Plan, actor: str) -> Job:
-    """Deploy the action, bind a stream to it that stays disabled, and begin a dry run of the first synchronization."""
+    """Deploy the action, bind a disabled stream to it, and start a dry run of the first synchronization."""
     stream = _prepared(setup)
     return synchronizations.start(tenant_id=stream.tenant_id, stream_id=stream.pk, plan=plan, actor=actor)
 
 
 def enable(setup: GuidedSetup, *, is_synchronized: bool, actor: str) -> EventStream:
-    """Make the set-up live: begin the first synchronization, which enables the stream at its end, or enable it at once."""
+    """Finish the setup: start the first synchronization, which enables the stream at its end, or enable the stream at once."""
     if setup.is_at_work:
         raise Conflict("The dry run is at work; wait until it has ended, or cancel its job.")
     dry_run, stream = setup.dry_run, _prepared(setup)
@@ -36,7 +36,7 @@ def enable(setup: GuidedSetup, *, is_synchronized: bool, actor: str) -> EventStr
 
 
 def discard(setup: GuidedSetup) -> None:
-    """Throw the set-up away: its stream, its action, its secrets. What was written to the server by hand stays there."""
+    """Delete the stream, the action and the secrets of the setup. Users already written to the server remain there."""
     if setup.is_at_work:
         raise Conflict("The dry run is at work; wait until it has ended, or cancel its job.")
     if setup.stream is not None:

@@ -1,1 +1,1 @@
-"""Which account of a server is whose."""
+"""Storage of account links: which account on a server belongs to which user."""

@@ -1,7 +1,7 @@
-"""What deliveries of before tell of accounts: links for those that this service has created, suspects for all others.
+"""Creates links from recorded deliveries: links for accounts that this service created, suspects for all others.
 
-Only our own 201 proves an account. A write that a lookup had allowed may have met a stranger's account with the same name, so
-what was written otherwise authorizes nothing until its key is seen or an administrator confirms it.
+Only our own 201 proves an account. Earlier versions wrote to accounts found by a lookup, which may belong to another person with
+the same name. Such accounts authorize no writes until their key is seen or an administrator confirms them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from provisioning.scim.settings import BASE_URL
 
 logger = logging.getLogger(__name__)
 
-# The newest write of each user that a version made. The name is known where it is the e-mail address and the log still has the
-# event. A delivery that was settled after the next version was deployed may have gone to another server.
+# Selects the newest write of each user by one version. The user name is known if it is the e-mail address and the log still has the
+# event. Deliveries settled after the next version was deployed are excluded, because they may have gone to another server.
 _LEARN = """
 WITH written AS (
     SELECT DISTINCT ON (d.key) substr(d.key, 6) AS user_id, d.position, d.tenant_id, d.event_type, d.detail ->> 'scim_id' AS remote_id,
@@ -53,9 +53,9 @@ ON CONFLICT (action_id, server, user_id) DO NOTHING
 
 
 def learn_links_of_the_past(actions: Any, versions_of_all: Any) -> int:
-    """Write a link or a suspect for every account that a recorded delivery has written; return how many. Running it twice adds nothing.
+    """Insert a link or a suspect for every account that a recorded delivery wrote; return their number. Idempotent.
 
-    Both arguments are querysets, of `Action` and of `ActionVersion` as the tables are when this runs.
+    Both arguments are querysets of the historical models `Action` and `ActionVersion`.
     """
     learned = 0
     for action in actions.filter(template=SCIM_USER_PROVISIONING).order_by("pk"):
@@ -86,7 +86,7 @@ def _learned_from(action: Any, version: Any, until: datetime | None) -> int:
 
 
 def _names_by_email(mapping: Any) -> bool:
-    """Tell whether the table makes `userName` of the e-mail address."""
+    """Tell whether the table maps `userName` from the e-mail address."""
     if mapping is None:
         return True
     return any(isinstance(row, dict) and row.get("path") == "userName" and row.get("source") == "email" for row in mapping)

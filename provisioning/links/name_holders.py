@@ -1,4 +1,4 @@
-"""Who holds the `userName` of a user on the server, and what the server will therefore answer. It reads, and writes nothing."""
+"""Predicts how the server will answer if another account holds the `userName` of a user. Only reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_ID = 64
 
 @dataclass(frozen=True)
 class Foreseen:
-    """What a write will meet: a sentence, what to do about it, and whether the server will refuse the write."""
+    """The predicted result of a write: a sentence, advice, and whether the server will refuse the write."""
 
     text: str
     advice: str = ""
@@ -32,17 +32,17 @@ def foresee(
     own_id: str | None,
     before: Mapping[str, Any] | None = None,
 ) -> Foreseen | None:
-    """Say what the server will answer to a write of this user because of its `userName`; None where nothing stands against it.
+    """Predict the server's answer to a write of this user because of its `userName`; None if there is no obstacle.
 
-    `own_id` is the account that the write goes to, None for a create, and `before` that account where it was read: nothing is asked
-    when it has the name already. Raises as `ScimClient.filtered` does.
+    `own_id` is the id of the account to write, None for a create. `before` is that account if it was read: no request is sent if it
+    has the name already. Raises as `ScimClient.filtered` does.
     """
     if not person.user_name or (before is not None and has_name(before, person.user_name)):
         return None
     try:
         found = client.filtered("userName", person.user_name)
     except FilterRefused as refused:
-        text = f"It is not known whether another account holds the userName: the server refuses that search: {refused}."
+        text = f"It is not known whether another account holds the userName, because the server refuses the search: {refused}."
         return Foreseen(text, is_refused=False)
     others = [item for item in found if item["id"] != own_id and has_name(item, person.user_name)]
     strangers = [item for item in others if item.get("externalId") != person.external_id]
@@ -52,12 +52,14 @@ def foresee(
 def _about(holder: Mapping[str, Any], person: Person, options: ScimOptions, *, is_create: bool) -> Foreseen:
     place = str(holder["id"])[:_LONGEST_ID]
     if not is_create:
-        return Foreseen(f"The server will answer 409: the account {place} holds this userName.", "Free the name there, or change it here.")
+        return Foreseen(
+            f"The server will answer 409: the account {place} holds this userName.", "Change the name on the server or in this service."
+        )
     if holder.get("externalId"):
         text = f"The server will answer 409: the account {place} holds this userName and belongs to another externalId."
-        return Foreseen(text, "Find out there whose account it is; it is never taken over.")
+        return Foreseen(text, "It is never taken over. Check on the server whose account it is.")
     if options.adopt_on_conflict and person.proves_name:
         text = f"The server will answer 409, and the account {place}, which holds this userName, is then taken over and updated."
         return Foreseen(text, is_refused=False)
     text = f"The server will answer 409: the account {place} holds this userName and has no externalId."
-    return Foreseen(text, "adopt_on_conflict takes it over where the userName is proven to be the user's.")
+    return Foreseen(text, "adopt_on_conflict takes it over if the userName is proven to be the user's.")

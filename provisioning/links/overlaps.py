@@ -1,4 +1,4 @@
-"""Event streams of one tenant that write to one SCIM server for the same users: each overwrites what the other has written."""
+"""Warns about event streams of one tenant that write the same users to one SCIM server and overwrite each other's values."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from provisioning.scim.settings import BASE_URL, CONNECTION_ALLOWLIST, parse_all
 
 @dataclass(frozen=True)
 class _Target:
-    """The digest of the server that an action writes to, by the rule of links, and for which connections; none means all."""
+    """The server of an action (digest as in links) and its connections; an empty set means all connections."""
 
     server: str
     connections: frozenset[str]
 
 
 def overlap_warnings(tenant_id: str) -> dict[str, list[str]]:
-    """Return sentences by the id of the stream, for streams beside which an enabled one writes to the same server.
+    """Return warnings by stream id, for streams with an enabled other stream that writes to the same server.
 
-    Streams are compared by the deployed versions of their actions; a set-up that cannot be read writes nowhere.
+    Compares the deployed versions of the actions; versions that cannot be decrypted are ignored, because they cannot run.
     """
     streams = list(EventStream.objects.of(tenant_id).filter(destination_type="action").order_by("pk"))
     targets = _targets(tenant_id, {str(stream.destination.get("action_id")) for stream in streams})
@@ -50,7 +50,7 @@ def _warning(stream: EventStream, target: _Target, other: EventStream, its: _Tar
     if target.connections and its.connections and not target.connections & its.connections:
         return ""
     named = f"the connections {', '.join(sorted(common))}" if common else "all connections"
-    return f"The event stream {other.name or other.pk} writes to the same server for {named}: each overwrites what the other has written."
+    return f"The event stream {other.name or other.pk} writes to the same server for {named}: they overwrite each other's values."
 
 
 def _targets(tenant_id: str, action_ids: Iterable[str]) -> dict[str, _Target]:
@@ -67,7 +67,7 @@ def _targets(tenant_id: str, action_ids: Iterable[str]) -> dict[str, _Target]:
 def _target(version: ActionVersion) -> _Target | None:
     try:
         setup = version_setup(version)
-        # Not the token: nothing here needs it.
+        # The token is not needed and stays sealed.
         known = {name: setup.sealed[name] for name in (BASE_URL, CONNECTION_ALLOWLIST) if name in setup.sealed}
         secrets = open_sealed(replace(setup, sealed=known))
         return _Target(server_of(secrets[BASE_URL]), parse_allowlist(secrets.get(CONNECTION_ALLOWLIST, "")))

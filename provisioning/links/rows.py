@@ -1,6 +1,6 @@
-"""The rows of links: read before a write, written with the outcome of a run, and locked where two streams share a server.
+"""Database rows of links: read before a write, written with the outcome of a run, and locked if several streams share a server.
 
-The rules are those of `provisioning.scim.links`; every statement here is one message to the database.
+The rules are those of `provisioning.scim.links`; every operation is one round trip to the database.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from provisioning.runs.outcomes import storable
 from provisioning.scim.link_book import LinkBook
 from provisioning.scim.links import Link
 
-# A user whose account another stream is writing to is tried again after so long.
+# Seconds until the next try if another stream is writing to the user's account.
 _BUSY_SECONDS = 0.5
 _SHORTEST_SECRET = 16
 _COLUMNS = {
@@ -48,8 +48,8 @@ _NAMES = ", ".join(_COLUMNS)
 _RECORD = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
 _KEY = ("action_id", "server", "user_id")
 _REPLACED = ", ".join(f"{name} = EXCLUDED.{name}" for name in _COLUMNS if name not in (*_KEY, "is_suspect"))
-# The one arbiter between runs: what is older than the link, or than its end, changes nothing. A remote id that comes late is a fact
-# all the same, where none is known. What an administrator has confirmed while a run was under way stays confirmed.
+# Decides between concurrent runs: facts older than the link, or than its end, are ignored. A late remote id is stored if none is
+# known. A link that an administrator confirmed during the run stays confirmed.
 UPSERT = f"""
 INSERT INTO provisioning_accountlink AS l ({_NAMES}, updated_at)
 SELECT {_NAMES}, clock_timestamp() FROM jsonb_to_recordset(%(links)s) AS r({_RECORD})
@@ -63,8 +63,8 @@ SELECT coalesce(jsonb_agg(to_jsonb(l)), '[]') FROM provisioning_accountlink l
 WHERE l.server = %(server)s AND (l.user_id = %(user)s OR l.remote_id = ANY(%(remote_ids)s))
 """
 _READ = Prepared("provisioning_read_links", _ROWS, {"server": "text", "user": "text", "remote_ids": "text[]"})
-# One message: what was known before, and the doubt of the create that follows. A link that is open, or newer than the event, keeps
-# the row as it is.
+# One round trip: returns the rows as they were, and stores the doubt of the following create. An open link, or one newer than the
+# event, is not changed.
 _BEGIN = f"""
 WITH begun AS (
     INSERT INTO provisioning_accountlink AS l ({_NAMES}, updated_at)
@@ -87,7 +87,7 @@ WITH begun AS (
 {_ROWS}
 """  # noqa: S608
 _BEGIN_CREATE = Prepared("provisioning_begin_create", _BEGIN, {"links": "jsonb", **_READ.types})
-# Down to the second: the same time may be kept in several precisions.
+# Compares seconds, because the same time may be stored in several precisions.
 _SHOWS_CREATION = """
 SELECT EXISTS (SELECT 1 FROM provisioning_accountlink
     WHERE server = %s AND created_there NOT IN ('', 'unstable') AND left(created_there, 19) <> left(%s, 19))
@@ -116,23 +116,23 @@ class DatabaseRows:
         self._holds_secret = holds_secret
 
     def read(self, remote_ids: Sequence[str]) -> list[Link]:
-        """Return the links of the server that name the user or one of these accounts, of every tenant."""
+        """Return the links of every tenant on this server that name the user or one of these accounts."""
         return _links_of(run_script([_READ], self._values(remote_ids))[0][1])
 
     def begin(self, link: Link) -> list[Link]:
-        """Return what is known of the user, and note that a create is about to be sent.
+        """Return the links of the user, and store the doubt of a create that is about to be sent.
 
-        The commit does not wait for the disk: a crash of the database may take the note back, with the claim of the delivery.
+        The commit is asynchronous: a crash of the database may lose the doubt, together with the claim of the delivery.
         """
         values = {**self._values(()), "links": as_jsonb([link.document()])}
         return _links_of(run_script([_BEGIN_CREATE], values, is_repeatable=True)[0][1])
 
     def write(self, link: Link) -> bool:
-        """Store a link at once; False when a newer event has written it. One that holds a secret is passed over."""
+        """Store a link at once; False if a newer event has written it. A link that contains a secret is not stored."""
         return self._holds_secret(link) or write_links([link.document()]) == 1
 
     def shows_creation(self, other_than: str) -> bool:
-        """Tell whether the server has shown another creation time than this one."""
+        """Tell whether the server has returned a creation time different from this one."""
         (is_shown,) = fetch_one(_SHOWS_CREATION, [self._server, other_than]) or (False,)
         return bool(is_shown)
 
@@ -141,9 +141,9 @@ class DatabaseRows:
 
 
 class RunLinks:
-    """The links of one run of an action for the event at `position`, and what it has learned of them.
+    """The links of one run of an action for the event at `position`, including new facts.
 
-    On one of the `shared_servers` a run takes a lock per user: other enabled streams of the tenant write there too.
+    On `shared_servers` a run locks the user's account, because other enabled streams of the tenant write there as well.
     """
 
     def __init__(self, setup: Setup, position: int, *, shared_servers: frozenset[str] = frozenset()) -> None:
@@ -154,14 +154,14 @@ class RunLinks:
         self._secrets: tuple[str, ...] = ()
 
     def keep_out(self, secrets: Iterable[str]) -> None:
-        """Refuse to learn accounts in whose id or name one of these secrets stands: a server may echo what it is sent.
+        """Do not store accounts with one of these secrets in id or name: a server may echo the token that it received.
 
-        Short ones are left: they stand in ids by chance, and a link is not masked, because an id must stay the id.
+        Short secrets are ignored, because they occur in ids by chance. Links are never masked, because an id must stay exact.
         """
         self._secrets = tuple(secret for secret in secrets if len(secret) >= _SHORTEST_SECRET)
 
     def book(self, server: str, user_id: str) -> LinkBook:
-        """Return the book of one user on one server."""
+        """Return the `LinkBook` of one user on one server."""
         owner = Link(self._setup.tenant_id, str(self._setup.action_id), server, user_id)
         book = LinkBook(DatabaseRows(server, user_id, self._holds_secret), owner, position=self._position)
         self._books.append(book)
@@ -169,11 +169,11 @@ class RunLinks:
 
     @property
     def changes(self) -> list[dict[str, Any]]:
-        """Return the rows to be written with the outcome, as JSON; no value in them is masked."""
+        """Return the rows to write with the outcome as JSON, unmasked."""
         return [link.document() for book in self._books for link in book.changes if not self._holds_secret(link)]
 
     def store(self) -> None:
-        """Write at once what was learned: a run that settles no delivery has no outcome to write it with."""
+        """Write new facts at once, for runs that settle no delivery."""
         write_links(self.changes)
         self._books.clear()
 
@@ -183,7 +183,7 @@ class RunLinks:
 
     @contextmanager
     def lock(self, server: str, user_id: str, *, seconds: float) -> Iterator[None]:
-        """Keep other streams of the tenant away from the user's account; raise `NoTurn` while one of them is at it."""
+        """Lock the user's account against other streams of the tenant; raise `NoTurn` while one of them holds the lock."""
         if server not in self._shared_servers:
             yield
             return
@@ -198,18 +198,18 @@ class RunLinks:
 
 
 def write_links(links: Iterable[Mapping[str, Any]]) -> int:
-    """Write rows of links by the rule of `UPSERT`, and return how many were; writing them twice changes nothing."""
+    """Write rows of links with `UPSERT` and return the number of changed rows. Idempotent."""
     documents = list(links)
     return execute(UPSERT, {"links": as_jsonb(documents)}) if documents else 0
 
 
 def accounts_of_other_tenants(server: str, remote_ids: Iterable[str], *, tenant_id: str) -> set[str]:
-    """Return which of these accounts of a server other tenants are linked to."""
+    """Return the ids of those accounts on a server that other tenants are linked to."""
     return {remote_id for (remote_id,) in fetch_all(_HELD, {"server": server, "ids": list(remote_ids), "tenant": tenant_id})}
 
 
 def head_position(tenant_id: str) -> int:
-    """Return the position of the tenant's newest event: what is done now, outside a delivery, is as new as that."""
+    """Return the position of the tenant's newest event, which is the position of writes outside of deliveries."""
     return Head.objects.filter(pk=tenant_id).values_list("position", flat=True).first() or 0
 
 

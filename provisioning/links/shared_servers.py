@@ -1,4 +1,4 @@
-"""Which servers the other enabled streams of a tenant write to."""
+"""Finds servers that several enabled streams of a tenant write to."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def servers_of_other_streams(*, tenant_id: str, stream_id: str) -> frozenset[str
         try:
             found.add(server_of(open_sealed_secret(version_setup(version), BASE_URL)))
         except (KeyError, ValueError, vault.SecretUnreadable):
-            # Such an action cannot run, and writes nowhere.
+            # An action with an undecryptable URL cannot run, so it writes to no server.
             continue
     return frozenset(found)

@@ -1,1 +1,1 @@
-"""From a user document to a SCIM user."""
+"""Maps a user document to a SCIM user."""

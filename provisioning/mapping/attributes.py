@@ -1,6 +1,6 @@
 """The attributes of RFC 7643 that a mapping may set, as data: the core User (4.1, 8.7.1) and the Enterprise User (4.3). Pure.
 
-What an extension of a server's own holds is described nowhere here; its values keep the type they have in JSON.
+Attributes of other extensions are not described; their values keep their JSON type.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from typing import Literal
 
 from provisioning.mapping.schemas import ENTERPRISE_USER, USER
 
-# RFC 7643, 2.3. The other types of that section occur in no attribute of these two schemas that a client may write.
+# RFC 7643, 2.3. Writable attributes of these two schemas use only these types of that section.
 Kind = Literal["string", "boolean", "reference", "binary", "complex"]
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """One attribute: its type, whether it is a list, and of a complex one the parts by name."""
+    """One attribute: its type, whether it is a list, and the parts of a complex attribute by name."""
 
     kind: Kind = "string"
     is_list: bool = False
     parts: Mapping[str, Attribute] = field(default_factory=dict)
 
     def part(self, name: str) -> Attribute | None:
-        """Return a part by its name, which RFC 7643, 2.1 compares without regard to case."""
+        """Return a part by its name, compared case-insensitively (RFC 7643, 2.1)."""
         return _by_name(self.parts, name)
 
 
@@ -39,7 +39,7 @@ def _texts(*names: str) -> dict[str, Attribute]:
 
 
 def _list_of(value: Attribute = _TEXT) -> Attribute:
-    """RFC 7643, 2.4: what the elements of a list have unless the schema says otherwise."""
+    """Return a list attribute with the default parts of its elements (RFC 7643, 2.4)."""
     return Attribute("complex", is_list=True, parts={"value": value, **_texts("display", "type"), "primary": _SWITCH})
 
 
@@ -70,7 +70,7 @@ def is_described(urn: str) -> bool:
 
 
 def attribute_of(urn: str, name: str) -> Attribute | None:
-    """Return an attribute of a schema; None where the schema or the attribute is not described."""
+    """Return an attribute of a schema; None if schema or attribute is not described."""
     return _by_name(_SCHEMAS_BY_URN.get((urn or USER).casefold(), {}), name)
 
 

@@ -1,4 +1,4 @@
-"""Paths of SCIM attributes as a mapping table writes them, and setting a value at one. Pure.
+"""Parses paths of SCIM attributes in a mapping table, and sets values at them. Pure.
 
 `userName`, `name.givenName`, `emails[type eq "work"].value`, `emails.value`, and `<extension URN>:department`.
 """
@@ -18,20 +18,20 @@ _PATH = re.compile(
     rf"(?:(?P<urn>urn:[A-Za-z0-9:._-]+):)?(?P<attribute>{_ATTRIBUTE})"
     rf'(?:\[type eq "(?P<type>[A-Za-z0-9_-]{{1,40}})"\])?(?:\.(?P<leaf>{_ATTRIBUTE}))?'
 )
-# Written by the server or by the mapping itself.
+# Attributes written by the server or by the mapping itself.
 _RESERVED = frozenset({"id", "meta", "schemas", "groups", "password"})
 _CORE_URN = USER.casefold()
 
 
 class PathRefused(ValueError):
-    """The path is not one that a mapping may set."""
+    """The path cannot be used in a mapping."""
 
 
 @dataclass(frozen=True)
 class ScimPath:
-    """One attribute: in an extension, as a leaf of a complex attribute, or in the element of a type.
+    """The path of one attribute, optionally in an extension, a part of a complex attribute, or of the element with a type.
 
-    `described` is what the schema says of the attribute, None where none describes it.
+    `described` is the attribute's definition in its schema, or None.
     """
 
     text: str
@@ -43,7 +43,7 @@ class ScimPath:
 
     @cached_property
     def part(self) -> Attribute | None:
-        """What the schema says of the leaf."""
+        """The definition of the leaf in the schema, or None."""
         return self.described.part(self.leaf) if self.described is not None and self.leaf else None
 
     @cached_property
@@ -54,36 +54,36 @@ class ScimPath:
 
     @property
     def form(self) -> str:
-        """Return what the attribute is made of: a value, an object or elements. One table may use one form of it."""
+        """Return the form of the attribute: value, object or elements. A table must not mix forms of one attribute."""
         return "elements" if self.element_type else "object" if self.leaf else "value"
 
     @property
     def removal(self) -> str:
-        """Return the path that removes the value: a list goes as a whole, since servers refuse value filters in paths."""
+        """Return the path that removes the value. A list is removed as a whole, because some servers refuse value filters in paths."""
         whole = f"{self.urn}:{self.attribute}" if self.urn else self.attribute
         return whole if self.is_in_list or not self.leaf else f"{whole}.{self.leaf}"
 
 
 @lru_cache(maxsize=4096)
 def parse_path(text: str) -> ScimPath:
-    """Read a path; raise `PathRefused` with a sentence."""
+    """Parse a path; raise `PathRefused` with a sentence."""
     match = _PATH.fullmatch(text)
     if match is None:
-        raise PathRefused(f'{text!r} is no path such as userName, name.givenName or emails[type eq "work"].value.')
+        raise PathRefused(f'{text!r} is not a path such as userName, name.givenName or emails[type eq "work"].value.')
     urn, attribute, element_type, leaf = (match.group(name) or "" for name in ("urn", "attribute", "type", "leaf"))
-    # RFC 7643, 2.1: names and URNs are compared without regard to case.
+    # RFC 7643, 2.1: names and URNs are case-insensitive.
     urn = "" if urn.casefold() == _CORE_URN else urn
     if not urn and attribute.casefold() in _RESERVED:
         raise PathRefused(f"{attribute} cannot be mapped.")
     if element_type and not leaf:
-        raise PathRefused(f"{text!r} needs the part of the element that is set, such as .value.")
+        raise PathRefused(f"{text!r} must name a part of the element, such as .value.")
     return ScimPath(text, attribute, urn, element_type, leaf, attribute_of(urn, attribute))
 
 
 def set_value(resource: dict[str, Any], path: ScimPath, value: Any) -> None:
-    """Put `value` where `path` says. An element of a type is made once per attribute and is primary when it is the first.
+    """Set `value` at `path`. An element with a type is created once per attribute, and is primary if it is the first.
 
-    At a leaf of a list without a type, the values of a list go to one element each.
+    At a leaf of a list without a type, each item of a list of values becomes one element.
     """
     target = resource.setdefault(path.urn, {}) if path.urn else resource
     if path.is_in_list:
@@ -99,7 +99,7 @@ def set_value(resource: dict[str, Any], path: ScimPath, value: Any) -> None:
 
 
 def drop_empty_elements(resource: dict[str, Any]) -> None:
-    """Drop the elements of lists that no row has filled: null in one list keeps the others in step with it."""
+    """Remove list elements without values. They are created for null, so that the values of several rows stay aligned by index."""
     for value in resource.values():
         if isinstance(value, list) and {} in value:
             value[:] = [element for element in value if element != {}]
@@ -114,7 +114,7 @@ def _set_leaves(elements: list[dict[str, Any]], leaf: str, values: list[Any]) ->
 
 
 def _set_leaf(elements: list[dict[str, Any]], element: dict[str, Any], leaf: str, value: Any) -> None:
-    # RFC 7643, 2.4: at most one element of an attribute is primary; what a row says comes before what is the first.
+    # RFC 7643, 2.4: at most one element is primary. A row that sets it overrides the default, which is the first element.
     if leaf.casefold() == "primary" and value is True:
         for other in elements:
             if other.get("primary"):

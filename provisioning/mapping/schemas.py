@@ -1,4 +1,4 @@
-"""The URNs of RFC 7643 and RFC 7644 that travel in `schemas`. Pure."""
+"""URNs of RFC 7643 and RFC 7644 for the member `schemas`. Pure."""
 
 USER = "urn:ietf:params:scim:schemas:core:2.0:User"
 ENTERPRISE_USER = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"

@@ -1,4 +1,4 @@
-"""From a user document to a SCIM user: the table a tenant may edit, its default, and its application. Pure."""
+"""The mapping table: parsing, default rows, and application to a user document. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import orjson
 
-from provisioning.mapping.expressions import MAX_CHARACTERS, ExpressionFailed, ExpressionRefused, compile_expression
+from foundation.expressions.language import MAX_CHARACTERS, ExpressionFailed, ExpressionRefused, compile_expression
 from provisioning.mapping.paths import PathRefused, ScimPath, drop_empty_elements, parse_path, set_value
 from provisioning.mapping.schemas import ENTERPRISE_USER, USER
 from provisioning.mapping.values import Fitting
@@ -26,7 +26,7 @@ _REQUIRED_PATHS = ("externalId", "userName")
 
 @dataclass(frozen=True)
 class TableProblem:
-    """One thing that is wrong with a table: in the row at `index`, at one of its fields, or in the table as a whole."""
+    """A problem of a table: in a field of the row at `index`, in that row, or in the whole table."""
 
     text: str
     index: int | None = None
@@ -34,7 +34,7 @@ class TableProblem:
 
 
 class MappingRefused(ValueError):
-    """The mapping table cannot be used."""
+    """The mapping table is invalid."""
 
     def __init__(self, problems: list[TableProblem]) -> None:
         self.problems = problems
@@ -48,9 +48,9 @@ class MappingFailed(ValueError):
 
 @dataclass(frozen=True)
 class MappingRow:
-    """One attribute: where it goes, where it comes from, for which operation, and what an empty value means.
+    """One row: target path, source expression, operation, and the handling of empty values.
 
-    `omit` leaves the attribute out, `remove` also removes it in per-attribute updates, `error` fails the delivery.
+    `omit` omits the attribute, `remove` also removes it in per-attribute updates, `error` fails the delivery.
     """
 
     path: str
@@ -72,7 +72,7 @@ DEFAULT_TABLE: tuple[MappingRow, ...] = (
     MappingRow("displayName", "name"),
     MappingRow("nickName", "nickname"),
     MappingRow('phoneNumbers[type eq "work"].value', "user_metadata.phone"),
-    # Spec, rule 2: the Enterprise User extension is there and off; its sources are meant to be edited.
+    # Spec, rule 2: the rows of the Enterprise User extension exist but are disabled; tenants edit their sources.
     MappingRow(f"{ENTERPRISE_USER}:employeeNumber", "app_metadata.employee_number", enabled=False),
     MappingRow(f"{ENTERPRISE_USER}:costCenter", "app_metadata.cost_center", enabled=False),
     MappingRow(f"{ENTERPRISE_USER}:organization", "app_metadata.organization", enabled=False),
@@ -86,7 +86,7 @@ DEFAULT_TABLE: tuple[MappingRow, ...] = (
 class MappedUser:
     """The SCIM user, the paths to remove in per-attribute updates, and the paths whose value cannot be sent.
 
-    `left_out` says of each of the last ones what the attribute takes and what the value is.
+    `left_out` contains a sentence for each value that cannot be sent, with the expected type and the type of the value.
     """
 
     resource: dict[str, Any]
@@ -97,10 +97,10 @@ class MappedUser:
 
 @dataclass(frozen=True)
 class Person:
-    """How a user is found: the correlation key and, for servers that refuse to filter on it, the user name.
+    """The correlation key of a user and, for servers that refuse to filter on it, the user name.
 
-    `has_own_key` says that the key is the user id itself, or something else that no user can choose. `proves_name` says that an account
-    with this user name and without a key counts as this user's (`provisioning.scim.name_proof`).
+    `has_own_key`: the key is the user id, or another value that users cannot choose. `proves_name`: an account with this user name
+    and without a key counts as this user's (`provisioning.scim.name_proof`).
     """
 
     external_id: str
@@ -110,7 +110,7 @@ class Person:
 
 
 def parse_table(rows: Any, *, enterprise: bool = False) -> tuple[MappingRow, ...]:
-    """Return the table a tenant saved, or the default for None; `enterprise` switches every row of that extension on.
+    """Parse the rows of a tenant's table, or return the default table for None; `enterprise` enables all rows of that extension.
 
     Raises `MappingRefused` with a sentence that names the row.
     """
@@ -123,9 +123,9 @@ def parse_table(rows: Any, *, enterprise: bool = False) -> tuple[MappingRow, ...
 def map_user(document: Mapping[str, Any], table: Iterable[MappingRow], operation: Operation) -> MappedUser:
     """Apply the enabled rows for `operation` to a user document.
 
-    Empty values (absent, null, blank) are left out, so `name` is missing when all its parts are, and an extension's URN
-    enters `schemas` only with a value. Raises `MappingFailed` for an empty row that must not be, an expression that does
-    not fit this user, or a user too large.
+    Empty values (absent, null, blank) are omitted: `name` is missing if all its parts are empty, and an extension's URN is in
+    `schemas` only if it has a value. Raises `MappingFailed` for an empty value of a row with `error`, an expression that fails
+    for this user, or a resource that is too large.
     """
     resource: dict[str, Any] = {"schemas": [USER]}
     emptied: list[ScimPath] = []
@@ -142,7 +142,7 @@ def map_user(document: Mapping[str, Any], table: Iterable[MappingRow], operation
             told = f": {fitting.problems[known][1]}" if is_unusable else " is empty"
             raise MappingFailed(f"{row.path}{told}, and its row says that this is an error.")
         elif row.if_empty == "remove" and not is_unusable:
-            # A value of the wrong type is a mistake in the table, and no reason to remove what the server has.
+            # A value of the wrong type is an error in the table; do not remove the server's value because of it.
             emptied.append(path)
     drop_empty_elements(resource)
     resource["schemas"] += [name for name in resource if name.startswith("urn:")]
@@ -156,12 +156,12 @@ def map_user(document: Mapping[str, Any], table: Iterable[MappingRow], operation
 
 
 def replaces_list(path: ScimPath, resource: Mapping[str, Any]) -> bool:
-    """Tell whether the path is in a list that is sent: it replaces the whole one, so what is not in it goes and needs no removal."""
+    """Tell whether the path belongs to a list in `resource`: the list is replaced as a whole, so no separate removal is needed."""
     return path.is_in_list and path.attribute in (resource.get(path.urn, {}) if path.urn else resource)
 
 
 def person_of(document: Mapping[str, Any], table: Iterable[MappingRow]) -> Person:
-    """Return what the rows of `externalId` and `userName` yield; an empty text where they yield nothing.
+    """Return the mapped `externalId` and `userName`; empty strings for missing values.
 
     Raises `MappingFailed` as `map_user` does.
     """
@@ -176,7 +176,7 @@ def is_keyed_by_user_id(table: Iterable[MappingRow]) -> bool:
 
 
 def _is_chosen_here(table: Iterable[MappingRow]) -> bool:
-    """Tell whether no user can choose the correlation key: it is the id, or a member that administrators alone write."""
+    """Tell whether users cannot choose the correlation key: it is the user id, or a member that only administrators write."""
     sources = [row.source.strip() for row in table if row.path == "externalId" and row.enabled]
     return any(source == "user_id" or re.fullmatch(r"app_metadata(\.\w+)+", source) for source in sources)
 
@@ -185,7 +185,7 @@ def _found(row: MappingRow, document: Mapping[str, Any]) -> Any:
     try:
         return compile_expression(row.source)(document)
     except ExpressionFailed as error:
-        raise MappingFailed(f"The expression of {row.path} has no value for this user: {error}.") from error
+        raise MappingFailed(f"The expression of {row.path} failed for this user: {error}.") from error
 
 
 def _check_size(resource: dict[str, Any]) -> None:
@@ -240,7 +240,7 @@ def _repeated(table: tuple[MappingRow, ...]) -> list[TableProblem]:
     problems = []
     for index, row in enumerate(table):
         if row.path in seen:
-            problems.append(TableProblem("Each path may stand in the table once.", index, "path"))
+            problems.append(TableProblem("Each path may occur once in the table.", index, "path"))
         seen.add(row.path)
     return problems
 

@@ -1,7 +1,7 @@
-"""From what an expression yields to what is sent: values in the type of their attribute, and a sentence where that is impossible. Pure.
+"""Converts results of expressions to the type of their attribute, or explains why that is impossible. Pure.
 
-Nothing is guessed: a text is not made a boolean, since servers store the text "False" as a text, and a text is true. A number
-becomes a text where the schema asks for one. What no schema describes keeps its JSON type.
+A text is never converted to a boolean: its meaning would be a guess, and servers may treat the text "False" as true. A number
+becomes a text if the schema requires a text. Values without a schema keep their JSON type.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _EXPECTED = {
 
 
 class Fitting:
-    """Fits the values of one user; `problems` collects a path and a sentence for each value left out."""
+    """Converts the values of one user; `problems` collects path and sentence for each omitted value."""
 
     def __init__(self) -> None:
         self.problems: list[tuple[str, str]] = []
 
     def at(self, path: ScimPath, value: Any) -> Any:
-        """Return what is set at the path: None when there is nothing to send, a list for a list without a type."""
+        """Return the value to set at the path: None if there is nothing to send, a list for a list attribute without a type."""
         described = path.part if path.leaf else path.described
         if type(value) is str and described is not None and described.kind == "string":
-            # Nearly every value of nearly every user.
+            # Fast path for the most frequent case.
             return value if value.strip() else None
         if path.is_in_list and not path.element_type and isinstance(value, list):
             items = [self._fitted(path.text, item, described) for item in value]
@@ -56,7 +56,7 @@ class Fitting:
         return str(value) if is_number and described.kind == "string" else self._refuse(place, value, described)
 
     def _elements(self, place: str, value: Any, described: Attribute) -> list[dict[str, Any]] | None:
-        """Return the elements of a whole list; one that is no object is the value of its element."""
+        """Return the elements of a whole list; an item that is no object becomes the `value` of its element."""
         items = value if isinstance(value, list) else [value]
         found = [element for item in items if (element := self._element(place, item, described))]
         for element in found[1:]:
@@ -88,7 +88,7 @@ class Fitting:
         return found or None
 
     def _kept(self, place: str, value: Any, depth: int = 0) -> Any:
-        """Return a value with its JSON type, without what is empty in it: RFC 7643, 2.5 takes null for unassigned."""
+        """Return a value with its JSON type and without empty members: null means unassigned (RFC 7643, 2.5)."""
         if isinstance(value, int | float) and not _fits_json(value):
             return self._say(place, "the number is not finite, or has more than 64 bits")
         if depth >= _DEEPEST:
@@ -113,7 +113,7 @@ class Fitting:
 
 
 def is_empty(value: Any) -> bool:
-    """Tell whether there is nothing to send: null, a blank text, and a list or object without members."""
+    """Tell whether the value is empty: null, a blank text, or a list or object without members."""
     return value is None or (isinstance(value, str) and not value.strip()) or (isinstance(value, list | dict) and not value)
 
 
@@ -122,7 +122,7 @@ def _fits_json(number: float) -> bool:
 
 
 def _named(value: Any) -> str:
-    """Return what a value is, in words; the value itself is personal data."""
+    """Return the type of a value in words; the value itself is personal data."""
     if isinstance(value, bool):
         return "true or false"
     if isinstance(value, list):

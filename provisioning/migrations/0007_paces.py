@@ -15,8 +15,8 @@ class Migration(migrations.Migration):
             name='Pace',
             fields=[
                 ('action', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='pace', serialize=False, to='provisioning.action')),
-                ('full_at', models.DateTimeField(help_text='When every token is back, if none is taken until then.')),
-                ('promised_until', models.DateTimeField(help_text='Deliveries that found no token were told to come back before this.')),
+                ('full_at', models.DateTimeField(help_text='When the bucket is full again if no token is taken.')),
+                ('promised_until', models.DateTimeField(help_text='Deliveries that found no token come back before this time.')),
             ],
         ),
         migrations.AlterField(

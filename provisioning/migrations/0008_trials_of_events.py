@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='trial',
             name='event',
-            field=models.JSONField(editable=False, help_text='The test event, until a worker takes it.', null=True),
+            field=models.JSONField(editable=False, help_text='The test event; removed when a worker takes it.', null=True),
         ),
         migrations.AlterField(
             model_name='trial',

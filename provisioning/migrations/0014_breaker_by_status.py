@@ -13,11 +13,11 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='breaker',
             name='forbidden_keys',
-            field=models.JSONField(db_default=models.Value([], models.JSONField()), default=list, help_text='Different order keys that were answered with 403 in a row, while there are failures.'),
+            field=models.JSONField(db_default=models.Value([], models.JSONField()), default=list, help_text='Distinct order keys with consecutive 403 answers; counts only while there are failures.'),
         ),
         migrations.AddField(
             model_name='breaker',
             name='unauthorized',
-            field=models.PositiveIntegerField(db_default=0, default=0, help_text='Answers with 401 in a row, while there are failures.'),
+            field=models.PositiveIntegerField(db_default=0, default=0, help_text='Consecutive 401 answers; counts only while there are failures.'),
         ),
     ]

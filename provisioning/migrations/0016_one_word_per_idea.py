@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
                 migrations.AlterField(
                     model_name='deadletter',
                     name='redelivery_job',
-                    field=models.CharField(blank=True, db_column='redrive', db_default='', help_text='The job that put it back into its lane last.', max_length=32),
+                    field=models.CharField(blank=True, db_column='redrive', db_default='', help_text='The redelivery job that last put it back into its lane.', max_length=32),
                 ),
                 migrations.AddIndex(
                     model_name='deadletter',

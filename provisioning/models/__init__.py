@@ -1,4 +1,4 @@
-"""The rows of provisioning."""
+"""Database models of provisioning."""
 
 from provisioning.models.account_links import AccountLink, AccountLock, NamedDeletions
 from provisioning.models.actions import Action, ActionSecret, ActionVersion, Pace, Trial

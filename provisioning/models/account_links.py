@@ -1,7 +1,7 @@
-"""Which account on which server is which user: links, and the lock of a user whose server several streams write to.
+"""Account links map a user to an account on a server. Account locks serialize writes of several streams to one server.
 
-Neither has a database foreign key to the tenant or the action: a purge would deadlock with deliveries, and the account of a
-deleted action stays the user's.
+Neither has a database foreign key to the tenant or the action: a purge would deadlock with deliveries, and a link outlives
+its action because the account still belongs to the user.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 
 class AccountLink(models.Model):
-    """One user of one tenant on one server, as one action knows it; see `provisioning.scim.links.Link`."""
+    """The account of one user on one server, as recorded by one action; see `provisioning.scim.links.Link`."""
 
     class Origin(models.TextChoices):
         CREATED = "created", "Created by this service"
@@ -24,17 +24,17 @@ class AccountLink(models.Model):
     action_id = models.UUIDField()
     server = models.CharField(max_length=32, help_text="Digest of the server's base URL.")
     user_id = models.CharField(max_length=400)
-    remote_id = models.TextField("account", blank=True, help_text="The id on the server; empty while none is known.")
-    birth = models.BigIntegerField(help_text="Position of the event that made the link; older events write nothing.")
+    remote_id = models.TextField("account", blank=True, help_text="The id on the server; empty while it is unknown.")
+    birth = models.BigIntegerField(help_text="Position of the event that created the link; older events are skipped.")
     ended = models.BigIntegerField(null=True, help_text="Position of the event that deleted the user.")
     position = models.BigIntegerField(help_text="Position of the last event that changed the link.")
-    user_names = models.JSONField(default=list, help_text="The last names that were sent to the account.")
-    user_name = models.TextField(blank=True, help_text="The last name that the server confirmed.")
-    keys = models.JSONField(default=list, help_text="The last values of externalId that were sent to the account.")
-    is_keyed = models.BooleanField(default=False, help_text="The server has shown the key of the account.")
-    created_there = models.CharField(max_length=64, blank=True, help_text="meta.created as the server shows it.")
-    is_missing = models.BooleanField(default=False, help_text="The server said that the account does not exist.")
-    doubt = models.BigIntegerField(null=True, help_text="Position of the event whose create was sent and never answered.")
+    user_names = models.JSONField(default=list, help_text="User names recently sent to the account.")
+    user_name = models.TextField(blank=True, help_text="The last user name that the server confirmed.")
+    keys = models.JSONField(default=list, help_text="Values of externalId recently sent to the account.")
+    is_keyed = models.BooleanField(default=False, help_text="The server has returned the account with the user's externalId.")
+    created_there = models.CharField(max_length=64, blank=True, help_text="meta.created as returned by the server.")
+    is_missing = models.BooleanField(default=False, help_text="The server answered that the account does not exist.")
+    doubt = models.BigIntegerField(null=True, help_text="Position of the event whose create request got no answer.")
     origin = models.CharField(max_length=16, choices=Origin, blank=True)
     is_suspect = models.BooleanField(default=False, help_text="Authorizes nothing until an administrator confirms it.")
     updated_at = models.DateTimeField(db_default=Now())
@@ -44,10 +44,10 @@ class AccountLink(models.Model):
             models.UniqueConstraint(fields=["action_id", "server", "user_id"], name="provisioning_accountlink_user_unique"),
         ]
         indexes = [
-            # What a run reads before it writes: the links of the user, and those of the accounts that a lookup returned.
+            # Each run reads links by user, and by account for the accounts that a lookup returned.
             models.Index(fields=["server", "user_id"], name="provisioning_accountlink_users"),
             models.Index(fields=["server", "remote_id"], name="provisioning_accountlink_ids"),
-            # The list of the admin, page by page from a key.
+            # Keyset pagination of the admin's list.
             models.Index(fields=["tenant_id", "id"], name="provisioning_accountlink_list"),
         ]
 
@@ -61,14 +61,14 @@ class AccountLink(models.Model):
         return self.is_suspect or (is_created and not (self.user_names or self.user_name or self.created_there))
 
 
-# A suspect, and a link learned from a recorded create whose name is not known: nothing tells whether its id was given again.
+# Suspects, and links learned from a recorded create without a user name: the server may have reassigned such an id.
 UNCONFIRMED = models.Q(is_suspect=True) | models.Q(
     ~models.Q(remote_id=""), origin=AccountLink.Origin.CREATED, ended=None, user_names=[], user_name="", created_there=""
 )
 
 
 class AccountLock(models.Model):
-    """One user on one server of a tenant with several streams there; the worker that locks the row may write to the account."""
+    """Lock of one user's account on a server that several streams write to. The run with its `token` may write until `until`."""
 
     tenant_id = models.CharField(max_length=63)
     server = models.CharField(max_length=32)
@@ -86,12 +86,12 @@ class AccountLock(models.Model):
 
 
 class NamedDeletions(models.Model):
-    """How many accounts a stream has deleted within the hour that only their user name had proven."""
+    """Accounts that a stream deleted within the current hour and that were identified by their user name alone."""
 
     stream_id = models.CharField(primary_key=True, max_length=26)
     tenant_id = models.CharField(max_length=63)
     window_began_at = models.DateTimeField(db_default=Now())
-    user_ids = models.JSONField(default=list, help_text="The users of this hour.")
+    user_ids = models.JSONField(default=list, help_text="Users whose accounts were deleted in the current hour.")
 
     class Meta:
         verbose_name_plural = "named deletions"

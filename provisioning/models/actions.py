@@ -1,6 +1,6 @@
 """Actions: what a stream runs for each event, their options, their mapping table and their secrets.
 
-The action itself is the draft. Deliveries run its deployed version, which nothing changes any more.
+The action row is the draft. Deliveries run its deployed version, which is immutable.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ SCIM_USER_PROVISIONING = "scim-user-provisioning"
 
 
 class Action(TenantOwned):
-    """A template or an installed entry point, set up by one tenant. A stream may be bound to it once it is deployed.
+    """A template or an installed entry point, configured by one tenant. Streams can be bound to it once it is deployed.
 
-    What stands here is the draft; `is_deployed` says that one of its versions is deployed.
+    The row is the draft; `is_deployed` tells whether a version of it is deployed.
     """
 
     class Status(models.TextChoices):
@@ -30,13 +30,13 @@ class Action(TenantOwned):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=255)
-    template = models.CharField(max_length=64, blank=True, help_text="A template the service ships, such as scim-user-provisioning.")
+    template = models.CharField(max_length=64, blank=True, help_text="A built-in template, such as scim-user-provisioning.")
     entry_point = models.CharField(max_length=255, blank=True, help_text="Dotted path of an installed action class.")
     options = models.JSONField(
         default=dict, blank=True, help_text="update_mode, upsert, adopt_on_conflict, enterprise, requests_per_second."
     )
     mapping = models.JSONField(null=True, blank=True, help_text="Rows of the mapping table; empty means the default table.")
-    capabilities = models.JSONField(default=dict, blank=True, editable=False, help_text="What probes of the server have shown.")
+    capabilities = models.JSONField(default=dict, blank=True, editable=False, help_text="Capabilities of the server, found by probes.")
     status = models.CharField(max_length=16, choices=Status, default=Status.BUILT)
     is_deployed = models.BooleanField(default=False)
     built_at = models.DateTimeField(null=True, blank=True)
@@ -58,9 +58,9 @@ class Action(TenantOwned):
 
 
 class ActionSecret(models.Model):
-    """One secret of an action, sealed for its tenant, action and name. Written and used, never shown again.
+    """One secret of an action, sealed for its tenant, action and name. Its value is never shown.
 
-    It has no tenant of its own: it is only ever reached through its action.
+    It has no tenant column: it is reached through its action only.
     """
 
     NAME_VALIDATOR: ClassVar[RegexValidator] = RegexValidator(r"^[A-Za-z_][A-Za-z0-9_]{0,127}$", "Letters, digits and underscores.")
@@ -79,9 +79,9 @@ class ActionSecret(models.Model):
 
 
 class ActionVersion(models.Model):
-    """What an action was when it was deployed: an immutable copy of its set-up and of its sealed secrets.
+    """An immutable copy of an action's configuration and sealed secrets, made when it was deployed.
 
-    It has no tenant of its own: it is only ever reached through its action. The newest deployed one is what deliveries run.
+    It has no tenant column: it is reached through its action only. Deliveries run the newest deployed version.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -91,7 +91,7 @@ class ActionVersion(models.Model):
     entry_point = models.CharField(max_length=255, blank=True)
     options = models.JSONField(default=dict)
     mapping = models.JSONField(null=True)
-    secrets = models.JSONField(default=list, editable=False, help_text="name, sealed and updated_at of each.")
+    secrets = models.JSONField(default=list, editable=False, help_text="Name, sealed value and updated_at of each secret.")
     is_deployed = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -111,14 +111,14 @@ class ActionVersion(models.Model):
 
 
 class Trial(models.Model):
-    """One run of an action that a person asked for: a connection test, a write check, a dry run, a run for one user or for a test event.
+    """One run of an action started by a person: connection test, write check, dry run, run for one user or for a test event.
 
-    It is written when it starts, so that no second one of the same action runs beside it, and it is never a delivery.
+    The row is written at the start, which prevents two concurrent trials of one action. A trial is never a delivery.
     """
 
     class Kind(models.TextChoices):
         CONNECTION = "connection", "Connection test"
-        # Its name on the wire and in the table is older than the word.
+        # The stored value is part of the management interface; glossary: write check.
         WRITE_CHECK = "canary", "Connection test with a write check"
         DRY_RUN = "dry_run", "Dry run for one user"
         USER_RUN = "user_run", "Run for one user"
@@ -134,12 +134,12 @@ class Trial(models.Model):
     action = models.ForeignKey(Action, on_delete=models.CASCADE, related_name="trials")
     kind = models.CharField(max_length=16, choices=Kind)
     outcome = models.CharField(max_length=16, choices=Outcome, default=Outcome.RUNNING)
-    actor = models.CharField(max_length=254, help_text="Who asked for it.")
+    actor = models.CharField(max_length=254, help_text="Account or client that started it.")
     user_id = models.CharField(max_length=400, blank=True)
     version = models.PositiveIntegerField(null=True, help_text="The version that ran; empty for the draft.")
     summary = models.TextField(blank=True)
-    event = models.JSONField(null=True, editable=False, help_text="The test event, until a worker takes it.")
-    steps = models.JSONField(default=list, help_text="What was done, secrets masked before it is stored.")
+    event = models.JSONField(null=True, editable=False, help_text="The test event; removed when a worker takes it.")
+    steps = models.JSONField(default=list, help_text="Steps of the run; secrets are masked before storage.")
     started_at = models.DateTimeField(auto_now_add=True)
     ended_at = models.DateTimeField(null=True)
 
@@ -155,16 +155,16 @@ class Trial(models.Model):
 
     @property
     def document(self) -> dict[str, Any]:
-        """The trial as its report shows it."""
+        """The trial as the JSON document of the management interface."""
         return {"execution_id": str(self.pk), "outcome": self.outcome, "summary": self.summary, "steps": self.steps}
 
 
 class Pace(models.Model):
-    """The token bucket of an action as two times: when it is empty no longer, and until when turns are given away."""
+    """The token bucket of an action, stored as two times: when it is full again, and until when turns are reserved."""
 
     action = models.OneToOneField(Action, on_delete=models.CASCADE, primary_key=True, related_name="pace")
-    full_at = models.DateTimeField(help_text="When every token is back, if none is taken until then.")
-    promised_until = models.DateTimeField(help_text="Deliveries that found no token were told to come back before this.")
+    full_at = models.DateTimeField(help_text="When the bucket is full again if no token is taken.")
+    promised_until = models.DateTimeField(help_text="Deliveries that found no token come back before this time.")
 
     def __str__(self) -> str:
         return f"{self.action_id}: {self.full_at}"

@@ -1,4 +1,4 @@
-"""Alerts about dead letters and held streams: each row is one that was raised, and the claim to send it once."""
+"""Alerts about dead letters and held streams. Each row is a raised alert and the claim to send it once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 
 
 class Alert(models.Model):
-    """One thing that people are told of, at most once per stream, kind and period. The unique constraint decides who raises it."""
+    """An alert, raised at most once per stream, kind and period: the unique constraint decides between concurrent sweepers."""
 
     class Kind(models.TextChoices):
         NEW_FAILURE = "new_failure", "A failure of a new kind"
@@ -19,14 +19,14 @@ class Alert(models.Model):
     stream_id = models.CharField(max_length=26)
     tenant_id = models.CharField(max_length=63)
     kind = models.CharField(max_length=16, choices=Kind)
-    fingerprint = models.CharField(max_length=32, blank=True, help_text="Of a failure of a new kind.")
-    period = models.DateTimeField(help_text="Begin of the period in which it is not raised again.")
-    facts = models.JSONField(default=dict, help_text="Counts, times and kinds; never what a server answered.")
+    fingerprint = models.CharField(max_length=32, blank=True, help_text="Fingerprint of the failure, for failures of a new kind.")
+    period = models.DateTimeField(help_text="Start of the period in which it is not raised again.")
+    facts = models.JSONField(default=dict, help_text="Counts, times and kinds; never content of a response.")
     created_at = models.DateTimeField(db_default=Now())
-    taken_at = models.DateTimeField(null=True, help_text="When a worker began to send it; nobody sends it a second time.")
-    mailed_to = models.PositiveIntegerField(default=0, help_text="Accounts that were mailed.")
-    posted_at = models.DateTimeField(null=True, help_text="When the webhook took it.")
-    problem = models.CharField(max_length=256, blank=True, help_text="Why it did not reach everybody.")
+    taken_at = models.DateTimeField(null=True, help_text="When a worker began to send it; it is not sent again.")
+    mailed_to = models.PositiveIntegerField(default=0, help_text="Number of accounts that were mailed.")
+    posted_at = models.DateTimeField(null=True, help_text="When the webhook accepted it.")
+    problem = models.CharField(max_length=256, blank=True, help_text="Which mails or webhook calls failed.")
 
     class Meta:
         constraints = [

@@ -1,4 +1,4 @@
-"""Dead letters: deliveries that used up their attempts, each with its own copy of the event; and what is decided about them."""
+"""Dead letters: deliveries that used up their attempts, each with its own copy of the event, and decisions about them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from provisioning.models.deliveries import Delivery, FailureClass
 
 
 class DeadLetter(models.Model):
-    """An event that its stream's destination did not take. It outlives the log: `body` is the stored envelope."""
+    """An event that its stream's destination did not accept. It outlives the log: `body` is the stored envelope."""
 
     class State(models.TextChoices):
         OPEN = "open", "Open"
@@ -26,32 +26,36 @@ class DeadLetter(models.Model):
     key = models.CharField(max_length=400)
     event_id = models.CharField(max_length=26)
     event_type = models.CharField(max_length=64)
-    body = models.BinaryField(null=True, help_text="The envelope; empty when the log had already dropped the event.")
+    body = models.BinaryField(null=True, help_text="The envelope; empty if the event was already pruned from the log.")
     rebuilt_body = models.BinaryField(
-        null=True, help_text="What is sent instead: the event with the profile of the moment it was asked for."
+        null=True, help_text="Envelope that is sent instead: the event with the current profile at the time of the request."
     )
-    rebuilt_position = models.BigIntegerField(null=True, help_text="Position of the log when that was made.")
+    rebuilt_position = models.BigIntegerField(null=True, help_text="Head of the log when it was built.")
     state = models.CharField(max_length=16, choices=State, default=State.OPEN)
-    reason = models.TextField(help_text="What the last attempt failed with.")
+    reason = models.TextField(help_text="Error of the last attempt.")
     error_class = models.CharField(max_length=16, choices=FailureClass)
     error_status = models.PositiveIntegerField(null=True)
     error_scim_type = models.CharField(max_length=64, blank=True)
-    fingerprint = models.CharField(max_length=32, help_text="Equal for failures of one kind.")
+    fingerprint = models.CharField(max_length=32, help_text="Identical for failures of the same kind.")
     attempts = models.PositiveIntegerField()
     created_at = models.DateTimeField(db_default=Now())
     redelivered_at = models.DateTimeField(null=True)
     redelivered_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, db_constraint=False, related_name="+"
     )
-    redelivery_actor = models.CharField(max_length=254, blank=True, help_text="Who asked for it, kept when the account is gone.")
+    redelivery_actor = models.CharField(
+        max_length=254, blank=True, help_text="Account that redelivered it; kept when the account is deleted."
+    )
     redelivery_reason = models.TextField(blank=True)
     redelivery_job = models.CharField(
-        max_length=32, blank=True, db_default="", db_column="redrive", help_text="The job that put it back into its lane last."
+        max_length=32, blank=True, db_default="", db_column="redrive", help_text="The redelivery job that last put it back into its lane."
     )
     resolved_at = models.DateTimeField(null=True)
     resolution = models.CharField(max_length=128, blank=True)
     triaged_at = models.DateTimeField(null=True)
-    triage_actor = models.CharField(max_length=254, blank=True, db_default="", help_text="Who acknowledged, ignored or resolved it.")
+    triage_actor = models.CharField(
+        max_length=254, blank=True, db_default="", help_text="Account that acknowledged, ignored or resolved it."
+    )
     triage_reason = models.TextField(blank=True, db_default="")
 
     class Meta:
@@ -63,20 +67,20 @@ class DeadLetter(models.Model):
             ("export_deadletter", "Can export dead letters"),
         ]
         indexes = [
-            # The list of the admin, page by page from a key.
+            # Keyset pagination of the admin's list.
             models.Index(fields=["tenant_id", "id"], name="provisioning_dead_by_age"),
             models.Index(fields=["tenant_id", "state", "id"], name="provisioning_dead_listed"),
             models.Index(fields=["tenant_id", "fingerprint", "stream_id", "id"], name="provisioning_dead_by_kind"),
-            # Redelivering many goes by key, so that each user's events stay in order; people search for a user.
+            # Redelivery jobs read by key, which keeps each user's events in order. The search by user reads it as well.
             models.Index(fields=["tenant_id", "key", "stream_id"], name="provisioning_dead_by_key"),
-            # The groups by kind are counted from the newest on, without reading the letters themselves.
+            # An index-only scan counts kinds of failures, newest first.
             models.Index(
                 fields=["tenant_id", "id"],
                 include=["stream_id", "fingerprint", "state", "key", "created_at"],
                 condition=Q(state__in=("open", "acknowledged", "ignored")),
                 name="provisioning_dead_unsettled",
             ),
-            # What alerts ask once a minute: how many are open, the oldest, and what is new.
+            # Alerts read this once a minute: the number of open letters, the oldest one, and new kinds.
             models.Index(fields=["stream_id", "created_at"], condition=Q(state="open"), name="provisioning_dead_open"),
             models.Index(fields=["redelivery_job", "state"], condition=~Q(redelivery_job=""), name="provisioning_dead_by_redrive"),
         ]
@@ -86,7 +90,7 @@ class DeadLetter(models.Model):
 
 
 class IgnoredKind(models.Model):
-    """Failures of one kind on one stream that nobody wants to hear of until a date. New letters of it start as ignored."""
+    """A kind of failure on one stream that is ignored until a date: new dead letters of it start as ignored."""
 
     stream_id = models.CharField(max_length=26)
     tenant_id = models.CharField(max_length=63, db_index=True)

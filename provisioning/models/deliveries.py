@@ -1,4 +1,4 @@
-"""Deliveries: one per stream and event, and one row for each try. `lanes` is the only writer of a delivery's state."""
+"""Deliveries, one per stream and event, and their attempts. `lanes` is the only writer of a delivery's state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 
 class FailureClass(models.TextChoices):
-    """What a failure means for the next step; the words are those of `provisioning.runs.failures`."""
+    """Classes of failures, which decide about the next step; the values are those of `provisioning.runs.failures`."""
 
     TRANSIENT = "transient", "Transient: the destination was busy or away"
     CONFIGURATION = "configuration", "Configuration: the destination refuses every request"
@@ -33,16 +33,16 @@ class Delivery(models.Model):
 
     stream_id = models.CharField(max_length=26)
     tenant_id = models.CharField(max_length=63)
-    key = models.CharField(max_length=400, help_text="The lane: the document whose events stay in order.")
+    key = models.CharField(max_length=400, help_text="Key of the lane: the document whose events stay in order.")
     position = models.BigIntegerField(help_text="The event's position in the tenant's log.")
-    event = models.BigIntegerField(help_text="The event's row.")
+    event = models.BigIntegerField(help_text="Primary key of the event's row.")
     event_id = models.CharField(max_length=26)
     event_type = models.CharField(max_length=64)
     state = models.CharField(max_length=16, choices=State, default=State.TODO)
-    is_written = models.BooleanField(default=False, help_text="The destination now holds what this event says.")
+    is_written = models.BooleanField(default=False, help_text="The event was written to the destination.")
 
-    attempts = models.PositiveIntegerField(default=0, help_text="Tries in all, counted when they start.")
-    series_attempts = models.PositiveIntegerField(default=0, help_text="Tries since the event was dispatched or redelivered.")
+    attempts = models.PositiveIntegerField(default=0, help_text="All attempts, counted when they start.")
+    series_attempts = models.PositiveIntegerField(default=0, help_text="Attempts since the event was dispatched or last redelivered.")
     redeliveries = models.PositiveIntegerField(default=0)
     is_forced = models.BooleanField(default=False, help_text="Redelivered although a newer event was written.")
     created_at = models.DateTimeField(db_default=Now())
@@ -50,7 +50,7 @@ class Delivery(models.Model):
     last_attempt_at = models.DateTimeField(null=True)
     settled_at = models.DateTimeField(null=True)
 
-    reason = models.CharField(max_length=128, blank=True, help_text="Why it was skipped or superseded, or what was done.")
+    reason = models.CharField(max_length=128, blank=True, help_text="Why it was skipped or superseded, or which operation was performed.")
     detail = models.JSONField(default=dict)
     error_class = models.CharField(max_length=16, choices=FailureClass, blank=True)
     error_status = models.PositiveIntegerField(null=True, help_text="HTTP status of the last failure.")
@@ -64,11 +64,11 @@ class Delivery(models.Model):
         indexes = [
             models.Index(fields=["stream_id", "key", "position"], condition=Q(state="todo"), name="provisioning_delivery_waiting"),
             models.Index(fields=["stream_id", "key", "position"], condition=Q(is_written=True), name="provisioning_delivery_written"),
-            # The management interface lists failures per stream; the admin lists everything of a tenant, newest first.
+            # The management interface lists failures per stream; the admin lists all deliveries of a tenant, newest first.
             models.Index(fields=["stream_id", "id"], condition=Q(state="dead"), name="provisioning_delivery_dead"),
             models.Index(fields=["tenant_id", "id"], name="provisioning_delivery_listed"),
             models.Index(fields=["event_id"], name="provisioning_delivery_by_event"),
-            # How many users of a stream were not found on the server of late.
+            # Counts users of a stream that were not found on the server; see `engine.not_found`.
             models.Index(
                 fields=["stream_id", "created_at"],
                 condition=Q(state="skipped", reason__in=("no user to update", "no user to delete")),
@@ -82,7 +82,7 @@ class Delivery(models.Model):
 
 
 class Attempt(models.Model):
-    """One try of a delivery: when, how long, how it ended, and after a failure what was exchanged, secrets masked."""
+    """One attempt of a delivery: start, duration, outcome, and after a failure the HTTP exchanges with secrets masked."""
 
     class Outcome(models.TextChoices):
         DELIVERED = "delivered", "Delivered"
@@ -108,16 +108,16 @@ class Attempt(models.Model):
     error_status = models.PositiveIntegerField(null=True)
     error_scim_type = models.CharField(max_length=64, blank=True)
     error_message = models.TextField(blank=True)
-    retry_at = models.DateTimeField(null=True, help_text="When the next try was planned.")
-    exchanges = models.JSONField(default=list, help_text="HTTP exchanges, secrets masked before they are stored.")
+    retry_at = models.DateTimeField(null=True, help_text="When the next attempt was planned.")
+    exchanges = models.JSONField(default=list, help_text="HTTP exchanges; secrets are masked before storage.")
     log_lines = models.JSONField(default=list)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["delivery", "number"], name="provisioning_attempt_number_unique")]
-        # What a failed attempt exchanged is dropped sooner than its row.
+        # Exchanges of failed attempts are deleted earlier than their rows.
         indexes = [
             models.Index(fields=["started_at"], condition=~Q(exchanges=[]), name="provisioning_attempt_bodies"),
-            # The list of the admin, page by page from a key.
+            # Keyset pagination of the admin's list.
             models.Index(fields=["tenant_id", "id"], name="provisioning_attempt_listed"),
         ]
 

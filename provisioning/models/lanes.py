@@ -1,7 +1,7 @@
-"""Who may run next: one lane per stream and order key, what is known of a stream's failures, and who sweeps.
+"""Lanes, one per stream and order key; breakers, one per stream; and the lease of the sweeper.
 
-Lanes and breakers are written by `lanes`, `dispatch`, `breaker` and `sweeper` only, by SQL on the database's clock.
-None has a database foreign key to the tenant or the stream: a purge would deadlock with deliveries.
+Only `lanes`, `dispatch`, `breaker` and `sweeper` write these rows, with SQL and the database's clock.
+They have no database foreign keys to the tenant or the stream: a purge would deadlock with deliveries.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from django.db.models.functions import Now
 
 
 class Lane(models.Model):
-    """The waiting line of one stream and one order key; it exists while something waits in it, and its row is their lock.
+    """The queue of one stream and one order key. It exists while deliveries wait in it; its row is the lock of all of them.
 
-    `token` names the current claim: a worker that lost its lease holds another one, and its outcome is discarded.
+    `token` identifies the current claim. A worker whose lease expired has an old token, and its outcome is discarded.
     """
 
     stream_id = models.CharField(max_length=26)
     key = models.CharField(max_length=400, help_text="The document whose events stay in order, as <kind>:<id>.")
     tenant_id = models.CharField(max_length=63)
     not_before = models.DateTimeField(db_default=Now(), help_text="When the first waiting delivery may run.")
-    lease_until = models.DateTimeField(null=True, help_text="Until when the claim holds.")
+    lease_until = models.DateTimeField(null=True, help_text="When the claim expires.")
     token = models.UUIDField(null=True)
     delivery_id = models.BigIntegerField(null=True, help_text="The delivery that the claim runs.")
-    nudged_until = models.DateTimeField(null=True, help_text="A message for this lane is under way until then.")
+    nudged_until = models.DateTimeField(null=True, help_text="Until then, a message for this lane is assumed to be in the broker.")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["stream_id", "key"], name="provisioning_lane_stream_key_unique")]
         indexes = [
-            # The oldest due lane of a stream: claims, and the sweep. The id is an expression, so that no lookup by id goes along this
-            # index: where the table counts for empty, the planner takes it for as good as the primary key and reads all of it.
+            # Claims and the sweep find the oldest due lane of a stream. The id is an expression so that lookups by id never use this
+            # index: for a table without statistics the planner rates it equal to the primary key and scans all of it.
             models.Index(F("stream_id"), F("not_before"), F("id") + 0, name="provisioning_lane_by_due"),
         ]
 
@@ -39,26 +39,28 @@ class Lane(models.Model):
 
 
 class Breaker(models.Model):
-    """The failures of a stream in a row that speak against its destination, and when a hold is probed next."""
+    """Consecutive failures of a stream that are caused by its destination, and the time of the next probe."""
 
     stream_id = models.CharField(primary_key=True, max_length=26)
     tenant_id = models.CharField(max_length=63)
     failures = models.PositiveIntegerField(default=0)
-    keys = models.JSONField(default=list, help_text="Different order keys that failed, as many as the breaker asks for.")
-    unauthorized = models.PositiveIntegerField(default=0, db_default=0, help_text="Answers with 401 in a row, while there are failures.")
+    keys = models.JSONField(default=list, help_text="Distinct order keys that failed, up to the number that opens the breaker.")
+    unauthorized = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Consecutive 401 answers; counts only while there are failures."
+    )
     forbidden_keys = models.JSONField(
         default=list,
         db_default=Value([], models.JSONField()),
-        help_text="Different order keys that were answered with 403 in a row, while there are failures.",
+        help_text="Distinct order keys with consecutive 403 answers; counts only while there are failures.",
     )
-    probe_at = models.DateTimeField(null=True, help_text="When one delivery is tried although the stream is held.")
+    probe_at = models.DateTimeField(null=True, help_text="When one delivery is attempted although the stream is held.")
 
     def __str__(self) -> str:
         return f"{self.stream_id}: {self.failures}"
 
 
 class Sweeper(models.Model):
-    """The one row that says which process sweeps; whoever finds its lease expired takes over."""
+    """The single row that names the process that sweeps. Any process may take over once the lease has expired."""
 
     name = models.CharField(primary_key=True, max_length=32)
     holder = models.UUIDField()

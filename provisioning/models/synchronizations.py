@@ -1,4 +1,4 @@
-"""What a synchronization found, user by user, and the guard that holds back a flood of deletions."""
+"""Results of a synchronization per user, and the guard that holds back mass deletions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from identity.models import Job
 
 
 class SynchronizationRow(models.Model):
-    """One user of a synchronization or comparison and what was done. It leads to its tenant through its job.
+    """The result for one user in a synchronization or comparison. Its tenant is that of its job.
 
-    Of each outcome the first thousand are kept; of accounts without a user here all are, since they are what may be deleted.
+    The first thousand rows of each outcome are kept; accounts without a user are all kept, because they may be deleted later.
     """
 
     class Outcome(models.TextChoices):
@@ -33,9 +33,9 @@ class SynchronizationRow(models.Model):
     outcome = models.CharField(max_length=16, choices=Outcome)
     user_id = models.CharField(max_length=400, help_text="The user, or the correlation key of an account without one.")
     scim_id = models.CharField(max_length=512, blank=True)
-    reason = models.TextField(blank=True, help_text="Why it was skipped or failed; secrets masked.")
+    reason = models.TextField(blank=True, help_text="Why it was skipped or failed; secrets are masked.")
     error_class = models.CharField(max_length=32, blank=True)
-    differences = models.JSONField(default=list, blank=True, help_text="path, here, there; values masked unless asked for.")
+    differences = models.JSONField(default=list, blank=True, help_text="Path, value here, value there; values are masked unless requested.")
     recorded_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -43,11 +43,11 @@ class SynchronizationRow(models.Model):
         ordering = ("job", "pk")
         indexes = [
             models.Index(fields=["job", "outcome", "id"], name="provisioning_syncrow_outcome"),
-            # The list of the admin, page by page from a key.
+            # Keyset pagination of the admin's list.
             models.Index(fields=["job", "id"], name="provisioning_syncrow_listed"),
         ]
         constraints = [
-            # A page of accounts that is read again after a crash adds nothing.
+            # Reading a page of accounts again after a crash adds no rows.
             models.UniqueConstraint(
                 fields=["job", "scim_id"], condition=Q(outcome__in=("extra", "deleted")), name="provisioning_syncrow_extra_once"
             ),
@@ -58,15 +58,15 @@ class SynchronizationRow(models.Model):
 
 
 class DeletionGuard(models.Model):
-    """Holds a stream back when more than `threshold` deletions of users are dispatched to it within a window."""
+    """Holds a stream when more than `threshold` deletions of users are dispatched to it within a window."""
 
     stream_id = models.CharField(primary_key=True, max_length=26)
     tenant_id = models.CharField(max_length=63)
-    threshold = models.PositiveIntegerField(help_text="So many deletions within a window pass without a person's word.")
+    threshold = models.PositiveIntegerField(help_text="Number of deletions within a window that need no approval.")
     window_seconds = models.PositiveIntegerField(default=3600)
     window_began_at = models.DateTimeField(db_default=Now())
     counted = models.PositiveIntegerField(default=0, help_text="Deletions dispatched in this window.")
-    staged_since = models.DateTimeField(null=True, blank=True, help_text="Since when a person is waited for.")
+    staged_since = models.DateTimeField(null=True, blank=True, help_text="Since when the deletions wait for approval.")
 
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(window_seconds__gt=0), name="provisioning_deletionguard_window")]

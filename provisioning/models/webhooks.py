@@ -1,4 +1,4 @@
-"""The secrets of webhook destinations."""
+"""Secrets of webhook destinations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class WebhookSecrets(models.Model):
-    """What a stream's webhook sends to prove itself: one sealed JSON object. Written and used, never shown again."""
+    """Credentials that a stream sends to its webhook, as one sealed JSON object. They are never shown."""
 
     stream_id = models.CharField(primary_key=True, max_length=26)
     tenant_id = models.CharField(max_length=63, db_index=True)

@@ -1,1 +1,1 @@
-"""What a run of a destination is made of: its failures, results, words and end."""
+"""Building blocks of a run: failures, results, log, masking, interruption."""

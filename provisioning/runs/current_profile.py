@@ -1,4 +1,4 @@
-"""An old event with the profile of now: what is sent where the exact payload would no longer help."""
+"""Rebuilds an old event with the current profile of its user, for redeliveries that should not send the recorded profile."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ _TYPES = frozenset({"user.created", "user.updated"})
 
 
 class UserExistsAgain(Conflict):
-    """The user of this deletion exists again: sending it would delete a living account. It needs force."""
+    """The user of this deletion exists again, so sending the event would delete an active account. Redeliver it by force."""
 
 
 def user_of(tenant_id: str, key: str) -> User | None:
-    """Return the user whose events have this order key, as it is now."""
+    """Return the current user for this order key, or None."""
     if not key.startswith(_PREFIX):
         return None
     return User.objects.of(tenant_id).select_related("connection").filter(user_id=key.removeprefix(_PREFIX)).first()
 
 
 def deletes_living_user(tenant_id: str, event_type: str, key: str) -> bool:
-    """Tell whether the event deletes a user that is there (again)."""
+    """Tell whether the event deletes a user that exists again."""
     return event_type == USER_DELETED and user_of(tenant_id, key) is not None
 
 
 def can_be_rebuilt(event_type: str) -> bool:
-    """Tell whether an event of this type carries a profile that can be taken anew."""
+    """Tell whether an event of this type contains a profile that can be rebuilt."""
     return event_type in _TYPES
 
 
 def with_current_profile(*, tenant_id: str, key: str, event_type: str, body: bytes | None) -> bytes:
-    """Return the envelope with the user as it is now in place of the recorded one; everything else stays, its id too.
+    """Return the envelope with the current user instead of the recorded one; everything else, including the id, is unchanged.
 
-    Whoever calls this holds the lane: what is recorded later is then delivered later, and this is never older than what
-    was delivered. Raises `Conflict` for an event without a profile or too large, `NotFound` when the user is gone.
+    The caller must hold the lane: later events are then delivered later, and this profile is never older than a delivered one.
+    Raises `Conflict` for an event without a profile or a profile that is too large, `NotFound` if the user does not exist.
     """
     if not can_be_rebuilt(event_type) or body is None:
         raise Conflict("Only a creation or an update of a user can be sent with the current profile.")
     user = user_of(tenant_id, key)
     if user is None:
-        raise NotFound("The user does not exist any more; there is no current profile.")
+        raise NotFound("The user no longer exists, so there is no current profile.")
     envelope = json.loads(body)
     envelope["data"]["object"] = user_document(user)
     rebuilt = escape_terminator(json.dumps(envelope, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode())

@@ -1,4 +1,4 @@
-"""What is kept of each HTTP exchange with a SCIM server: masked before it leaves here, bodies cut. Pure."""
+"""Records HTTP exchanges of a run, with secrets masked and long bodies truncated. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_HEADER_CHARACTERS = 1024
 
 @dataclass
 class Exchange:
-    """One request and its answer as they were on the wire; `failure` says why there is no answer. Never shown itself."""
+    """One request and its answer, unmasked; `failure` is the reason for a missing answer. Never expose it directly."""
 
     verb: str
     path: str
@@ -29,9 +29,9 @@ class Exchange:
 
 
 class ExchangeRecorder:
-    """Keeps the exchanges of one run, in order, and shows them masked: the ones of a success are hardly ever asked for.
+    """Collects the exchanges of one run in order. Masks them on request only, because those of a success are rarely needed.
 
-    `path` is given by the caller, without personal data in its filter.
+    The caller must pass `path` without personal data in its filter.
     """
 
     def __init__(self, mask: Mask) -> None:
@@ -75,6 +75,6 @@ class ExchangeRecorder:
         return {one_line(name, 128): one_line(value, _MAX_HEADER_CHARACTERS) for name, value in self._mask.headers(kept).items()}
 
     def _body(self, body: bytes) -> str:
-        # PostgreSQL text holds no NUL. Masked before it is cut: half a secret is still a secret.
+        # PostgreSQL text cannot contain NUL. Mask before truncating: a part of a secret must not remain either.
         text = self._mask.text(body.decode("utf-8", errors="replace")).replace("\x00", "�")
         return text if len(text) <= MAX_BODY_CHARACTERS else text[:MAX_BODY_CHARACTERS] + f"… ({len(text)} characters)"

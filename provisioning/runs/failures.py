@@ -1,7 +1,7 @@
-"""How a run of an action fails: one class per thing the delivery does next. Pure.
+"""Exceptions of a run: one class per next step of the delivery. Pure.
 
-A normal return is a delivered or skipped event; everything else raises one of these. `kind` is what the delivery
-stores and groups by; the message, the detail and the exchanges never hold a secret.
+A normal return means delivered or skipped; everything else raises one of these. The delivery stores and groups by `kind`.
+Message, detail and exchanges never contain secrets.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 
 class NotSent(Exception):
-    """The request was not sent, and nothing before it that writes."""
+    """The request was not sent, and neither was any write before it."""
 
 
 class ActionError(Exception):
-    """The action failed; the delivery is retried and in the end becomes a dead letter."""
+    """The action failed; the delivery is attempted again and finally becomes a dead letter."""
 
     kind: ClassVar[str] = "action"
 
@@ -32,9 +32,9 @@ class ActionError(Exception):
         self.scim_type = scim_type
         self.detail = detail
         self.retry_after = retry_after
-        # Whether the server may have acted on the request that failed, or on an earlier try of it.
+        # Whether the server may have processed the failed request or an earlier try of it.
         self.is_uncertain = False
-        # Filled by the runner: what was sent and said during this attempt, and the links that it has learned.
+        # Set by the runner: exchanges and log lines of this attempt, and new facts about account links.
         self.exchanges: list[dict[str, Any]] = []
         self.log_lines: list[dict[str, Any]] = []
         self.links: list[dict[str, Any]] = []
@@ -45,13 +45,13 @@ class ActionError(Exception):
 
 
 class ActionCrashed(ActionError):
-    """The action raised an error of its own, or called `api.message.fail`."""
+    """The action raised its own exception, or called `api.message.fail`."""
 
 
 class TransientFailure(ActionError):
-    """The destination could not be reached or was busy: the same request may succeed later.
+    """The destination was unreachable or busy: the same request may succeed later.
 
-    `retry_after` is the number of seconds the destination asked for, when it did; the delivery waits at least as long.
+    `retry_after` is the destination's `Retry-After` in seconds, if any; the delivery waits at least as long.
     """
 
     kind = "transient"
@@ -76,6 +76,6 @@ class InvalidResponseShape(ActionError):
 
 
 class Misconfigured(ActionError):
-    """The action lacks a required secret or its settings cannot be used: its stream is held and loses nothing."""
+    """A required secret of the action is missing, or its settings are invalid: the stream is held, and no event is lost."""
 
     kind = "misconfigured"

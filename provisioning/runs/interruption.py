@@ -1,9 +1,9 @@
-"""Ending code of others in time: an interval timer of the process, whose signal raises in the middle of whatever runs.
+"""Interrupts installed actions at their deadline: the signal of an interval timer raises an exception in the running code.
 
-It reaches an endless loop, a sleep and a blocking read. It does not reach code that never returns to the interpreter (a
-regular expression that explodes), other threads, and code that catches `BaseException` for ever: for those the task is
-interrupted at 20 s and its process killed at 30 s by the worker. Signals belong to the main thread, where a worker runs its tasks;
-elsewhere nothing is interrupted and the deadline is only told.
+This interrupts endless loops, sleeps and blocking reads. It does not interrupt code that never returns to the interpreter (such as
+a regular expression with catastrophic backtracking), other threads, and code that keeps catching `BaseException`. For those, Celery
+interrupts the task at 20 s and kills its process at 30 s. Signals are delivered to the main thread, in which a worker runs its
+tasks; in other threads the deadline is not enforced.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ import threading
 import time
 from typing import Any
 
-# Raised again and again: what was caught once must not run on.
+# Seconds between repeated signals: code that catches the exception once must not continue.
 _AGAIN_SECONDS = 0.25
-# A timer of 0 would be none.
+# A timer of 0 would be disabled.
 _SOONEST_SECONDS = 0.001
 
 
 class TimeSpent(BaseException):
-    """The time of this run is spent. No `Exception`, so that the usual `except` of foreign code lets it pass."""
+    """The run has reached its deadline. Not an `Exception`, so that `except Exception` in the action does not catch it."""
 
 
 class TimeLimit:
-    """A block that raises `TimeSpent` inside itself once `seconds` have passed; None is no limit.
+    """A context manager that raises `TimeSpent` in its block after `seconds`; None is no limit.
 
-    What was set before is in place again afterwards. The alarm may strike on the very way out, before anything could be done
-    about it: whoever catches `TimeSpent` calls `stop` once more.
+    Restores the previous timer and handler afterwards. The signal may arrive while the block is being left, so the code that
+    catches `TimeSpent` must call `stop` again.
     """
 
     def __init__(self, seconds: float | None) -> None:
@@ -38,7 +38,7 @@ class TimeLimit:
         if self._seconds is None or threading.current_thread() is not threading.main_thread():
             return
         self._started = time.monotonic()
-        # Before the alarm is set, which may strike before the next line is done.
+        # Set before the timer is started: its signal may arrive before the next line.
         self._left, self._interval = signal.getitimer(signal.ITIMER_REAL)
         self._handler = signal.signal(signal.SIGALRM, _raise)
         self._is_running = True
@@ -48,7 +48,7 @@ class TimeLimit:
         self.stop()
 
     def stop(self) -> None:
-        """Take the timer away, also when it strikes during that; only then let `TimeSpent` go on."""
+        """Stop the timer, even if its signal arrives meanwhile; only then propagate `TimeSpent`."""
         spent: TimeSpent | None = None
         while self._is_running:
             try:

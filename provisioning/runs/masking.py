@@ -1,7 +1,7 @@
-"""Takes secrets out of what is kept or said about a request. Pure.
+"""Removes secrets from texts about a request before they are stored or shown. Pure.
 
-A server may echo the token in a header or an error; so values are replaced wherever they stand, in the forms in which
-they travel, before anything is stored.
+A server may echo the token in a header or an error, so secret values are replaced everywhere, in all encodings in which they are
+sent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Mask:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         forms = {form for secret in secrets if secret for form in _forms(secret)}
-        # The longest first: one form may be the beginning of another.
+        # Longest first: one form may be a prefix of another.
         self._forms = sorted(forms, key=len, reverse=True)
 
     def __repr__(self) -> str:
@@ -32,11 +32,11 @@ class Mask:
         return value
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Return the headers with those that carry credentials masked whole, whatever their value."""
+        """Return the headers; values of credential headers are masked completely."""
         return {name: MASK if name.lower() in _SECRET_HEADERS else self.text(value) for name, value in headers.items()}
 
     def value(self, value: Any) -> Any:
-        """Return a copy of a JSON value with every text in it masked, the names included."""
+        """Return a copy of a JSON value with all texts masked, including member names."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""What a claim is, and how its run ended, in words that know no destination. Pure."""
+"""Claims and the outcomes of their runs, independent of the destination. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CHANGING_PART = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|\b(?:evt|est|con)_\w+|[\
 
 
 class LeaseLost(Exception):
-    """The claim is no longer ours: its lease ran out or its lane is gone, so the outcome is discarded."""
+    """The claim is no longer valid: its lease expired or its lane was deleted. The outcome is discarded."""
 
     def __init__(self) -> None:
         super().__init__(self.__doc__)
@@ -23,7 +23,7 @@ class LeaseLost(Exception):
 
 @dataclass(frozen=True)
 class Claim:
-    """The right to run one delivery until `lease_until`; `token` must be shown to settle it."""
+    """The right to run one delivery until `lease_until`; settling it requires `token`."""
 
     lane_id: int
     token: UUID
@@ -41,27 +41,27 @@ class Claim:
     is_redelivery: bool
     is_probe: bool
     started_at: datetime
-    # `body` is not the event as it was recorded but one with the profile of the moment at which it was redelivered.
+    # `body` has the profile of the user at the time of the redelivery instead of the recorded one.
     is_rebuilt: bool = False
-    # How new `body` is: the event's position in the tenant's log, or that of the log when the body was made anew.
+    # The event's position in the tenant's log, or for a rebuilt body the head of the log at that time.
     position: int = 0
 
     @property
     def is_deletion(self) -> bool:
-        """Whether the document of the lane ceased to exist with this event; the loss of a relation is none."""
+        """Whether this event deleted the document of the lane; the end of a relation does not count."""
         return self.event_type == f"{self.key.partition(':')[0]}.deleted"
 
 
 @dataclass(frozen=True)
 class NotDue:
-    """The lane waits, for a retry or for the worker that holds it."""
+    """The lane pauses after a failure, or another worker holds it."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class Success:
-    """The destination took the event (`is_written`) or had nothing to do with it."""
+    """The destination accepted the event (`is_written`), or the event was skipped."""
 
     is_skipped: bool
     is_written: bool
@@ -69,13 +69,13 @@ class Success:
     reason: str = ""
     detail: dict[str, Any] = field(default_factory=dict)
     log_lines: list[dict[str, Any]] = field(default_factory=list)
-    # What was learned of the user's account: rows of `AccountLink`, which a mask must not touch.
+    # New facts about the user's account as rows of `AccountLink`, which must not be masked.
     links: list[dict[str, Any]] = field(default_factory=list, repr=False)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """The run raised. `error_class` decides what is done next, the rest is kept for people."""
+    """The run raised an exception. `error_class` decides the next step; the other fields are for display."""
 
     error_class: str
     message: str
@@ -89,19 +89,19 @@ class Failure:
 
     @property
     def fingerprint(self) -> str:
-        """Return a digest that is equal for failures of one kind: ids, numbers, addresses and quoted text do not count."""
+        """Return a digest that is equal for failures of one kind: it ignores ids, numbers, addresses and quoted text."""
         normalised = _CHANGING_PART.sub("*", self.message.lower())
         parts = (self.error_class, str(self.status or ""), self.scim_type, normalised)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
 def shortened(message: str) -> str:
-    """Return the message as it is stored: without NUL, which PostgreSQL refuses, and not longer than 2,000 characters."""
+    """Return the message to store: without NUL, which PostgreSQL refuses, and at most 2,000 characters."""
     return message.replace("\0", "")[:_LONGEST_MESSAGE]
 
 
 def storable(value: Any) -> Any:
-    """Return a JSON document as PostgreSQL keeps it: what a remote server said may hold NUL, half a surrogate pair, or no number."""
+    """Return a JSON document that PostgreSQL can store: without NUL, lone surrogates and numbers that are not finite."""
     if isinstance(value, str):
         return value.replace("\0", "").encode("utf-8", "replace").decode()
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What a run of an action ends with when it raises nothing. Pure."""
+"""Results of a run that raised no exception. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Result:
-    """The event was `delivered`, so that the destination holds what it says, or `skipped` for a reason that is shown."""
+    """The event was `delivered`, that is, written to the destination, or `skipped` with a reason."""
 
     status: Literal["delivered", "skipped"]
     reason: str

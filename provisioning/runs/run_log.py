@@ -1,4 +1,4 @@
-"""The log lines of one run: structured, masked, short, and few. Pure."""
+"""Log lines of one run: structured, masked, and limited in length and number. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_FIELDS = 16
 
 
 class RunLog:
-    """Keeps lines of level, message and fields. Calling it never fails: a log line must not fail a delivery."""
+    """Collects lines with level, message and fields. A call never raises, because a log line must not fail a delivery."""
 
     def __init__(self, mask: Mask) -> None:
         self._mask = mask

@@ -1,4 +1,4 @@
-"""The SCIM client: create, find, replace, patch, delete. It trusts nothing that a server answers."""
+"""SCIM client: create, find, replace, patch, delete. Every response is checked before it is used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from provisioning.scim.transport import Request
 
 
 class EventOutdated(Exception):
-    """The event is older than the account that is linked to the user, or than its deletion."""
+    """The event is older than the account linked to the user, or than the deletion of the user."""
 
 
 class _AlreadyThere(Exception):
@@ -28,7 +28,7 @@ class _AlreadyThere(Exception):
 
 @dataclass(frozen=True)
 class Created:
-    """The id of the resource; `existing` is what was found when an earlier request had created it or a link names it."""
+    """The id of the resource. `existing` is the account found instead, if an earlier request created it or a link names it."""
 
     id: str
     existing: Match | None = None
@@ -39,17 +39,17 @@ class Created:
 
 
 class ScimClient(AccountLookup):
-    """Talks to one server in one run of an action, about one user whose links are in `links`."""
+    """Sends requests to one server in one run of an action, for one user whose account links are in `links`."""
 
     def create(self, resource: dict[str, Any], person: Person, *, is_repetition: bool) -> Created:
-        """Create the user once, even when an answer was lost.
+        """Create the user exactly once, even if an answer is lost.
 
-        1. That a create is about to be sent is stored first, so that a lost answer leaves a doubt and not a stranger.
-        2. The user is looked up before the POST in a repetition, and when a link or a doubt says that an account may be there.
-        3. POST; before it is repeated after a lost answer, the user is looked up again.
-        4. A 409 is ours when what exists is proven to be; otherwise it is raised as `Conflict`.
+        1. Store a doubt first, so that the account is recognized later if the answer is lost.
+        2. Look the user up before the POST if this is a repetition, or if a link or a doubt suggests that an account exists.
+        3. POST. Before it is repeated after a lost answer, look the user up again.
+        4. After a 409, return the existing account if it is proven to be the user's; otherwise raise `Conflict`.
 
-        Raises `EventOutdated` when the event is older than the account or its deletion, before any request is sent.
+        Raises `EventOutdated`, before any request is sent, if the event is older than the account or its deletion.
         """
         was_in_doubt = self.links.begin_create(user_name=person.user_name, key=person.external_id)
         if self.links.is_stale:
@@ -68,7 +68,7 @@ class ScimClient(AccountLookup):
         try:
             answer = self._transport.send(_creation(resource), before_uncertain_repeat=lambda: self._stop_when_there(person))
         except _AlreadyThere as there:
-            # Our own request of a moment ago made it.
+            # An earlier try of this request created it.
             return Created(there.match.id)
         except Conflict as conflict:
             owner = self._owner_of_conflict(person, conflict, is_doubtful=was_in_doubt)
@@ -87,29 +87,29 @@ class ScimClient(AccountLookup):
         if answer.status == 201:
             self.links.created(made, user_name=person.user_name, key=person.external_id)
         else:
-            # Not said to be new: it counts as created, and the link is learned from its key.
+            # Only 201 proves a new account. Treat it as created, but learn the link from its key.
             self._log("warning", "create answered a status other than 201", status=answer.status)
         return Created(str(made["id"]))
 
     def replace(self, match: Match, resource: dict[str, Any], person: Person) -> Resource:
-        """PUT the user and return what the server made of it, if it says so; raise `ResourceGone` when it is not there."""
+        """PUT the user and return the resource from the answer, empty if it has none; raise `ResourceGone` if it does not exist."""
         return self._write("PUT", match, resource, person)
 
     def patch(self, match: Match, message: dict[str, Any], person: Person) -> Resource:
-        """PATCH the user with a message of `scim.patch`; answer and errors are those of `replace`."""
+        """PATCH the user with a message of `scim.patch`. Return value and exceptions are those of `replace`."""
         return self._write("PATCH", match, message, person)
 
     def delete(self, match: Match, person: Person) -> bool:
-        """DELETE the user; False when it was gone before.
+        """DELETE the user; return False if it did not exist any more.
 
-        A 404 that is no SCIM error and a server failure prove nothing: a lookup then decides whether the user is gone.
+        After a 404 without a SCIM error body, or a server failure, a lookup decides whether the user still exists.
         """
         sent_before = len(self._recorder.exchanges)
         path = user_path(match.id)
         try:
             answer = self._transport.send(Request("DELETE", path, "/Users/{id}", path, if_match=self._version(match)))
         except ResourceGone:
-            # A repeated DELETE finds what its first try left behind.
+            # The first try of a repeated DELETE may have succeeded.
             return len(self._recorder.exchanges) - sent_before > 1
         except (RouteMissing, TransientFailure) as failure:
             if failure.status is None or failure.status == 429 or self.find(person) is not None:
@@ -119,7 +119,7 @@ class ScimClient(AccountLookup):
         return True
 
     def once_more_if_changed(self, person: Person, match: Match, write: Callable[[Match], Any]) -> Any:
-        """Write, and when the resource changed since it was read, read it again and write once more (RFC 7644, 3.14)."""
+        """Write; if the resource has changed since it was read, read it again and write once more (RFC 7644, 3.14)."""
         try:
             return write(match)
         except PreconditionFailed:
@@ -140,7 +140,7 @@ class ScimClient(AccountLookup):
     def _write(self, verb: str, match: Match, body: dict[str, Any], person: Person) -> Resource:
         path = user_path(match.id)
         if not self.links.announce(person.user_name, person.external_id):
-            raise TransientFailure("another run has changed the link of the account: the event is tried again")
+            raise TransientFailure("another run has changed the link of the account; the event is retried")
         try:
             answer = self._transport.send(Request(verb, path, "/Users/{id}", path, body, if_match=self._version(match)))
         except Conflict:
@@ -151,7 +151,7 @@ class ScimClient(AccountLookup):
             raise
         written = responses.written_user(verb, answer.status, answer.body, match.id)
         if match.proof == "userName" and written.get("externalId") == person.external_id:
-            # The account carries our key from now on.
+            # The write has set our key on the account.
             self.links.seen(written, key=person.external_id, origin=match.origin, is_echo=True)
             self.links.found_again(match.resource)
         elif match.proof == "userName":
@@ -162,7 +162,7 @@ class ScimClient(AccountLookup):
         return written
 
     def _proven(self, person: Person) -> Match | None:
-        """Return the resource that is this user by more than its name, which may be a stranger's."""
+        """Return the resource proven to be this user by its key or a link; a user name alone may belong to another person."""
         try:
             found = self.find(person)
         except ForeignAccount:
@@ -170,12 +170,12 @@ class ScimClient(AccountLookup):
         return found if found is not None and found.proof != "userName" else None
 
     def _take_back(self, *, was_in_doubt: bool) -> None:
-        """Take the doubt back at once that was stored for a create which was not sent."""
+        """Remove the doubt stored for a create request that was not sent."""
         if not was_in_doubt:
             self.links.not_sent()
 
     def _before_post(self, person: Person, *, is_repetition: bool, is_doubtful: bool) -> Match | None:
-        """Look for the account of an earlier create. Without a doubt none was sent that could have arrived, so strangers stop nothing."""
+        """Look for the account of an earlier create. Without a doubt none can have arrived, so accounts of others are ignored."""
         may_be_there = is_repetition or is_doubtful or self.links.open_link is not None
         if not may_be_there or self.links.is_just_gone:
             return None
@@ -191,7 +191,7 @@ class ScimClient(AccountLookup):
             raise _AlreadyThere(existing)
 
     def _owner_of_conflict(self, person: Person, conflict: Conflict, *, is_doubtful: bool) -> Match:
-        """Return the account that made the server refuse a create, if it is ours; raise the conflict otherwise."""
+        """Return the account that caused the conflict if it is the user's; raise the conflict otherwise."""
         if not (is_doubtful or conflict.is_uncertain):
             self.links.not_created()
         try:
@@ -203,7 +203,7 @@ class ScimClient(AccountLookup):
         return existing
 
     def _proven_by_holder(self, person: Person) -> Match | None:
-        """Return the holder of the user name if our key or a link of another action proves it: the filter on keys has not found it."""
+        """Return the holder of the user name if our key or a link of another action proves it; the filter on keys missed it."""
         try:
             return self.find_by_user_name(replace(person, proves_name=False))
         except (ForeignAccount, UnverifiableMatch, FilterRefused):
@@ -211,7 +211,7 @@ class ScimClient(AccountLookup):
 
 
 def if_match_of(server: str) -> str:
-    """Return under which name it is kept that a server refuses a write whose `If-Match` is out of date."""
+    """Return the name of the capability "the server refuses a write with an outdated `If-Match`"."""
     return f"If-Match is honored by {server}"
 
 

@@ -11,8 +11,8 @@ REDACTED = "***"
 def equals(attribute: str, value: str) -> str:
     """Return `attribute eq "value"`.
 
-    RFC 7644, 3.4.2.2: the value is a JSON string, so quotes, backslashes and control characters are escaped; without
-    that a user id could end the string and widen the filter to strangers. Raises `ValueError` for a lone surrogate.
+    RFC 7644, 3.4.2.2: the value is a JSON string, so quotes, backslashes and control characters are escaped. Otherwise a
+    user id could end the string and match other users. Raises `ValueError` for a lone surrogate.
     """
     value.encode()
     return f"{attribute} eq {json.dumps(value, ensure_ascii=False)}"

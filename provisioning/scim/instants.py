@@ -1,4 +1,4 @@
-"""Times that a server shows (RFC 7643, 2.3.5), compared as instants. Pure."""
+"""Compares times returned by a server (RFC 7643, 2.3.5) as instants. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NANOSECONDS = 9
 
 
 def same_instant(one: str, other: str) -> bool:
-    """Tell whether two texts are one instant down to the coarser precision, cut off or rounded. Other texts must be equal."""
+    """Tell whether two times are equal at the coarser precision, truncated or rounded. Texts that are no times must be equal."""
     if one == other:
         return True
     first, second = _read(one), _read(other)

@@ -1,4 +1,4 @@
-"""The links of one user in one run: what they say of accounts that a server shows, and what the run learns of them. Pure."""
+"""Account links of one user in one run: judges accounts that a server returns, and collects new facts about them. Pure."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from typing import Any, Protocol
 from provisioning.scim.instants import same_instant
 from provisioning.scim.links import LONGEST_ID, UNSTABLE, Link, creation_of
 
-# A server is asked for a user by one of so many names: what waits in a lane renames a user a few times at most.
+# Number of user names kept per link. Waiting deliveries of one lane rarely rename a user more often.
 _MOST_NAMES = 4
 
 
 class LinkRows(Protocol):
-    """Where links are kept; see `provisioning.links.rows`."""
+    """Storage of links; see `provisioning.links.rows`."""
 
     def read(self, remote_ids: Sequence[str]) -> list[Link]:
-        """Return the links of the server that name the user or one of these accounts, of every tenant."""
+        """Return the links of every tenant on this server that name the user or one of these accounts."""
 
     def begin(self, link: Link) -> list[Link]:
-        """Return what `read` returns, and note the doubt of `link`, committed, unless an account of the user is known."""
+        """Commit the doubt of `link` unless an account of the user is known; return the same links as `read`."""
 
     def write(self, link: Link) -> bool:
-        """Store a link at once; False when a newer event has written it."""
+        """Store a link at once; False if a newer event has written it."""
 
     def shows_creation(self, other_than: str) -> bool:
-        """Tell whether the server has shown another creation time than this one."""
+        """Tell whether the server has returned a creation time different from this one."""
 
 
 class LinkBook:
-    """The links that concern one user in one run, and what the run has learned of them.
+    """The account links that concern one user in one run, and facts that the run has learned.
 
-    What must be known before a request is written at once; everything else waits in `changes` for the outcome of the run.
+    Facts that must be stored before a request are written at once; all others are collected in `changes` for the outcome.
     """
 
     def __init__(self, rows: LinkRows | None, owner: Link, *, position: int) -> None:
@@ -43,15 +43,15 @@ class LinkBook:
         self._others: list[Link] = []
         self.own: Link | None = None
         self._is_key_shared = False
-        # Links of other actions that end with the user, and the accounts of which the server has said in this run that they are gone.
+        # Links of other actions that end with the user, and accounts that the server reported as missing in this run.
         self._ended_kin: list[Link] = []
         self._gone: set[str] = set()
-        # Whether the server has said in this run that the linked account does not exist.
+        # Whether the server has reported in this run that the linked account does not exist.
         self.is_just_gone = False
 
     @property
     def changes(self) -> tuple[Link, ...]:
-        """Return the links that the run leaves other than they are stored."""
+        """Return the links that differ from their stored rows."""
         changed = [*self._ended_kin] if self.own is None or self.own == self._read else [self.own, *self._ended_kin]
         return tuple(replace(link, position=max(link.position, self._position)) for link in changed)
 
@@ -62,29 +62,29 @@ class LinkBook:
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether a create of this user was sent whose answer is not known."""
+        """Whether a create of this user was sent and its answer is unknown."""
         return self.own is not None and self.own.doubt is not None
 
     @property
     def is_linked_before(self) -> bool:
-        """Whether an earlier event has linked the account: a create that meets it has something new to tell."""
+        """Whether an earlier event has linked the account: a create that finds it must update it."""
         return self._read is not None and self._read.is_open and 0 < self._read.birth < self._position
 
     @property
     def is_stale(self) -> bool:
-        """Whether the event is older than the account, or no newer than its deletion: it must not write anything."""
+        """Whether the event is older than the account, or not newer than its deletion. Such an event must not write."""
         link = self.inherited or self.own
         if link is None:
             return False
         return link.birth > self._position or (link.ended is not None and link.ended >= self._position)
 
     def look(self, remote_ids: Iterable[str] = ()) -> None:
-        """Read what is known of the user and of these accounts."""
+        """Read the links of the user and of these accounts."""
         if self._rows is not None:
             self._take(self._rows.read([remote_id for remote_id in remote_ids if _is_usable(remote_id)]))
 
     def begin_create(self, *, user_name: str, key: str) -> bool:
-        """Note, committed, that a create is about to be sent; return whether an earlier one was in doubt already."""
+        """Commit a doubt before a create is sent; return whether there was a doubt already."""
         if self._rows is None:
             return False
         names = (user_name,) if user_name else ()
@@ -100,8 +100,9 @@ class LinkBook:
     def is_rival(self, resource: Mapping[str, Any]) -> bool:
         """Tell whether another user or tenant is linked to the account.
 
-        Only another key shows that the id was given again, or that two workspaces of the server count their accounts alike. A creation
-        time does not: some servers show another one in each answer. Neither does an answer that the account is gone: it may be back.
+        Only a different key proves that the id was reassigned, or that two workspaces of the server use the same ids. A different
+        creation time does not, because some servers return a new one in each answer. An earlier 404 does not either, because the
+        account may exist again.
         """
         return any(
             other.remote_id == resource["id"] and not self._is_kin(other) and not _has_other_key(other, resource) for other in self._others
@@ -126,16 +127,16 @@ class LinkBook:
 
     @property
     def inherited(self) -> Link | None:
-        """Return the newest link of another action of the tenant, where this action has known no account of the user.
+        """Return the newest link of another action of the tenant, if this action knows no account of the user.
 
-        The other action may be deleted: its links stay, because the accounts stay the users'.
+        The other action may be deleted: its links remain, because the accounts still belong to the users.
         """
         if not self._knows_no_account:
             return None
         return max((other for other in self._others if self._is_kin(other)), key=lambda link: link.birth, default=None)
 
     def inherit(self, link: Link | None) -> None:
-        """Take over the link of another action whose account has proven itself, where this action has known no account of the user."""
+        """Copy the verified link of another action, if this action knows no account of the user."""
         if link is not None and self._is_kin(link) and self._knows_no_account:
             own = self._own_or_new()
             told: dict[str, Any] = {"birth": max(link.birth, own.birth), "position": own.position, "doubt": own.doubt, "is_missing": False}
@@ -143,21 +144,21 @@ class LinkBook:
 
     @property
     def is_key_shared(self) -> bool:
-        """Whether another tenant brings a user of the same id to this server, so that the key alone does not tell whose an account is."""
+        """Whether another tenant provisions a user with the same id to this server, so that the key alone does not prove ownership."""
         return self._is_key_shared
 
     @property
     def has_rival_user(self) -> bool:
-        """Whether another tenant is linked to an account of a user of the same id on this server."""
+        """Whether another tenant has linked a user with the same id to an account on this server."""
         owner = self._owner
         return any(other.user_id == owner.user_id and other.tenant_id != owner.tenant_id for other in self._others)
 
     def shows_creation(self, other_than: str) -> bool:
-        """Tell whether creation times of this server tell its accounts apart: whether it has shown another one."""
+        """Tell whether creation times distinguish accounts of this server: whether it has returned a different one."""
         return self._rows is not None and self._rows.shows_creation(other_than)
 
     def created(self, resource: Mapping[str, Any], *, user_name: str, key: str) -> None:
-        """Learn the account that a create has just made. One whose id cannot be used again leaves the user in doubt."""
+        """Link the account that a create request made. If its id is unusable, the doubt remains."""
         if not _is_usable(resource["id"]):
             return
         names = (user_name,) if user_name else ()
@@ -169,7 +170,7 @@ class LinkBook:
             user_names=names,
             user_name=user_name,
             keys=(key,),
-            # The answer may echo a key that the server does not keep: only a read shows that it does.
+            # The answer may echo a key that the server does not store; only a read proves that it does.
             is_keyed=False,
             doubt=None,
             origin="created",
@@ -177,9 +178,9 @@ class LinkBook:
         )
 
     def seen(self, resource: Mapping[str, Any], *, key: str, origin: str = "seen", is_echo: bool = False) -> None:
-        """Learn an account from an item of the server that carries our key.
+        """Link an account that the server returned with our key.
 
-        The answer to a write is an echo: the server may keep neither the key nor the time that it shows there.
+        `is_echo` marks the answer to a write: the server may store neither the key nor the creation time that it contains.
         """
         if not _is_usable(resource["id"]):
             return
@@ -189,16 +190,16 @@ class LinkBook:
             is_keyed = known.is_keyed or not is_echo
             self.own = replace(known, created_there=steady, is_keyed=is_keyed, is_missing=False, doubt=None, keys=_with(known.keys, key))
             return
-        # Not the position of this event: the account was there before, and an older event may still be owed to it.
+        # Not the position of this event: the account existed before, and an older event may still be delivered.
         birth = known.birth if known.ended is None else known.ended + 1
         named = replace(known, user_names=(), user_name="") if known.remote_id or known.ended is not None else known
         told: dict[str, Any] = {"keys": (key,), "is_keyed": not is_echo, "doubt": None, "origin": origin, "is_suspect": False}
         self.own = replace(named, **facts, **told, birth=birth, ended=None)
 
     def suspected(self, resource: Mapping[str, Any], *, user_name: str = "", key: str = "") -> None:
-        """Remember an account that is the user's by its name or by a key that proves nothing; it authorizes nothing until confirmed.
+        """Link an account as a suspect: it matches by user name, or by a key that proves nothing. It must be confirmed first.
 
-        `user_name` and `key` were sent to the account, which was read as `resource`. What it shows becomes the witness of a confirmed link.
+        `user_name` and `key` were sent to the account; its state in `resource` becomes the witness once the link is confirmed.
         """
         if self.open_link is not None or not _is_usable(resource["id"]):
             return
@@ -212,7 +213,7 @@ class LinkBook:
         self.own = replace(known, **facts, **told, birth=birth, ended=None, origin="by name", is_suspect=True)
 
     def found_again(self, resource: Mapping[str, Any]) -> None:
-        """Note that the linked account has proven itself, and its creation time and name where none was known."""
+        """Note that the linked account was verified; store its creation time and user name if they were unknown."""
         if (link := self.open_link) is None or link.remote_id != resource["id"]:
             return
         name = resource.get("userName")
@@ -220,14 +221,14 @@ class LinkBook:
         self.own = replace(link, is_missing=False, created_there=_steady(link, creation_of(resource)), user_names=names)
 
     def gone(self, remote_id: str) -> None:
-        """Note that the server says this account does not exist."""
+        """Note that the server reported this account as missing."""
         self._gone.add(remote_id)
         if (link := self.open_link) is not None and link.remote_id == remote_id:
             self.own = replace(link, is_missing=True)
             self.is_just_gone = True
 
     def announce(self, user_name: str, key: str) -> bool:
-        """Store, before a write, the name and the key that the account is about to get; False when a newer run keeps that from it."""
+        """Store the user name and key before they are sent to the account; False if a newer run has written the link."""
         link = self.open_link
         if link is None or (link.has_sent(user_name) and key in link.keys):
             return True
@@ -236,30 +237,30 @@ class LinkBook:
         return self._store()
 
     def confirmed(self, user_name: str) -> None:
-        """Note that the account has this name now."""
+        """Note that the server has accepted this user name."""
         if (link := self.open_link) is not None and link.user_name != user_name:
             self.own = replace(link, user_name=user_name)
 
     def refused(self, user_name: str) -> None:
-        """Forget a name that the server refused because another account has it."""
+        """Remove a user name that the server refused because another account has it."""
         if (link := self.open_link) is not None and link.user_name != user_name:
             self.own = replace(link, user_names=tuple(name for name in link.user_names if name != user_name))
 
     def not_created(self) -> None:
-        """Take back the doubt of a create that the server has refused."""
+        """Remove the doubt of a create that the server refused."""
         if self.own is not None:
             self.own = replace(self.own, doubt=None)
 
     def not_sent(self) -> None:
-        """Take back, at once, the doubt of a create that was not sent."""
+        """Remove, at once, the doubt of a create that was not sent."""
         if self.own is not None and self.own.doubt is not None:
             self.own = replace(self.own, doubt=None)
             self._store()
 
     def deleted(self) -> None:
-        """End the link: the event that deletes the user is settled. Names and keys of a deleted user are not kept.
+        """End the link after the deletion of the user. User names and keys of the deleted user are removed.
 
-        Links of other actions to the account end with it: an action that is deleted meanwhile gets no event that could end them.
+        Also ends links of other actions to the account: a deleted action receives no event that would end them.
         """
         gone: dict[str, Any] = {"user_names": (), "user_name": "", "keys": (), "doubt": None, "is_missing": False}
         accounts = {*self._gone, *([self.own.remote_id] if self.own is not None else [])}
@@ -270,7 +271,7 @@ class LinkBook:
 
     @property
     def is_suspected(self) -> bool:
-        """Whether an account was written that only its name had proven, and that no administrator has confirmed."""
+        """Whether an account was written that was identified by its name alone and is not confirmed by an administrator."""
         return self.own is not None and self.own.is_suspect and self.own.ended is None and not self.own.is_missing
 
     def _take(self, rows: list[Link]) -> None:
@@ -282,7 +283,7 @@ class LinkBook:
             self.own = self._read
         others = [row for row in rows if row not in same]
         self._others = [row for row in others if row.is_open]
-        # A row without an account and without a doubt says nothing: any tenant could write it.
+        # A row without an account and without a doubt proves nothing: any tenant could write it.
         same_id = [row for row in others if row.user_id == owner.user_id and row.tenant_id != owner.tenant_id]
         self._is_key_shared = any(row.remote_id or row.doubt is not None for row in same_id)
 
@@ -305,12 +306,12 @@ class LinkBook:
 
 
 def untracked() -> LinkBook:
-    """Return a book without links, for a server's own probes."""
+    """Return a book without links, for probes of a server."""
     return LinkBook(None, Link("", "", "", ""), position=0)
 
 
 def _has_other_key(link: Link, resource: Mapping[str, Any]) -> bool:
-    """Tell whether an account with the linked id carries a key that was never sent to it."""
+    """Tell whether an account with the linked id has a key that was never sent to it."""
     key = resource.get("externalId")
     return bool(key) and bool(link.keys) and key not in link.keys
 
@@ -324,7 +325,7 @@ def _facts(resource: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _steady(known: Link, created: str) -> str:
-    """Return what to keep of the creation time of an account that is certainly the known one: the time as it was read last."""
+    """Return the creation time to store for an account that was verified: the one read last, unless it is unreliable."""
     if not created or not known.created_there:
         return created or known.created_there
     return created if same_instant(created, known.created_there) else UNSTABLE
@@ -335,7 +336,7 @@ def _with(keys: tuple[str, ...], key: str) -> tuple[str, ...]:
 
 
 def _kept(names: tuple[str, ...], *, confirmed: str) -> tuple[str, ...]:
-    """Drop the oldest name beyond the limit, but never the one that the account is known to have had last."""
+    """Drop the oldest name beyond the limit, but never the last confirmed one."""
     while len(names) > _MOST_NAMES:
         oldest = next(name for name in names if name != confirmed)
         names = tuple(name for name in names if name != oldest)

@@ -1,7 +1,7 @@
-"""What this service knows of the accounts it has made or found: one link per action, server and user (`design` 6.1). Pure.
+"""Account links: one per action, server and user, for accounts that this service created or found (docs/adr/0072). Pure.
 
-A link says under which id a server keeps a user, which names and keys were sent there, and between which events it holds. It
-authorizes a write only together with what the server answers now: see `ScimClient`.
+A link stores the id of the user's account, the names and keys sent to it, and the positions between which it is valid. A link
+authorizes a write only if the server's current answer confirms it: see `ScimClient`.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Any
 from urllib.parse import urlsplit
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-# A server that shows another creation time of the same, proven account: the time tells accounts apart no more.
+# Stored if a server returns a different creation time for the same, verified account: its times do not distinguish accounts.
 UNSTABLE = "unstable"
 _LONGEST_TIME = 64
-# Where a confirmed link comes from; the second one where a run has overwritten the origin while it was confirmed.
+# Origins of a confirmed link. The second one arises if a run overwrites the origin during the confirmation.
 _CONFIRMED = ("adopted", "by name")
-# A longer id cannot be asked for again, so it is not kept; see `user_path`.
+# Longer ids are not stored, because they cannot be requested; see `user_path`.
 LONGEST_ID = 512
 
 
 @dataclass(frozen=True)
 class Link:
-    """One row: the account `remote_id` on `server` is the user, from the event at `birth` on until the one at `ended`.
+    """One row: the account `remote_id` on `server` belongs to the user, from the event at `birth` until the one at `ended`.
 
     Positions are those of the tenant's log. `remote_id` is empty until an account is known. `doubt` is the position of the
-    event whose create was sent and never answered. A suspect authorizes nothing until an administrator confirms it.
+    event whose create request got no answer. A suspect authorizes nothing until an administrator confirms it.
     """
 
     tenant_id: str
@@ -55,12 +55,12 @@ class Link:
 
     @property
     def has_witness(self) -> bool:
-        """Whether a name or a creation time is known that could tell the account from another one with the same id."""
+        """Whether a name or creation time is known that distinguishes the account from another one with a reassigned id."""
         return bool(self.user_names or self.user_name) or self.created_there not in ("", UNSTABLE)
 
     @property
     def takes_first_read(self) -> bool:
-        """Whether an administrator has confirmed the link, and the next account that is read under its id becomes the witness."""
+        """Whether an administrator confirmed the link without a witness: the next account read under its id becomes the witness."""
         return self.is_open and self.origin in _CONFIRMED and not self.has_witness
 
     def has_sent(self, user_name: str) -> bool:
@@ -73,7 +73,7 @@ class Link:
 
 
 def server_of(base_url: str) -> str:
-    """Return the digest under which links to a server are kept: 32 hexadecimal digits of its base URL, however it is spelled."""
+    """Return the key of a server in links: 32 hexadecimal digits, the digest of its normalized base URL."""
     parts = urlsplit(base_url.strip())
     port = parts.port if parts.port != _DEFAULT_PORTS.get(parts.scheme.lower()) else None
     host = (parts.hostname or "").lower().rstrip(".") + (f":{port}" if port else "")
@@ -81,12 +81,12 @@ def server_of(base_url: str) -> str:
 
 
 def same_name(one: str, other: str) -> bool:
-    """Compare two user names. Only A to Z are folded: wider rules make one name of two that a server keeps apart."""
+    """Compare two user names; only A to Z are case-folded. Full Unicode folding would merge names that a server distinguishes."""
     return _folded(one) == _folded(other)
 
 
 def creation_of(resource: Mapping[str, Any]) -> str:
-    """Return `meta.created` of a resource as the server writes it (RFC 7643, 3.1), or an empty text."""
+    """Return `meta.created` of a resource as the server returned it (RFC 7643, 3.1), or an empty string."""
     meta = resource.get("meta")
     created = meta.get("created") if isinstance(meta, dict) else None
     return created if isinstance(created, str) and len(created) <= _LONGEST_TIME else ""

@@ -1,4 +1,4 @@
-"""Reading all users of a SCIM server, page by page (RFC 7644, 3.4.2.4)."""
+"""Reads all users of a SCIM server, page by page (RFC 7644, 3.4.2.4)."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import orjson
 from provisioning.scim import responses
 from provisioning.scim.transport import Request, ScimTransport
 
-# An answer is at most 1 MiB long, and a user may have a photo in it.
+# Users per page. An answer may have at most 1 MiB, and a user may contain a photo.
 PAGE_USERS = 100
 
 
 @dataclass(frozen=True)
 class Page:
-    """Some users, and where the next ones begin; None after the last."""
+    """A page of users, and the start index of the next page; None after the last page."""
 
     users: list[dict[str, Any]]
     next_start: int | None
 
 
 def page_of_users(transport: ScimTransport, start: int) -> Page:
-    """Return the users from the 1-based place `start` on, as many as the server gives.
+    """Return users from the 1-based index `start`, as many as the server returns.
 
-    `totalResults` is what ends the reading: a server that ignores `startIndex` answers with everybody, again and again.
+    `totalResults` ends the reading: a server that ignores `startIndex` returns all users in every answer.
     """
     query = f"startIndex={start}&count={PAGE_USERS}"
     answer = transport.send(Request("GET", f"/Users?{query}", "/Users?startIndex", f"/Users?{query}"))
@@ -38,7 +38,7 @@ def page_of_users(transport: ScimTransport, start: int) -> Page:
 
 
 def _is_empty(body: bytes) -> bool:
-    """RFC 7644, 3.4.2: without results `Resources` may be left out."""
+    """Tell whether the answer has no results: `Resources` may be missing then (RFC 7644, 3.4.2)."""
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""Finding the account of a user on a SCIM server, and proving that it is the user's (`design` 6.1). It only reads."""
+"""Finds the account of a user on a SCIM server and proves that it belongs to the user (docs/adr/0072). Only reads."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _HOW_TO_ADOPT = "link it by a synchronization, set its externalId on the server,
 
 
 class Log(Protocol):
-    """Where a run keeps its log lines."""
+    """Writes a log line of the run."""
 
     def __call__(self, level: str, message: str, **fields: Any) -> None: ...
 
 
 class Capabilities(Protocol):
-    """What is known about the server from probes; kept with the action."""
+    """Capabilities of the server found by probes; stored with the action."""
 
     def is_proven(self, name: str) -> bool: ...
 
@@ -53,7 +53,7 @@ class UnusableId(DataFailure):
 
 
 class AccountLookup:
-    """Asks one server, in one run of an action, for the account of one user whose links are in `links`."""
+    """Looks up the account of one user on one server, in one run of an action. `links` holds the user's account links."""
 
     def __init__(
         self, transport: ScimTransport, recorder: ExchangeRecorder, capabilities: Capabilities, log: Log, links: LinkBook | None = None
@@ -63,11 +63,11 @@ class AccountLookup:
         self._capabilities = capabilities
         self._log = log
         self.links = links or untracked()
-        # Whether a lookup returned accounts that were not asked for: what it did not return proves nothing then.
+        # Whether a lookup returned accounts that do not match the filter. A missing account then proves nothing.
         self.has_met_strangers = False
 
     def for_user(self, links: LinkBook) -> Self:
-        """Return this client for the user of these links."""
+        """Return this client with the account links of another user."""
         other = copy.copy(self)
         other.links = links
         return other
@@ -75,13 +75,14 @@ class AccountLookup:
     def find(self, person: Person) -> Match | None:
         """Return the one resource that is verified to be this user, or None.
 
-        1. The `externalId` filter is asked first, and what it returns with our key is the user.
-        2. When the server refuses the filter, or finds no such account while a link is open, the linked account is read. A link of
-           another action of the tenant serves where this one has none.
-        3. Without a link `userName` is asked after a refusal; after an empty answer only on a server that was seen to miss ours.
+        1. Filter by `externalId`: an account with our key is the user's.
+        2. If the server refuses the filter, or finds no account although a link is open, read the linked account. Without a link of
+           this action, use a link of another action of the tenant.
+        3. Without any link, filter by `userName`: after a refusal always, after an empty answer only on servers known to miss our
+           accounts.
 
-        Raises a `DataFailure` when what was returned cannot be told from a stranger, and `RouteMissing` for a 404 that is no
-        SCIM error.
+        Raises a `DataFailure` if a returned account cannot be distinguished from another user's, and `RouteMissing` for a 404
+        without a SCIM error body.
         """
         try:
             resources = self.filtered("externalId", person.external_id)
@@ -117,18 +118,18 @@ class AccountLookup:
         return self._settled(matches.by_user_name(self._named(person), person, self.links), person, attribute="userName")
 
     def filtered(self, attribute: str, value: str) -> list[dict[str, Any]]:
-        """Return what the server finds for one value of an attribute, not yet verified; raise `FilterRefused` on 400."""
+        """Return the server's matches for one value of an attribute, not yet verified; raise `FilterRefused` on 400."""
         try:
             query = filters.query(filters.equals(attribute, value))
         except ValueError as error:
-            raise DataFailure(f"the {attribute} of the user cannot be written in a filter") from error
-        # User names are personal data and would fill the records (RFC 7644, 7.5.2).
+            raise DataFailure(f"the {attribute} of the user cannot be encoded in a filter") from error
+        # User names are personal data and stay out of the stored exchanges (RFC 7644, 7.5.2).
         shown = filters.equals(attribute, value) if attribute == "externalId" else f"{attribute} eq {filters.REDACTED}"
         answer = self._transport.send(Request("GET", f"/Users?{query}", f"/Users?filter={attribute}", f"/Users?filter={shown}"))
         return responses.found_resources(answer.status, answer.body)
 
     def misses(self, resource_id: str, external_id: str) -> bool:
-        """Tell whether the server lacks, in its answer to the filter, an account that its listing shows with this key, and keep that."""
+        """Tell whether the filter misses an account that the listing shows with this key; store the finding."""
         try:
             found = self.filtered("externalId", external_id)
         except FilterRefused:
@@ -140,7 +141,7 @@ class AccountLookup:
         return True
 
     def read(self, resource_id: str) -> dict[str, Any]:
-        """Return one user by its id; raise `ResourceGone` for a SCIM 404, and as for any other invalid answer."""
+        """Return one user by its id. Raises `ResourceGone` for a SCIM 404, and `InvalidResponseShape` for an invalid answer."""
         path = user_path(resource_id)
         answer = self._transport.send(Request("GET", path, "/Users/{id}", path))
         return responses.read_user(answer.status, answer.body, resource_id)
@@ -155,7 +156,7 @@ class AccountLookup:
         return found
 
     def _linked(self, person: Person, link: Link, *, was_missed: bool = False) -> Match | None:
-        """Return the linked account if it proves to be the one that was linked; None when the server says that it is gone."""
+        """Return the linked account if its witnesses agree; None if the server reports it as missing."""
         if self.links.is_just_gone:
             return None
         try:
@@ -182,15 +183,15 @@ class AccountLookup:
         return Match(link.remote_id, "link", found)
 
     def _inherited(self, person: Person, *, was_missed: bool = False) -> Match | None:
-        """Return the account that another action of the tenant has linked, if it proves to be that one and is there."""
+        """Return the account that another action of the tenant has linked, if it exists and its witnesses agree."""
         link = self.links.inherited
         return None if link is None else self._linked(person, link, was_missed=was_missed)
 
     def _check_witness(self, link: Link | None, found: Resource, *, is_named_by_key: bool) -> None:
-        """Raise unless something tells that the account under the linked id is still the one that was linked.
+        """Raise `UnverifiableMatch` unless a witness proves that the linked id was not reassigned to another account.
 
-        An id may be given again. The creation time and a name that was sent are witnesses; another creation time, and the loss
-        of a key that the server has shown, speak against it.
+        Witnesses are the creation time and any user name that was sent. A different creation time, or the loss of a key that the
+        server has returned before, is evidence of another account.
         """
         if is_named_by_key or link is None:
             return
@@ -201,7 +202,7 @@ class AccountLookup:
         if is_known and not same_instant(created, link.created_there):
             raise UnverifiableMatch(detail=f"the account with the linked id {link.remote_id[:64]} was created at another time")
         name = found.get("userName")
-        # A server may show one creation time for all accounts; then an equal one says nothing.
+        # A server may return the same creation time for all accounts; then an equal time proves nothing.
         tells_apart = is_known and self.links.shows_creation(other_than=created)
         if tells_apart or (isinstance(name, str) and link.has_sent(name)):
             return
@@ -232,7 +233,7 @@ class AccountLookup:
             return Match(verdict.id, "filter", verdict.resource)
         if isinstance(verdict, Match):
             if verdict.proof == "link" or self.links.has_rival_user:
-                # Only a link proves this one, and its id may have been given again since it was written.
+                # Only a link proves this account, and its id may have been reassigned since.
                 link = self.links.link_to(verdict.id)
                 self._check_witness(link, verdict.resource, is_named_by_key=False)
                 self.links.inherit(link)
@@ -250,11 +251,11 @@ class AccountLookup:
             self.links.suspected(verdict.keyed)
         is_listed = self.links.is_suspected and self.links.own is not None and self.links.own.remote_id in verdict.ids
         how = _HOW_TO_CONFIRM if is_listed else _HOW_TO_ADOPT
-        # The dead letter shows the message, and the ids stand in the attempt: they would make a kind of failure of each user.
+        # The message becomes part of the fingerprint; ids in it would make each user a kind of failure. The attempt stores the ids.
         raise UnverifiableMatch(f"{UnverifiableMatch.__doc__}: {verdict.why}. To take it over, {how}", detail=ids)
 
     def _filter_is_exact(self, value: str) -> bool:
-        """Ask for what cannot exist: a random value, and ours as a server that reads patterns would find it."""
+        """Probe the filter with values that must not match: a random one, and ours with wildcards in it."""
         name = f"exact externalId filter of {self._transport.server}"
         if self._capabilities.is_proven(name):
             return True
@@ -271,7 +272,7 @@ class AccountLookup:
 
 
 def user_path(resource_id: str) -> str:
-    """Return the path of a user. An id of dots would be normalised away and the request would hit the collection."""
+    """Return the path of a user; raise `UnusableId` for an id such as `..`, which would be normalized to another path."""
     if resource_id in {".", ".."} or len(resource_id) > LONGEST_ID or not resource_id.isprintable():
         raise UnusableId
     try:

@@ -1,7 +1,7 @@
-"""Which of the resources that a lookup returned is really our user. Pure.
+"""Decides which resource returned by a lookup is our user. Pure.
 
-Servers ignore filters, match another attribute, or treat the value as a pattern, and answer 200. So an account is never written
-to because it was found: it carries our key, a link names it, or the rules of `design` 6.1 prove it otherwise.
+Servers may ignore filters, match another attribute, or treat the value as a pattern, and still answer 200. A returned account is
+therefore written only if it has our key, a link names it, or another rule of docs/adr/0072 proves it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Resource = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Match:
-    """The one resource that is our user, what proves it, and the resource as the server showed it.
+    """The one resource that is our user, its proof, and the resource as the server returned it.
 
-    `origin` is what a link that begins with this match is said to come from.
+    `origin` becomes the origin of a link that is created from this match.
     """
 
     id: str
@@ -32,14 +32,14 @@ class Match:
 
 @dataclass(frozen=True)
 class NoMatch:
-    """Nothing that was returned is our user; `foreign` resources were returned nevertheless."""
+    """No returned resource is our user; `foreign` is the number of resources of other users in the answer."""
 
     foreign: int = 0
 
 
 @dataclass(frozen=True)
 class Unproven:
-    """A single resource without the key that was asked for: accepted only when the filter is proven exact."""
+    """A single resource without the requested key: accepted only if the filter is proven to be exact."""
 
     id: str
     resource: Resource
@@ -47,7 +47,7 @@ class Unproven:
 
 @dataclass(frozen=True)
 class Unverifiable:
-    """Resources that cannot be told from a stranger's, and why; `keyed` is the one that carries our key."""
+    """Resources that may belong to another user, and the reason; `keyed` is the one with our key."""
 
     ids: tuple[str, ...]
     why: str = "the server does not return externalId"
@@ -69,14 +69,14 @@ class Taken:
 
 
 _WORTHLESS = (
-    "externalId is mapped from something that a user can choose, or another tenant brings a user of the same id to this server, and no "
-    "link names the account"
+    "externalId is mapped from a value that users can choose, or another tenant provisions a user with the same id to this server, "
+    "and no link names the account"
 )
 Verdict = Match | NoMatch | Unproven | Unverifiable | Ambiguous
 
 
 class Claims(Protocol):
-    """Who is linked to which account; see `LinkBook`."""
+    """Existing links of accounts; see `LinkBook`."""
 
     def is_rival(self, resource: Resource) -> bool: ...
 
@@ -89,7 +89,7 @@ class Claims(Protocol):
 
 
 def by_external_id(resources: Iterable[Resource], person: Person, claims: Claims) -> Verdict:
-    """Judge the answer to a filter on `externalId`. RFC 7643, 3.1: it is compared exactly, code point by code point."""
+    """Evaluate the answer to a filter on `externalId`, which is compared code point by code point (RFC 7643, 3.1)."""
     found = list(resources)
     if (keyed := _by_key(found, person, claims)) is not None:
         return keyed
@@ -97,21 +97,21 @@ def by_external_id(resources: Iterable[Resource], person: Person, claims: Claims
     if not unnamed:
         return NoMatch(foreign=len(found))
     if len(unnamed) < len(found):
-        # A stranger among the answers shows that the filter is not exact; no probe could prove the opposite.
+        # A resource of another user in the answer proves that the filter is not exact; no probe can refute that.
         return Unverifiable(_ids(unnamed))
     if len(unnamed) > 1:
         return Unverifiable(_ids(unnamed))
     if not person.has_own_key or claims.is_key_shared:
-        # An exact filter proves the key, and here the key proves nothing.
+        # An exact filter would only prove the key, and this key does not identify the user.
         return Unverifiable(_ids(unnamed), _WORTHLESS)
     name = unnamed[0].get("userName")
     if isinstance(name, str) and same_name(name, person.external_id) and not same_name(name, person.user_name):
-        return Unverifiable(_ids(unnamed), "the server compares userName when it is asked for externalId")
+        return Unverifiable(_ids(unnamed), "the server compares userName in a filter on externalId")
     return Unproven(unnamed[0]["id"], unnamed[0])
 
 
 def by_user_name(resources: Iterable[Resource], person: Person, claims: Claims) -> Verdict | Taken:
-    """Judge the answer to a filter on `userName`, of which only an equal name counts, and one without a key only with a proof."""
+    """Evaluate the answer to a filter on `userName`: only equal names count, and accounts without a key need another proof."""
     found = list(resources)
     if (keyed := _by_key(found, person, claims)) is not None:
         return keyed
@@ -127,11 +127,11 @@ def by_user_name(resources: Iterable[Resource], person: Person, claims: Claims) 
         return Match(holder["id"], "link", holder)
     if person.proves_name:
         return Match(holder["id"], "userName", holder)
-    return Unverifiable(_ids(named), "the account with this userName carries no key, and the name is not proven to be this user's")
+    return Unverifiable(_ids(named), "the account with this userName has no externalId, and the name is not proven to be this user's")
 
 
 def by_key_alone(resources: Iterable[Resource], person: Person, claims: Claims) -> Verdict:
-    """Judge an answer of which nothing but our key counts."""
+    """Evaluate an answer by our key alone."""
     found = list(resources)
     return _by_key(found, person, claims) or NoMatch(foreign=len(found))
 
@@ -143,7 +143,7 @@ def has_name(item: Resource, user_name: str) -> bool:
 
 
 def _by_key(found: list[Resource], person: Person, claims: Claims) -> Match | Ambiguous | Unverifiable | None:
-    """Return what the resources with our key come to, or None when there is none that could be ours."""
+    """Return the verdict on the resources with our key, or None if there are none."""
     keyed = [item for item in found if item.get("externalId") == person.external_id and not claims.is_rival(item)]
     if not keyed:
         return None

@@ -1,4 +1,4 @@
-"""When a user name proves that an account without a key is this user's (`design` 6.1, rule 3)."""
+"""Decides whether a user name proves that an account without a key belongs to the user (docs/adr/0072)."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from provisioning.mapping.table import Person
 from provisioning.scim.links import same_name
 from provisioning.scim.options import ScimOptions
 
-# Strategies of connections whose addresses this service has verified itself; the name of the database strategy is a setting.
+# Strategies of connections with addresses verified by this service. The name of the database strategy is a setting.
 _PASSWORDLESS_STRATEGIES = frozenset({"email", "sms"})
 
 
 def trusted_strategies() -> frozenset[str]:
-    """Return the strategies of connections whose verified addresses prove whose account it is (`design` 6.1, rule 3)."""
+    """Return the strategies of connections whose verified addresses prove the owner of an account (docs/adr/0072)."""
     return _PASSWORDLESS_STRATEGIES | {settings.DATABASE_STRATEGY}
 
 
 def proves_name(
     document: Mapping[str, Any], person: Person, options: ScimOptions, *, strategy: str, trusted_strategies: frozenset[str]
 ) -> bool:
-    """Tell whether the holder of the mapped `userName` counts as this user.
+    """Tell whether the account with the mapped `userName` counts as this user's.
 
-    `verified` asks for three things: the user name is the e-mail address, the address is verified, and the connection with
-    this `strategy` is one whose word counts. Sign-up with a stranger's address proves nothing.
+    `verified` has three conditions: the user name is the e-mail address, the address is verified, and `strategy` is trusted.
+    An unverified address proves nothing, because anyone can sign up with it.
     """
     if options.user_name_proof != "verified":
         return options.user_name_proof == "always"

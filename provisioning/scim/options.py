@@ -1,4 +1,4 @@
-"""The options of a SCIM action. Pure."""
+"""Options of a SCIM action. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from provisioning.mapping.expressions import ExpressionRefused, compile_expression
+from foundation.expressions.language import ExpressionRefused, compile_expression
 from provisioning.scim.profiles import GENERIC, PROFILES
 
 UPDATE_MODES = ("put", "patch", "patch_per_attribute")
@@ -22,14 +22,17 @@ class OptionsRefused(ValueError):
 
 @dataclass(frozen=True)
 class ScimOptions:
-    """How updates are written, and what happens to users that the server lacks or already has.
+    """The mode of updates, and the handling of users that are missing or already exist on the server.
 
-    `upsert` creates a missing user on update. `adopt_on_conflict` takes over an existing resource whose user name is proven to
-    be the user's. `user_name_proof` says what proves it: `never` anything, `verified` an e-mail address that this service has
-    verified, `always` the equal name. `trust_connection_addresses` also believes addresses that other connections call verified.
-    `enterprise` switches on the rows of the Enterprise User extension. Of `requests_per_second` no process sends more, all of them
-    together; None is no limit. What is not set comes from the `server_profile`. `scope` is an expression that is true for the users
-    whom the action is about; an empty one is about every user.
+    - `upsert` creates a missing user on update.
+    - `adopt_on_conflict` takes over an existing resource if its user name is proven to be the user's.
+    - `user_name_proof`: `never` accepts no proof, `verified` an e-mail address that this service has verified, `always` an equal name.
+    - `trust_connection_addresses` also accepts addresses that other connections report as verified.
+    - `enterprise` enables the rows of the Enterprise User extension.
+    - `requests_per_second` limits all processes together; None is no limit.
+    - `scope` is an expression that is true for users of the action; an empty one includes every user.
+
+    Options that are not set get the values of the `server_profile`.
     """
 
     update_mode: str = "put"
@@ -44,7 +47,7 @@ class ScimOptions:
 
 
 def parse_options(options: Mapping[str, Any]) -> ScimOptions:
-    """Read the options; raise `OptionsRefused` with a sentence for an unknown name or value."""
+    """Parse the options; raise `OptionsRefused` with a sentence for an unknown name or value."""
     unknown = sorted(set(options) - {"server_profile", "update_mode", "requests_per_second", "scope", "user_name_proof", *_SWITCHES})
     if unknown:
         raise OptionsRefused(f"Unknown option: {', '.join(unknown)}.")
@@ -64,7 +67,7 @@ def parse_options(options: Mapping[str, Any]) -> ScimOptions:
 
 
 def rate_of(options: Mapping[str, Any]) -> float | None:
-    """Return the limit of requests per second, None where there is none or it cannot be read: a run refuses such options itself."""
+    """Return the limit of requests per second, or None if it is not set or invalid; a run refuses invalid options itself."""
     name = options.get("server_profile", GENERIC)
     known = PROFILES.get(name) if isinstance(name, str) else None
     rate = options.get("requests_per_second", known.requests_per_second if known else None)
@@ -78,7 +81,7 @@ def _check_rate(rate: Any) -> None:
 
 def _check_scope(scope: Any) -> None:
     if not isinstance(scope, str):
-        raise OptionsRefused("scope is a text: an expression that is true or false of a user, or nothing for everybody.")
+        raise OptionsRefused("scope is a text: an expression that is true or false for a user, or empty for all users.")
     try:
         if scope:
             compile_expression(scope)

@@ -9,15 +9,15 @@ from provisioning.mapping.schemas import PATCH_OP
 
 
 def whole_user(resource: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one `replace` without a path whose value is the user (spec, "Requests made", rule 1)."""
+    """Return one `replace` without a path; its value is the user (spec, "Requests made", rule 1)."""
     return _message([{"op": "replace", "value": dict(resource)}])
 
 
 def per_attribute(resource: Mapping[str, Any], removed: Iterable[str] = ()) -> dict[str, Any]:
-    """Return one `replace` per attribute, for servers that want a path on each, and one `remove` per path in `removed`.
+    """Return one `replace` per attribute, for servers that require paths, and one `remove` per path in `removed`.
 
-    Multi-valued attributes are sent whole, because value filters in paths are refused by some servers; attributes of
-    an extension carry its URN in the path, and their parts have a path each (spec, "Requests made", rule 2).
+    Multi-valued attributes are sent whole, because some servers refuse value filters in paths. Paths of extension attributes
+    start with the URN, and each part has its own path (spec, "Requests made", rule 2).
     """
     operations: list[dict[str, Any]] = []
     for name, value in resource.items():

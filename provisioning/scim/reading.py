@@ -1,4 +1,4 @@
-"""Reading values out of a SCIM resource at a path of the mapping, and where they differ from what would be written. Pure."""
+"""Reads values of a SCIM resource at paths of the mapping, and compares them with the values to be written. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Resource = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Difference:
-    """One path at which the server holds something else than what the mapping yields; None where there is nothing."""
+    """One path with a value on the server that differs from the mapped value; None stands for no value."""
 
     path: str
     here: Any
@@ -22,7 +22,7 @@ class Difference:
 
 
 def filter_attribute(path: ScimPath) -> str:
-    """Return the attribute as a filter names it: the type of an element is judged in the answer, not by the server."""
+    """Return the attribute for a filter. The type of an element is checked in the answer, not by the server."""
     name = f"{path.urn}:{path.attribute}" if path.urn else path.attribute
     return f"{name}.{path.leaf}" if path.leaf else name
 
@@ -39,10 +39,10 @@ def values_at(resource: Resource, path: ScimPath) -> list[Any]:
 
 
 def differences(mapped: MappedUser, found: Resource, table: Iterable[MappingRow], *, clears: bool) -> list[Difference]:
-    """Compare what an update would write with what the server returned, along the rows of the mapping table.
+    """Compare the values of an update with the server's resource, for each row of the mapping table.
 
-    `clears` says that an update removes what the mapping leaves out, as PUT does. A list that is sent replaces the whole one in any
-    case. Attributes that the table does not know are not compared: a server adds its own.
+    `clears`: the update removes unmapped values, as PUT does. A list always replaces the whole list. Attributes outside the
+    table are not compared, because servers add their own.
     """
     rows = [row for row in table if row.enabled and row.when in ("both", "update")]
     paths = [parse_path(row.path) for row in rows]
@@ -51,7 +51,7 @@ def differences(mapped: MappedUser, found: Resource, table: Iterable[MappingRow]
     known = {(path.urn, path.attribute, path.element_type.casefold()) for path in paths}
     for urn, attribute in sorted(lists):
         elements = _member(_member(found, urn) if urn else found, attribute)
-        # An update writes the whole list, so an element beside ours would go.
+        # An update writes the whole list and removes elements that are not ours.
         beside = [item for item in elements if (urn, attribute, _type_of(item)) not in known] if isinstance(elements, list) else []
         result += [Difference(f"{attribute} of another type", None, item) for item in beside]
     return result
@@ -59,7 +59,7 @@ def differences(mapped: MappedUser, found: Resource, table: Iterable[MappingRow]
 
 def _difference(path: ScimPath, mapped: MappedUser, found: Resource, *, clears: bool) -> Difference | None:
     here, there = values_at(mapped.resource, path), values_at(found, path)
-    # RFC 7643, 4.1.1: a server may leave `active` out; nobody is inactive because of that.
+    # RFC 7643, 4.1.1: `active` is optional; a missing value does not mean inactive.
     if here == there or (path.attribute.casefold() == "active" and not path.urn and here == [True] and not there):
         return None
     is_cleared = clears or path.removal in mapped.removed or replaces_list(path, mapped.resource)
@@ -73,7 +73,7 @@ def _single(values: list[Any]) -> Any:
 
 
 def _member(holder: Any, name: str) -> Any:
-    """Return a member by its name, which RFC 7643, 2.1 compares without regard to case."""
+    """Return a member by its name, compared case-insensitively (RFC 7643, 2.1)."""
     if not isinstance(holder, Mapping):
         return None
     if name in holder:

@@ -1,4 +1,4 @@
-"""From the status of a refusal to what the delivery does next: one table. Pure."""
+"""Maps the status of a refused request to a class of failure. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _MAX_DETAIL_CHARACTERS = 256
 
 
 class FilterRefused(DataFailure):
-    """The server refuses the filter, or this value in it."""
+    """The server refuses the filter or its value."""
 
 
 class Conflict(DataFailure):
-    """The server says that the resource already exists."""
+    """The server reports that the resource already exists."""
 
 
 class PreconditionFailed(DataFailure):
@@ -26,14 +26,14 @@ class PreconditionFailed(DataFailure):
 
 
 class ResourceGone(DataFailure):
-    """The server says, in a SCIM error, that the resource does not exist."""
+    """The server reports, in a SCIM error body, that the resource does not exist."""
 
 
 class RouteMissing(ConfigurationFailure):
-    """The answer is a 404 that no SCIM server wrote: nothing is known about the resource."""
+    """The answer is a 404 without a SCIM error body: it says nothing about the resource."""
 
 
-# Statuses that other statuses of their class do not decide. Everything else: 4xx is data, 5xx is transient.
+# Statuses with their own class of failure. Otherwise 4xx is data and 5xx is transient.
 _CLASSES: dict[int, type[ActionError]] = {
     401: ConfigurationFailure,
     403: ConfigurationFailure,
@@ -45,7 +45,7 @@ _CLASSES: dict[int, type[ActionError]] = {
     412: PreconditionFailed,
     425: TransientFailure,
     429: TransientFailure,
-    # Not implemented: waiting does not implement it.
+    # Not implemented: a retry does not help.
     501: ConfigurationFailure,
 }
 
@@ -56,7 +56,7 @@ def is_repeated_within_run(status: int) -> bool:
 
 
 def refusal(label: str, status: int, headers: Mapping[str, str], body: bytes, *, mask: Mask, now: datetime) -> ActionError:
-    """Return the failure that an answer outside 2xx stands for; `label` is verb and path without the id."""
+    """Return the failure for an answer outside 2xx; `label` is verb and path without the id."""
     error = scim_error(body)
     scim_type = one_line(mask.text(error.scim_type), 64)
     failure = _class_of(label, status, is_scim=error.is_scim)
@@ -72,12 +72,12 @@ def refusal(label: str, status: int, headers: Mapping[str, str], body: bytes, *,
 def _class_of(label: str, status: int, *, is_scim: bool) -> type[ActionError]:
     if status == 400 and label.startswith("GET") and "{id}" not in label:
         return FilterRefused
-    # Only under an id: a SCIM error for the collection itself says that the base address is wrong.
+    # Only for a path with an id: a SCIM 404 for the collection means that the base URL is wrong.
     if status == 404 and is_scim and "{id}" in label:
         return ResourceGone
     if status in _CLASSES:
         return _CLASSES[status]
     if status < 400:
-        # A redirected write loses its verb or its body, and the token would travel to the new address.
+        # A redirected write may lose its method or body, and the token would be sent to the new address.
         return ConfigurationFailure
     return DataFailure if status < 500 else TransientFailure

@@ -1,18 +1,18 @@
-"""What a write changes on the server, attribute by attribute: the dry run's difference. Pure."""
+"""Computes the changes of a write per attribute, for the dry run. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-# What the server writes itself: a PUT without them leaves them alone.
+# Attributes written by the server: a PUT without them does not change them.
 _SERVERS_OWN = frozenset({"id", "meta", "schemas", "groups"})
 
 
 def changes(
     before: Mapping[str, Any] | None, resource: Mapping[str, Any], *, clears_rest: bool, removed: Iterable[str] = ()
 ) -> list[dict[str, Any]]:
-    """Return path, value before and value after of everything that would change; `clears_rest` is a replacement of the whole."""
+    """Return path, old value and new value of each change; `clears_rest` marks a replacement of the whole resource."""
     old, new = _flat(before or {}), _flat(resource)
     paths = dict.fromkeys([*new, *(old if clears_rest else ()), *(path for path in old if _is_removed(path, removed))])
     shown = [{"path": path, "before": old.get(path), "after": new.get(path)} for path in paths]
@@ -24,7 +24,7 @@ def _is_removed(path: str, removed: Iterable[str]) -> bool:
 
 
 def _flat(resource: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the leaves by their paths; a list is one value, as it is written."""
+    """Return the leaf values by path; a list counts as one value, because it is written as a whole."""
     found: dict[str, Any] = {}
     for name, value in resource.items():
         if not prefix and name in _SERVERS_OWN:

@@ -1,4 +1,4 @@
-"""What a SCIM answer must look like before anything is done because of it. Pure."""
+"""Checks the shape of SCIM answers before they are used. Pure."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from provisioning.runs.failures import InvalidResponseShape
 
 @dataclass(frozen=True)
 class ScimError:
-    """The body of a refusal: empty strings where the server said nothing."""
+    """The body of an error answer; missing members are empty strings."""
 
     scim_type: str = ""
     detail: str = ""
-    # RFC 7644, 3.12. Only such a body proves that a 404 speaks of the resource and not of the route.
+    # RFC 7644, 3.12. Only such a body proves that a 404 is about the resource and not about the route.
     is_scim: bool = False
 
 
 def created_user(status: int, body: bytes) -> Mapping[str, Any]:
-    """Return the user in a 2xx answer to a create; its `id` is a text (spec, "SCIM server requirements")."""
+    """Return the user in a 2xx answer to a create; its `id` is a string (spec, "SCIM server requirements")."""
     document = _document("POST", status, body)
     _user_id(document, "POST", status)
     return document
 
 
 def read_user(status: int, body: bytes, resource_id: str) -> dict[str, Any]:
-    """Return the user in a 2xx answer to a GET by id, which must be the one that was asked for (RFC 7644, 3.4.1)."""
+    """Return the user in a 2xx answer to a GET by id, which must have the requested id (RFC 7644, 3.4.1)."""
     if status != 200:
         raise invalid_shape("GET", status, "200 with the user is expected")
     document = _document("GET", status, body)
     if _user_id(document, "GET", status) != resource_id:
-        raise invalid_shape("GET", status, "the user has another id than the one asked for")
+        raise invalid_shape("GET", status, "the user has an id other than the requested one")
     return dict(document)
 
 
 def written_user(verb: str, status: int, body: bytes, resource_id: str) -> Mapping[str, Any]:
-    """Return the user in a 2xx answer to PUT or PATCH: nothing with 204, or the user that was written with 200 or 201.
+    """Return the user in a 2xx answer to PUT or PATCH: empty with 204, or the written user with 200 or 201.
 
-    RFC 7644, 3.5.1 and 3.5.2. Anything else is treated as the spec treats a create without an id.
+    RFC 7644, 3.5.1 and 3.5.2. Other answers raise `InvalidResponseShape`, like a create without an id.
     """
     if status == 204 and not body:
         return {}
@@ -50,18 +50,18 @@ def written_user(verb: str, status: int, body: bytes, resource_id: str) -> Mappi
         raise invalid_shape(verb, status, "204 without a body, or 200 with the user, is expected")
     document = _document(verb, status, body)
     if _user_id(document, verb, status) != resource_id:
-        raise invalid_shape(verb, status, "the user has another id than the one written")
+        raise invalid_shape(verb, status, "the user has an id other than the one written")
     return document
 
 
 def check_deleted(status: int) -> None:
-    """Accept a 2xx answer to DELETE: 204, or 200 and 202, which some servers send instead."""
+    """Accept 204 as answer to DELETE, and also 200 and 202, which some servers send; raise `InvalidResponseShape` otherwise."""
     if status not in (200, 202, 204):
         raise invalid_shape("DELETE", status, "204 is expected")
 
 
 def found_resources(status: int, body: bytes) -> list[dict[str, Any]]:
-    """Return the resources of a 2xx answer to a filter; one bad element makes the whole list invalid."""
+    """Return the resources of a 2xx answer to a filter; one invalid element invalidates the whole list."""
     if status != 200:
         raise invalid_shape("GET", status, "200 with a ListResponse is expected")
     document = _document("GET", status, body)
@@ -76,7 +76,7 @@ def found_resources(status: int, body: bytes) -> list[dict[str, Any]]:
 
 
 def scim_error(body: bytes) -> ScimError:
-    """Read the body of a refusal, whatever it is; SCIM 1.1 style errors are understood too."""
+    """Parse the body of an error answer of any content; SCIM 1.1 errors are accepted as well."""
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -94,7 +94,7 @@ def scim_error(body: bytes) -> ScimError:
 
 
 def invalid_shape(verb: str, status: int, expected: str) -> InvalidResponseShape:
-    """Return the failure whose text the spec fixes ("Provisioning action", rule 1)."""
+    """Return the failure with the text that the spec requires ("Provisioning action", rule 1)."""
     return InvalidResponseShape(
         f"invalid response shape: {verb} answered {status}, but {expected} (RFC 7644)", status=status, scim_type="invalidResponseShape"
     )
@@ -123,7 +123,7 @@ def _user_id(document: Mapping[str, Any], verb: str, status: int) -> str:
 
 
 def _check_schemas(document: Mapping[str, Any], expected: str, verb: str, status: int) -> None:
-    """Refuse a document that says it is something else. One without `schemas` is judged by its content alone."""
+    """Refuse a document with other `schemas`. A document without `schemas` is checked by its content only."""
     schemas = document.get("schemas")
     if schemas is not None and not (isinstance(schemas, list) and expected in schemas):
         raise invalid_shape(verb, status, f"schemas naming {expected} is expected")

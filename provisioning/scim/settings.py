@@ -1,4 +1,4 @@
-"""The five secrets of a SCIM action: how each is read, what is refused, and what a run may take at worst. Pure."""
+"""Parses and validates the five secrets of a SCIM action, and computes the longest duration of a run. Pure."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ TIMEOUT_MS = "SCIM_TIMEOUT_MS"
 MAX_RETRIES = "SCIM_MAX_RETRIES"
 CONNECTION_ALLOWLIST = "SCIM_CONNECTION_ALLOWLIST"
 REQUIRED = (BASE_URL, BEARER_TOKEN)
-# Kept with the secrets, but numbers and names: taken out of the records, they would take half of the records with them.
+# Stored with the secrets, but not masked: these numbers and names occur in unrelated text of the stored exchanges.
 NOT_CONFIDENTIAL = frozenset({TIMEOUT_MS, MAX_RETRIES, CONNECTION_ALLOWLIST})
 
 DEFAULT_TIMEOUT_MS = 1500
 DEFAULT_MAX_RETRIES = 1
-# The general ceiling of an action is 20 s: a single request that may take longer can never end well.
+# The budget of a run is 20 s, so a longer timeout of a single request makes no sense.
 _LONGEST_TIMEOUT_MS = 20_000
 _MOST_RETRIES = 10
-# A lookup, the lookup by the other attribute, and the write.
+# Requests of the worst case: a lookup, a lookup by the other attribute, and the write.
 _REQUESTS_AT_WORST = 3
 BUDGET_MS = 10_000
 
@@ -34,7 +34,7 @@ class SecretRefused(ValueError):
 
 @dataclass(frozen=True)
 class ScimSettings:
-    """The parsed secrets. The token never shows in a `repr`."""
+    """The parsed secrets. The token is excluded from `repr`."""
 
     base_url: str
     bearer_token: str = field(repr=False)
@@ -48,7 +48,7 @@ class ScimSettings:
 
 
 def parse_settings(secrets: Mapping[str, str], *, allow_http: bool) -> ScimSettings:
-    """Read all five; raise `Misconfigured` naming every required one that is missing, or the one that cannot be used."""
+    """Parse all five; raise `Misconfigured` with the names of missing required secrets, or of the first invalid one."""
     missing = [name for name in REQUIRED if not secrets.get(name)]
     if missing:
         raise Misconfigured(f"missing required secret: {', '.join(missing)}")
@@ -65,7 +65,7 @@ def parse_settings(secrets: Mapping[str, str], *, allow_http: bool) -> ScimSetti
 
 
 def check_secret(name: str, value: str, *, allow_http: bool) -> None:
-    """Raise `SecretRefused` when `value` cannot be used as the secret `name`; other names take any value."""
+    """Raise `SecretRefused` if `value` is invalid for the secret `name`; other names accept any value."""
     if name == BASE_URL:
         parse_base_url(value, allow_http=allow_http)
     elif name == BEARER_TOKEN:
@@ -77,32 +77,32 @@ def check_secret(name: str, value: str, *, allow_http: bool) -> None:
 
 
 def parse_base_url(value: str, *, allow_http: bool) -> str:
-    """Return the address without trailing slashes. Its value is not repeated in a refusal: people paste tokens into it."""
+    """Return the base URL without trailing slashes. Error texts do not repeat the value, because users paste tokens into it."""
     text = value.strip().rstrip("/")
     try:
         parts = urlsplit(text)
         usable = bool(parts.hostname) and parts.port != 0
     except ValueError as error:
-        raise SecretRefused(f"{BASE_URL} is no address: https://<host>/<path> is expected.") from error
+        raise SecretRefused(f"{BASE_URL} is not a URL: https://<host>/<path> is expected.") from error
     schemes = ("https", "http") if allow_http else ("https",)
     if parts.scheme not in schemes or not usable:
-        raise SecretRefused(f"{BASE_URL} must be an address with a host that begins with {' or '.join(f'{name}://' for name in schemes)}.")
+        raise SecretRefused(f"{BASE_URL} must be a URL with a host that begins with {' or '.join(f'{name}://' for name in schemes)}.")
     if "?" in text or "#" in text or "@" in parts.netloc:
         raise SecretRefused(f"{BASE_URL} must have no query, no fragment and no user name.")
     if not re.fullmatch(r"[!-~]+", text) or "\\" in text or any(part in {".", ".."} for part in parts.path.split("/")):
-        raise SecretRefused(f"{BASE_URL} must be written in ASCII without blanks, backslashes and dot segments.")
+        raise SecretRefused(f"{BASE_URL} must be ASCII without spaces, backslashes and dot segments.")
     return text
 
 
 def origin_of(base_url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port of an address, which is where a token is sent; raise `ValueError` when it is none."""
+    """Return scheme, host and port of a URL, to which a token is sent; raise `ValueError` if it is invalid."""
     parts = urlsplit(base_url.strip())
     return parts.scheme, parts.hostname or "", parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
 
 
 def parse_bearer_token(value: str) -> str:
     if not re.fullmatch(r"[!-~]+", value):
-        raise SecretRefused(f"{BEARER_TOKEN} must be printable ASCII without blanks, exactly as the SCIM server issued it.")
+        raise SecretRefused(f"{BEARER_TOKEN} must be printable ASCII without spaces, exactly as the SCIM server issued it.")
     return value
 
 
@@ -115,24 +115,24 @@ def parse_max_retries(value: str) -> int:
 
 
 def parse_allowlist(value: str) -> frozenset[str]:
-    """Return the names of a comma list: trimmed, empty ones dropped. An empty list means that none was set."""
+    """Return the names of a comma-separated list, trimmed and without empty ones. An empty result allows every connection."""
     return frozenset(name.strip() for name in value.split(",") if name.strip())
 
 
 def longest_pause_ms(retry: int) -> int:
-    """Return the upper bound of the pause before the n-th repeat of a request: 250 ms, doubled, at most 1 s."""
+    """Return the longest pause, in ms, before the n-th repeat of a request: 250 ms, doubled each time, at most 1 s."""
     return min(250 << (retry - 1), 1000)
 
 
 def budget_warning(timeout_ms: int, max_retries: int, *, budget_ms: int = BUDGET_MS) -> str:
-    """Return a sentence with the sum when the worst case exceeds the budget of a run, else an empty text."""
+    """Return a sentence with the calculation if the worst case exceeds the budget of a run, else an empty string."""
     pauses = sum(longest_pause_ms(retry) for retry in range(1, max_retries + 1))
     total = _REQUESTS_AT_WORST * ((1 + max_retries) * timeout_ms + pauses)
     if total <= budget_ms:
         return ""
     return (
-        f"At worst a run takes {_REQUESTS_AT_WORST} x ({1 + max_retries} x {timeout_ms} ms + {pauses} ms of pauses) = {total} ms, "
-        f"more than its budget of {budget_ms} ms: it is ended there and the delivery is retried."
+        f"In the worst case a run takes {_REQUESTS_AT_WORST} x ({1 + max_retries} x {timeout_ms} ms + {pauses} ms of pauses) = {total} ms, "
+        f"more than its budget of {budget_ms} ms. It is then stopped and the delivery is retried."
     )
 
 

@@ -1,4 +1,4 @@
-"""Sends one SCIM request: headers, per-request timeout, repeats within the budget of the run, and a record of each try."""
+"""Sends a SCIM request: headers, timeout per request, repeats within the budget of the run, and a record of each try."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from provisioning.scim.refusals import is_repeated_within_run, refusal
 from provisioning.scim.settings import ScimSettings, longest_pause_ms
 
 USER_AGENT = "identity-provisioning/1.0"
-# A repeat that has less time than this cannot succeed; the failure in hand says more than a timeout.
+# A repeat with less time than this would time out; the failure at hand is more informative.
 _SHORTEST_TRY_SECONDS = 0.05
 
 
 class Sender(Protocol):
-    """What the transport needs of `foundation.outbound.session.OutboundSession`."""
+    """The part of `foundation.outbound.session.OutboundSession` that the transport uses."""
 
     def send(self, method: str, url: str, *, headers: dict[str, str], body: bytes | None, deadline: float) -> Answer: ...
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request below the base address, which is itself a secret.
+    """A request relative to the base URL, which is a secret.
 
-    `label` is the path without ids and personal data, for messages; `shown_path` is kept in the record.
+    `label` is the path without ids and personal data, for messages; `shown_path` is the path in the stored exchange.
     """
 
     verb: str
@@ -44,13 +44,13 @@ class Request:
     label: str
     shown_path: str
     body: dict[str, Any] | None = None
-    # The version of the resource that a write expects (RFC 7644, 3.14); empty for none.
+    # ETag for `If-Match` (RFC 7644, 3.14); empty for no condition.
     if_match: str = ""
 
 
 @dataclass
 class _Try:
-    """How one try failed: whether it may be repeated at all, and whether the server may have acted on it."""
+    """A failed try: whether it may be repeated, and whether the server may have processed it."""
 
     failure: ActionError
     is_repeatable: bool = False
@@ -58,7 +58,7 @@ class _Try:
 
 
 class Pacing(Protocol):
-    """Says when the server may be asked; see `provisioning.actions.pace`."""
+    """Limits the rate of requests; see `provisioning.actions.pace`."""
 
     def take(self, verb: str, seconds_left: float) -> None: ...
 
@@ -89,15 +89,15 @@ class ScimTransport:
 
     @property
     def server(self) -> str:
-        """Return a short digest of the base address, under which findings about this server are kept."""
+        """Return a short digest of the base URL, the key for stored capabilities of this server."""
         return hashlib.sha256(self._settings.base_url.encode()).hexdigest()[:12]
 
     def send(self, request: Request, *, before_uncertain_repeat: Callable[[], None] | None = None) -> Answer:
-        """Return a 2xx answer; repeat on 429, 5xx and network errors, `SCIM_MAX_RETRIES` times, while the budget lasts.
+        """Return a 2xx answer. Repeats on 429, 5xx and network errors, at most `SCIM_MAX_RETRIES` times within the budget.
 
-        `before_uncertain_repeat` runs before a request is repeated that the server may already have acted on; it
-        raises to stop that. Raises the failure of the last try, with what `Retry-After` asked of the delivery. Every failure
-        tells in `is_uncertain` whether the server may have acted on one of the tries.
+        `before_uncertain_repeat` runs before the repeat of a request that the server may have processed; it may raise to prevent
+        the repeat. Raises the failure of the last try, with the delay from `Retry-After`. `is_uncertain` of the failure tells
+        whether the server may have processed one of the tries.
         """
         body = encoded(request.body)
         repeats, is_uncertain = 0, False
@@ -113,13 +113,13 @@ class ScimTransport:
                 if outcome.may_have_arrived and before_uncertain_repeat is not None:
                     before_uncertain_repeat()
         except ActionError as failure:
-            # The lookup or the pace limit between two tries fails by itself, but the earlier try may still have arrived.
+            # The failure comes from the lookup or the rate limit between two tries, but the earlier try may have arrived.
             failure.is_uncertain = is_uncertain
             raise
 
     def _try(self, request: Request, body: bytes | None) -> Answer | _Try:
         if self._remaining() <= 0:
-            return _Try(TransientFailure(f"{request.verb} {request.label} was not sent: the time of this run is spent"))
+            return _Try(TransientFailure(f"{request.verb} {request.label} was not sent: the run has no time left"))
         if self._pace is not None:
             self._pace.take(request.verb, self._remaining() - _SHORTEST_TRY_SECONDS)
         headers = self._headers(has_body=body is not None) | ({"If-Match": request.if_match} if request.if_match else {})
@@ -137,7 +137,7 @@ class ScimTransport:
         failure = refusal(label, answer.status, answer.headers, answer.body, mask=self._mask, now=datetime.now(UTC))
         if self._pace is not None:
             self._pace.rest(failure.retry_after)
-        # 429 and 503 say that nothing was done; any other 5xx may follow a write that took place.
+        # 429 and 503 mean that the request was not processed; any other 5xx may follow a successful write.
         is_uncertain = answer.status >= 500 and answer.status != 503
         return _Try(failure, is_repeatable=is_repeated_within_run(answer.status), may_have_arrived=is_uncertain)
 
@@ -151,9 +151,9 @@ class ScimTransport:
         return _Try(TransientFailure(text), is_repeatable=True, may_have_arrived=error.may_have_arrived)
 
     def _pause(self, repeat: int, failure: ActionError) -> bool:
-        """Wait before a repeat and return True, or return False when the budget has no room for the wait and a try."""
+        """Wait before a repeat and return True, or return False if the budget is too small for the pause and a try."""
         longest = longest_pause_ms(repeat) / 1000
-        # Jitter: many workers that met the same outage must not return in step.
+        # Jitter: workers affected by the same outage must not retry simultaneously.
         seconds = failure.retry_after or random.uniform(longest / 2, longest)  # noqa: S311  (no secret)
         if self._remaining() - seconds < _SHORTEST_TRY_SECONDS:
             return False
@@ -166,7 +166,7 @@ class ScimTransport:
     def _headers(self, *, has_body: bool) -> dict[str, str]:
         headers = {
             "Accept": MEDIA_TYPE,
-            # An answer that is not compressed cannot be a bomb; what comes compressed all the same is capped.
+            # Ask for uncompressed answers, against decompression bombs. Compressed answers are capped in size.
             "Accept-Encoding": "identity",
             "Authorization": f"Bearer {self._settings.bearer_token}",
             "User-Agent": USER_AGENT,
@@ -179,13 +179,13 @@ class ScimTransport:
 
 
 def encoded(body: dict[str, Any] | None) -> bytes | None:
-    """Return the bytes that are sent for a body."""
+    """Return the body as UTF-8 JSON, or None; raise `DataFailure` if it cannot be encoded."""
     if body is None:
         return None
     try:
         return orjson.dumps(body)
     except (TypeError, orjson.JSONEncodeError) as error:
-        raise DataFailure("the mapped user cannot be written as JSON") from error
+        raise DataFailure("the mapped user cannot be encoded as JSON") from error
 
 
 def _milliseconds_since(started: float) -> float:

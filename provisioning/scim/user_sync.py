@@ -1,4 +1,4 @@
-"""What each user event does to the SCIM server. The rules are the spec's: "Requests made by the provisioning action"."""
+"""Translates user events into SCIM requests, by the rules of the spec, "Requests made by the provisioning action"."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class DeletionInDoubt(DataFailure):
 
 
 class UnconfirmedAccount(DataFailure):
-    """deletion of a suspect: the user's account was proven by its name alone and is not found any more; confirm it under Account links"""
+    """deletion of a suspect: the user's account was identified by its name alone and is no longer found; confirm it under Account links"""
 
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What a run knows beside the user: its event, whether an earlier attempt may have reached the server, and whose word counts.
+    """The context of a run: its event, whether an earlier attempt may have reached the server, and which proofs are trusted.
 
-    `strategy` is that of the user's connection. `allow_named_deletion` raises when too many accounts were deleted of late that
-    only their name has proven.
+    `strategy` is that of the user's connection. `allow_named_deletion` raises above the hourly limit of deletions of accounts that
+    are identified by their name alone.
     """
 
     event_id: str
@@ -47,7 +47,7 @@ class Circumstances:
 
 
 def update_request(options: ScimOptions, mapped: MappedUser) -> tuple[str, dict[str, Any]]:
-    """Return verb and body of an update in the mode of the options."""
+    """Return HTTP method and body of an update in the mode of the options."""
     if options.update_mode == "put":
         return "PUT", mapped.resource
     if options.update_mode == "patch":
@@ -56,7 +56,7 @@ def update_request(options: ScimOptions, mapped: MappedUser) -> tuple[str, dict[
 
 
 class UserSync:
-    """Brings one user of one event to one server."""
+    """Applies the user event of one run to one server."""
 
     def __init__(
         self, client: ScimClient, table: tuple[MappingRow, ...], options: ScimOptions, log: Log, circumstances: Circumstances
@@ -75,9 +75,9 @@ class UserSync:
         return self._create(document, person, reason="created", is_repetition=self._run.is_repetition)
 
     def updated(self, document: Document) -> Result:
-        """Look the user up, then write the whole mapped user; a missing one is skipped or, with upsert, created.
+        """Look the user up, then write the whole mapped user; a missing user is skipped or, with upsert, created.
 
-        When the server says that the resource it has just returned is gone, the user is looked up once more.
+        If the server reports the resource that it has just returned as missing, look the user up once more.
         """
         person = self._person(document)
         if (skip := self._unidentified(person, document, "update")) is not None:
@@ -98,9 +98,9 @@ class UserSync:
             return self._update(again, document)
 
     def deleted(self, document: Document) -> Result:
-        """Look the user up, then DELETE; a user that is not there is done. A user without an e-mail is deleted too.
+        """Look the user up, then DELETE. A missing user is a success. Users without an e-mail address are deleted as well.
 
-        A user whose create was never answered and who is not found is not done: an account may be there.
+        Raises `DeletionInDoubt` if the user is not found but an earlier create got no answer: an account may exist.
         """
         person = self._person(document)
         if not person.external_id:
@@ -139,7 +139,7 @@ class UserSync:
 
     def _missing(self, document: Document, person: Person) -> Result:
         if self._options.upsert:
-            # The lookup of a moment ago found nothing: no second one is needed before the POST.
+            # The preceding lookup found nothing, so the POST needs no second one.
             return self._create(document, person, reason="created-from-update", is_repetition=False)
         self._log("warning", "update skipped: no matching user, upsert is off", event_id=self._run.event_id, user_id=person.external_id)
         return skipped(NO_USER_TO_UPDATE, user_id=person.external_id)
@@ -154,11 +154,11 @@ class UserSync:
             return self._adopt(document, person, conflict)
         if created.existing is None:
             return delivered(reason, user_id=person.external_id, scim_id=created.id)
-        # An account that an earlier event has linked does not hold yet what this one says.
+        # An account linked by an earlier event does not have the values of this event yet.
         if reason != "created" or self._client.links.is_linked_before:
             return self._update(created.existing, document)
         if is_repetition:
-            # Not a skip: a redelivery of something older must see that this event was written.
+            # Not a skip: redeliveries of older events must see that this event was written.
             return delivered("created by an earlier attempt", user_id=person.external_id, scim_id=created.id)
         return skipped("duplicate delivery", user_id=person.external_id, scim_id=created.id)
 
@@ -170,11 +170,11 @@ class UserSync:
         return delivered(reason, user_id=person.external_id, scim_id=found.id)
 
     def _adopt(self, document: Document, person: Person, conflict: Conflict) -> Result:
-        """Take over the resource that holds our user name, when the option says so and the name is proven to be the user's."""
+        """Take over the resource with our user name, if the option allows it and the name is proven to be the user's."""
         if not self._options.adopt_on_conflict:
             raise conflict
         if not person.proves_name:
-            # Anyone can sign up with a stranger's address: an unverified one must not open an existing account.
+            # An unverified address proves nothing: never take over an existing account because of it.
             self._log("warning", "not adopted: the userName is not proven to be the user's", user_id=person.external_id)
             raise conflict
         found = self._holder_of_name(person, conflict)

@@ -1,4 +1,4 @@
-"""Confirming and forgetting links between users and accounts, by people."""
+"""Confirms and deletes account links on behalf of administrators."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from provisioning.models.account_links import UNCONFIRMED, AccountLink
 
 
 def confirm_links(*, tenant_id: str, link_ids: Iterable[int]) -> int:
-    """Let links of the tenant that wait for it authorize writes from now on, all or none; return how many did.
+    """Confirm unconfirmed links of the tenant, all or none, so that they authorize writes; return the number of confirmed links.
 
-    Raises `Conflict` for an account that another user or tenant is linked to, also by a link of the same call.
+    Raises `Conflict` if another user or tenant is linked to one of the accounts, including by a link of the same call.
     """
     with transaction.atomic():
         waiting = AccountLink.objects.filter(UNCONFIRMED, tenant_id=tenant_id, pk__in=list(link_ids)).order_by("pk")
-        # Suspects of one account stand in several rows, of several tenants: no row lock keeps two of them from being confirmed at once.
+        # Suspects of one account are several rows, possibly of several tenants: row locks do not prevent concurrent confirmations.
         lock_names(f"account:{link.server}:{link.remote_id}" for link in waiting)
         return sum(_confirm(link) for link in waiting)
 
@@ -32,6 +32,6 @@ def _confirm(link: AccountLink) -> int:
 
 
 def forget_link(*, tenant_id: str, link_id: int) -> bool:
-    """Delete a link of the tenant; the next event finds the account by its key, or not at all. False when it is gone."""
+    """Delete a link of the tenant; the next event can find the account by its key only. False if the link does not exist."""
     deleted, _ = AccountLink.objects.filter(tenant_id=tenant_id, pk=link_id).delete()
     return bool(deleted)

@@ -1,6 +1,6 @@
-"""Versions of an action: copying the draft into one, deploying it, and telling whether the draft is what is deployed.
+"""Versions of an action: copies the draft into a version, deploys it, and compares draft and deployed version.
 
-Whoever calls has locked the action's row.
+The caller must hold the lock of the action's row.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MAX_VERSIONS = 50
 
 
 def add_version(action: Action, contents: dict[str, Any]) -> ActionVersion:
-    """Make a version of these contents and deploy it in place of the one before; the oldest beyond 50 go."""
+    """Create a version of these contents and deploy it instead of the previous one; delete the oldest beyond 50."""
     action.versions.filter(is_deployed=True).update(is_deployed=False)
     newest = action.versions.order_by("-number").first()
     version = ActionVersion.objects.create(action=action, number=1 if newest is None else newest.number + 1, is_deployed=True, **contents)
@@ -24,7 +24,7 @@ def add_version(action: Action, contents: dict[str, Any]) -> ActionVersion:
 
 
 def contents_of_draft(action: Action) -> dict[str, Any]:
-    """Return what a version keeps of the draft; secrets stay sealed, for the same action and name."""
+    """Return the contents of a version made from the draft; secrets stay sealed, for the same action and name."""
     rows = action.secrets.order_by("name")
     secrets = [{"name": secret.name, "sealed": secret.sealed, "updated_at": wire_time(secret.updated_at)} for secret in rows]
     own = {name: getattr(action, name) for name in ("template", "entry_point", "options", "mapping")}
@@ -32,12 +32,12 @@ def contents_of_draft(action: Action) -> dict[str, Any]:
 
 
 def contents_of(version: ActionVersion) -> dict[str, Any]:
-    """Return what another version of the same action takes over."""
+    """Return the contents of a version, to deploy them again."""
     return {name: getattr(version, name) for name in ("template", "entry_point", "options", "mapping", "secrets")}
 
 
 def set_draft(action: Action, version: ActionVersion) -> None:
-    """Make the draft what the version is, secrets included; the caller saves the action's own columns."""
+    """Copy the version into the draft, including secrets; the caller saves the action's row."""
     action.entry_point, action.options, action.mapping = version.entry_point, version.options, version.mapping
     action.secrets.all().delete()
     for name, sealed in version.sealed_secrets.items():
@@ -45,7 +45,7 @@ def set_draft(action: Action, version: ActionVersion) -> None:
 
 
 def is_draft_deployed(action: Action, deployed: ActionVersion | None) -> bool:
-    """Tell whether the deployed version is what the draft says."""
+    """Tell whether draft and deployed version are equal."""
     if deployed is None:
         return False
     same = all(getattr(action, name) == getattr(deployed, name) for name in ("entry_point", "options", "mapping"))

@@ -1,4 +1,4 @@
-"""What is odd about an action that can be saved nevertheless: sentences beside it, in the admin and in the interface."""
+"""Warnings about an action that do not prevent saving; shown in the admin and the management interface."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from provisioning.scim.settings import MAX_RETRIES, TIMEOUT_MS, SecretRefused, b
 
 
 def budget_warning_of(action: Action) -> str:
-    """Return a sentence when a run of the draft may take longer than it gets, else an empty text; raise `Misconfigured`."""
+    """Return a sentence if a run of the draft may exceed its budget, else an empty string; raise `Misconfigured`."""
     if action.template != SCIM_USER_PROVISIONING:
         return ""
     setup = draft_setup(action)
-    # The numbers alone: nothing else has to be opened for each action of a list.
+    # Decrypt only the numbers, because this runs for each action of a list.
     numbers = open_sealed(replace(setup, sealed={name: setup.sealed[name] for name in (TIMEOUT_MS, MAX_RETRIES) if name in setup.sealed}))
     try:
         timeout_ms, max_retries = parse_timeout_ms(numbers.get(TIMEOUT_MS, "")), parse_max_retries(numbers.get(MAX_RETRIES, ""))
@@ -30,7 +30,7 @@ def budget_warning_of(action: Action) -> str:
 
 
 def warnings_of(action: Action) -> list[str]:
-    """Return the sentences about the draft: its worst case, attributes that no schema has, and secrets that cannot be read."""
+    """Return warnings about the draft: its worst case duration, attributes outside the schemas, and undecryptable secrets."""
     if action.template != SCIM_USER_PROVISIONING:
         return []
     try:

@@ -1,4 +1,4 @@
-"""Create, change, deploy and delete actions, and set their secrets."""
+"""Creates, changes, deploys and deletes actions, and sets their secrets."""
 
 from __future__ import annotations
 
@@ -86,12 +86,12 @@ def update_action(
     secrets: Mapping[str, str | None] | None = None,
     only_secrets: Collection[str] | None = None,
 ) -> Action:
-    """Replace the named fields of the draft and set the named secrets. Deliveries go on as deployed.
+    """Replace the given fields of the draft and set the given secrets. Deliveries continue with the deployed version.
 
-    Other secrets stay, unless `only_secrets` says which may: one of those that was never set is refused, and so is an address of
-    another server without its token.
+    Secrets that are not given are kept; with `only_secrets`, those it does not name are removed. Raises `Invalid` if it names a
+    secret without a value, and for a base URL of another server without a new token.
 
-    `name` holds at once. `entry_point` can be changed where there is one; a template stays what it is.
+    A new `name` takes effect at once. `entry_point` can be changed if the action has one; a template cannot be changed.
     """
     action = locked_action(tenant_id=tenant_id, action_id=action_id)
     fields = dict(changes or {})
@@ -115,15 +115,15 @@ def update_action(
 
 @unit_of_work
 def set_secret(*, tenant_id: str, action_id: Any, name: str, value: str | None) -> None:
-    """Set one secret, or remove it with None or an empty text; raise `Invalid` for a value that cannot be used, or not alone."""
+    """Set one secret, or remove it with None or an empty string; raise `Invalid` for an invalid value, or one that needs another secret."""
     _set_secrets(locked_action(tenant_id=tenant_id, action_id=action_id), {name: value})
 
 
 @unit_of_work
 def deploy_action(*, tenant_id: str, action_id: Any) -> Action:
-    """Make a version of the draft, which deliveries run from their next turn on. A draft that is deployed stays as it is.
+    """Deploy the draft as a new version, which deliveries run from their next turn. Does nothing if the draft is deployed already.
 
-    Raises `Invalid` naming a required secret that has no value.
+    Raises `Invalid` with the names of required secrets without a value.
     """
     action = locked_action(tenant_id=tenant_id, action_id=action_id)
     if not action_versions.is_draft_deployed(action, deployed_version(action)):
@@ -133,13 +133,13 @@ def deploy_action(*, tenant_id: str, action_id: Any) -> Action:
 
 @unit_of_work
 def deploy_version(*, tenant_id: str, action_id: Any, version_id: Any, update_draft: bool = False) -> ActionVersion:
-    """Deploy an earlier version once more, as a new one; with `update_draft` it becomes the draft too."""
+    """Deploy an earlier version again, as a new version; with `update_draft`, also copy it into the draft."""
     action = locked_action(tenant_id=tenant_id, action_id=action_id)
     earlier = version_of(action, version_id)
     try:
         _check_entry_point(earlier.template, earlier.entry_point)
     except Invalid as error:
-        raise Conflict(f"Version {earlier.number} cannot be deployed: its entry point is not installed any more.") from error
+        raise Conflict(f"Version {earlier.number} cannot be deployed: its entry point is no longer installed.") from error
     version = _deploy(action, action_versions.contents_of(earlier))
     if update_draft:
         action_versions.set_draft(action, version)
@@ -162,7 +162,7 @@ def version_of(action: Action, version_id: Any) -> ActionVersion:
 
 @unit_of_work
 def delete_action(*, tenant_id: str, action_id: Any, force: bool = False) -> None:
-    """Delete an action and its secrets; raise `ActionInUse` while a stream is bound to it, unless `force`."""
+    """Delete an action and its secrets; raise `ActionInUse` if a stream is bound to it, unless `force` is set."""
     action = locked_action(tenant_id=tenant_id, action_id=action_id)
     bound = EventStream.objects.of(tenant_id).filter(destination_type="action", destination__action_id=str(action.id))
     if not force and bound.exists():
@@ -171,7 +171,7 @@ def delete_action(*, tenant_id: str, action_id: Any, force: bool = False) -> Non
 
 
 def mapping_problems(refused: MappingRefused) -> dict[str, list[str]]:
-    """Return what is wrong with a table by place, such as `mapping[2].source`; places count from 0."""
+    """Return the problems of a mapping table by place, such as `mapping[2].source`; places count from 0."""
     found: dict[str, list[str]] = {}
     for problem in refused.problems:
         row = "" if problem.index is None else f"[{problem.index}]"
@@ -192,7 +192,7 @@ def locked_action(*, tenant_id: str, action_id: Any) -> Action:
 
 
 def _deploy(action: Action, contents: dict[str, Any]) -> ActionVersion:
-    """Deploy the contents as a new version; raise `Invalid` naming each required secret that has no value."""
+    """Deploy the contents as a new version; raise `Invalid` with the names of required secrets without a value."""
     known = {secret["name"] for secret in contents["secrets"]}
     if contents["template"] == SCIM_USER_PROVISIONING and (missing := [name for name in REQUIRED if name not in known]):
         raise Invalid({"secrets": [f"{name} is required and has no value: the action cannot be deployed without it." for name in missing]})
@@ -211,7 +211,7 @@ def _check_entry_point(template: str, path: str) -> None:
 
 
 def _check_set_up(action: Action, *, is_mapping_new: bool) -> None:
-    """Raise `Invalid` for options or a table that cannot be used; only a new table is also held against the schema."""
+    """Raise `Invalid` for invalid options or an invalid table; only a new table is also checked against the schema."""
     if action.template != SCIM_USER_PROVISIONING:
         return
     try:
@@ -238,7 +238,7 @@ def _set_secrets(action: Action, secrets: Mapping[str, str | None]) -> None:
 
 
 def _check_address(action: Action, base_url: str) -> None:
-    """Refuse another host for the stored token: it would be sent to somebody whom nobody gave it to."""
+    """Refuse another host for the stored token: the token was not issued for that server."""
     if takes_token_elsewhere(action, base_url):
         raise Invalid({"secrets": [TOKEN_NEEDED]})
 

@@ -1,4 +1,4 @@
-"""What staff may do to event streams and actions that they chose in a list: each act calls the service of a single row."""
+"""Bulk acts on rows that staff select in a list; each act calls the service for a single row."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The first synchronization of the users that are there before a stream delivers, and the comparison that only reports."""
+"""The first synchronization of existing users, before a stream delivers, and the comparison, which only reports."""

@@ -1,4 +1,4 @@
-"""Accounts on the server that carry a key of ours and have no user here: noted always, deleted on request only."""
+"""Finds accounts on the server with our key but without a user here; deletes them on request only."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _ROWS_AT_ONCE = 50
 
 
 def note_accounts(run: Run) -> None:
-    """Read the accounts of the server for one turn and note those whose key is the id of a user that is not here."""
+    """Read accounts of the server for one turn and store those whose key is the id of a missing user."""
     if not run.remote.is_keyed_by_user_id:
-        _leave_out(run, "The mapping makes externalId of something else than user_id, so accounts without a user cannot be told.")
+        _leave_out(run, "externalId is not mapped from user_id, so accounts without a user cannot be determined.")
         return
     start: int | None = run.job.parameters.get("start", 1)
     while start is not None and not run.is_over():
@@ -40,10 +40,10 @@ def note_accounts(run: Run) -> None:
 
 
 def delete_accounts(run: Run) -> None:
-    """Delete the noted accounts for one turn, each looked up and verified again; too many wait for a person."""
+    """Delete the stored accounts for one turn; look up and verify each one again. Above the limit, wait for approval."""
     found, limit = account_counts(run.job).get(Outcome.EXTRA, 0), run.plan.most_deletions(run.job.parameters.get("managed", 0))
     if "after_account" not in run.job.parameters and not run.job.parameters.get("is_confirmed") and found > limit:
-        text = f"{found:,} accounts without a user here would be deleted, more than the limit of {limit:,}: confirm or decline."
+        text = f"{found:,} accounts without a user here would be deleted, more than the limit of {limit:,}. Confirm or decline."
         phases.wait_for_person(run.job, phases.CONFIRMATION, text)
         return
     while not run.is_over():
@@ -74,7 +74,7 @@ def _note(run: Run, users: list[dict[str, Any]], start: int | None) -> None:
 
 
 def _note_filter(run: Run, users: list[dict[str, Any]]) -> None:
-    """Ask once for an account of the listing by its key: a server whose filter misses it is asked by name from then on."""
+    """Search once for a listed account by its key. If the filter misses it, later lookups also use the user name."""
     if run.job.parameters.get("filter_is_tried"):
         return
     providers = run.people.providers()
@@ -82,7 +82,7 @@ def _note_filter(run: Run, users: list[dict[str, Any]]) -> None:
     if sample is None:
         return
     missed = run.remote.note_missed(sample)
-    text = "The externalId filter of this server does not find accounts that its own listing holds: the userName is asked for as well."
+    text = "The externalId filter of this server misses accounts that its listing contains. Lookups also use userName."
     notes = [*run.job.parameters.get("notes", ()), *([text] if missed else [])]
     save(run.job, filter_is_tried=True, notes=notes)
 
@@ -94,11 +94,11 @@ def _key_of_ours(user: dict[str, Any], providers: frozenset[str]) -> str:
 
 
 def _delete(run: Run, account: SynchronizationRow) -> bool:
-    """Delete one account; False when the job rests now."""
-    # Read first: what happens after it is newer than this deletion.
+    """Delete one account; False if the job pauses now."""
+    # Read the position first: later events are newer than this deletion.
     position = head_position(run.job.tenant_id)
     if run.people.existing([account.user_id]):
-        save_deletion(run.job, account, is_deleted=False, reason="a user with this id is here again")
+        save_deletion(run.job, account, is_deleted=False, reason="a user with this id exists again")
         return True
     try:
         person = Person(account.user_id, "")
@@ -111,7 +111,7 @@ def _delete(run: Run, account: SynchronizationRow) -> bool:
     except (DataFailure, InvalidResponseShape) as failure:
         save_deletion(run.job, account, is_deleted=False, reason=run.failed(account.user_id, failure).reason)
         return True
-    save_deletion(run.job, account, is_deleted=is_deleted, reason="" if is_deleted else "it is not there any more")
+    save_deletion(run.job, account, is_deleted=is_deleted, reason="" if is_deleted else "it no longer exists")
     return True
 
 

@@ -1,4 +1,4 @@
-"""Enabling a stream at the cursor that was taken before its users were read, so that nothing recorded meanwhile is lost."""
+"""Enables a stream at the cursor taken before its users were read, so that changes made meanwhile are delivered."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _LOOK_AGAIN_SECONDS = 2.0
 
 
 class CursorGone(ServiceError):
-    """The log has started over or was pruned beyond the cursor of this synchronization: the stream was not enabled. Run it again."""
+    """The stream was not enabled: its log was restored or pruned beyond the cursor of this synchronization. Run it again."""
 
 
 def enable_at_cursor(job: Job) -> str | Pause:
-    """Enable the stream at the cursor of the job, inside the caller's transaction; return what to say about it.
+    """Enable the stream at the cursor of the job, inside the caller's transaction; return a sentence for the job's details.
 
-    What waited in the disabled stream is older than what was just written, so it is superseded first: delivered later, it
-    would bring old profiles back. Raises `CursorGone`.
+    Waiting deliveries of the disabled stream are superseded first: they are older than the written profiles and would overwrite
+    them. Returns a `Pause` while one of them runs. Raises `CursorGone`.
     """
     position, epoch, stream_id = job.parameters["position"], job.parameters["epoch"], job.parameters["stream_id"]
     head = Head.objects.filter(pk=job.tenant_id).first()
@@ -28,11 +28,11 @@ def enable_at_cursor(job: Job) -> str | Pause:
         raise CursorGone
     stream = streams.locked_stream(tenant_id=job.tenant_id, stream_id=stream_id)
     if stream.status == stream.Status.ENABLED:
-        return "The stream is enabled; it was when the synchronization ended."
+        return "The stream was already enabled."
     while superseding.supersede_disabled(stream_id, through=position, limit=_LANES_AT_ONCE):
         pass
     if superseding.is_under_way(stream_id):
-        # An attempt that began before the stream was disabled: its outcome belongs to the past as well.
+        # An attempt that began before the stream was disabled still runs, with an older profile.
         return Pause(_LOOK_AGAIN_SECONDS)
     streams.enable_stream_at(tenant_id=job.tenant_id, stream_id=stream_id, position=position)
-    return f"The stream is enabled at position {position:,}, from before the first user was read."
+    return f"The stream is enabled at position {position:,}, the head before the first user was read."

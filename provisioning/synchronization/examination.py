@@ -1,7 +1,7 @@
-"""One user of a synchronization: found, judged, written or left alone. Stricter than a delivery, since no person watches it.
+"""Examines one user of a synchronization: finds, compares and writes the account. Stricter than a delivery, because it is unattended.
 
-An answer that holds anybody who was not asked for is not trusted at all: the server does not filter, so what it did not
-return proves nothing either.
+An answer with an account that does not match the filter is not trusted at all: the server does not filter, so an account that is
+missing in its answer may exist.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MASKED = "***"
 
 
 class Examiner:
-    """Brings users to the server one by one, or only says what it would do."""
+    """Synchronizes users one by one, or only reports the changes."""
 
     def __init__(self, remote: Remote, plan: Plan) -> None:
         self._remote = remote
@@ -37,14 +37,14 @@ class Examiner:
         self._rule = match_rule(plan.match)
 
     def examine(self, document: dict[str, Any], position: int) -> Finding:
-        """Bring one user to the server; raise a subclass of `ActionError` when the server failed.
+        """Synchronize one user; raise a subclass of `ActionError` if the server failed.
 
-        `position` is one of the log that is no newer than the document.
+        `position` is a position of the log that is not newer than the document.
 
-        1. A user outside the scope, or without a correlation key or user name, is skipped, as its events are.
-        2. The account that carries our `externalId`, or that is linked to the user, is updated, unless it equals what would be written.
-        3. Otherwise the one account that the match rule trusts is linked: an update that also sets `externalId`.
-        4. Otherwise the user is created, if nobody holds its user name.
+        1. Skip a user outside the scope, or without a correlation key or user name, like its events.
+        2. Update the account that has our `externalId` or is linked to the user, unless it is equal.
+        3. Otherwise link the one account that the match rule trusts, with an update that also sets `externalId`.
+        4. Otherwise create the user, if no account has its user name.
         """
         user_id = str(document["user_id"])
         if (skip := self.outside(document)) is not None:
@@ -54,23 +54,23 @@ class Examiner:
         except (AmbiguousMatch, UnverifiableMatch) as failure:
             return Finding(Outcome.AMBIGUOUS, user_id, reason=self._said(failure), error_class=failure.class_name)
         except EventOutdated:
-            return Finding(Outcome.SKIPPED, user_id, reason="changed here meanwhile")
+            return Finding(Outcome.SKIPPED, user_id, reason="changed meanwhile")
         except (ForeignAccount, Conflict) as failure:
             return Finding(Outcome.SKIPPED, user_id, reason=f"foreign account: {self._said(failure)}", error_class=failure.class_name)
 
     def outside(self, document: dict[str, Any]) -> Finding | None:
-        """Return how a user ends whom the action is not about, without a request; None for any other."""
+        """Return the finding for a user outside the scope, without a request; None for any other user."""
         if is_in_scope(document, self._remote.options.scope):
             return None
         return Finding(Outcome.SKIPPED, str(document["user_id"]), reason=OUTSIDE)
 
     def withdraw(self, document: dict[str, Any], position: int) -> Finding:
-        """Delete the account of a user that was deleted here while it was being written; its event may have come too early."""
+        """Delete the account of a user that was deleted during the write; the event of the deletion may have been delivered before."""
         self.delete(self._remote.person(document), str(document["user_id"]), position)
-        return Finding(Outcome.SKIPPED, str(document["user_id"]), reason="deleted here meanwhile")
+        return Finding(Outcome.SKIPPED, str(document["user_id"]), reason="deleted meanwhile")
 
     def delete(self, person: Person, user_id: str, position: int, scim_id: str = "") -> bool:
-        """Delete the account of a user that is gone; False when it is not there, or has another id than expected."""
+        """Delete the account of a deleted user; False if it does not exist, or has an unexpected id."""
         with self._remote.client(user_id, position) as client:
             held = self._ours(client, person)
             if held is None or (scim_id and held.id != scim_id):
@@ -100,7 +100,7 @@ class Examiner:
         mapped = self._remote.mapped(document, "update")
         found = differences(mapped, held.resource, self._remote.table, clears=self._remote.options.update_mode == "put")
         if not held.resource.get("externalId"):
-            # A server that keeps the key and never returns it, or does not keep it.
+            # The server does not return the key, or does not store it.
             found = [difference for difference in found if difference.path != "externalId"]
         told = [self._told(difference) for difference in found]
         if not found:
@@ -108,7 +108,7 @@ class Examiner:
         if self._plan.only_reports:
             return Finding(Outcome.DIFFERENT, user_id, held.id, differences=told)
         if not self._plan.writes and any(difference.path == USER_NAME for difference in found):
-            # A write would be answered with 409.
+            # A write would fail with 409.
             self._refuse_taken_name(client, person)
         return Finding(Outcome.UPDATED, user_id, held.id, differences=told, is_written=self._written(client, held, document, person))
 
@@ -135,17 +135,17 @@ class Examiner:
         return self._plan.writes
 
     def _ours(self, client: ScimClient, person: Person) -> Match | None:
-        """Return the account that is the user by its key or by its link; a name is judged by the match rule, not here.
+        """Return the account that is proven by its key or its link. User names are left to the match rule.
 
-        Raises `UnverifiableMatch` when the answer holds an account that the filter did not ask for.
+        Raises `UnverifiableMatch` if the answer contains an account that does not match the filter.
         """
         match = client.find(replace(person, proves_name=True))
         if client.has_met_strangers:
-            raise UnverifiableMatch(detail="the externalId filter returned accounts that were not asked for")
+            raise UnverifiableMatch(detail="the externalId filter returned accounts that do not match")
         return match if match is not None and match.proof != "userName" else None
 
     def _trusted(self, client: ScimClient, person: Person, document: dict[str, Any]) -> Resource | None:
-        """Return the one account without a key that the match rule says is this user."""
+        """Return the one account without a key that the match rule assigns to this user."""
         rule = self._rule
         value = rule.value_of(document) if rule else ""
         if (
@@ -156,18 +156,18 @@ class Examiner:
             return None
         found = client.filtered(filter_attribute(rule.path), value)
         equal = _only(found, rule.path.text, lambda item: _holds(item, rule, value))
-        # Already linked by another user, or by another directory: two people with one number are for a person to sort out.
+        # The account is linked to another user, or managed by another directory. An administrator must resolve this conflict.
         strangers = [item for item in equal if item.get("externalId")]
         if strangers:
             raise ForeignAccount(detail=f"{rule.path.text} belongs to id {str(strangers[0]['id'])[:64]}")
         return _single(equal)
 
     def _refuse_taken_name(self, client: ScimClient, person: Person) -> None:
-        """Raise unless nobody holds the user name: a POST would be refused, or worse, answered with a second account."""
+        """Raise if an account has the user name: the server would refuse a POST, or create a duplicate account."""
         try:
             found = client.filtered("userName", person.user_name)
         except FilterRefused:
-            # The server judges by itself, when it is asked to create the user.
+            # The server itself checks the user name when the user is created.
             return
         for item in _only(found, "userName", lambda item: has_name(item, person.user_name)):
             raise ForeignAccount(detail=f"userName is held by id {str(item['id'])[:64]}, which the match rule does not trust")
@@ -183,10 +183,10 @@ class Examiner:
 
 
 def _only(found: list[dict[str, Any]], attribute: str, is_asked_for: Any) -> list[dict[str, Any]]:
-    """Return what was found when every element of it was asked for; raise `UnverifiableMatch` when the server does not filter."""
+    """Return the result if all its accounts match the filter; raise `UnverifiableMatch` if the server does not filter."""
     strangers = [item for item in found if not is_asked_for(item)]
     if strangers:
-        raise UnverifiableMatch(detail=f"the {attribute} filter returned {len(strangers)} accounts that were not asked for")
+        raise UnverifiableMatch(detail=f"the {attribute} filter returned {len(strangers)} accounts that do not match")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What became of one user of a synchronization."""
+"""The result of a synchronization for one user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Outcome = SynchronizationRow.Outcome
 
 @dataclass(frozen=True)
 class Finding:
-    """How it ended, and whether the server was written to. Secrets are masked before it is made."""
+    """The outcome for one user, and whether the server was written. Secrets are already masked."""
 
     outcome: Outcome
     user_id: str

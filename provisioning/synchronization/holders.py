@@ -1,4 +1,4 @@
-"""Which process works on a synchronization: one at a time, while it saves what it does often enough."""
+"""The lease of a synchronization: one process works on it at a time and renews the lease with each save."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from django.utils import timezone
 
 from identity.models import Job
 
-# Longer than the slowest user may take: a few lookups and writes with a budget each.
+# Seconds. Longer than the slowest user may take: a few lookups and writes with a budget each.
 HELD_FOR = timedelta(seconds=60)
 _HOST = uuid.uuid4().hex
 
 
 def mark() -> dict[str, Any]:
-    """Return what a save writes so that the job stays ours."""
+    """Return the members that a save writes to renew the lease."""
     return {"holder": _me(), "held_until": (timezone.now() + HELD_FOR).isoformat()}
 
 
 def take(job: Job) -> None:
-    """Make the job ours, whose row is locked and which nobody holds."""
+    """Take the lease of a job. The caller has locked its row and checked that no process holds it."""
     job.parameters = {**job.parameters, **mark()}
 
 
 def is_ours(job: Job) -> bool:
-    """Tell whether this thread of this process took the job."""
+    """Tell whether this thread of this process holds the lease."""
     return bool(job.parameters.get("holder") == _me())
 
 
 def seconds_taken(job: Job) -> float:
-    """Return how long somebody else may still hold the job, 0 when nobody does."""
+    """Return the seconds for which another process may still hold the job; 0 if none does."""
     until = job.parameters.get("held_until")
     if not until or is_ours(job):
         return 0.0
@@ -41,5 +41,5 @@ def seconds_taken(job: Job) -> float:
 
 
 def _me() -> str:
-    # Forked workers share what was drawn at the import.
+    # Include the process id: forked workers share random values drawn at import.
     return f"{_HOST}:{os.getpid()}:{threading.get_ident()}"

@@ -1,4 +1,4 @@
-"""The users that a synchronization goes through, in the order of their keys, as the documents that events carry."""
+"""The users of a synchronization in the order of their keys, with the documents of events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from provisioning.models import Action
 
 @dataclass(frozen=True)
 class LocalUser:
-    """A user here: the key of the row, by which the pages go, the document, and a position that is no newer than the document."""
+    """A user of this service: key of the row (for pagination), document, and a log position that is not newer than the document."""
 
     key: int
     document: dict[str, Any]
@@ -30,7 +30,7 @@ class LocalUser:
 
 @dataclass(frozen=True)
 class People:
-    """The users of a tenant, of the named connections only when there are names."""
+    """The users of a tenant; of the named connections only if names are given."""
 
     tenant_id: str
     connection_names: Collection[str] = ()
@@ -39,28 +39,28 @@ class People:
         return self._rows().count()
 
     def page(self, after: int, limit: int) -> list[LocalUser]:
-        """Return the next users behind the key `after`."""
+        """Return the next `limit` users after the key `after`."""
         position = head_position(self.tenant_id)
         return [_local(row, position) for row in self._detailed().filter(pk__gt=after).order_by("pk")[:limit]]
 
     def now(self, key: int) -> LocalUser | None:
-        """Return the user as it is now, None when it is gone."""
+        """Return the current state of the user, None if it was deleted."""
         position = head_position(self.tenant_id)
         row = self._detailed().filter(pk=key).first()
         return None if row is None else _local(row, position)
 
     def existing(self, user_ids: Collection[str]) -> set[str]:
-        """Return which of these users are there, in whatever connection."""
+        """Return the ids of those users that exist, in any connection."""
         return set(User.objects.of(self.tenant_id).filter(user_id__in=user_ids).values_list("user_id", flat=True))
 
     def elsewhere(self, user_ids: Collection[str]) -> set[str]:
-        """Return which of these are ids of users of other tenants that provision users too: accounts with such a key may be theirs."""
+        """Return the ids that also belong to users of other tenants with provisioning: accounts with such a key may be theirs."""
         others = Action.all_tenants.exclude(tenant_id=self.tenant_id).values_list("tenant_id", flat=True).distinct()
         users = User.all_tenants.filter(tenant_id__in=list(others), user_id__in=user_ids)
         return set(users.values_list("user_id", flat=True))
 
     def providers(self) -> frozenset[str]:
-        """Return how ids of users of this tenant begin."""
+        """Return the prefixes of user ids of this tenant."""
         strategies = Connection.objects.of(self.tenant_id).values_list("strategy", flat=True).distinct()
         return frozenset(strategies) | {settings.DATABASE_STRATEGY}
 

@@ -1,4 +1,4 @@
-"""The order of the phases of a synchronization, and what one that waits for a person waits for."""
+"""The order of the phases of a synchronization, and waiting for an administrator."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ CONFIRMATION, RESUME = "confirmation", "resume"
 
 
 def following(job: Job) -> dict[str, Any]:
-    """Return the progress that begins the phase behind the present one."""
+    """Return the progress members that start the next phase."""
     plan = Plan.of_document(job.parameters["plan"])
     order = [FIRST, ACCOUNTS, *([DELETIONS] if plan.deletes_missing and plan.writes else []), LAST]
     return {"phase": order[order.index(job.parameters["phase"]) + 1], "tries": 0}
 
 
 def wait_for_person(job: Job, waits_for: str, details: str) -> None:
-    """Let the job rest until somebody answers."""
+    """Pause the job until an administrator answers; `waits_for` names the question."""
     save(job, waits_for=waits_for, waits_since=timezone.now().isoformat(), details=details)

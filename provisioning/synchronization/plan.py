@@ -1,4 +1,4 @@
-"""What a synchronization is asked to do, and by which attribute an account without a correlation key may be linked. Pure."""
+"""The plan of a synchronization, and the rule that links accounts without a correlation key. Pure."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from provisioning.mapping.expressions import ExpressionFailed, ExpressionRefused, compile_expression
+from foundation.expressions.language import ExpressionFailed, ExpressionRefused, compile_expression
 from provisioning.mapping.paths import PathRefused, ScimPath, parse_path
 
 NO_MATCH = "none"
 USER_NAME = "userName"
 MOST_PER_SECOND = 1000
-# A whole number, or a share.
+# A whole number, or a percentage.
 DELETION_LIMIT = r"[0-9]{1,9}|(100|[0-9]{1,2}(\.[0-9]{1,3})?)%"
 _EMAILS = ("emails.value", 'emails[type eq "work"].value')
 
 
 class PlanRefused(ValueError):
-    """The synchronization cannot be done like this; `name` is the part of the plan."""
+    """The plan is invalid; `name` is the member of the plan."""
 
     def __init__(self, name: str, text: str) -> None:
         super().__init__(text)
@@ -28,17 +28,17 @@ class PlanRefused(ValueError):
 
 @dataclass(frozen=True)
 class MatchRule:
-    """By which attribute an account without `externalId` is taken for our user.
+    """The attribute by which an account without `externalId` is matched with a user.
 
-    `source` is an expression over the user document; without one the value is the e-mail address, and it must be verified:
-    anybody may sign up with somebody else's address.
+    `source` is an expression over the user document; without one, the value is the e-mail address, which must be verified because
+    anyone can sign up with an unverified address.
     """
 
     path: ScimPath
     source: str = ""
 
     def value_of(self, document: Mapping[str, Any]) -> str:
-        """Return what the account must hold, an empty text when this user has nothing that can be trusted."""
+        """Return the value that the account must have; an empty string if the user has no trusted value."""
         if not self.source:
             return str(document.get("email") or "") if document.get("email_verified") is True else ""
         try:
@@ -48,14 +48,14 @@ class MatchRule:
         return str(value) if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip() else ""
 
     def is_equal(self, found: Any, value: str) -> bool:
-        """Compare as RFC 7643 does for names and addresses, without regard to case; anything else exactly."""
+        """Compare names and addresses case-insensitively, as RFC 7643 does, and other values exactly."""
         text = found if isinstance(found, str) else str(found)
         return text == value if self.source else text.casefold() == value.casefold()
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How to synchronize. `deletion_limit` is a number of accounts, or a share of the managed ones such as `5%`."""
+    """The parameters of a synchronization. `deletion_limit` is a number of accounts, or a percentage of the managed ones (`5%`)."""
 
     is_dry_run: bool = False
     match: str = USER_NAME
@@ -71,35 +71,35 @@ class Plan:
         return not (self.is_dry_run or self.only_reports)
 
     def as_document(self) -> dict[str, Any]:
-        """Return the plan as it is kept with its job."""
+        """Return the plan as the JSON object stored in its job."""
         return asdict(self)
 
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> Plan:
-        """Read what `as_document` returned."""
+        """Parse the result of `as_document`."""
         return cls(**document)
 
     def most_deletions(self, managed: int) -> int:
-        """Return how many accounts may be deleted without a person's word, of so many that carry our key."""
+        """Return the number of accounts that may be deleted without approval; `managed` is the number of accounts with our key."""
         if self.deletion_limit.endswith("%"):
             return int(managed * float(self.deletion_limit[:-1]) / 100)
         return int(self.deletion_limit)
 
 
 def checked(plan: Plan) -> Plan:
-    """Return the plan; raise `PlanRefused` for a part that cannot be."""
+    """Return the plan; raise `PlanRefused` for an invalid member."""
     match_rule(plan.match)
     if not 1 <= plan.rate <= MOST_PER_SECOND:
         raise PlanRefused("rate", f"The rate is a number of users per second from 1 to {MOST_PER_SECOND}.")
     if not re.fullmatch(DELETION_LIMIT, plan.deletion_limit):
-        raise PlanRefused("deletion_limit", "The limit of deletions is a whole number such as 10, or a share such as 5%.")
+        raise PlanRefused("deletion_limit", "The limit of deletions is a whole number such as 10, or a percentage such as 5%.")
     if plan.enables_stream and not plan.writes:
-        raise PlanRefused("enable", "A run that writes nothing cannot enable the stream.")
+        raise PlanRefused("enable", "A dry run or comparison cannot enable the stream.")
     return plan
 
 
 def match_rule(text: str) -> MatchRule | None:
-    """Read `none`, `userName`, `emails.value`, or `<SCIM path>=<JMESPath expression>`; raise `PlanRefused`."""
+    """Parse `none`, `userName`, `emails.value`, or `<SCIM path>=<JMESPath expression>`; raise `PlanRefused`."""
     if text == NO_MATCH:
         return None
     path, _, source = text.partition("=") if not _is_plain(text) else (text, "", "")

@@ -1,4 +1,4 @@
-"""The SCIM server of a stream as a synchronization sees it: the deployed action opened once, a fresh deadline per user."""
+"""The SCIM server of a synchronization: secrets are decrypted once; each user has its own deadline."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Remote:
 
     @property
     def is_keyed_by_user_id(self) -> bool:
-        """Whether the correlation key is the id of the user, so that an account without a user here can be told."""
+        """Whether the correlation key is the user id, so that accounts without a user can be determined."""
         return is_keyed_by_user_id(self.table)
 
     @contextmanager
     def client(self, user_id: str, position: int) -> Iterator[ScimClient]:
-        """Give a client for one user, with the time that one user may take; what it learns of the account is stored at the end."""
+        """Yield a client for one user with its own deadline; store new facts about the account at the end."""
         recorder, links = ExchangeRecorder(self.mask), RunLinks(self._setup, position)
         links.keep_out([self.settings.bearer_token, self.settings.base_url])
         book = links.book(server_of(self.settings.base_url), user_id)
@@ -55,17 +55,17 @@ class Remote:
             links.store()
 
     def held_by_others(self, remote_ids: Collection[str]) -> set[str]:
-        """Return which of these accounts other tenants are linked to."""
+        """Return the ids of those accounts that are linked to users of other tenants."""
         return accounts_of_other_tenants(server_of(self.settings.base_url), remote_ids, tenant_id=self._setup.tenant_id)
 
     def note_missed(self, user: dict[str, Any]) -> bool:
-        """Ask for an account that the listing holds by its key; note, and tell, that the filter does not find it."""
+        """Search for a listed account by its key; return True, and store the finding, if the filter misses it."""
         recorder = ExchangeRecorder(self.mask)
         client = ScimClient(self._transport(recorder), recorder, self._capabilities, RunLog(self.mask))
         return client.misses(str(user["id"]), str(user["externalId"]))
 
     def page(self, start: int) -> Page:
-        """Return the accounts from the 1-based place `start` on."""
+        """Return a page of accounts from the 1-based index `start`."""
         return page_of_users(self._transport(ExchangeRecorder(self.mask)), start)
 
     def person(self, document: dict[str, Any]) -> Person:

@@ -1,4 +1,4 @@
-"""One turn of a synchronization: the job, its plan, the server, and how long the turn may take."""
+"""One turn of a synchronization: job, plan, server, and the time limit of the turn."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from provisioning.synchronization.plan import Plan
 from provisioning.synchronization.remote import Remote
 from provisioning.synchronization.state import save
 
-# Then the worker looks whether something else waits.
+# Seconds per turn. Afterwards the worker can take other work.
 _TURN_SECONDS = 4.0
 _LONGEST_PAUSE_SECONDS = 3600.0
 _FIRST_PAUSE_SECONDS = 2.0
-# A user that fails so often because the server is busy is noted as failed; three of them in a row stop the job.
+# Attempts per user while the server is busy. Then the user counts as failed; three consecutive failed users stop the job.
 MOST_TRIES = 5
 
 
 class Stopped(Exception):
-    """The job must not go on by itself."""
+    """The job must not continue automatically."""
 
 
 class Run:
-    """What the phases of a synchronization share. Raises `NotSupported` and `Misconfigured` as opening the action does."""
+    """The state shared by the phases of a synchronization. Raises `NotSupported` and `Misconfigured` for an unusable action."""
 
     def __init__(self, job: Job, stream: EventStream) -> None:
         self.job = job
@@ -44,24 +44,24 @@ class Run:
         self._next_at = time.monotonic()
 
     def is_over(self) -> bool:
-        """Whether the time of this turn is spent."""
+        """Whether this turn has used up its time."""
         return time.monotonic() >= self._ends_at
 
     def keep_pace(self) -> None:
-        """Wait until the next user may be sent: at most `rate` begin in any second."""
+        """Wait until the next user may start: at most `rate` users per second."""
         now = time.monotonic()
         if self._next_at > now:
             time.sleep(self._next_at - now)
         self._next_at = max(now, self._next_at) + 1 / self.plan.rate
 
     def failed(self, user_id: str, failure: Exception) -> Finding:
-        """Return the finding of a user that could not be brought to the server."""
+        """Return the finding of a user that could not be synchronized."""
         detail = getattr(failure, "detail", "")
         reason = f"{failure}; {detail}" if detail else str(failure)
         return Finding(Outcome.FAILED, user_id, reason=self.remote.mask.text(reason), error_class=type(failure).__name__)
 
     def rest(self, failure: TransientFailure, findings: list[Finding], **progress: Any) -> None:
-        """Let the job rest as long as the server asked for, or a little longer each time; then the same user is tried again."""
+        """Pause the job for the `Retry-After` of the server, or for an increasing delay; then the same user is tried again."""
         tries = self.job.parameters.get("tries", 0) + 1
         seconds = min(max(failure.retry_after or 0.0, _FIRST_PAUSE_SECONDS * 2 ** (tries - 1)), _LONGEST_PAUSE_SECONDS)
         until = timezone.now() + timedelta(seconds=seconds)

@@ -1,4 +1,4 @@
-"""Begin a synchronization or a comparison, answer one that waits, and end one."""
+"""Starts, answers and cancels synchronizations and comparisons."""
 
 from __future__ import annotations
 
@@ -28,17 +28,16 @@ _UNFINISHED = (Job.Status.PENDING, Job.Status.PROCESSING)
 
 
 def start(*, tenant_id: str, stream_id: str, plan: Plan, actor: str) -> Job:
-    """Return the pending job that brings every user of the stream's connections to its server, or only compares.
+    """Return a pending job that synchronizes every user of the stream's connections with its server, or only compares them.
 
-    The stream's cursor is taken before anything is read. Raises `Invalid` for an impossible plan, `NotFound`,
-    `NotSupported` for a stream that does not lead to a SCIM server, `Conflict` while another one of the stream is at work
-    or when a stream that is enabled should be enabled at the end.
+    The stream's cursor is taken before any user is read. Raises `Invalid` for an invalid plan, `NotFound`, `NotSupported` if the
+    stream has no SCIM server, and `Conflict` while another job of the stream runs, or if the plan enables an enabled stream.
     """
     try:
         plan = checked(plan)
     except PlanRefused as refused:
         raise Invalid({refused.name: [str(refused)]}) from refused
-    # What was committed before gets its position before the cursor: its users are read in their new state.
+    # Number earlier events first, so that they lie before the cursor: their users are read in the new state.
     number_tenant(tenant_id)
     with transaction.atomic():
         stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
@@ -71,30 +70,30 @@ def found(*, tenant_id: str, job_id: str) -> Job:
     """Return one synchronization or comparison; raise `NotFound`."""
     job = _jobs(tenant_id).filter(pk=job_id).first()
     if job is None:
-        raise NotFound("There is no such synchronization.")
+        raise NotFound("The synchronization does not exist.")
     return job
 
 
 @unit_of_work
 def resume(*, tenant_id: str, job_id: str, actor: str) -> Job:
-    """Let a stopped synchronization go on where it stopped, and keep who said so. Raises `NotFound`, or `Conflict`."""
+    """Continue a stopped synchronization where it stopped, and store the actor. Raises `NotFound`, or `Conflict`."""
     return _answer(_locked(tenant_id, job_id), phases.RESUME, resumed_by=actor[:254])
 
 
 @unit_of_work
 def confirm_deletions(*, tenant_id: str, job_id: str, actor: str) -> Job:
-    """Allow the deletions that a synchronization waits for. Raises as `resume` does."""
+    """Approve the deletions of a waiting synchronization. Raises as `resume` does."""
     return _answer(_locked(tenant_id, job_id), phases.CONFIRMATION, is_confirmed=True, confirmed_by=actor[:254])
 
 
 @unit_of_work
 def decline_deletions(*, tenant_id: str, job_id: str, actor: str) -> Job:
-    """Let a synchronization end without the deletions it waits for. Raises as `resume` does."""
+    """End a waiting synchronization without its deletions. Raises as `resume` does."""
     return _answer(_locked(tenant_id, job_id), phases.CONFIRMATION, phase=phases.LAST, declined_by=actor[:254])
 
 
 def report_lines(job: Job) -> Iterator[bytes]:
-    """Yield the report as lines of JSON: first what was asked for and the counts, then one line per kept user."""
+    """Yield the report as JSON lines: first the plan and the counts, then one line per stored user."""
     plan = job.parameters["plan"]
     first = {"job": job.pk, "stream": job.parameters["stream_id"], "plan": plan, "status": job.status, "outcomes": outcomes_of(job)}
     yield orjson.dumps(first) + b"\n"
@@ -103,12 +102,12 @@ def report_lines(job: Job) -> Iterator[bytes]:
 
 
 def report_rows(job: Job) -> QuerySet[SynchronizationRow]:
-    """Return what was kept about each user, in the order in which it was found."""
+    """Return the stored rows of users in the order of their examination."""
     return SynchronizationRow.objects.filter(job=job).order_by("pk")
 
 
 def row_document(row: SynchronizationRow) -> dict[str, Any]:
-    """Return one user of the report; members that do not apply are left out."""
+    """Return one user of the report as JSON; members that do not apply are omitted."""
     members = {
         "outcome": row.outcome,
         "user_id": row.user_id,
@@ -125,7 +124,7 @@ def _check(stream: EventStream, plan: Plan) -> None:
     if plan.enables_stream and stream.status == EventStream.Status.ENABLED:
         raise Conflict("The stream is enabled already. Disable it first, or synchronize without enabling it at the end.")
     if _jobs(stream.tenant_id).filter(target=synchronization_target(stream.pk), status__in=_UNFINISHED).exists():
-        raise Conflict("A synchronization of this stream is at work already; wait for it, resume it or cancel it.")
+        raise Conflict("A synchronization of this stream is already running. Wait for it, resume it or cancel it.")
 
 
 def _jobs(tenant_id: str) -> QuerySet[Job]:
@@ -135,7 +134,7 @@ def _jobs(tenant_id: str) -> QuerySet[Job]:
 def _locked(tenant_id: str, job_id: str) -> Job:
     job = _jobs(tenant_id).select_for_update(no_key=True).filter(pk=job_id).first()
     if job is None:
-        raise NotFound("There is no such synchronization.")
+        raise NotFound("The synchronization does not exist.")
     if job.is_finished:
         raise Conflict("The synchronization has ended.")
     return job

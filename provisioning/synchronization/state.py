@@ -1,4 +1,4 @@
-"""How far a synchronization is: kept with its job, and written so that a worker that lost the job writes nothing."""
+"""The progress of a synchronization, stored in its job. A worker that has lost the job writes nothing."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from provisioning.models.synchronizations import SynchronizationRow
 from provisioning.synchronization import holders
 from provisioning.synchronization.findings import Finding, Outcome
 
-# Of each outcome so many users are named; the counts are exact.
+# Number of stored users per outcome; the counts are exact.
 ROWS_KEPT = 1000
 _ACCOUNTS = (Outcome.EXTRA, Outcome.DELETED)
 
 
 class Overtaken(Exception):
-    """Somebody else has moved this job on or ended it: what was done here has been done, and is not written."""
+    """Another process has advanced or ended this job: the progress of this process is discarded, its writes to the server remain."""
 
 
 @unit_of_work
@@ -39,11 +39,11 @@ def save(
     lease_seconds: float = LEASE.total_seconds(),
     **progress: Any,
 ) -> None:
-    """Write what was found and how far the job is in one transaction, and bring `job` up to date.
+    """Write findings and progress in one transaction, and update `job`.
 
-    `accounts` are those without a user here; one that was noted before is not noted twice. `there` names users whom the listing of
-    the server holds, with the ids of their accounts: none of them is missing, whatever its filter found. Raises `Overtaken` unless the
-    job stands where `job` says.
+    `accounts` are accounts without a user here; those stored before are not stored twice. `there` maps users to the ids of listed
+    accounts: such users are not missing, even if the filter missed them. Raises `Overtaken` unless the stored progress equals that
+    of `job`.
     """
     row = Job.objects.of(job.tenant_id).select_for_update(no_key=True).get(pk=job.pk)
     if row.is_finished or row.parameters.get("saves", 0) != job.parameters.get("saves", 0):
@@ -64,7 +64,7 @@ def save(
 
 @unit_of_work
 def save_deletion(job: Job, account: SynchronizationRow, *, is_deleted: bool, reason: str = "") -> None:
-    """Note what became of an account that had no user here; raise as `save` does."""
+    """Store the result for an account without a user; raises as `save` does."""
     account.outcome = Outcome.DELETED if is_deleted else Outcome.EXTRA
     account.reason = reason
     account.save(update_fields=["outcome", "reason"])
@@ -72,21 +72,21 @@ def save_deletion(job: Job, account: SynchronizationRow, *, is_deleted: bool, re
 
 
 def account_counts(job: Job) -> dict[str, int]:
-    """Count the accounts without a user here: those that are there, and those that were deleted."""
+    """Count the accounts without a user here: existing ones and deleted ones."""
     counted = SynchronizationRow.objects.filter(job=job, outcome__in=_ACCOUNTS).order_by().values("outcome").annotate(number=Count("pk"))
     return {str(outcome): 0 for outcome in _ACCOUNTS} | {row["outcome"]: row["number"] for row in counted}
 
 
 def outcomes_of(job: Job) -> dict[str, int]:
-    """Return how many users ended how, in the order of the outcomes."""
+    """Return the number of users by outcome, in the order of the outcomes."""
     counted = {**job.summary.get("outcomes", {}), **account_counts(job)}
     return {str(outcome): counted[outcome] for outcome in Outcome if counted.get(outcome)}
 
 
 def _keep(row: Job, findings: Sequence[Finding]) -> dict[str, int]:
-    """Name what was found as long as there is room, and return how many ended how.
+    """Store findings up to the limit per outcome, and return the number of users by outcome.
 
-    Users outside the scope have room of their own: they may be nearly everybody, and the other skipped ones are worth reading.
+    Users outside the scope have a separate limit: they may be the majority and would displace other skipped users.
     """
     outcomes = Counter[str](row.summary.get("outcomes", {}))
     outside = row.parameters.get("outside", 0)
@@ -94,7 +94,7 @@ def _keep(row: Job, findings: Sequence[Finding]) -> dict[str, int]:
     for finding in findings:
         is_outside = finding.outcome == Outcome.SKIPPED and finding.reason == OUTSIDE
         inside = outcomes[finding.outcome] - (outside if finding.outcome == Outcome.SKIPPED else 0)
-        # All that are missing are kept: the listing of the server may say that they are not.
+        # Missing users are stored without a limit: the listing may show later that they exist.
         if (outside if is_outside else inside) < ROWS_KEPT or finding.outcome == Outcome.MISSING:
             kept.append(_row(row, finding))
         outside += is_outside
@@ -105,11 +105,11 @@ def _keep(row: Job, findings: Sequence[Finding]) -> dict[str, int]:
 
 
 def _correct_missing(row: Job, outcomes: dict[str, int], there: Mapping[str, str]) -> None:
-    """Take back that users are missing whose accounts the server's own listing holds."""
+    """Correct users that were reported as missing although the server's listing contains their accounts."""
     wrong = SynchronizationRow.objects.filter(job=row, outcome=Outcome.MISSING, user_id__in=there.keys())
     for found in wrong:
         found.outcome, found.scim_id = Outcome.UNSEARCHABLE, there[found.user_id][:512]
-        found.reason = "the listing holds the account, and the search by externalId does not find it"
+        found.reason = "the listing contains the account, but the search by externalId does not find it"
     changed = SynchronizationRow.objects.bulk_update(wrong, ["outcome", "scim_id", "reason"]) if wrong else 0
     if changed:
         outcomes[str(Outcome.MISSING)] = outcomes.get(str(Outcome.MISSING), 0) - changed

@@ -1,4 +1,4 @@
-"""The first phase: every user here is examined, in the order of the keys."""
+"""The first phase: examines every user of this service in the order of the keys."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from provisioning.synchronization.run import MOST_TRIES, Run, Stopped
 from provisioning.synchronization.state import save
 
 _PAGE_USERS = 100
-# So many users are done again after a crash, at most.
+# Users per save: at most this number is processed again after a crash.
 _SAVED_TOGETHER = 20
-# Failures that would meet anybody else as well.
+# Failures that would affect all users.
 _AGAINST_SERVER = (ConfigurationFailure, Misconfigured, TransientFailure)
 _IN_A_ROW = 3
-# A user that changes faster than it is written is left to its events.
+# Writes per user. A user that changes more often is left to its events.
 _MOST_ROUNDS = 3
 
 
 def examine_users(run: Run) -> None:
-    """Go on for one turn: users behind the last key, as many as the time and the rate allow."""
+    """Work for one turn: examine users after the last key, as many as time and rate allow."""
     if "total" not in run.job.summary:
         save(run.job, total=run.people.count())
     turn = _UserTurn(run)
@@ -42,7 +42,7 @@ def examine_users(run: Run) -> None:
 
 
 class _UserTurn:
-    """What was found since the last save. Failures in a row are not saved until a user gets through: they may stop the job."""
+    """Findings since the last save. Consecutive failures are saved after the next success only, because they may stop the job."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -55,9 +55,9 @@ class _UserTurn:
         return len(self._row)
 
     def bring(self, user: LocalUser) -> bool:
-        """Examine one user; False when the job rests now. Raises `Stopped` after three failures that speak against the server."""
+        """Examine one user; False if the job pauses now. Raises `Stopped` after three consecutive failures caused by the server."""
         try:
-            # Nothing is sent for a user outside the scope, so there is no pace to keep.
+            # No request is sent for a user outside the scope, so the rate does not matter.
             finding = self._run.examiner.outside(user.document) or self._settled(user)
         except TransientFailure as failure:
             self._write()
@@ -76,18 +76,18 @@ class _UserTurn:
         return True
 
     def save(self) -> None:
-        """Write everything that was found."""
+        """Save all findings."""
         self._end_row()
         self._write()
 
     def _write(self) -> None:
         if self._findings:
-            # The server answers, so the count of tries begins anew.
+            # The server answers, so reset the count of attempts.
             save(self._run.job, self._findings, after=self.after, tries=0)
         self._findings = []
 
     def _settled(self, user: LocalUser) -> Finding:
-        """Write the user until what was written is what is there: a change in between may have been delivered before our write."""
+        """Repeat the write until the user has not changed meanwhile: its event may have been delivered before our write."""
         self._run.keep_pace()
         found = finding = self._run.examiner.examine(user.document, user.position)
         for _ in range(_MOST_ROUNDS):
@@ -95,8 +95,8 @@ class _UserTurn:
                 return finding
             now = self._run.people.now(user.key)
             if now is None and self._run.people.existing([user.user_id]):
-                # Deleted and made again: the account is the new one's, and its event brings what it is.
-                return replace(finding, outcome=Outcome.SKIPPED, reason="changed here meanwhile")
+                # The user was deleted and created again: its event provisions the new user.
+                return replace(finding, outcome=Outcome.SKIPPED, reason="changed meanwhile")
             if now is None:
                 return self._run.examiner.withdraw(user.document, user.position)
             if now.document == user.document:
@@ -115,10 +115,10 @@ class _UserTurn:
         self._row.append((user, finding))
         if len(self._row) < _IN_A_ROW:
             return True
-        # They are examined again when the job is resumed.
+        # These users are examined again when the job is resumed.
         self._row = []
         self.save()
-        raise Stopped(f"{_IN_A_ROW} users in a row failed, the last one with: {finding.reason}")
+        raise Stopped(f"{_IN_A_ROW} consecutive users failed, the last one with: {finding.reason}")
 
     def _end_row(self) -> None:
         for user, finding in self._row:

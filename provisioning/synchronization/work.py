@@ -1,11 +1,11 @@
-"""A synchronization at work: the job's step decides what is next, its effect talks to the server with no transaction open.
+"""Runs a synchronization: the job's step decides the next phase; its effect sends requests with no transaction open.
 
-    users      every user here, by key: examined, and written where it differs
-    accounts   every account there, page by page: those that carry our key and have no user here are noted
-    deletions  on request those are deleted; too many wait for a person
-    then the stream is enabled, when that was asked for
+    users      every user of this service, by key: examined, and written if it differs
+    accounts   every account on the server, page by page: those with our key but without a user are stored
+    deletions  on request, those accounts are deleted; above the limit, after approval
+    finally, the stream is enabled if the plan says so
 
-What was done is written after every few users, so a crash repeats those few, and repeating one is harmless.
+Progress is saved after every few users. A crash repeats only those, and repeating them is harmless.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from provisioning.synchronization.run import Run, Stopped
 from provisioning.synchronization.state import Overtaken, account_counts, save
 from provisioning.synchronization.users import examine_users
 
-# A person is waited for; the sweep looks in from time to time, and whoever answers sends the job at once.
+# Seconds between checks while the job waits for an administrator. An answer continues the job at once.
 _WAIT_SECONDS = 600.0
 _PHASES = {"users": examine_users, "accounts": note_accounts, "deletions": delete_accounts}
 
 
 class WaitedTooLong(ServiceError):
-    """The server did not answer in time: the synchronization was given up. What it has written stays."""
+    """The synchronization ended because it waited too long. Its changes on the server remain."""
 
 
 def begin(job: Job) -> bool | Pause:
-    """Decide what a synchronization whose row is locked does next.
+    """Decide the next step of a synchronization; the caller has locked its row.
 
-    1. What waits for a person waits, at most as long as a held stream may.
-    2. What the server asked to wait for waits, and so does whoever finds another process at work.
-    3. A phase has more to do: its effect is asked for.
-    4. After the last phase the stream is enabled at the cursor, and the job is done.
+    1. Waiting for an administrator: pause, at most as long as a stream may be held.
+    2. Waiting for the server's `Retry-After`, or for another process that works on the job: pause.
+    3. The phase is not finished: request its effect.
+    4. After the last phase: enable the stream at the cursor and end the job.
     """
     if job.parameters.get("waits_for"):
         since = datetime.fromisoformat(job.parameters["waits_since"])
@@ -60,9 +60,9 @@ def begin(job: Job) -> bool | Pause:
 
 
 def go_on(job: Job) -> None:
-    """Do some seconds of the job's phase. A failure that would meet every user stops the job until somebody resumes it."""
+    """Work on the job's phase for some seconds. A failure that affects all users stops the job until an administrator resumes it."""
     if not holders.is_ours(job):
-        # A command line and a worker may be sent to one job; two that write the same users would create some of them twice.
+        # A command and a worker may work on the same job. Writing in parallel could create users twice.
         return
     stream = EventStream.objects.of(job.tenant_id).filter(pk=job.parameters["stream_id"]).first()
     if stream is None:
@@ -95,7 +95,7 @@ def _finish(job: Job) -> bool | Pause:
         told.append(outcome)
     extra = account_counts(job).get("extra", 0)
     if extra and not plan.deletes_missing:
-        told.append(f"Accounts with a key of ours and no user here, left alone: {extra:,}.")
+        told.append(f"Accounts with our externalId but without a user, not deleted: {extra:,}.")
     job.status_details = " ".join(told)[:500]
     return False
 

@@ -1,1 +1,1 @@
-"""What a person runs with an action by hand."""
+"""Trials of actions, started manually by a person."""

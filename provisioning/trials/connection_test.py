@@ -1,4 +1,4 @@
-"""The connection test of a SCIM action: a read-only probe, and on request a write check. It never goes through deliveries."""
+"""The connection test of a SCIM action: a read-only probe, and optionally a write check. It does not use deliveries."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ FINDING = "connection test"
 
 
 def run_connection_test(setup: Setup, *, actor: str, with_write_check: bool = False) -> TrialReport:
-    """Probe the server of the set-up and return what was seen; with a write check also write, and recommend an update mode.
+    """Probe the server and return a report; a write check also writes a marked user and recommends an update mode.
 
-    Nothing is raised about the server: every failure is a step with advice. Raises `NotSupported` for an action that is not
-    the SCIM template, `Conflict` while another trial of the action runs, `Misconfigured` for secrets that do not open.
+    Failures of the server are steps of the report, with advice. Raises `NotSupported` for actions without the SCIM template,
+    `Conflict` while another trial of the action runs, and `Misconfigured` for secrets that cannot be decrypted.
     """
     require_scim(setup)
     steps = Steps(mask := mask_of(setup))
@@ -30,7 +30,7 @@ def run_connection_test(setup: Setup, *, actor: str, with_write_check: bool = Fa
 
         def read_settings() -> Finding:
             opened.append(open_session(setup, mask, seconds=BUDGET_SECONDS))
-            return Finding("Secrets, options and mapping can be used.")
+            return Finding("Secrets, options and mapping are valid.")
 
         report.findings["outbound_addresses"] = list(settings.OUTBOUND_ADDRESSES)
         if steps.run([Step("settings", "Secrets and options", read_settings, is_needed=True)]):
@@ -46,11 +46,11 @@ def run_connection_test(setup: Setup, *, actor: str, with_write_check: bool = Fa
 
 def _summary(steps: Steps) -> str:
     count = sum(step.finding.state == "warning" for step in steps.taken)
-    return f"Usable, with {counted(count, 'thing')} to look at." if count else "Everything works as it should."
+    return f"Usable, with {counted(count, 'warning')}." if count else "All checks passed."
 
 
 def _note(session: ScimSession, report: TrialReport) -> None:
-    """Keep the newest result with the action, for its page and for the choice of an update mode."""
+    """Store the newest result with the action, for its page and for the choice of an update mode."""
     steps = {step.name: step.finding.state for step in report.steps.taken}
     mode = report.findings.get("recommended_update_mode")
     finding = {"at": wire_time(timezone.now()), "server": session.transport.server, "summary": report.summary, "steps": steps}

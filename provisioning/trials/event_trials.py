@@ -1,6 +1,6 @@
-"""Running an action for a test event, as a worker would: installed entry points are code that can hang, so workers run them.
+"""Runs an action for a test event. A worker runs it, because installed entry points are code that can hang.
 
-The web process notes the trial, sends its id, and waits for a while. The event stands with the trial until a worker takes it.
+The web process stores the trial with its event, sends its id to a worker, and waits for the result for a limited time.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ from provisioning.trials.steps import Finding, Step, Steps
 from provisioning.trials.trial_events import check_event_type, marked_event
 from provisioning.trials.trials import TrialReport, begin_trial, end_trial
 
-# A free worker begins at once; one that is busy with a turn, a little later.
+# Seconds to wait for a worker: an idle worker begins at once, a busy one after its turn.
 BEGIN_SECONDS = 8.0
 _LOOK_AGAIN_SECONDS = 0.1
-# The worker may take this much longer than the budget: it is interrupted at the budget and writes then.
+# Seconds beyond the budget of the run: the worker is interrupted at the end of the budget and then writes the result.
 _WRITING_SECONDS = 3.0
 _LONGEST_DETAIL = 100
 
 
 def run_for_event(setup: Setup, *, event_type: str, data: dict[str, Any] | None, actor: str) -> Trial:
-    """Have a worker run the set-up for a test event with `data`, or with the sample of its type; return the ended trial.
+    """Let a worker run the action for a test event with `data`, or the sample of its type; return the ended trial.
 
-    The event is marked as a test, and in no log. Raises `Invalid` for an unknown type, `EventTooLarge`, and `Conflict` beside
-    another trial, without a worker, or for one that has not ended in time.
+    The event is marked as a test and is not in the log. Raises `Invalid` for an unknown type, `EventTooLarge`, and `Conflict` if
+    another trial runs, if no worker is available, or if the run does not end in time.
     """
     trial = ask_for_event(setup, event_type=event_type, data=data, actor=actor)
     if not nudges.send(nudges.TRY, str(trial.pk)):
         _give_up(trial)
-        raise Conflict("The workers cannot be reached now. Try again in a moment.")
+        raise Conflict("The workers are not reachable. Try again later.")
     return wait_for_end(trial)
 
 
 def ask_for_event(setup: Setup, *, event_type: str, data: dict[str, Any] | None, actor: str) -> Trial:
-    """Note the trial with its event; raises as `run_for_event` does."""
+    """Store the trial with its event; raises as `run_for_event` does."""
     check_event_type(event_type)
     head = Head.objects.filter(pk=setup.tenant_id).first()
     if head is None:
@@ -61,7 +61,7 @@ def ask_for_event(setup: Setup, *, event_type: str, data: dict[str, Any] | None,
 
 
 def wait_for_end(trial: Trial, *, begin_seconds: float = BEGIN_SECONDS) -> Trial:
-    """Return the trial once it has ended; raise `Conflict` when no worker begins it, or when it does not end in time."""
+    """Wait for the end of the trial and return it; raise `Conflict` if no worker begins it, or if it does not end in time."""
     begin_by = time.monotonic() + begin_seconds
     end_by = begin_by + settings.DELIVERY_BUDGET_SECONDS + _WRITING_SECONDS
     while time.monotonic() < end_by:
@@ -69,13 +69,13 @@ def wait_for_end(trial: Trial, *, begin_seconds: float = BEGIN_SECONDS) -> Trial
         if trial.outcome != Trial.Outcome.RUNNING:
             return trial
         if trial.event is not None and time.monotonic() > begin_by and _give_up(trial):
-            raise Conflict("No worker has begun it: none is free, or none is there.")
+            raise Conflict("No worker has started the run: all workers are busy, or none is running.")
         time.sleep(_LOOK_AGAIN_SECONDS)
-    raise Conflict(f"The run has not ended in time. GET /actions/executions/{trial.pk} tells what becomes of it.")
+    raise Conflict(f"The run has not ended in time. GET /actions/executions/{trial.pk} returns its result later.")
 
 
 def work_on_event(trial_id: UUID | str) -> None:
-    """Run a trial that nobody has taken yet, within the budget of a delivery, and write what was seen."""
+    """Run a trial that no worker has taken yet, within the budget of a delivery, and store its report."""
     taken = _take(trial_id)
     if taken is None:
         return
@@ -87,7 +87,7 @@ def work_on_event(trial_id: UUID | str) -> None:
 
 
 def _take(trial_id: UUID | str) -> tuple[Trial, dict[str, Any]] | None:
-    """Take the event out of its row, so that nobody else runs it and nothing of it is kept."""
+    """Remove the event from its row, so that no other worker runs it and it is not stored any longer."""
     with transaction.atomic():
         rows = Trial.objects.select_for_update(of=("self",)).select_related("action")
         trial = rows.filter(pk=trial_id, outcome=Trial.Outcome.RUNNING, event__isnull=False).first()
@@ -99,13 +99,13 @@ def _take(trial_id: UUID | str) -> tuple[Trial, dict[str, Any]] | None:
 
 
 def _give_up(trial: Trial) -> bool:
-    """End a trial that no worker has taken; False when one has."""
+    """End a trial that no worker has taken; False if a worker has taken it."""
     waiting = Trial.objects.filter(pk=trial.pk, outcome=Trial.Outcome.RUNNING, event__isnull=False)
-    return bool(waiting.update(outcome=Trial.Outcome.LOST, ended_at=timezone.now(), event=None, summary="No worker has begun it."))
+    return bool(waiting.update(outcome=Trial.Outcome.LOST, ended_at=timezone.now(), event=None, summary="No worker has started the run."))
 
 
 def _run(trial: Trial, event: dict[str, Any]) -> Finding:
-    """Return how the entry point ended, what it said and what it asked for; the runner of actions has masked it."""
+    """Return outcome, log lines and exchanges of the entry point, masked by the runner of actions."""
     try:
         with tenant_bound(trial.action.tenant_id):
             setup = _setup_of(trial)
@@ -116,17 +116,17 @@ def _run(trial: Trial, event: dict[str, Any]) -> Finding:
         said = {"kind": failure.kind, "log": failure.log_lines, "exchanges": failure.exchanges[:_LONGEST_DETAIL]}
         return Finding(str(failure), "failed", details=said)
     except NoTurn as reason:
-        return Finding(f"The limit of requests per second leaves no room: {reason}.", "failed")
+        return Finding(f"The limit of requests per second is reached: {reason}.", "failed")
     status = "Skipped" if outcome.status == "skipped" else "Delivered"
     details = {"result": outcome.detail, "log": outcome.log_lines, "exchanges": outcome.exchanges[:_LONGEST_DETAIL]}
     return Finding(f"{status}: {outcome.reason}" if outcome.reason else status, details=details)
 
 
 def _setup_of(trial: Trial) -> Setup:
-    """Return what the trial was asked for: the draft as it is now, or a version."""
+    """Return the configuration to run: the draft as it is now, or the version of the trial."""
     if trial.version is None:
         return draft_setup(trial.action)
     version = ActionVersion.objects.select_related("action").filter(action=trial.action, number=trial.version).first()
     if version is None:
-        raise Misconfigured("the version is gone")
+        raise Misconfigured("the version does not exist any more")
     return version_setup(version)

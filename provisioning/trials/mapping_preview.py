@@ -1,4 +1,4 @@
-"""What would be sent for one user, byte for byte: the same functions make it that make the request of a delivery."""
+"""Shows the exact request body for one user, made by the same functions as the requests of deliveries."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from provisioning.services.actions import mapping_problems
 from provisioning.trials.scim_sessions import mask_of, open_session, require_scim, set_up_of
 
 _AS_SET_UP: Any = object()
-# All reads of one preview together: a person waits for the page.
+# Seconds for all reads of one preview, because a person waits for the page.
 _BUDGET_SECONDS = 4.0
 
 
 @dataclass(frozen=True)
 class Preview:
-    """The request of one operation, and whether the user is in scope. Out of scope, no request is sent.
+    """The request of one operation, and whether the user is in the scope. Outside the scope, no request is sent.
 
-    `left_out` says of each value that cannot be sent why; `notes` say what the server will answer.
+    `left_out` contains a sentence for each value that cannot be sent; `notes` contain expected answers of the server.
     """
 
     method: str
@@ -56,12 +56,12 @@ class Preview:
 def mapping_preview(
     setup: Setup, *, user_id: str, operation: Operation, mapping: Any = _AS_SET_UP, enterprise: bool | None = None
 ) -> Preview:
-    """Return exactly what would be sent for a user, with the table of the action or with one that is not saved yet.
+    """Return the exact request for a user, with the table of the action or an unsaved one.
 
-    Where the server can be asked, `notes` say what it will answer because another account holds the `userName`.
+    If the server is reachable, `notes` tell whether another account holds the `userName` and how the server will answer.
 
-    Raises `NotFound`, `NotSupported`, `Misconfigured`, `Invalid` for a table that cannot be used, or where it or the scope does
-    not fit this user.
+    Raises `NotFound`, `NotSupported`, `Misconfigured`, and `Invalid` for an invalid table, or if the table or the scope fails for
+    this user.
     """
     require_scim(setup)
     options, table = set_up_of(setup)
@@ -84,7 +84,7 @@ def mapping_preview(
 
 
 def _preview(document: dict[str, Any], table: tuple[MappingRow, ...], options: ScimOptions, operation: Operation) -> Preview:
-    """Return what a create or an update of this user sends; raise `MappingFailed` or `DataFailure` as a delivery would fail."""
+    """Return the request of a create or an update; raise `MappingFailed` or `DataFailure` if a delivery would fail."""
     is_meant = is_in_scope(document, options.scope)
     mapped = map_user(document, table, operation)
     method, body = request_of(mapped, options, operation)
@@ -92,12 +92,12 @@ def _preview(document: dict[str, Any], table: tuple[MappingRow, ...], options: S
 
 
 def request_of(mapped: MappedUser, options: ScimOptions, operation: Operation) -> tuple[str, dict[str, Any]]:
-    """Return verb and body of the operation."""
+    """Return HTTP method and body of the operation."""
     return ("POST", mapped.resource) if operation == "create" else update_request(options, mapped)
 
 
 def _document_of(*, tenant_id: str, user_id: str) -> dict[str, Any]:
-    """Return the user as the next event would show it; raise `NotFound`."""
+    """Return the user document of the next event; raise `NotFound`."""
     return user_document(user_named(tenant_id=tenant_id, user_id=user_id))
 
 
@@ -108,7 +108,7 @@ def user_named(*, tenant_id: str, user_id: str) -> User:
     if found is None and "@" in user_id:
         same = list(users.annotate(lowered=Lower("email")).filter(lowered=user_id.lower())[:2])
         if len(same) > 1:
-            raise NotFound("Several users have this e-mail address; name one by its id.")
+            raise NotFound("Several users have this e-mail address. Enter a user id.")
         found = same[0] if same else None
     if found is None:
         raise NotFound("The user does not exist.")
@@ -118,7 +118,7 @@ def user_named(*, tenant_id: str, user_id: str) -> User:
 def _foreseen(
     setup: Setup, document: dict[str, Any], table: tuple[MappingRow, ...], options: ScimOptions, operation: Operation
 ) -> tuple[str, ...]:
-    """Return what the server will answer because of the `userName`, or why that is not known; nothing without its secrets."""
+    """Return notes on how the server will answer because of the `userName`, or why that is unknown; none without secrets."""
     try:
         session = open_session(setup, mask_of(setup), seconds=_BUDGET_SECONDS)
     except Misconfigured:
@@ -133,12 +133,12 @@ def _foreseen(
     except (ActionError, NoTurn) as failure:
         return (f"It is not known whether another account holds the userName: {failure}.",)
     if operation == "update" and own is None and not options.upsert:
-        return ("No account of the server is this user, and upsert is off: a delivery skips the update.",)
+        return ("The user has no account on the server, and upsert is off: a delivery skips the update.",)
     return () if foreseen is None else (f"{foreseen.text} {foreseen.advice}".strip(),)
 
 
 def _strategy_of(document: dict[str, Any]) -> str:
-    """Return the strategy of the primary identity, which stands first; an empty text for a sample without identities."""
+    """Return the strategy of the primary identity, which is the first; an empty string for a sample without identities."""
     identities = document.get("identities")
     first = identities[0] if isinstance(identities, list) and identities else {}
     return str(first.get("provider", "")) if isinstance(first, dict) else ""

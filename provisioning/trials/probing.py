@@ -1,4 +1,4 @@
-"""The read-only probe of a SCIM server: what must be true before users are sent there. Nothing is written."""
+"""The read-only probe of a SCIM server: checks the requirements for provisioning. Nothing is written."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from provisioning.trials.scim_sessions import ScimSession
 
 _PATCH_MODES = ("patch", "patch_per_attribute")
-_EARLIER_FAILED = "Not asked: an earlier step failed."
+_EARLIER_FAILED = "Not tested: an earlier step failed."
 
 
 class ConnectionProbe:
-    """Asks one server, step by step; without an address, a connection or a token the rest is skipped."""
+    """Probes one server step by step; if address, connection or authentication fails, the other steps are skipped."""
 
     def __init__(self, session: ScimSession) -> None:
         self._session = session
@@ -50,16 +50,14 @@ class ConnectionProbe:
     def _address(self) -> Finding:
         session = self._session
         found = session.sender.addresses(session.settings.base_url, deadline=session.deadline)
-        return Finding(
-            f"The host has {counted(len(found), 'address', 'addresses')}, and may be reached.", details={"addresses": found[:20]}
-        )
+        return Finding(f"The host has {counted(len(found), 'allowed address', 'allowed addresses')}.", details={"addresses": found[:20]})
 
     def _connection(self) -> Finding:
         session = self._session
         greeting = session.sender.greet(session.settings.base_url, deadline=session.deadline)
         if urlsplit(session.settings.base_url).scheme != "https":
             return Finding(
-                f"Connected to {greeting.address} without TLS.", "warning", "Use https: the token and all users travel in the open."
+                f"Connected to {greeting.address} without TLS.", "warning", "Use https: the token and all users are sent unencrypted."
             )
         details = {"tls": greeting.tls_version, "certificate_until": greeting.certificate_until}
         return Finding(f"Connected to {greeting.address} with {greeting.tls_version}; the certificate is valid.", details=details)
@@ -67,83 +65,77 @@ class ConnectionProbe:
     def _authentication(self) -> Finding:
         document = self._listed("startIndex=1&count=1")
         self._users, self._total = document["Resources"], document.get("totalResults")
-        known = (
-            f"it says that it has {counted(self._total, 'user')}"
-            if isinstance(self._total, int)
-            else "it does not say how many users it has"
-        )
-        return Finding(f"The server takes the token and lists users; {known}.")
+        known = f"it reports {counted(self._total, 'user')}" if isinstance(self._total, int) else "it does not report the number of users"
+        return Finding(f"The server accepts the token and lists users; {known}.")
 
     def _paging(self) -> Finding:
         if len(self._users) > 1:
-            advice = "Deliveries do not page, so nothing breaks; the synchronization of all users reads more at once than it asks for."
-            return Finding(f"Asked for 1 user, the server sent {len(self._users)}.", "warning", advice)
+            advice = "Deliveries do not use pages. A synchronization will get larger answers than it requests."
+            return Finding(f"The server returned {len(self._users)} users instead of 1.", "warning", advice)
         if not isinstance(self._total, int):
-            return Finding("The list has no totalResults.", "warning", "RFC 7644, 3.4.2 requires it. Deliveries do without.")
+            return Finding("The list has no totalResults.", "warning", "RFC 7644, 3.4.2 requires it. Deliveries do not need it.")
         if self._total < 2:
-            return Finding("There are too few users to tell whether pages work.", "skipped")
+            return Finding("The server has too few users to test pages.", "skipped")
         second = self._listed("startIndex=2&count=1")["Resources"]
         if [user["id"] for user in second] == [user["id"] for user in self._users]:
-            return Finding(
-                "The second page is the first one again.", "warning", "startIndex is ignored: the synchronization cannot page here."
-            )
-        return Finding("Pages hold what was asked for.")
+            return Finding("The second page equals the first one.", "warning", "startIndex is ignored: a synchronization cannot use pages.")
+        return Finding("Pages contain the requested users.")
 
     def _external_id_filter(self) -> Finding:
         known = next((user["externalId"] for user in self._users if isinstance(user.get("externalId"), str) and user["externalId"]), "")
         try:
             if self._session.client.filtered("externalId", uuid.uuid4().hex):
-                advice = "Every match is verified before a write, so no stranger is touched; but most updates and deletions will fail."
-                return Finding("A search for an externalId that nobody has found users: the filter is ignored.", "failed", advice)
+                advice = "Every match is verified before a write, so other users are safe, but most updates and deletions will fail."
+                return Finding("A search for an unused externalId returned users: the filter is ignored.", "failed", advice)
             if known and self._session.client.filtered("externalId", f"x|{known}"):
-                advice = "The server reads the value as a pattern. Matches are verified, but users with | in their id are many."
-                return Finding("A search for a value that nobody has found a user.", "failed", advice)
+                advice = "The server treats the value as a pattern. Matches are verified, but many user ids contain |."
+                return Finding("A search for an unused value with wildcards returned a user.", "failed", advice)
             return self._known_external_id(known)
         except FilterRefused as refused:
-            advice = "Users are then found by userName, which changes with their e-mail address; ask for filters on externalId."
+            advice = "Users are then found by userName, which may change. Ask the operator of the server for filters on externalId."
             return Finding(f"The server refuses the filter: {refused}.", "warning", advice)
 
     def _known_external_id(self, known: str) -> Finding:
         if not known:
             return Finding(
-                "Finds no user for a value that no user has. No user with an externalId was seen to search for; try the write check."
+                "Returns no user for an unused value. No user with an externalId was listed, so use the write check to test a match."
             )
         found = self._session.client.filtered("externalId", known)
         if not found:
             advice = (
-                "Updates and deletions will not find their users: the filter must compare externalId. The write check shows it in full."
+                "Updates and deletions will not find their users: the filter must compare externalId. The write check tests it completely."
             )
-            return Finding("A user is listed with an externalId and not found by it.", "failed", advice)
-        return Finding("Exact: it finds the one it should, and nobody for values that nobody has.")
+            return Finding("A search for the externalId of a listed user does not find that user.", "failed", advice)
+        return Finding("Exact: it finds the expected user, and no user for unused values.")
 
     def _user_name_filter(self) -> Finding:
         try:
             found = self._session.client.filtered("userName", f"{uuid.uuid4().hex}@nobody.invalid")
         except FilterRefused as refused:
             return Finding(
-                f"The server refuses the filter: {refused}.", "warning", "It is needed only where externalId cannot be searched for."
+                f"The server refuses the filter: {refused}.", "warning", "It is needed only if the server refuses filters on externalId."
             )
         if found:
-            return Finding("A search for a userName that nobody has found users.", "warning", "The fallback by userName will not be used.")
-        return Finding("Finds nobody for a name that nobody has.")
+            return Finding("A search for an unused userName returned users.", "warning", "The fallback by userName will not be used.")
+        return Finding("Returns no user for an unused userName.")
 
     def _configuration(self) -> Finding:
         try:
             config = self._document("/ServiceProviderConfig")
         except ActionError as error:
-            return Finding(f"Not readable: {error}.", "warning", "It is advisory: the write check shows what really works.")
+            return Finding(f"Not readable: {error}.", "warning", "It is advisory: the write check tests the actual behavior.")
         offers = {name: _supported(config, name) for name in ("patch", "filter", "etag", "bulk")}
         mode = self._session.options.update_mode
         if mode in _PATCH_MODES and offers["patch"] is False:
-            advice = "Set update_mode to put, or let the write check find out whether PATCH works all the same."
-            return Finding("The server says that it does not offer PATCH, and the action is set to it.", "warning", advice, offers)
+            advice = "Set update_mode to put, or run the write check to test whether PATCH works anyway."
+            return Finding("The server reports no support for PATCH, but the action uses it.", "warning", advice, offers)
         return Finding(f"Read. PATCH: {_word(offers['patch'])}; filters: {_word(offers['filter'])}.", details=offers)
 
     def _schemas(self) -> Finding:
         try:
             document = self._document("/Schemas")
         except ActionError as error:
-            return Finding(f"Not readable: {error}.", "warning", "It is advisory: the write check shows which attributes are kept.")
+            return Finding(f"Not readable: {error}.", "warning", "It is advisory: the write check tests which attributes are stored.")
         resources = document.get("Resources")
         names = {item.get("id") for item in resources if isinstance(item, Mapping)} if isinstance(resources, list) else set()
         wanted = [USER]
@@ -151,8 +143,8 @@ class ConnectionProbe:
             wanted.append(ENTERPRISE_USER)
         missing = [name for name in wanted if name not in names]
         if missing:
-            return Finding(f"The server does not name {', '.join(missing)}.", "warning", "Attributes of a schema it lacks may be dropped.")
-        return Finding("The server names every schema that the mapping uses.")
+            return Finding(f"The server does not list {', '.join(missing)}.", "warning", "It may drop attributes of missing schemas.")
+        return Finding("The server lists every schema that the mapping uses.")
 
     def _listed(self, query: str) -> Mapping[str, Any]:
         answer = self._session.transport.send(Request("GET", f"/Users?{query}", "/Users", f"/Users?{query}"))
@@ -165,9 +157,9 @@ class ConnectionProbe:
         try:
             document = orjson.loads(answer.body)
         except orjson.JSONDecodeError as error:
-            raise InvalidResponseShape(f"{path} is no JSON", status=answer.status) from error
+            raise InvalidResponseShape(f"{path} is not JSON", status=answer.status) from error
         if not isinstance(document, dict):
-            raise InvalidResponseShape(f"{path} is no JSON object", status=answer.status)
+            raise InvalidResponseShape(f"{path} is not a JSON object", status=answer.status)
         return document
 
 
@@ -177,5 +169,5 @@ def _supported(config: Mapping[str, Any], name: str) -> bool | None:
     return said if isinstance(said, bool) else None
 
 
-def _word(said: bool | None) -> str:  # noqa: FBT001  (what a server said, or did not)
+def _word(said: bool | None) -> str:  # noqa: FBT001  (a value of the server's answer)
     return "unknown" if said is None else "yes" if said else "no"

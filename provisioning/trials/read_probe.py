@@ -1,6 +1,6 @@
-"""Asking a server that answered 403 whether it refuses reading too: then the token lacks its permission, and no user is at fault.
+"""Probes whether a server that answered 403 also refuses to read. If so, the token lacks a permission, and the user's data is fine.
 
-It runs as a message of its own, outside deliveries: a lost one is sent again with the next 403.
+The probe is a separate message, outside deliveries; if it is lost, the next 403 sends another one.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _PATH = "/Users?startIndex=1&count=1"
 
 
 def hold_when_reading_is_refused(*, stream_id: str, tenant_id: str) -> None:
-    """Send one read to the server of a stream that was just answered with 403; hold the stream when it is refused.
+    """Send one read request to the server of a stream after a 403; hold the stream if the server refuses it.
 
-    Only the SCIM template says how to read. Any other answer proves nothing and changes nothing.
+    Works for the SCIM template only. Any other answer proves nothing and has no effect.
     """
     if not breaker.is_forbidden(stream_id=stream_id, tenant_id=tenant_id):
         return

@@ -1,4 +1,4 @@
-"""Everything that a trial of the SCIM template needs, made from a set-up exactly as a delivery makes it."""
+"""Builds transport, client and mapping for trials of the SCIM template, exactly as a delivery does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from provisioning.scim.transport import ScimTransport
 
 @dataclass(frozen=True)
 class ScimSession:
-    """One server as one trial sees it; `deadline` is a reading of `time.monotonic`."""
+    """The connection of one trial to one server; `deadline` is a reading of `time.monotonic`."""
 
     settings: ScimSettings
     options: ScimOptions
@@ -46,18 +46,18 @@ class ScimSession:
     links: RunLinks
 
     def client_of(self, user_id: str) -> ScimClient:
-        """Return the client for one user, whose links it reads and learns; `links.store` keeps what it has learned."""
+        """Return the client for one user. It reads the user's account links; `links.store` saves new facts."""
         return self.client.for_user(self.links.book(server_of(self.settings.base_url), user_id))
 
 
 def require_scim(setup: Setup) -> None:
-    """Raise `NotSupported` for an installed entry point, whose server is nobody's business but its own."""
+    """Raise `NotSupported` for an installed entry point, because its server is unknown."""
     if setup.template != SCIM_USER_PROVISIONING:
-        raise NotSupported("Only actions of the SCIM template can be tested like this; run an entry point for a test event.")
+        raise NotSupported("This test needs an action of the SCIM template. Run an entry point for a test event instead.")
 
 
 def mask_of(setup: Setup) -> Mask:
-    """Return the mask over every secret of the set-up; raise `Misconfigured` when one does not open."""
+    """Return the mask for all secrets of the action; raise `Misconfigured` if one cannot be decrypted."""
     secrets = open_sealed(setup)
     return Mask([value for name, value in secrets.items() if name not in NOT_CONFIDENTIAL and (len(value) >= 4 or name == BEARER_TOKEN)])
 
@@ -72,7 +72,7 @@ def set_up_of(setup: Setup) -> tuple[ScimOptions, tuple[MappingRow, ...]]:
 
 
 def open_session(setup: Setup, mask: Mask, *, seconds: float, position: int | None = None) -> ScimSession:
-    """Return the session of a trial that may take so long, as new as the log unless it is for the event at `position`.
+    """Return a session that may last `seconds`, for the event at `position` or by default the head of the log.
 
     Raises `Misconfigured`.
     """

@@ -1,4 +1,4 @@
-"""The steps of a trial, each with how it ended, how long it took, and what to do about it. Pure."""
+"""The steps of a trial, each with outcome, duration and advice. Pure."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ STATES: tuple[State, ...] = ("ok", "warning", "failed", "skipped")
 _LONGEST_TEXT = 500
 
 _OF_ERRORS: dict[type[OutboundError], str] = {
-    UrlRefused: "Enter SCIM_BASE_URL with https:// and without anything after the path.",
+    UrlRefused: "Enter SCIM_BASE_URL with https:// and without query and fragment.",
     AddressRefused: "Use a host with public addresses only, or have the operator add its network to OUTBOUND_PRIVATE_NETWORKS.",
     HostUnresolved: "Check the host in SCIM_BASE_URL; it must have a public DNS record.",
-    ConnectFailed: "Check host and port, and whether a firewall lets our addresses in.",
-    TlsFailed: "Have the server present a valid certificate for this host with its whole chain, and speak TLS 1.2 or newer.",
-    ConnectionLost: "The server or something before it ends the connection: look into its log at this time.",
-    DeadlinePassed: "The server is slower than SCIM_TIMEOUT_MS allows, or something in between drops packets: raise it, or find that.",
-    AnswerTooLarge: "The answer is far larger than SCIM needs: check the address.",
-    AnswerUnreadable: "What answers there speaks no HTTP, or garbles it: check host, port and scheme.",
+    ConnectFailed: "Check host and port, and whether a firewall allows the addresses of this service.",
+    TlsFailed: "The server needs a valid certificate for this host with the complete chain, and TLS 1.2 or newer.",
+    ConnectionLost: "The server or a proxy closed the connection: check its log at this time.",
+    DeadlinePassed: "The server is slower than SCIM_TIMEOUT_MS, or a firewall drops packets: raise SCIM_TIMEOUT_MS or check the network.",
+    AnswerTooLarge: "The answer is too large for SCIM: check the URL.",
+    AnswerUnreadable: "The answer is not valid HTTP: check host, port and scheme.",
 }
 _OF_STATUSES = {
-    400: "The server refuses the request itself; its message says why.",
-    401: "The token is not accepted: enter SCIM_BEARER_TOKEN anew, exactly as the server issued it, and check that it has not expired.",
+    400: "The server refuses the request; see its message.",
+    401: "The token is not accepted: enter SCIM_BEARER_TOKEN again, exactly as issued, and check that it has not expired.",
     403: "The token is known and may not do this: give it the permission to read and write users.",
     404: "Nothing is there: SCIM_BASE_URL usually ends with the version, such as /scim/v2.",
     405: "The server does not take this method here: choose another update mode, or check the address.",
@@ -52,7 +52,7 @@ _OF_STATUSES = {
 
 @dataclass(frozen=True)
 class Finding:
-    """How a step ended."""
+    """The result of a step."""
 
     text: str
     state: State = "ok"
@@ -62,22 +62,22 @@ class Finding:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a trial, and what it means for the others."""
+    """One step of a trial, and its effect on later steps."""
 
     name: str
     title: str
     take: Callable[[], Finding]
-    # When it fails, the steps behind it are not taken.
+    # If it fails, later steps are not run.
     is_needed: bool = False
-    # What the report says of the step when it is not taken; without a text the report leaves the step out.
+    # Text in the report if the step is not run; without a text the report omits the step.
     not_taken: str = ""
-    # The name of an earlier step: once that one has begun, this one is taken, even when a step in between raises.
+    # Name of an earlier step: once that step has begun, this one always runs, even if a step in between raises.
     cleans_up_after: str = ""
 
 
 @dataclass(frozen=True)
 class TakenStep:
-    """One step as the report shows it."""
+    """One step of the report."""
 
     name: str
     title: str
@@ -93,14 +93,14 @@ class TakenStep:
 
 
 class Steps:
-    """Runs lists of steps, and keeps how each ended, with secrets masked; without a mask what is said is kept as it is."""
+    """Runs lists of steps and collects their results, with secrets masked if there is a mask."""
 
     def __init__(self, mask: Mask | None) -> None:
         self._mask = mask
         self.taken: list[TakenStep] = []
 
     def run(self, steps: Sequence[Step]) -> bool:
-        """Take the steps in their order until a needed one fails; tell whether none of the needed ones did."""
+        """Run the steps in order until a needed one fails; return True if all needed steps succeeded."""
         left, begun, is_stopped = deque(steps), set[str](), False
         try:
             while left:
@@ -132,7 +132,7 @@ class Steps:
 
     @property
     def first_failure(self) -> str:
-        """Title and text of the first step that failed; empty when none did."""
+        """Title and text of the first failed step; empty if there is none."""
         return next((f"{step.title}: {step.finding.text}" for step in self.taken if step.finding.state == "failed"), "")
 
     @property
@@ -147,7 +147,7 @@ class Steps:
 
 
 def failed(error: ActionError | OutboundError) -> Finding:
-    """Return the failure of a step with what can be done about it."""
+    """Convert an exception into the finding of a failed step, with advice."""
     if isinstance(error, ActionError):
         text = f"{error}: {error.detail}" if error.detail else str(error)
         return Finding(text, "failed", advice_about(error.status, error.kind))
@@ -155,15 +155,15 @@ def failed(error: ActionError | OutboundError) -> Finding:
 
 
 def advice_about(status: int | None, kind: str = "") -> str:
-    """Return what to do about an answer with this status, or about a failure of this kind."""
+    """Return advice for an answer with this status, or for a failure of this kind."""
     if kind == "shape":
-        return "What answers is no SCIM 2.0 server, or breaks RFC 7644: check SCIM_BASE_URL, then show this row to its maker."
+        return "The answer does not comply with RFC 7644: check SCIM_BASE_URL, then report this row to the server's vendor."
     if status is None:
         return ""
     if 300 <= status < 400:
-        return "The address redirects, and a redirected write is not safe: enter the address it leads to."
+        return "The URL redirects, and redirected writes are not safe: enter the target of the redirect."
     if status >= 500 and status != 501:
-        return "The server has failed: look into its log at this time."
+        return "The server has failed: check its log at this time."
     return _OF_STATUSES.get(status, "")
 
 

@@ -1,4 +1,4 @@
-"""Test events: to one stream, marked as such, and in no log. An action sees them; the template sends nothing for them."""
+"""Test events for one stream, marked as such and not in the log. Actions receive them; the SCIM template skips them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from provisioning.engine import lanes, nudges
 from provisioning.engine.streams import locked_stream
 from provisioning.models import Delivery
 
-# The order key of a test event is its own: it waits for nobody, and nobody for it.
+# Each test event has its own order key, so that it does not wait for other events, and none waits for it.
 KEY_PREFIX = "test:"
 
 
@@ -34,7 +34,7 @@ def send_test_event(*, tenant_id: str, stream_id: str, event_type: str, data: di
     with transaction.atomic():
         stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
         if stream.status != EventStream.Status.ENABLED:
-            raise Conflict("A disabled stream takes no test events; enable it first.")
+            raise Conflict("The stream is disabled. Enable it to send test events.")
         event = marked_event(event_type, data, tenant_id=tenant_id, stream_id=stream.pk)
         event.save(force_insert=True)
         delivery = Delivery(
@@ -59,7 +59,7 @@ def check_event_type(event_type: str) -> None:
 
 
 def marked_event(event_type: str, data: dict[str, Any] | None, *, tenant_id: str, stream_id: str) -> Event:
-    """Return an event that says of itself that it is a test, with `data` or the sample of its type; nothing is saved.
+    """Return an unsaved event that is marked as a test, with `data` or the sample of its type.
 
     Raises `EventTooLarge`.
     """

@@ -1,4 +1,4 @@
-"""Trials: what a person runs with an action by hand. One at a time per action, each kept with its steps and who asked."""
+"""Trials of actions: one at a time per action, stored with steps and actor."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from provisioning.models import Trial
 from provisioning.runs.outcomes import shortened, storable
 from provisioning.trials.steps import Steps
 
-# All requests of one trial together. Nobody waits longer for a page, and no trial outlives the lease of its lanes.
+# Seconds for all requests of one trial: an acceptable time for a page, and shorter than the lease of its lanes.
 BUDGET_SECONDS = 25.0
-# After so long a running one has lost its process.
+# A trial that runs longer has lost its process.
 _LOST_AFTER = timedelta(seconds=90)
 
 
 @dataclass
 class TrialReport:
-    """What a trial has shown: its id, its steps, and one sentence about the whole."""
+    """The report of a trial: id, steps, and a summary sentence."""
 
     id: str
     steps: Steps
@@ -44,7 +44,7 @@ class TrialReport:
 
 @contextmanager
 def trial(setup: Setup, kind: Trial.Kind, steps: Steps, *, actor: str, user_id: str = "") -> Iterator[TrialReport]:
-    """Note that a trial of the action has begun, and how it ended; raise `Conflict` while another one runs."""
+    """Store the start and the end of a trial around the block; raise `Conflict` while another trial of the action runs."""
     row = begin_trial(setup, kind, actor, user_id=user_id)
     report = TrialReport(str(row.pk), steps)
     try:
@@ -56,7 +56,7 @@ def trial(setup: Setup, kind: Trial.Kind, steps: Steps, *, actor: str, user_id: 
 
 
 def begin_trial(setup: Setup, kind: Trial.Kind, actor: str, *, user_id: str = "", event: dict[str, Any] | None = None) -> Trial:
-    """Note that a trial begins; raise `Conflict` while another one of the action runs."""
+    """Store the start of a trial; raise `Conflict` while another trial of the action runs."""
     lost = Trial.objects.filter(action_id=setup.action_id, outcome=Trial.Outcome.RUNNING, started_at__lt=timezone.now() - _LOST_AFTER)
     lost.update(outcome=Trial.Outcome.LOST, ended_at=timezone.now(), event=None)
     try:
@@ -65,11 +65,11 @@ def begin_trial(setup: Setup, kind: Trial.Kind, actor: str, *, user_id: str = ""
                 action_id=setup.action_id, kind=kind, actor=actor[:254], user_id=user_id[:400], version=setup.version, event=event
             )
     except IntegrityError as error:
-        raise Conflict("Another test of this action is running; wait until it has ended.") from error
+        raise Conflict("Another test of this action is running. Wait until it has ended.") from error
 
 
 def end_trial(row: Trial, outcome: Trial.Outcome, report: TrialReport) -> None:
-    """Write how the trial ended, unless it has been given up meanwhile."""
+    """Store the end of the trial, unless it was given up meanwhile."""
     Trial.objects.filter(pk=row.pk, outcome=Trial.Outcome.RUNNING).update(
         outcome=outcome, ended_at=timezone.now(), summary=shortened(report.summary), steps=storable(report.steps.documents)
     )

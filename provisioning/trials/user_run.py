@@ -1,4 +1,4 @@
-"""One user on demand: connect, scope, look up, match, map, write, each step visible; a dry run shows what the write would change."""
+"""Provisions one user on demand, in visible steps: connect, scope, look up, match, map, write. A dry run shows the changes."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from provisioning.trials.scim_sessions import ScimSession, mask_of, open_session
 from provisioning.trials.steps import Finding, Step, Steps, counted
 from provisioning.trials.trials import BUDGET_SECONDS, TrialReport, trial
 
-# The lanes are held a little longer than the run may take.
+# Seconds for which the lanes are held: a little longer than the run may last.
 _HOLD_SECONDS = BUDGET_SECONDS + 5.0
 
 
 def run_for_user(setup: Setup, *, user_id: str, actor: str, dry_run: bool) -> TrialReport:
-    """Bring one user to the server as a delivery would, or show what that would change.
+    """Provision the current state of one user like a delivery, or show the changes in a dry run.
 
-    `user_id` is the id of a user or the only user's e-mail address. What is written is the user as it is now. A real run does
-    not overtake: it raises `LaneBusy` while deliveries of the user wait, and keeps new ones waiting until it has ended.
-    Raises `NotFound`, `NotSupported`, `Conflict` for a draft or beside another trial, `Misconfigured`.
+    `user_id` is a user id, or an e-mail address that exactly one user has. A real run keeps the order of events: it raises `LaneBusy`
+    while deliveries of the user wait, and blocks new ones until it has ended. Raises `NotFound`, `NotSupported`, `Conflict` for a
+    draft or while another trial runs, and `Misconfigured`.
     """
     require_scim(setup)
     if not dry_run and setup.version is None:
-        raise Conflict("Deploy the action first: only what is deployed writes users; a dry run may try the draft.")
+        raise Conflict("Deploy the action first: only a deployed version writes users. A dry run can use the draft.")
     user = user_named(tenant_id=setup.tenant_id, user_id=user_id)
     stream_ids, key = _bound_streams(setup), f"user:{user.user_id}"
     if not dry_run:
@@ -57,8 +57,8 @@ def run_for_user(setup: Setup, *, user_id: str, actor: str, dry_run: bool) -> Tr
     if not dry_run:
         hold = held_lanes(stream_ids, tenant_id=setup.tenant_id, key=key, seconds=_HOLD_SECONDS)
     with hold, trial(setup, kind, steps, actor=actor, user_id=user.user_id) as report:
-        # Read once the lanes are held: what is recorded from now on is delivered after this. The position comes first, so that no
-        # change is taken for older than what is written here.
+        # Read while the lanes are held: later events are delivered after this run. Read the position before the user, so that a
+        # change between the two reads counts as newer than this write.
         position = head_position(setup.tenant_id)
         user.refresh_from_db()
         waiting = waiting_deliveries(stream_ids, tenant_id=setup.tenant_id, key=key)
@@ -84,7 +84,7 @@ class _UserRun:
         self._mapped: MappedUser
 
     def steps(self, *, dry_run: bool, waiting: int) -> list[Step]:
-        needed = partial(Step, is_needed=True, not_taken="Not done: an earlier step failed.")
+        needed = partial(Step, is_needed=True, not_taken="Not run: an earlier step failed.")
         return [
             needed("connect", "Connect", self._connect),
             needed("scope", "Scope", self._judge),
@@ -99,15 +99,15 @@ class _UserRun:
         self._client = session.client_of(str(self._document["user_id"]))
         if not session.settings.allows(self._connection_name):
             advice = "Add the connection to SCIM_CONNECTION_ALLOWLIST, or choose another user."
-            return Finding(f"Users of the connection {self._connection_name} are not synchronized.", "failed", advice)
+            return Finding(f"Users of the connection {self._connection_name} are not provisioned.", "failed", advice)
         greeting = session.sender.greet(session.settings.base_url, deadline=session.deadline)
         return Finding(f"Connected to {greeting.address}" + (f" with {greeting.tls_version}." if greeting.tls_version else " without TLS."))
 
     def _judge(self) -> Finding:
         scope = self._session.options.scope
         if is_in_scope(self._document, scope):
-            return Finding("The user is in scope." if scope else "The action has no scope: it is about every user.")
-        advice = "Change the scope of the action, or what it reads of the user."
+            return Finding("The user is in the scope." if scope else "The action has no scope: it includes all users.")
+        advice = "Change the scope of the action, or the user's attributes that it uses."
         return Finding("The user is outside the scope, so a delivery skips it.", "failed", advice, {"scope": scope})
 
     def _look_up(self) -> Finding:
@@ -122,20 +122,20 @@ class _UserRun:
         if not self._person.external_id or not self._person.user_name:
             missing = "userName" if self._person.external_id else "externalId"
             return Finding(
-                f"The user has no {missing}, so a delivery skips it.", "failed", f"Give the user what the row of {missing} reads."
+                f"The user has no {missing}, so a delivery skips it.", "failed", f"Set the user's attribute that is mapped to {missing}."
             )
         try:
             found = self._client.filtered("externalId", self._person.external_id)
         except FilterRefused as refused:
-            return Finding(f"The server refuses the search by externalId: {refused}.", "warning", "The userName decides instead.")
+            return Finding(f"The server refuses the search by externalId: {refused}.", "warning", "The search by userName is used instead.")
         return Finding(f"The search by externalId returned {counted(len(found), 'user')}.")
 
     def _find(self) -> Finding:
         self._match = self._client.find(self._person)
         if self._match is None:
-            return Finding("No user there is this one: it would be created.")
+            return Finding("No account found: the user would be created.")
         self._before = self._client.read(self._match.id)
-        return Finding(f"It is the user {self._match.id}, proven by {self._match.proof}.", details={"id": self._match.id})
+        return Finding(f"Found the account {self._match.id}, proven by {self._match.proof}.", details={"id": self._match.id})
 
     def _map(self) -> Finding:
         try:
@@ -146,7 +146,7 @@ class _UserRun:
         sent = {"method": method, "body": (encoded(body) or b"").decode()}
         if self._mapped.unusable:
             left = " ".join(self._mapped.left_out)
-            return Finding(f"Mapped; left out: {left}", "warning", "Change these rows.", sent)
+            return Finding(f"Mapped. Values that cannot be sent: {left}", "warning", "Change these rows.", sent)
         return Finding(f"Mapped into {counted(len(self._mapped.resource) - 1, 'attribute')}.", details=sent)
 
     def _difference(self, waiting: int) -> Finding:
@@ -163,12 +163,8 @@ class _UserRun:
         if foreseen is not None and foreseen.is_refused:
             return Finding(foreseen.text, "failed", foreseen.advice, details)
         verb = "create the user" if self._match is None else "update the user"
-        text = (
-            f"Would {verb}: {counted(len(found), 'attribute')} differ{'s' if len(found) == 1 else ''}."
-            if found
-            else "Nothing would change."
-        )
-        advice = f"{waiting} deliveries of this user wait and will be written first." if waiting else ""
+        text = f"Would {verb}: {counted(len(found), 'attribute')} differ{'s' if len(found) == 1 else ''}." if found else "No changes."
+        advice = f"{waiting} waiting deliveries of this user will be written first." if waiting else ""
         if foreseen is not None:
             text = f"{text} {foreseen.text}"
         return Finding(text, "warning" if waiting or foreseen is not None else "ok", advice, details)
@@ -183,7 +179,7 @@ class _UserRun:
             session.links.store()
         details = {**result.detail, "exchanges": session.recorder.documents(), "log": session.log.lines}
         if result.status == "skipped":
-            return Finding(f"Nothing was written: {result.reason}.", "warning", "A delivery would end the same way.", details)
+            return Finding(f"Nothing was written: {result.reason}.", "warning", "A delivery would have the same result.", details)
         return Finding(f"Done: {result.reason}.", details=details)
 
     @property
@@ -197,7 +193,7 @@ def _bound_streams(setup: Setup) -> list[str]:
 
 
 def _deliver_to_lanes(tenant_id: str) -> None:
-    """Turn what was recorded until now into deliveries, so that the lanes tell what waits."""
+    """Dispatch all events recorded until now, so that the lanes show the waiting deliveries."""
     number_tenant(tenant_id)
     for done in dispatch.dispatch_tenant(tenant_id):
         for key in done.new_lanes[: nudges.FIRST_MESSAGES]:

@@ -1,6 +1,6 @@
-"""The write check: a marked user that is created, changed in every way there is, read after each change, and deleted again.
+"""The write check: creates a marked user, updates it in every mode, reads it after each update, and deletes it.
 
-What a server answers to a write says little about what it did, so every step reads the user back and compares.
+An answer to a write does not prove its effect, so every step reads the user back and compares it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 MARK = "identity-canary"
 _MODES = {"put": "Update by PUT", "patch": "Update by PATCH without a path", "patch_per_attribute": "Update by PATCH per attribute"}
 _OUTDATED = 'W/"never-a-version"'
-# PUT clears what became empty, PATCH per attribute can remove it, and PATCH without a path keeps it for ever.
+# Order of preference: PUT clears empty attributes, PATCH per attribute can remove them, PATCH without a path never does.
 _RECOMMENDED = ("put", "patch_per_attribute", "patch")
-_LEFT_BEHIND = f"Delete it on the server: its userName begins with {MARK}."
-_NOT_TRIED = "Not tried: the server cannot be reached or used."
+_LEFT_BEHIND = f"Delete it on the server: its userName starts with {MARK}."
+_NOT_TRIED = "Not run: the server is not reachable or not usable."
 
 
 class WriteCheck:
-    """One marked user on one server. It is deleted whatever happens in between."""
+    """One marked user on one server. It is deleted even if a step in between fails."""
 
     def __init__(self, session: ScimSession) -> None:
         self._session = session
@@ -57,7 +57,7 @@ class WriteCheck:
 
     @property
     def recommended_mode(self) -> str:
-        """The update mode to use; empty when none did what it should."""
+        """The recommended update mode; empty if none works."""
         return next((mode for mode in _RECOMMENDED if mode in self._good_modes), "")
 
     def _create(self) -> Finding:
@@ -65,15 +65,15 @@ class WriteCheck:
         self._id = self._session.client.create(mapped.resource, person, is_repetition=False).id
         dropped = _differences(mapped.resource, self._stored())
         if dropped:
-            advice = "The server drops or changes these attributes; remove their rows from the mapping if that is meant."
-            return Finding(f"Created, but not kept as sent: {', '.join(dropped)}.", "warning", advice, {"not_kept": dropped})
-        return Finding("Created, and kept as it was sent.")
+            advice = "The server drops or changes these attributes. Remove their rows from the mapping if this is intended."
+            return Finding(f"Created, but not stored as sent: {', '.join(dropped)}.", "warning", advice, {"not_kept": dropped})
+        return Finding("Created and stored as sent.")
 
     def _find(self) -> Finding:
         found = self._session.client.filtered("externalId", self._key)
         if not any(item["id"] == self._id for item in found):
-            advice = "Updates and deletions will not find their users: the server must keep externalId and compare it."
-            return Finding(f"The search returned {counted(len(found), 'user')} and not this one.", "failed", advice)
+            advice = "Updates and deletions will not find their users: the server must store and compare externalId."
+            return Finding(f"The search returned {counted(len(found), 'user')}, but not the marked one.", "failed", advice)
         if len(found) > 1:
             return Finding(f"Found among {len(found)} users: the filter is not exact.", "warning", "Matches are verified before a write.")
         return Finding("Found, alone.")
@@ -87,33 +87,33 @@ class WriteCheck:
             else:
                 self._session.client.patch(self._match(), body, self._person(number))
         except ActionError as error:
-            # Not every server offers every way; one that works is enough, and that is judged at the end.
+            # Servers may lack some modes. One working mode is enough, which the last step checks.
             return replace(failed(error), state="warning")
         stored = self._stored()
         wrong = _differences(mapped.resource, stored)
         if wrong:
-            advice = "Do not use this way of updating: the answer was good, and what is stored is not what was sent."
-            return Finding(f"Accepted, but wrong afterwards: {', '.join(wrong)}.", "warning", advice, {"wrong": wrong})
+            advice = "Do not use this update mode: the server answered with success, but stored other values."
+            return Finding(f"Accepted, but stored wrongly: {', '.join(wrong)}.", "warning", advice, {"wrong": wrong})
         self._good_modes.append(mode)
-        return Finding("Every attribute is what was sent, and none is there twice.")
+        return Finding("Every attribute is stored as sent, without duplicates.")
 
     def _write_outdated(self) -> Finding:
-        """Find out whether the server honors `If-Match` (RFC 7644, 3.14): it then closes the gap between a check and its write."""
+        """Test whether the server honors `If-Match` (RFC 7644, 3.14), which closes the race between a check and its write."""
         name = if_match_of(self._session.transport.server)
         meta = self._stored().get("meta")
         if not isinstance(meta, dict) or not meta.get("version"):
             self._session.capabilities.note(name, finding=False)
-            return Finding("The server shows no version of its users, so writes cannot expect one.", "skipped")
+            return Finding("The server returns no version of its users, so If-Match cannot be used.", "skipped")
         body, path = self._mapped(len(_MODES), "update").resource, user_path(self._id)
         try:
             self._session.transport.send(Request("PUT", path, "/Users/{id}", path, body, if_match=_OUTDATED))
         except PreconditionFailed:
             self._session.capabilities.note(name, finding=True)
-            return Finding("A write that expects another version is refused; deliveries make use of that.")
+            return Finding("A write with an outdated If-Match is refused; deliveries use If-Match.")
         except ActionError as error:
             return replace(failed(error), state="warning")
         self._session.capabilities.note(name, finding=False)
-        return Finding("A write that expects another version is accepted: the server ignores If-Match.")
+        return Finding("A write with an outdated If-Match is accepted: the server ignores If-Match.")
 
     def _delete(self) -> Finding:
         if not self._id:
@@ -123,32 +123,32 @@ class WriteCheck:
         try:
             self._session.client.delete(self._match(), Person(self._key, ""))
         except ActionError as error:
-            return replace(failed(error), text=f"{error}. The marked user may still be there.", advice=_LEFT_BEHIND)
+            return replace(failed(error), text=f"{error}. The marked user may still exist.", advice=_LEFT_BEHIND)
         return self._gone()
 
     def _gone(self) -> Finding:
         try:
             stored = self._stored()
         except ResourceGone:
-            return Finding("Deleted; reading it answers 404.")
+            return Finding("Deleted; a read returns 404.")
         except ActionError as error:
-            return Finding(f"Deleted. Reading it fails without a SCIM error: {error}.", "warning", "A 404 should carry a SCIM error body.")
+            return Finding(f"Deleted. A read fails without a SCIM error: {error}.", "warning", "A 404 should have a SCIM error body.")
         if stored.get("active") is False:
             return Finding(
                 "The server has deactivated the user instead of deleting it.", "warning", f"{_LEFT_BEHIND} It counts as deleted."
             )
-        return Finding("The server answered that it deleted the user, and still returns it.", "failed", _LEFT_BEHIND)
+        return Finding("The server reported the deletion, but still returns the user.", "failed", _LEFT_BEHIND)
 
     def _recommend(self) -> Finding:
         mode, used = self.recommended_mode, self._session.options.update_mode
         if not mode:
-            return Finding("No way of updating did what it should.", "failed", "Users can be created and deleted here, but not changed.")
+            return Finding("No update mode works.", "failed", "Users can be created and deleted on this server, but not updated.")
         if mode == used:
             return Finding(f"The action uses {mode}, which works.")
         return Finding(f"Use {mode}.", "warning", f"Set update_mode to {mode}: the action uses {used}.")
 
     def _id_after_all(self) -> str:
-        """Return the id of a user that a failed create has left behind."""
+        """Return the id of a user that exists although its create failed."""
         try:
             found = self._session.client.filtered("externalId", self._key)
         except ActionError:
@@ -157,7 +157,7 @@ class WriteCheck:
         return ours[0] if len(ours) == 1 else ""
 
     def _match(self) -> Match:
-        """Return the marked user, of which only the id is known."""
+        """Return a match for the marked user, with its id only."""
         return Match(self._id, "externalId", {})
 
     def _stored(self) -> dict[str, Any]:
@@ -165,9 +165,9 @@ class WriteCheck:
         try:
             document = orjson.loads(answer.body)
         except orjson.JSONDecodeError as error:
-            raise InvalidResponseShape("invalid response shape: the user is no JSON", status=answer.status) from error
+            raise InvalidResponseShape("invalid response shape: the user is not JSON", status=answer.status) from error
         if not isinstance(document, dict) or document.get("id") != self._id:
-            raise InvalidResponseShape("invalid response shape: the answer is not the user that was asked for", status=answer.status)
+            raise InvalidResponseShape("invalid response shape: the answer is not the requested user", status=answer.status)
         return document
 
     def _person(self, number: int) -> Person:
@@ -178,7 +178,7 @@ class WriteCheck:
         return Person(self._key, person.user_name)
 
     def _mapped(self, number: int, operation: Any) -> MappedUser:
-        """Map with the tenant's own table, so that what it needs is tested; the key is ours, whatever the table makes of it."""
+        """Map with the tenant's table, so that the check covers its attributes; externalId is always the key of the check."""
         try:
             mapped = map_user(self._document(number), self._session.table, operation)
         except MappingFailed as error:
@@ -186,7 +186,7 @@ class WriteCheck:
         return replace(mapped, resource={**mapped.resource, "externalId": self._key})
 
     def _document(self, number: int) -> dict[str, Any]:
-        """Return a user with everything that a profile can hold; each change gives all of it another value."""
+        """Return a user document with all attributes of a profile; each `number` gives different values."""
         name = self._key.replace("|", "-")
         return {
             "user_id": self._key,
@@ -199,7 +199,7 @@ class WriteCheck:
             "nickname": f"{MARK}-{number}",
             "phone_number": f"+1555010{number:04}",
             "picture": f"https://canary.invalid/{number}.png",
-            # Active again at the end: a server that only deactivates what is deleted shows it then.
+            # Active at the end, so that a server that deactivates instead of deleting can be detected.
             "blocked": number == 1,
             "identities": [],
             "user_metadata": {"phone": f"+1555010{number:04}"},
@@ -214,7 +214,7 @@ class WriteCheck:
 
 
 def _differences(sent: Any, stored: Any, place: str = "") -> list[str]:
-    """Return the places at which `stored` is not what was sent; what a server adds is its own business, elements of a list are not."""
+    """Return the paths at which `stored` differs from `sent`; additional attributes are ignored, additional list elements are not."""
     if isinstance(sent, Mapping):
         if not isinstance(stored, Mapping):
             return [place]
@@ -230,13 +230,13 @@ def _differences(sent: Any, stored: Any, place: str = "") -> list[str]:
         pairs = zip(sorted(sent, key=_type_of), sorted(stored, key=_type_of), strict=True)
         return [wrong for ours, theirs in pairs for wrong in _differences(ours, theirs, place)]
     if isinstance(sent, str) and isinstance(stored, str):
-        # RFC 7643, 4.1.1: userName is compared without regard to case, and servers write it as they like.
+        # RFC 7643, 4.1.1: userName is case-insensitive, and servers may store it in another case.
         return [] if sent == stored or (place in {"userName", "emails.value"} and sent.casefold() == stored.casefold()) else [place]
     return [place] if type(sent) is not type(stored) or sent != stored else []
 
 
 def _member(stored: Mapping[str, Any], name: str) -> Any:
-    """Return a member; RFC 7643, 2.1: names of attributes are compared without regard to case."""
+    """Return a member by its name, compared case-insensitively (RFC 7643, 2.1)."""
     if name in stored:
         return stored[name]
     return next((value for key, value in stored.items() if key.lower() == name.lower()), None)

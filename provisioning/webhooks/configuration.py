@@ -1,4 +1,4 @@
-"""The configuration of a webhook destination: what is shown again, and what is sealed. Pure."""
+"""Validates the configuration of a webhook destination and splits it into visible and sealed members. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from provisioning.webhooks.signature import SecretRefused, key_of
 
 STANDARD_WEBHOOKS = "standard-webhooks"
 _METHODS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    # Method: what is shown again, what is sealed.
+    # Method: visible members, sealed members.
     "basic": (("username",), ("password",)),
     "bearer": ((), ("token",)),
     "custom_header": (("header_key",), ("header_value",)),
@@ -30,7 +30,7 @@ _RESERVED_HEADERS = frozenset(
 
 
 class ConfigurationRefused(ValueError):
-    """A member of the configuration does not fit; `name` is its path."""
+    """A member of the configuration is invalid; `name` is its path."""
 
     def __init__(self, name: str, text: str) -> None:
         super().__init__(text)
@@ -39,14 +39,14 @@ class ConfigurationRefused(ValueError):
 
 @dataclass(frozen=True)
 class WebhookConfiguration:
-    """A checked configuration. `secrets` never shows in a `repr`."""
+    """A valid configuration. `secrets` is excluded from `repr`."""
 
     shown: dict[str, Any]
     secrets: dict[str, str] = field(repr=False)
 
 
 def parse_configuration(configuration: Mapping[str, Any], *, allow_http: bool) -> WebhookConfiguration:
-    """Split a configuration into what is shown again and what is sealed; raise `ConfigurationRefused`."""
+    """Split a configuration into visible and sealed members; raise `ConfigurationRefused`."""
     for name in configuration:
         if name not in ("webhook_endpoint", "webhook_authorization", "webhook_signature"):
             raise ConfigurationRefused(name[:64], "Additional properties not allowed")

@@ -1,4 +1,4 @@
-"""Delivers an event to a webhook: one POST of the envelope, signed where that is set up. Any 2xx takes it."""
+"""Delivers an event to a webhook: one POST of the envelope, signed if configured. Any 2xx answer means accepted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REFUSES_ALL = frozenset({401, 403, 404, 405, 407, 410, 501})
 
 @dataclass(frozen=True)
 class WebhookOutcome:
-    """The webhook took the event."""
+    """The webhook accepted the event."""
 
     detail: dict[str, Any]
     status: str = "delivered"
@@ -46,7 +46,7 @@ def post_event(webhook: WebhookConfiguration, *, event_id: str, body: bytes, dea
 def _posted(webhook: WebhookConfiguration, event_id: str, body: bytes, deadline: float, recorder: ExchangeRecorder) -> WebhookOutcome:
     url = str(webhook.shown["webhook_endpoint"])
     headers = _headers(webhook, event_id, body)
-    # Tokens in query strings are common; the record does without it.
+    # Omit the query string, which often contains tokens.
     exchange = recorder.begin("POST", urlsplit(url).path or "/", headers, body)
     started = time.monotonic()
     try:
@@ -67,7 +67,7 @@ def _headers(webhook: WebhookConfiguration, event_id: str, body: bytes) -> dict[
         "Accept-Encoding": "identity",
         "Content-Type": "application/json; charset=utf-8",
         "User-Agent": USER_AGENT,
-        # An event that comes twice has the same id both times.
+        # The event id, which is the same in every attempt, so that receivers can detect duplicates.
         "webhook-id": event_id,
         name: value,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 from config.manual.source import APPS
@@ -12,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _ROW = re.compile(r"^\| `([\w/]+\.py)` \| [^|]+ \| [^|]+ \| `([\w/]+\.py)` \|$", re.MULTILINE)
 
 
+@cache
 def docstrings() -> dict[str, str]:
     """Return the docstring of every module that says that it is a fast path, by its path."""
     files = [file for app in APPS for file in (ROOT / app).rglob("*.py")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 from config.env import SETTINGS
@@ -30,12 +31,18 @@ def too_long_files(ceiling: int) -> set[str]:
 
 def too_long_functions(ceiling: int) -> set[str]:
     """Return functions of more lines, docstrings and blank lines counted, decorators not."""
-    return {
-        f"{file.relative_to(ROOT)}:{node.name}"
+    return {name for name, lines in functions() if lines > ceiling}
+
+
+@cache
+def functions() -> list[tuple[str, int]]:
+    """Return all functions and how many lines they have; parsing takes two seconds, so it is done once."""
+    return [
+        (f"{file.relative_to(ROOT)}:{node.name}", (node.end_lineno or 0) - node.lineno + 1)
         for file in sources()
         for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno + 1 > ceiling
-    }
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
 
 
 def too_full_folders(at_the_root: int, elsewhere: int) -> set[str]:

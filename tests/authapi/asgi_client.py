@@ -36,11 +36,43 @@ def send(
     address: str = "192.0.2.1",
     repeated: tuple[tuple[str, str], ...] = (),
     query: str = "",
+    named: Mapping[str, str] | None = None,
 ) -> Received:
-    """Send a request whose body arrives in `chunks`, with header lines that are `repeated`; return what came back."""
+    """Send a request whose body arrives in `chunks`, with header lines that are `repeated`; return what came back.
+
+    `named` is what the route takes out of the path.
+    """
+    exchange = exchanged(
+        application, method, host=host, headers=headers, chunks=chunks, address=address, repeated=repeated, query=query, named=named
+    )
+    return asyncio.run(exchange)
+
+
+async def exchanged(
+    application: Application,
+    method: str,
+    *,
+    host: str,
+    headers: Mapping[str, str] | None = None,
+    chunks: tuple[bytes, ...] = (b"",),
+    address: str = "192.0.2.1",
+    repeated: tuple[tuple[str, str], ...] = (),
+    query: str = "",
+    named: Mapping[str, str] | None = None,
+) -> Received:
+    """Do what `send` does, on the event loop of the caller."""
     lines = [("host", host), *(headers or {}).items(), *repeated]
     pairs = [(name.lower().encode(), value.encode()) for name, value in lines]
-    scope = {"type": "http", "method": method, "path": "/", "query_string": query.encode(), "headers": pairs, "client": (address, 1)}
+    scope: dict[str, Any] = {
+        "type": "http",
+        "method": method,
+        "path": "/",
+        "query_string": query.encode(),
+        "headers": pairs,
+        "client": (address, 1),
+    }
+    if named:
+        scope["url_route"] = {"kwargs": dict(named)}
     waiting = [{"type": "http.request", "body": chunk, "more_body": index < len(chunks) - 1} for index, chunk in enumerate(chunks)]
     sent: list[Any] = []
 
@@ -50,7 +82,7 @@ def send(
     async def collect(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(application(scope, receive, collect))  # type: ignore[arg-type]  # a coroutine, as every application of ours
+    await application(scope, receive, collect)
     start, *bodies = sent
     received = {name.decode(): value.decode() for name, value in start["headers"]}
     return Received(start["status"], received, b"".join(part["body"] for part in bodies))

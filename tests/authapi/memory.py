@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from authapi import client_auth, tenant_settings
 from authapi.edge import mtls
+from authapi.factors import settings as factor_settings
 from authapi.grants import entitlements
 from authapi.services import grant_terms
 from authapi.tokens import keys, saml_keys, token_state
@@ -15,6 +16,7 @@ def forget_all() -> None:
     for memory in (
         client_auth.clients,
         keys.trust,
+        keys._signs_otherwise,
         saml_keys._keys,
         token_state.token_states,
         grant_terms.for_clients,
@@ -22,6 +24,7 @@ def forget_all() -> None:
         entitlements._management,
         entitlements._by_audience,
         tenant_settings.remembered_settings,
+        factor_settings.remembered_factors,
         mtls.edge_keys,
     ):
         memory.clear()

@@ -16,6 +16,7 @@ from authapi.models import (
     BrandingTheme,
     ConnectionTest,
     CustomText,
+    OrganizationSecondFactors,
     ProviderMetadata,
     RefusedMessage,
     SigningKey,
@@ -26,7 +27,7 @@ from identity.admin.tenant_page import PagesSite
 from identity.models import Staff, Tenant
 
 SECRETS = {
-    "code", "token", "token_checksum", "device_code", "user_code", "jti",
+    "code", "auth_req_id", "link_digest", "sealed_values", "token", "token_checksum", "device_code", "user_code", "jti",
     "secret_digest", "sealed_secret", "sealed_private_key", "client_secret", "digest", "browser_digest", "sealed_upstream",
     "sealed_successor", "sealed_request", "sealed_state", "sealed_route", "parameters",
 }  # fmt: skip
@@ -48,7 +49,16 @@ def pages_of(site: PagesSite) -> list[Any]:
 # Staff read the audit log, which says more than its lines for clients. What is known of providers is shown at their connection, and
 # a refused message at its line of the sign-in log. Themes and pictures are shown on the page of the looks, and texts on the
 # page of texts.
-SHOWN_ELSEWHERE = {AdministrativeLine, BrandingPicture, BrandingTheme, ProviderMetadata, ConnectionTest, RefusedMessage, CustomText}
+SHOWN_ELSEWHERE = {
+    AdministrativeLine,
+    BrandingPicture,
+    BrandingTheme,
+    ProviderMetadata,
+    ConnectionTest,
+    RefusedMessage,
+    CustomText,
+    OrganizationSecondFactors,
+}
 
 
 def test_every_model_is_registered_or_shown_elsewhere(site: PagesSite) -> None:

@@ -11,10 +11,15 @@ from django.contrib.sessions.models import Session as BrowserSession
 from django.test import Client as Browser
 from django.urls import reverse
 
+from authapi.grants.device_code import DeviceCodeGrant
 from authapi.models import Client, ClientCredential
+from authapi.protocols.oauth.registration.metadata import registration_of
+from authapi.services.api_resources import create_api_resource
 from authapi.services.client_credentials import NewCredential, create_credential
 from authapi.services.clients import create_client, update_client
+from authapi.services.registered_clients import managed_client, register_client
 from identity.models import AuditEntry, Tenant
+from identity.services.failures import NotFound
 from tests.authapi.assertions import public_pem
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.authapi import granted_client
@@ -210,6 +215,26 @@ def test_snippets_hold_domain_and_id_and_never_a_secret(browser: Browser, tenant
     assert robot.secret not in machine
 
 
+def test_an_application_on_a_device_gets_the_lines_of_its_flow(browser: Browser, tenant: Tenant) -> None:
+    client, _ = create_client(
+        tenant_id=tenant.pk, name="TV", grant_types=[DeviceCodeGrant.name], token_endpoint_auth_method=Client.AuthMethod.NONE
+    )
+    (snippet,) = browser.get(page(client)).context["snippets"]
+    assert f"http://{tenant.pk}.example.test/oauth/device/code" in snippet.text
+    assert "CLIENT_SECRET" not in snippet.text
+
+
+def test_an_application_that_registered_itself_is_shown_as_one_and_can_be_stopped_from_managing_itself(
+    browser: Browser, tenant: Tenant
+) -> None:
+    made = register_client(tenant_id=tenant.pk, registration=registration_of({"redirect_uris": ["https://app.example.test/back"]}))
+    assert "Registered itself" in browser.get(page(made.client)).content.decode()
+    browser.post(action(made.client, "end-registration"), {"confirmed": "1"})
+    with pytest.raises(NotFound):
+        managed_client(tenant_id=tenant.pk, client_id=made.client.client_id, token=made.token)
+    assert "End its registration" not in browser.get(page(made.client)).content.decode()
+
+
 def test_an_address_that_would_end_a_text_is_not_put_into_snippets(browser: Browser, tenant: Tenant) -> None:
     client, _ = create_client(
         tenant_id=tenant.pk, name="Odd", grant_types=["authorization_code"], redirect_uris='https://web.example.test/"+evil()+"'
@@ -261,3 +286,31 @@ def test_the_form_says_why_a_client_cannot_be_hardened(browser: Browser, tenant:
     ):
         answer = browser.post(page(client), form_of(browser, page(client), **changes))
         assert (answer.status_code, text in answer.content.decode()) == (200, True), text
+
+
+def test_a_client_becomes_the_client_of_an_api_by_its_form(browser: Browser, tenant: Tenant) -> None:
+    create_api_resource(tenant_id=tenant.pk, identifier="urn:orders")
+    client, _ = create_client(tenant_id=tenant.pk, name="Orders", redirect_uris="https://orders.example.test/callback")
+    entered = {"app_type": "resource_server", "resource_server_identifier": "urn:orders", "exchange_kinds": ["on_behalf_of_token_exchange"]}
+    entered |= {"frontchannel_logout_uri": "https://orders.example.test/out"}
+
+    assert browser.post(page(client), {**form_of(browser, page(client)), **entered}).status_code == 302
+
+    client.refresh_from_db()
+    assert client.settings["token_exchange"] == {"allow_any_profile_of_type": ["on_behalf_of_token_exchange"]}
+    assert client.settings["resource_server_identifier"] == "urn:orders"
+    assert client.settings["frontchannel_logout_uri"] == "https://orders.example.test/out"
+    form = browser.get(page(client)).context["adminform"].form
+    assert (form["exchange_kinds"].value(), form["resource_server_identifier"].value()) == (["on_behalf_of_token_exchange"], "urn:orders")
+    for changes, text in (
+        ({"resource_server_identifier": "urn:nowhere"}, "The resource server does not exist."),
+        ({"frontchannel_logout_uri": "https://evil.example.test/out"}, "must be those of a callback"),
+    ):
+        answer = browser.post(page(client), {**form_of(browser, page(client)), **changes})
+        assert (answer.status_code, text in answer.content.decode()) == (200, True), text
+    assert (
+        browser.post(page(client), form_of(browser, page(client), resource_server_identifier="", frontchannel_logout_uri="")).status_code
+        == 302
+    )
+    client.refresh_from_db()
+    assert not {"resource_server_identifier", "frontchannel_logout_uri"} & {name for name, value in client.settings.items() if value}

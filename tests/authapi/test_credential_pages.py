@@ -11,8 +11,10 @@ from django.contrib.sessions.models import Session as BrowserSession
 from django.test import Client as Browser
 from django.urls import reverse
 
-from authapi.models import ClientCredential, EdgeKey
+from authapi.models import ClientCredential, EdgeKey, InitialAccessToken
+from authapi.services.initial_tokens import use_initial_token
 from foundation.secrets import vault
+from foundation.secrets.random_secrets import digest_of
 from identity.models import CustomDomain, Tenant
 from tests.authapi.assertions import public_pem
 from tests.factories.admin import browser_of, new_staff
@@ -68,6 +70,27 @@ def test_a_third_key_does_not_count_beside_two(browser: Browser, registered: Reg
         use(browser, rows.get(name=name))
     registered.client.refresh_from_db()
     assert registered.client.proof_ids == (rows.get(name="first").pk, rows.get(name="second").pk)
+
+
+def test_an_initial_access_token_is_in_one_answer_and_kept_nowhere(browser: Browser, tenant: Tenant) -> None:
+    place = "admin:authapi_initialaccesstoken"
+    answer = browser.post(reverse(f"{place}_add"), {"name": "Partner", "days": 7, "most_uses": 1})
+    found = _KEY.search(answer.content.decode())
+    assert found is not None
+    row = InitialAccessToken.objects.of(tenant.pk).get()
+    assert row.digest == digest_of(found[1])
+    assert found[1] not in browser.get(reverse(f"{place}_change", args=(row.pk,))).content.decode()
+    assert found[1] not in "".join(session.session_data for session in BrowserSession.objects.all())
+    browser.post(reverse(f"{place}_action", args=(row.pk, "revoke")), {"confirmed": "1"})
+    assert use_initial_token(tenant_id=tenant.pk, token=found[1]) is None
+    browser.post(reverse(f"{place}_delete", args=(row.pk,)), {"post": "yes"})
+    assert not InitialAccessToken.objects.of(tenant.pk).exists()
+
+
+@pytest.mark.parametrize("fields", [{"name": "", "days": 7}, {"name": "a", "days": 366}, {"name": "a", "days": 7, "most_uses": -1}])
+def test_an_initial_access_token_that_does_not_fit_is_not_made(browser: Browser, tenant: Tenant, fields: dict[str, Any]) -> None:
+    assert browser.post(reverse("admin:authapi_initialaccesstoken_add"), fields).status_code == 200
+    assert not InitialAccessToken.objects.of(tenant.pk).exists()
 
 
 def test_the_key_of_an_edge_is_in_one_answer_and_kept_nowhere(browser: Browser, tenant: Tenant) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from datetime import timedelta
 from typing import Any
@@ -18,7 +19,7 @@ from authapi.logs import browsing
 from authapi.models import ApiResource, Client, ClientGrant, Consent, LoginFailures, RefreshToken, Session, SignIn, TenantSettings
 from authapi.services.api_resources import create_api_resource
 from authapi.services.clients import create_client
-from authapi.tenant_settings import sign_in_settings
+from authapi.tenant_settings import remembered_settings, sign_in_settings
 from identity.models import AuditEntry, Connection, Tenant, User
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.identity import make_user
@@ -348,3 +349,51 @@ def test_an_api_says_in_its_form_what_tokens_are_bound_to(browser: Browser, tena
     assert browser.post(change, form_of(browser, change, possession_mechanism="", possession_required_for="")).status_code == 302
     api.refresh_from_db()
     assert "proof_of_possession" not in api.settings
+
+
+def test_an_api_takes_types_of_authorization_details_and_says_what_is_wrong_with_them(browser: Browser, tenant: Tenant) -> None:
+    api = create_api_resource(tenant_id=tenant.pk, identifier="https://bank.example.test")
+    change = reverse("admin:authapi_apiresource_change", args=(quote(api.pk),))
+
+    def problems(text: str) -> list[str]:
+        answer = browser.post(change, form_of(browser, change, authorization_details=text))
+        assert answer.status_code == 200
+        errors = answer.context["adminform"].form.errors
+        assert list(errors) == ["authorization_details"]
+        return list(errors["authorization_details"])
+
+    assert problems('{"type": "payment"}') == ["A JSON list is expected."]
+    assert problems('[{"type": "payment"}, {"name": "x"}]') == ["Type 2: name: Additional properties not allowed"]
+    assert problems('[{"type": "payment", "sentence": "Pay {"}]') == [
+        "Type 1 (payment): A brace of the sentence has no partner. Write {member} for a value."
+    ]
+    types = [{"type": "payment", "sentence": "Pay {amount}", "schema": {"required": ["amount"]}}]
+    assert browser.post(change, form_of(browser, change, authorization_details=json.dumps(types))).status_code == 302
+    api.refresh_from_db()
+    assert api.settings["authorization_details"] == types
+    assert "&quot;Pay {amount}&quot;" in browser.get(change).content.decode()
+    assert browser.post(change, form_of(browser, change, authorization_details="")).status_code == 302
+    api.refresh_from_db()
+    assert "authorization_details" not in api.settings
+
+
+def test_registration_and_the_codes_of_devices_are_set_in_the_form(browser: Browser, tenant: Tenant) -> None:
+    add = reverse("admin:authapi_tenantsettings_add")
+    wrong = browser.post(add, form_of(browser, add, device_charset="digits", device_mask="****-****"))
+    assert "At least 9 asterisks" in wrong.content.decode()
+    assert not TenantSettings.objects.of(tenant.pk).exists()
+
+    browser.post(add, form_of(browser, add, takes_registrations="on", device_charset="digits", device_mask="***-***-***"))
+
+    values = TenantSettings.objects.of(tenant.pk).get().values
+    assert values["flags"] == {"enable_dynamic_client_registration": True}
+    assert values["device_flow"] == {"charset": "digits", "mask": "***-***-***"}
+    remembered_settings.clear()
+    assert sign_in_settings(tenant.pk).requires_initial_token
+
+
+def test_a_consent_shows_the_details_that_were_allowed(browser: Browser, ada: User, shop: Client) -> None:
+    consent = make_consent(ada, shop)
+    Consent.objects.of(ada.tenant_id).filter(pk=consent.pk).update(asked={"details": [{"type": "payment", "payee": "<b>Mallory</b>"}]})
+    page = browser.get(reverse("admin:authapi_consent_change", args=(consent.pk,))).content.decode()
+    assert "&quot;payee&quot;: &quot;&lt;b&gt;Mallory&lt;/b&gt;&quot;" in page

@@ -9,14 +9,14 @@ from authapi import tasks
 from authapi.models import DeviceGrant, SigningKey
 from authapi.tokens.keys import ensure_keys, signing_key
 from identity.models import Tenant
+from tests.factories.models.authapi import DeviceGrantFactory
 
 
 def test_pruning_drops_what_has_expired_and_nothing_else(tenant: Tenant) -> None:
     now = datetime.now(UTC)
-    for name, expires in (("old", now - timedelta(seconds=1)), ("new", now + timedelta(hours=1))):
-        DeviceGrant(tenant=tenant, device_code=f"{tenant.pk}-{name}", user_code="x", client_id="c", expires=expires).save()
+    _old, new = (DeviceGrantFactory.create(tenant_id=tenant.pk, expires=now + timedelta(hours=hours)) for hours in (-25, -23))
     tasks.prune()
-    assert [grant.device_code for grant in DeviceGrant.objects.of(tenant.pk)] == [f"{tenant.pk}-new"]
+    assert list(DeviceGrant.objects.of(tenant.pk)) == [new]
 
 
 def test_keys_rotate_after_the_days_of_the_setting_and_never_with_zero(tenant: Tenant, settings: Any) -> None:

@@ -249,8 +249,6 @@ def test_a_client_may_ask_for_the_time_of_change_as_text(tenant: Tenant, audienc
     for settings, is_text in (
         ({"updated_at_as_text": True}, True),
         ({"updated_at_as_text": False}, False),
-        # Contract, 3.3: under a compliance level the claim is a number.
-        ({"updated_at_as_text": True, "compliance_level": "fapi2_sp_pkj_mtls"}, False),
     ):
         members = tokens_of(tenant, web_client(tenant, settings=settings), user, scope="openid profile", audience=audience)
         expected = wire_time(user.updated_at) if is_text else int(user.updated_at.timestamp())
@@ -269,17 +267,6 @@ def test_a_token_in_the_address_opens_the_profile(tenant: Tenant, audience: str 
     answer = read_profile(tenant, None, query=f"access_token={token}&schema=openid")
     assert (answer.status, answer.json()["sub"]) == (200, user.user_id)
     assert (answer.headers["cache-control"], answer.headers["referrer-policy"]) == ("no-store", "no-referrer")
-
-
-@pytest.mark.parametrize("audience", [None, API])
-def test_a_client_under_a_compliance_level_may_not_send_its_token_in_the_address(tenant: Tenant, audience: str | None) -> None:
-    create_api_resource(tenant_id=tenant.pk, identifier=API)
-    registered = web_client(tenant, settings={"compliance_level": "fapi2_sp_pkj_mtls"})
-    token = tokens_of(tenant, registered, audience=audience)["access_token"]
-    answer = read_profile(tenant, None, query=f"access_token={token}")
-    assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
-    assert token not in answer.body.decode()
-    assert read_profile(tenant, token).status == 200
 
 
 def test_a_token_in_the_address_is_judged_as_any_other(tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:

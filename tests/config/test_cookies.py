@@ -123,7 +123,7 @@ def test_every_cookie_of_staff_is_bound_to_the_host(visitor: Visitor) -> None:
 def test_every_cookie_of_a_user_is_bound_to_the_host_and_hidden_from_scripts(visitor: Visitor, tenant: Tenant) -> None:
     pages, _, _ = signed_in_user(visitor, tenant)
     found = cookies_of(*pages)
-    assert set(found) == {"__Host-session", "__Host-browser", "__Host-known", "__Host-account"}
+    assert set(found) == {"__Host-session", "__Host-browser", "__Host-known", "__Host-account", "__Host-device"}
     for morsel in found.values():
         # Providers post their answers, and applications ask silently from a frame.
         assert_bound_to_the_host(morsel, same_site="None")

@@ -68,6 +68,10 @@ _IN_TIME = {
     # The theme there is; a mail server is there once a tenant has added it.
     "POST /branding/themes": {409},
     "GET /emails/provider": {404},
+    # No address is blocked.
+    "GET /anomaly/blocks/ips/{ip}": {404},
+    # The recovery code stands in for a factor, which most users do not have.
+    "POST /users/{id}/recovery-code-regeneration": {200, 409},
     # The one there is has ended.
     **{f"POST /event-streams/{{id}}/synchronizations/{{job_id}}/{answer}": {409} for answer in ("resume", "confirm", "decline", "cancel")},
 }
@@ -81,9 +85,9 @@ _REFUSED = {
 _FORMAL_CODES = {"invalid_body", "invalid_query_string", "invalid_uri"}
 _UNSAID = (
     # What a synchronization is asked for as a whole, and the two languages of its match rule.
-    "A run that writes nothing cannot enable",
+    "A dry run or comparison cannot enable",
     "needs the expression it is compared with",
-    "is no path such as",
+    "is not a path such as",
     "The action does not exist or is not deployed",
     # What rows hold.
     "No organization found",
@@ -102,6 +106,12 @@ _UNSAID = (
     "has no value yet",
     # Rules over several members.
     "Missing required property",
+    "Turn a factor on first",
+    "Not a property of a method",
+    "of 16 bytes or more",
+    "and its id, are expected",
+    "have no sender yet",
+    "Expected a verified domain",
     "Too few properties",
     "names its",
     "Each value once",
@@ -199,7 +209,11 @@ class World:
     def path_of(self, call: Call) -> dict[str, str]:
         """Return the parameters of a path that leads to rows."""
         fixed = {name: value for name, value in FIXED.items() if f"{{{name}}}" in call.path}
-        return {name: self.ids[kind] for name, kind in call.parameters} | fixed | (self.identity if "{provider}" in call.path else {})
+        return (
+            {name: self.ids[kind] for name, kind in call.parameters}
+            | fixed
+            | (self.identity if "{provider}/{user_id}" in call.path else {})
+        )
 
     def send(self, case: Case) -> schemathesis.Response:
         """Send the case and judge the answer; a refusal and a read must have changed nothing."""
@@ -303,6 +317,8 @@ def _keeps_its_path(case: Case) -> bool:
     return is_bad or sha256(orjson.dumps(case.path_parameters, default=str)).digest()[0] % 4 == 0
 
 
+# Later calls need what earlier ones have made.
+@pytest.mark.whole
 @pytest.mark.parametrize("label", CALLS)
 def test_what_succeeds_is_described_too(label: str, world: World) -> None:
     call, (method, path) = CALLS[label], label.split(" ")
@@ -322,16 +338,17 @@ def test_what_succeeds_is_described_too(label: str, world: World) -> None:
     assert answer.status_code in (_IN_TIME | _REFUSED).get(label, range(200, 300)), answer.text
 
 
-@pytest.mark.parametrize("path", _DOCUMENT["paths"])
-def test_a_method_that_is_not_described_is_not_allowed(path: str, world: World) -> None:
-    described = {method.upper() for method in _DOCUMENT["paths"][path]}
-    address = re.sub(r"\{\w+\}", "x", f"{world.base_url}{path}")
-    for method in sorted(METHODS - described):
-        if is_unbuilt(method, path):
-            continue
-        answer = world.session.request(method, address, headers=world.headers, json={}, timeout=20)
+def test_a_method_that_is_not_described_is_not_allowed(world: World) -> None:
+    # One test for all paths: to compare every row after each of them would take five times as long as the requests.
+    for path, methods in _DOCUMENT["paths"].items():
+        described = {method.upper() for method in methods}
+        address = re.sub(r"\{\w+\}", "x", f"{world.base_url}{path}")
+        for method in sorted(METHODS - described):
+            if is_unbuilt(method, path):
+                continue
+            answer = world.session.request(method, address, headers=world.headers, json={}, timeout=20)
 
-        assert answer.status_code == 405, method
-        assert {name.strip() for name in answer.headers["Allow"].split(",")} - {"HEAD"} == described, method
-        assert answer.json()["statusCode"] == 405
+            assert answer.status_code == 405, (method, path)
+            assert {name.strip() for name in answer.headers["Allow"].split(",")} - {"HEAD"} == described, (method, path)
+            assert answer.json()["statusCode"] == 405, (method, path)
     assert digests_of(world.tenant) == world.rows

@@ -43,6 +43,7 @@ IDEMPOTENT = {
     "grants/{id}",
     "custom-domains/{id}",
     "device-credentials/{id}",
+    "token-exchange-profiles/{id}",
     "event-streams/{id}",
     "organizations/{id}/client-grants/{grant_id}",
     "organizations/{id}/connections/{connection_id}",

@@ -22,7 +22,7 @@ from authapi.services.client_grants import create_client_grant
 from authapi.services.clients import create_client
 from config.api import openapi_document
 from identity.exports.exports import start_export
-from identity.models import Job, Tenant
+from identity.models import EnrolledFactor, Job, Tenant, User
 from identity.services import groups, memberships
 from identity.services.domains import add_domain, verify_domain
 from provisioning.engine.streams import synchronization_target
@@ -30,8 +30,8 @@ from provisioning.synchronization.plan import Plan
 from tests.authapi.assertions import public_pem
 from tests.factories.actions import make_deployed_action
 from tests.factories.identity import make_connection, make_user
-from tests.factories.models.authapi import ApiResourceFactory, BrandingThemeFactory, InvitationFactory
-from tests.factories.models.identity import JobFactory, TenantFactory
+from tests.factories.models.authapi import ApiResourceFactory, BrandingThemeFactory, InvitationFactory, TokenExchangeProfileFactory
+from tests.factories.models.identity import EnrolledFactorFactory, JobFactory, TenantFactory
 from tests.factories.organizations import make_group, make_organization, make_role
 from tests.factories.sign_ins import sign_in_rows
 from tests.management import Answer, Management, segment
@@ -63,9 +63,12 @@ UNKNOWN = {
     "signing key": "f" * 21,
     "credential": "cred_ffffffffffffffffffffff",
     "theme": "f" * 32,
+    "exchange profile": "tep_ffffffffffffffff",
     "invitation": "uinv_ffffffffffffffff",
     "custom domain": "cd_ffffffffffffffff",
     "canonical host": "nobody.example.test",
+    "method": "totp|dev_ffffffffffffffff",
+    "enrollment": "dev_ffffffffffffffff",
 }
 # Which kind of row a parameter of a path names: by its name, or by what stands before it where that is `id`.
 _BY_NAME = {
@@ -80,6 +83,7 @@ _BY_NAME = {
     "kid": "signing key",
     "credential_id": "credential",
     "invitation_id": "invitation",
+    "method_id": "method",
 }
 _BY_COLLECTION = {
     "users": "user",
@@ -103,9 +107,19 @@ _BY_COLLECTION = {
     "custom-domains": "custom domain",
     "themes": "theme",
     "device-credentials": "refresh token",
+    "token-exchange-profiles": "exchange profile",
+    "enrollments": "enrollment",
 }
 # What every tenant has alike.
-FIXED = {"trigger_id": "event-stream", "prompt": "login", "language": "en", "template_name": "verify_email"}
+FIXED = {
+    "trigger_id": "event-stream",
+    "prompt": "login",
+    "language": "en",
+    "template_name": "verify_email",
+    "ip": "203.0.113.7",
+    "provider": "google-authenticator",
+    "factor": "otp",
+}
 # Not an id of a row: what it names is looked for below the user of the path.
 _WITHIN_A_USER = "users/{id}/identities/{provider}/{user_id}"
 _TABLES = "SELECT table_name FROM information_schema.columns WHERE column_name = 'tenant_id' AND table_schema = 'public' ORDER BY 1"
@@ -193,6 +207,16 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "EnabledConnectionToChange": {"show_as_button": False},
         "EventStreamToChange": {"name": "Changed"},
         "EventStreamToCreate": stream,
+        "ExchangeProfileToChange": {"name": "Changed"},
+        "ExchangeProfileToCreate": {
+            "name": fresh,
+            "subject_token_type": f"urn:acme:{fresh}",
+            "type": "custom_authentication",
+            "subject_token": {"issuer": "https://issuer.example.com/", "audience": "a", "jwks_uri": "https://issuer.example.com/keys"},
+            "user": {"connection_id": ids["connection"]},
+        },
+        "FactorSwitch": {"enabled": True},
+        "GuardianPolicy": [],
         "GrantToChange": {"scope": []},
         "GrantToCreate": {"client_id": ids["client"], "audience": ids["audience"]},
         "GrantToName": {"grant_id": ids["grant"]},
@@ -216,10 +240,15 @@ def bodies(ids: Ids) -> dict[str, Any]:
             "client_id": ids["client"],
             "user_id": ids["user"],
         },
+        "LeakRulesToChange": {"enabled": True},
         "MailToVerify": {"user_id": ids["user"]},
+        "MethodToChange": {"name": "Changed"},
+        "MethodToCreate": {"type": "email", "email": f"{fresh}@example.com"},
+        "MethodToSet": [{"type": "email", "email": f"{fresh}@example.com"}],
         "OrganizationConnectionToAdd": {"connection_id": ids["connection"]},
         "OrganizationConnectionToChange": {"show_as_button": False},
         "OrganizationMembersToChange": {"members": [ids["user"]]},
+        "OrganizationPolicy": {"policy": "always"},
         "OrganizationToChange": {"display_name": "Changed"},
         "OrganizationToCreate": {"name": fresh, "enabled_connections": [{"connection_id": ids["connection"]}]},
         "PasswordToChange": {"user_id": ids["user"], "client_id": ids["client"], "organization_id": ids["organization"]},
@@ -238,7 +267,9 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "RoleToChange": {"name": "Changed"},
         "RoleToCreate": {"name": fresh, "type": "organization", "owner_id": ids["organization"]},
         "RolesToChange": {"roles": [ids["role"]]},
+        "SecondFactorsToChange": {"remembered_days": 7},
         "SessionToChange": {"session_metadata": {"note": "Changed"}},
+        "SuspicionToChange": {"enabled": False},
         "SynchronizationToStart": {"mode": "dry_run"},
         "TemplateToChange": {"subject": "Changed"},
         "TemplateToSet": {"template": "verify_email", "subject": "Changed"},
@@ -305,7 +336,9 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
         "canonical host": f"{tenant.pk}.example.test",
         "invitation": InvitationFactory.create(tenant_id=tenant.pk, organization=organization, client=client).pk,
         "theme": BrandingThemeFactory.create(tenant_id=tenant.pk).pk,
+        "exchange profile": TokenExchangeProfileFactory.create(tenant_id=tenant.pk, connection=people, name=name[:50]).pk,
         "application": _application_of_members(tenant, name),
+        **_factor_ids(user),
         "credential": create_credential(tenant_id=tenant.pk, client_id=client.client_id, new=subject).pk,
     }
     ids |= sign_in_rows(user, client)
@@ -313,6 +346,12 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
     stream = api.post("event-streams", bodies(ids)["EventStreamToCreate"]).json["id"]
     event = api.post(f"event-streams/{stream}/test", bodies(ids)["TestEventToSend"]).json["id"]
     return ids | {"stream": stream, "event": event, "synchronization": _finished_synchronization(tenant, stream)}
+
+
+def _factor_ids(user: User) -> Ids:
+    """Return the ids of a second factor of the user, as each path names it."""
+    factor = EnrolledFactorFactory.create(user=user, kind=EnrolledFactor.Kind.TOTP)
+    return {"method": f"{factor.kind}|{factor.device}", "enrollment": factor.device}
 
 
 def _application_of_members(tenant: Tenant, name: str) -> str:

@@ -1,1 +1,1 @@
-"""Black-box tests of the event stream: a socket, a base URL and a way to make events are all they need."""
+"""Black-box tests of the event stream: they need only a socket, a base URL and a way to cause events."""

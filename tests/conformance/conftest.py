@@ -1,4 +1,4 @@
-"""The servers under test: each started once with short times, each test with a tenant of its own."""
+"""The servers under test: each is started once with short times, each test gets a new tenant."""
 
 from __future__ import annotations
 
@@ -19,17 +19,14 @@ from tests.peers.proxies import proxy
 HEARTBEAT_SECONDS = 0.6
 
 
-# Each runs every test once more: `make test-peers` adds the ones that `make test` has no time for.
+# Each server runs every test again: `make test-peers` adds the servers that would make `make test` too slow.
 _BEHIND_NGINX = "nginx"
 CHOSEN = os.environ.get("CONFORMANCE_SERVERS", "").split() or [*SERVERS]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave what touches no transport on Daphne to `make test-deep`.
-
-    Against a service elsewhere, run only what needs nothing but its address and a client.
-    """
+    """On Daphne, leave tests that do not depend on the transport to `make test-deep`."""
     for item in items:
         if "tests/conformance" not in item.path.as_posix():
             continue
@@ -46,7 +43,7 @@ def _runs_on(item: pytest.Item, server: str) -> bool:
 
 @pytest.fixture(scope="session", params=["remote"] if is_remote() else CHOSEN)
 def server(request: pytest.FixtureRequest) -> Iterator[WebProcess | None]:
-    """A server whose heartbeats are short and whose streams live long; None where it is somebody else's."""
+    """A server with short heartbeats and long streams; None for a remote service."""
     if is_remote():
         yield None
         return
@@ -70,7 +67,7 @@ def _server(name: str) -> Iterator[WebProcess]:
 
 @pytest.fixture
 def target(request: pytest.FixtureRequest, server: WebProcess | None) -> Target | RemoteTarget:
-    """A fresh tenant on the server, or the one that the environment names."""
+    """A new tenant on the server, or the tenant that the environment names."""
     if server is None:
         return remote_target()
     tenant: Tenant = request.getfixturevalue("tenant")
@@ -79,7 +76,7 @@ def target(request: pytest.FixtureRequest, server: WebProcess | None) -> Target 
 
 @pytest.fixture(autouse=True)
 def no_stream_left_open() -> Iterator[None]:
-    """Close what a test left open, whatever became of it."""
+    """Close streams that a test left open, also after a failure."""
     yield
     for stream in list(Subscriber.still_open):
         stream.close()

@@ -1,4 +1,4 @@
-"""A client of event streams on a bare socket, which shows what a comfortable one hides: bytes, chunks and the end."""
+"""A client of event streams on a bare socket, which exposes what libraries hide: bytes, chunks and the end."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Block:
 
 
 class StreamEnded(Exception):
-    """The body is over; nothing more will come."""
+    """The body has ended."""
 
 
 class Subscriber:
-    """One HTTP/1.1 request and its answer, read as it comes. Every wait has a deadline."""
+    """One HTTP/1.1 request and its streamed response. Every wait has a timeout."""
 
     still_open: ClassVar[set[Subscriber]] = set()
 
@@ -62,7 +62,7 @@ class Subscriber:
             self.socket = tls.wrap_socket(self.socket, server_hostname=address[0])
         self.deadline = deadline
         self.ended_cleanly = False
-        # Appended to in place: a long body that is copied with every chunk makes a reader so slow that it is cut off.
+        # Appended in place: copying a long body with every chunk would make the reader so slow that the service cuts it off.
         self.body = bytearray()
         self._wire = b""
         self._taken = 0
@@ -123,12 +123,12 @@ class Subscriber:
         return True
 
     def document(self) -> Any:
-        """Return the JSON of an answer that is not a stream."""
+        """Return the JSON of a response that is not a stream."""
         self.read_to_end()
         return orjson.loads(self.body)
 
     def read_to_end(self, *, within: float = 10.0) -> bytes:
-        """Read until the body is over and return all of it."""
+        """Read until the body ends and return all of it."""
         until = time.monotonic() + within
         try:
             while True:
@@ -137,7 +137,7 @@ class Subscriber:
             return bytes(self.body)
 
     def block(self, *, within: float | None = None) -> Block:
-        """Return the next block. Raises `StreamEnded` at the end and `TimeoutError` when none comes."""
+        """Return the next block. Raises `StreamEnded` at the end and `TimeoutError` when none arrives."""
         until = time.monotonic() + (within or self.deadline)
         while (end := self.body.find(b"\n\n", self._taken)) < 0:
             self._more_body(until)
@@ -146,7 +146,7 @@ class Subscriber:
         return _parsed(text)
 
     def peek(self) -> bytes:
-        """Take in what has arrived, without waiting for more, and return what was not read as blocks yet."""
+        """Take received bytes without waiting, and return those that were not yet parsed as blocks."""
         with suppress(TimeoutError, BlockingIOError):
             while True:
                 self._more_body(time.monotonic() + 0.001)
@@ -170,7 +170,7 @@ class Subscriber:
         return first
 
     def events(self, count: int, *, within: float = 15.0) -> list[Block]:
-        """Read until `count` events have come and return them; heartbeats in between are left out."""
+        """Read `count` events and return them; heartbeats in between are skipped."""
         until = time.monotonic() + within
         found: list[Block] = []
         while len(found) < count:

@@ -1,8 +1,4 @@
-"""A service that somebody else runs, known by its address and a client's credentials alone.
-
-`CONFORMANCE_URL` is the base URL of a tenant's management interface, such as `https://acme.example.com/api/v2`;
-`CONFORMANCE_CLIENT_ID` and `CONFORMANCE_CLIENT_SECRET` are of a client that may read its events.
-"""
+"""A remote service, known only by its address and a client's credentials."""
 
 from __future__ import annotations
 
@@ -22,13 +18,13 @@ _DEADLINE_SECONDS = 30.0
 
 
 def is_remote() -> bool:
-    """Tell whether this run is pointed at a service that somebody else runs."""
+    """Tell whether this run tests a remote service."""
     return bool(os.environ.get(URL_VARIABLE))
 
 
 @dataclass
 class RemoteTarget:
-    """A tenant that is only read: whatever writes, or needs the database, is not for it."""
+    """A tenant for reading only: tests that write, or need the database, skip it."""
 
     url: str
     client_id: str
@@ -54,11 +50,11 @@ class RemoteTarget:
         return str(answer.json()["access_token"])
 
     def token(self) -> str:
-        """Return an access token, got as any client gets it."""
+        """Return an access token from the token endpoint."""
         return self._token
 
     def subscribe(self, query: dict[str, Any] | str | None = None, *, token: str | None = None, **options: Any) -> Subscriber:
-        """Open a stream, or get the refusal, as `Target.subscribe` does."""
+        """Open a stream, or return the refusal, like `Target.subscribe`."""
         place = urlsplit(self.url)
         tls = ssl.create_default_context() if place.scheme == "https" else None
         headers: dict[str, str | None] = {

@@ -1,4 +1,4 @@
-"""Canaries: test events on demand, for the client that asks and nobody else, which leave its place in the log as it is."""
+"""Canaries: test events on request, only for the requesting client, which do not change its position in the log."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _canary(stream: Subscriber, event_id: str) -> Block:
 
 
 @pytest.mark.transport
-def test_a_canary_arrives_as_a_test_event_that_tells_how_long_it_took(target: Target) -> None:
+def test_a_canary_arrives_as_a_test_event_with_its_latency(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
         status, sent = _send(target, {})
@@ -55,12 +55,12 @@ def test_a_canary_arrives_as_a_test_event_that_tells_how_long_it_took(target: Ta
         times = [datetime.fromisoformat(told[name]) for name in ("requested_at", "heard_at", "written_at")]
         assert times == sorted(times)
         assert 0 < told["elapsed_ms"] < 5000
-        # The place of the client stays what it was, however it keeps it.
+        # The position of the client stays the same, for every way of storing it.
         assert block.id is None
         assert block.message["offset"] == start
 
 
-def test_a_canary_is_in_no_log_and_resuming_does_not_bring_it_again(target: Target) -> None:
+def test_a_canary_is_in_no_log_and_is_not_replayed(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
         before = target.write("user.created")
@@ -89,12 +89,12 @@ def test_a_canary_reaches_every_stream_of_its_client_and_no_stream_of_another(ta
         _, sent = _send(target, {})
         for stream in (one, two):
             _canary(stream, sent["id"])
-        # What is written after the canary has arrived everywhere comes to the stranger without it.
+        # An event after the canary arrives at the other client without the canary.
         expected = target.write("user.created")
         assert [block.message["event"]["id"] for block in foreign.events(1)] == expected
 
 
-def test_a_filter_holds_for_canaries_too(target: Target) -> None:
+def test_filters_apply_to_canaries(target: Target) -> None:
     with target.subscribe({"event_type": ["group.created", "group.role.deleted"]}) as stream:
         stream.opened()
         _, any_type = _send(target, {})
@@ -114,7 +114,7 @@ def test_a_canary_is_refused_for_an_unknown_type_or_member_and_without_the_scope
 
 @pytest.fixture(scope="module")
 def pair(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[list[WebProcess]]:
-    """One process that serves streams alone, and one that serves all but streams."""
+    """One process that serves only streams, and one that serves everything else."""
     with (
         django_db_blocker.unblock(),
         web_process("uvicorn", WEB_ROLE="stream") as streams,
@@ -123,7 +123,7 @@ def pair(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
         yield [streams, app]
 
 
-def test_a_canary_asked_for_in_one_process_arrives_in_another(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_a_canary_requested_in_one_process_arrives_in_another(pair: list[WebProcess], tenant: Tenant) -> None:
     target = make_target(tenant, pair[0].address)
     with target.subscribe() as stream:
         stream.opened()

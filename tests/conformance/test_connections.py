@@ -1,4 +1,4 @@
-"""Who is connected, asked over all processes, and what closing one connection does to its client."""
+"""Open connections over all processes, and the effect of closing one on its client."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_streams_of_a_tenant_are_found_in_every_process(pair: list[WebProces
         assert first.bytes_written == len(one.body)
 
 
-def test_nobody_is_shown_the_streams_of_another_tenant(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_streams_of_another_tenant_are_not_listed(pair: list[WebProcess], tenant: Tenant) -> None:
     target = make_target(tenant, pair[0].address)
     other = TenantFactory.create(id=f"{tenant.pk}-2", name="other", host=f"{tenant.pk}-2.example.test")
     with target.subscribe() as stream:
@@ -72,7 +72,7 @@ def test_nobody_is_shown_the_streams_of_another_tenant(pair: list[WebProcess], t
         stream.events(1)
 
 
-def test_a_disconnected_stream_ends_with_its_offset_and_the_others_go_on(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_a_disconnected_stream_ends_with_its_offset_and_the_others_continue(pair: list[WebProcess], tenant: Tenant) -> None:
     targets = [make_target(tenant, web.address) for web in pair]
     with targets[0].subscribe() as stays, targets[1].subscribe() as goes:
         stays.opened()
@@ -89,7 +89,7 @@ def test_a_disconnected_stream_ends_with_its_offset_and_the_others_go_on(pair: l
         assert not disconnect(tenant.pk, chosen.connection_id)
 
 
-def test_a_reader_that_has_stopped_is_shown_as_blocked_and_cut_when_it_is_disconnected(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_a_blocked_client_is_listed_as_blocked_and_cut_when_it_is_disconnected(pair: list[WebProcess], tenant: Tenant) -> None:
     target = make_target(tenant, pair[0].address)
     with target.subscribe() as stream:
         start = stream.opened().id
@@ -99,7 +99,7 @@ def test_a_reader_that_has_stopped_is_shown_as_blocked_and_cut_when_it_is_discon
         blocked: list[OpenConnection] = []
 
         def is_blocked() -> bool:
-            # For a second: the kernel takes more at first, and a reader that is not stuck gets its last words.
+            # For a second: the kernel accepts more at first, and a client that is not stuck gets its last bytes.
             seen = open_connections(tenant.pk).connections
             a_second_ago = timezone.now() - timedelta(seconds=1)
             blocked[:] = [found for found in seen if found.blocked_since is not None and found.blocked_since < a_second_ago]

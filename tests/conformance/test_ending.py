@@ -1,4 +1,4 @@
-"""How streams live and end: heartbeats, planned closes, lost rights, slots, restarts."""
+"""The life of streams: heartbeats, planned closes, revoked access, slots, restarts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _until_end(stream: Subscriber, *, within: float) -> list[Block]:
 
 
 def _eventually(open_stream: Callable[[], Subscriber], *, status: int, within: float) -> float:
-    """Try until a stream opens with this status; return how long it took."""
+    """Try until a stream opens with this status; return the seconds it took."""
     started = time.monotonic()
     while True:
         with open_stream() as stream:
@@ -47,7 +47,7 @@ def _eventually(open_stream: Callable[[], Subscriber], *, status: int, within: f
 
 
 @pytest.mark.transport
-def test_silence_is_broken_by_a_comment_and_the_cursor(target: Target) -> None:
+def test_an_idle_stream_gets_a_comment_and_the_cursor(target: Target) -> None:
     with target.subscribe() as stream:
         first = stream.opened()
         started = time.monotonic()
@@ -57,7 +57,7 @@ def test_silence_is_broken_by_a_comment_and_the_cursor(target: Target) -> None:
         assert (beat.event, beat.id) == ("offset-only", first.id)
 
 
-def test_a_heartbeat_tells_the_head_and_that_nothing_is_missing(target: Target, tenant: Tenant) -> None:
+def test_a_heartbeat_reports_the_head_and_no_lag(target: Target, tenant: Tenant) -> None:
     with target.subscribe() as stream:
         stream.opened()
         target.write("user.created", "user.updated")
@@ -65,12 +65,12 @@ def test_a_heartbeat_tells_the_head_and_that_nothing_is_missing(target: Target, 
         assert stream.block().comments == ["heartbeat", "head=2 lag_events=0 lag_ms=0"]
 
 
-def test_a_busy_stream_without_a_matching_event_still_gets_its_heartbeats(target: Target) -> None:
+def test_a_stream_without_matching_events_gets_heartbeats_in_a_busy_log(target: Target) -> None:
     with target.subscribe({"event_type": "user.deleted"}) as stream:
         last = stream.opened().id
         started = time.monotonic()
         for _ in range(3):
-            # The log is never silent, but this stream is: only what is delivered counts.
+            # The log is busy, but this stream is idle: only delivered events count.
             while b"\n\nevent: offset-only" not in stream.peek():
                 target.write("user.updated")
             assert stream.block().comments[0] == "heartbeat"
@@ -89,7 +89,7 @@ def test_an_event_without_a_hint_is_found_by_the_poll(target: Target) -> None:
 
 
 @pytest.mark.transport
-def test_a_disconnect_gives_the_slot_back_within_a_second(target: Target) -> None:
+def test_a_disconnect_releases_the_slot_within_a_second(target: Target) -> None:
     Tenant.objects.filter(pk=target.tenant.pk).update(max_event_connections=1)
     token = target.token()
     with target.subscribe(token=token) as stream:
@@ -100,7 +100,7 @@ def test_a_disconnect_gives_the_slot_back_within_a_second(target: Target) -> Non
     assert _eventually(lambda: target.subscribe(token=token), status=200, within=5.0) < 1.0
 
 
-def test_a_tenant_holds_as_many_streams_as_it_may_and_no_more(target: Target) -> None:
+def test_a_tenant_may_open_its_maximum_of_streams(target: Target) -> None:
     token = target.token()
     streams = [target.subscribe(token=token) for _ in range(8)]
     try:
@@ -124,7 +124,7 @@ def test_a_stream_ends_with_its_token(target: Target) -> None:
 
 
 @pytest.mark.parametrize("loss", ["revoked", "deleted", "scope removed", "token revoked", "suspended"])
-def test_a_stream_ends_within_two_seconds_of_losing_its_right(target: Target, loss: str) -> None:
+def test_a_stream_ends_within_two_seconds_after_its_access_is_revoked(target: Target, loss: str) -> None:
     resource = ensure_management_api(target.tenant.pk)
     grant = create_client_grant(
         tenant_id=target.tenant.pk, client_id=target.client.client_id, api_resource=resource, scopes=["read:events"]
@@ -154,7 +154,7 @@ def test_a_stream_ends_within_two_seconds_of_losing_its_right(target: Target, lo
 
 @pytest.fixture(scope="module", params=SERVERS)
 def short_lived(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
-    """A server whose streams live two seconds."""
+    """A server with a stream lifetime of two seconds."""
     with (
         django_db_blocker.unblock(),
         web_process(request.param, EVENTS_LIFETIME_SECONDS="2", EVENTS_MAX_CONNECTIONS_PER_PROCESS="3") as web,
@@ -162,7 +162,7 @@ def short_lived(request: pytest.FixtureRequest, django_db_setup: None, django_db
         yield web
 
 
-def test_a_planned_close_hands_over_the_cursor_and_ends_cleanly(short_lived: WebProcess, tenant: Tenant) -> None:
+def test_a_planned_close_sends_the_cursor_and_ends_cleanly(short_lived: WebProcess, tenant: Tenant) -> None:
     target = make_target(tenant, short_lived.address)
     started = time.monotonic()
     with target.subscribe() as stream:
@@ -206,12 +206,12 @@ def test_a_log_that_went_back_in_time_ends_every_open_stream(target: Target) -> 
 
 
 @pytest.mark.transport
-def test_a_log_that_is_pruned_under_a_reader_that_is_behind_ends_its_stream(target: Target) -> None:
+def test_pruning_ends_the_stream_of_a_client_that_is_behind(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
     target.write(*["user.updated"] * 300, padding=20_000)
     with target.subscribe({"from": start}, receive_buffer=4096) as slow:
-        # The reader stops after its first bytes, 6 MB behind, while the log before the head is dropped.
+        # The client stops after the first bytes, 6 MB behind, while the log before the head is pruned.
         with transaction.atomic():
             Head.objects.filter(pk=target.tenant.pk).update(floor=299)
             LogEntry.objects.filter(tenant_id=target.tenant.pk, position__lt=300).delete()
@@ -225,7 +225,7 @@ def test_a_log_that_is_pruned_under_a_reader_that_is_behind_ends_its_stream(targ
         }
 
 
-def test_an_event_that_cannot_be_read_is_never_skipped_and_the_log_goes_on_after_it(target: Target) -> None:
+def test_an_unreadable_event_is_never_skipped_and_the_offset_after_it_is_valid(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
     ids = target.write(*["user.updated"] * 5)
@@ -235,7 +235,7 @@ def test_an_event_that_cannot_be_read_is_never_skipped_and_the_log_goes_on_after
         *_, last, ended = (block for block in _until_end(stream, within=20.0) if block.event in {"user.updated", "error"})
     assert last.message["event"]["id"] == ids[1]
     assert (ended.message["error"]["code"], ended.message["error"]["offset"]) == ("processing_error", last.id)
-    # Whoever comes back is told to wait; no client is led over the hole without a person's decision.
+    # A returning client is told to wait; only an operator may skip the hole.
     with target.subscribe({"from": last.id}) as stream:
         assert (stream.status, int(stream.headers["retry-after"]) >= 1) == (503, True)
     beyond = CursorSealer(settings.CURSOR_KEYS, tenant_id=target.tenant.pk).seal(Cursor(target.head().epoch, poisoned.position))
@@ -243,7 +243,7 @@ def test_an_event_that_cannot_be_read_is_never_skipped_and_the_log_goes_on_after
         assert [block.message["event"]["id"] for block in stream.events(2)] == ids[3:]
 
 
-def test_too_many_connection_attempts_are_told_when_to_come_back(tenant: Tenant) -> None:
+def test_too_many_connection_attempts_get_a_retry_time(tenant: Tenant) -> None:
     with web_process("uvicorn", RATE_LIMIT_BURST="3", RATE_LIMIT_PER_SECOND="1") as web:
         target = make_target(tenant, web.address)
         token = target.token()
@@ -257,7 +257,7 @@ def test_too_many_connection_attempts_are_told_when_to_come_back(tenant: Tenant)
         assert int(refused[0]["retry-after"]) >= 1
 
 
-def test_a_server_that_restarts_sends_new_streams_elsewhere(tenant: Tenant) -> None:
+def test_a_restarting_server_refuses_new_streams_with_a_retry_time(tenant: Tenant) -> None:
     with web_process("uvicorn", EVENTS_DRAIN_SECONDS="4") as web:
         target = make_target(tenant, web.address)
         token = target.token()

@@ -1,4 +1,4 @@
-"""Streams of some types only: what is left out still moves the cursor."""
+"""Streams of some types only: filtered events still advance the cursor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_only_the_named_types_are_delivered(target: Target) -> None:
 
 
 @pytest.mark.transport
-def test_a_heartbeat_moves_the_cursor_past_events_that_are_left_out(target: Target) -> None:
+def test_a_heartbeat_advances_the_cursor_past_filtered_events(target: Target) -> None:
     with target.subscribe({"event_type": "user.deleted"}) as stream:
         first = stream.opened()
         target.write("user.created", "user.updated")
@@ -29,7 +29,7 @@ def test_a_heartbeat_moves_the_cursor_past_events_that_are_left_out(target: Targ
         assert stream.events(1)[0].message["event"]["id"] == expected
 
 
-def test_a_heartbeat_never_names_more_than_what_was_written_before_it(target: Target) -> None:
+def test_a_heartbeat_never_names_a_position_beyond_the_written_events(target: Target) -> None:
     with target.subscribe({"event_type": "user.created"}) as stream:
         stream.opened()
         written: list[str] = []
@@ -49,7 +49,7 @@ def test_a_heartbeat_never_names_more_than_what_was_written_before_it(target: Ta
                     assert [found.message["event"]["id"] for found in again.events(len(rest))] == rest
 
 
-def test_a_cursor_is_good_with_any_filter(target: Target) -> None:
+def test_a_cursor_is_valid_with_any_filter(target: Target) -> None:
     with target.subscribe({"event_type": "user.created"}) as stream:
         stream.opened()
         ids = target.write("user.created", "user.updated", "user.deleted")
@@ -59,7 +59,7 @@ def test_a_cursor_is_good_with_any_filter(target: Target) -> None:
         assert [block.message["event"]["id"] for block in stream.events(2)] == ids[1:]
 
 
-def test_replaying_a_rare_type_finds_it_behind_many_others(target: Target) -> None:
+def test_replaying_a_rare_type_finds_it_after_many_others(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
     target.write(*["user.updated"] * 1500)

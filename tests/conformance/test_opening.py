@@ -1,4 +1,4 @@
-"""How a stream opens, and what every answer says about itself."""
+"""How a stream opens, and the headers of every response."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_a_stream_opens_with_connected_retry_and_the_current_offset(target: Targ
         assert stream.status == 200
         assert stream.headers["content-type"] == "text/event-stream; charset=utf-8"
         assert stream.headers["cache-control"] == "no-store, no-transform"
-        # nginx obeys this one and keeps it to itself.
+        # nginx obeys this header and removes it.
         assert stream.headers.get("x-accel-buffering", "no") == "no"
         assert stream.headers["content-encoding"] == "identity"
         assert {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"} <= stream.headers.keys()
@@ -29,7 +29,7 @@ def test_a_stream_opens_with_connected_retry_and_the_current_offset(target: Targ
         assert len(first.id) <= 64
 
 
-def test_without_a_start_nothing_older_than_the_connection_is_delivered(target: Target) -> None:
+def test_without_a_start_no_event_before_the_connection_is_delivered(target: Target) -> None:
     target.write("user.created", "user.updated")
     with target.subscribe() as stream:
         stream.opened()
@@ -52,7 +52,7 @@ def test_a_message_is_type_offset_and_the_stored_envelope(target: Target) -> Non
         assert (envelope["id"], envelope["x0tenant"], envelope["x0stream"]) == (event_id, target.tenant.pk, target.head().stream_id)
 
 
-def test_the_floor_header_is_a_cursor_that_brings_everything_that_is_kept(target: Target) -> None:
+def test_the_floor_header_is_a_cursor_that_delivers_every_retained_event(target: Target) -> None:
     ids = target.write("user.created", "user.updated")
     with target.subscribe() as stream:
         floor = stream.headers["x-events-floor"]
@@ -62,7 +62,7 @@ def test_the_floor_header_is_a_cursor_that_brings_everything_that_is_kept(target
         assert [block.message["event"]["id"] for block in stream.events(2)] == ids
 
 
-def test_the_floor_time_is_the_earliest_timestamp_that_is_not_gone(target: Target) -> None:
+def test_the_floor_time_is_the_earliest_accepted_timestamp(target: Target) -> None:
     target.write("user.created")
     dropped_at = LogEntry.objects.get(tenant_id=target.tenant.pk).recorded_at
     LogEntry.objects.filter(tenant_id=target.tenant.pk).delete()
@@ -78,7 +78,7 @@ def test_the_floor_time_is_the_earliest_timestamp_that_is_not_gone(target: Targe
         assert stream.status == 410
 
 
-def test_a_cursor_that_will_soon_be_gone_is_warned_about_right_after_the_opening(target: Target) -> None:
+def test_a_cursor_that_will_soon_expire_gets_a_warning_after_the_opening(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
     target.write("user.created", "user.updated")
@@ -94,7 +94,7 @@ def test_a_cursor_that_will_soon_be_gone_is_warned_about_right_after_the_opening
         assert stream.block().event == "user.created"
 
 
-def test_the_end_of_an_old_log_is_no_place_to_be_warned_about(target: Target) -> None:
+def test_a_cursor_at_the_end_of_an_old_log_gets_no_warning(target: Target) -> None:
     with target.subscribe() as stream:
         stream.opened()
         target.write("user.created")

@@ -1,4 +1,4 @@
-"""What streams owe their subscribers while a database or Redis is away: heartbeats, their place, and then everything."""
+"""Streams while the database or Redis is unavailable: heartbeats, their position, and afterwards every event."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _cut_every_other_connection() -> None:
 
 
 @pytest.mark.transport
-def test_a_database_that_drops_every_connection_costs_no_event(target: Target) -> None:
+def test_a_database_that_drops_every_connection_loses_no_event(target: Target) -> None:
     with target.subscribe() as stream:
         stream.opened()
         ids = target.write("user.created")
@@ -44,7 +44,7 @@ def test_open_streams_hold_no_database_connection(target: Target) -> None:
         if stream.status == 200:
             streams.append(stream)
         else:
-            # Connections that the database has cut are noticed one by one; nobody is told more than to come back.
+            # Cut connections are noticed one by one; meanwhile clients only get a retry time.
             assert (stream.status, int(stream.headers["retry-after"]) >= 1) == (503, True)
             assert time.monotonic() < until
     target.write("user.created")
@@ -59,7 +59,7 @@ def test_open_streams_hold_no_database_connection(target: Target) -> None:
 
 @pytest.fixture(scope="module")
 def without_redis(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
-    """A server whose Redis does not exist."""
+    """A server without a reachable Redis."""
     with django_db_blocker.unblock(), web_process("uvicorn", REDIS_URL="redis://127.0.0.1:1/0") as web:
         yield web
 
@@ -84,7 +84,7 @@ def streams_only(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> I
         yield web
 
 
-def test_a_stream_process_serves_streams_and_nothing_else(streams_only: WebProcess, tenant: Tenant) -> None:
+def test_a_stream_process_serves_only_streams(streams_only: WebProcess, tenant: Tenant) -> None:
     target = make_target(tenant, streams_only.address)
     with target.subscribe() as stream:
         stream.opened()

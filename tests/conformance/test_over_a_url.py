@@ -1,4 +1,4 @@
-"""The suite itself, pointed at an address: what it judges there, and that it finds a service that does not conform."""
+"""The suite itself, run against an address: what it checks there, and that it detects a non-conforming service."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _judged(url: str, client_id: str, secret: str) -> subprocess.CompletedProces
     return subprocess.run(command, cwd=ROOT, env=kept | credentials, capture_output=True, text=True, timeout=100, check=False)
 
 
-def test_a_service_is_judged_by_its_address_and_credentials_alone(tenant: Tenant) -> None:
+def test_a_service_is_tested_with_only_its_address_and_credentials(tenant: Tenant) -> None:
     client = global_client(tenant)
     with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk) as web:
         done = _judged(f"http://127.0.0.1:{web.address[1]}/api/v2", client.client_id, client.secret)
@@ -39,7 +39,7 @@ def test_a_service_is_judged_by_its_address_and_credentials_alone(tenant: Tenant
 
 
 class _Impostor(http.server.BaseHTTPRequestHandler):
-    """Answers every request with an empty stream, whoever asks for what."""
+    """Answers every request with an empty stream."""
 
     def do_GET(self) -> None:
         self._answer(b":connected\n\n", "text/event-stream")
@@ -55,7 +55,7 @@ class _Impostor(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def impostor() -> Iterator[str]:
     server.server_close()
 
 
-def test_a_service_that_does_not_conform_is_found_out(impostor: str) -> None:
+def test_a_non_conforming_service_fails_the_suite(impostor: str) -> None:
     done = _judged(impostor, "somebody", "something")
     assert done.returncode == 1, done.stdout[-3000:]
     assert " passed" not in done.stdout.strip().splitlines()[-1]

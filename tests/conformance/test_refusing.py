@@ -45,14 +45,14 @@ def _refused(stream: Subscriber, status: int, code: str | None) -> dict[str, Any
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
-def test_an_odd_query_is_refused_by_name(target: Target, query: str, named: list[str]) -> None:
+def test_an_invalid_query_is_refused_with_its_parameter_named(target: Target, query: str, named: list[str]) -> None:
     message = _refused(target.subscribe(query), 400, "invalid_query_string")["message"]
     assert all(name in message for name in named), message
 
 
 @pytest.mark.remote
 @pytest.mark.parametrize("cursor", ["x", "not a cursor", "A" * 42, "é", "a" * 1024], ids=["short", "words", "zeros", "not ascii", "long"])
-def test_a_cursor_nobody_was_given_is_refused(target: Target, cursor: str) -> None:
+def test_a_forged_cursor_is_refused(target: Target, cursor: str) -> None:
     _refused(target.subscribe({"from": cursor}), 400, "invalid_cursor")
     if cursor.isascii():
         _refused(target.subscribe(headers={"Last-Event-ID": cursor}), 400, "invalid_cursor")
@@ -135,7 +135,7 @@ def test_a_suspended_tenant_is_403(target: Target) -> None:
     _refused(target.subscribe(token=token, headers={"Authorization": None}), 403, "tenant_suspended")
 
 
-def test_a_token_of_one_tenant_opens_nothing_at_another(target: Target, another: Target) -> None:
+def test_a_token_of_one_tenant_is_refused_at_another(target: Target, another: Target) -> None:
     with target.subscribe(token=another.token()) as stream:
         assert stream.status == 401
 
@@ -148,7 +148,7 @@ def another(target: Target) -> Target:
 
 
 @pytest.mark.transport
-def test_what_is_asked_stands_in_no_log_of_the_server(target: Target, server: WebProcess) -> None:
+def test_the_log_of_the_server_contains_no_query(target: Target, server: WebProcess) -> None:
     with target.subscribe({"from": "an-offset-that-nobody-else-should-see"}) as refused:
         assert refused.status == 400
     assert "an-offset-that-nobody-else-should-see" not in server.log.read_text()

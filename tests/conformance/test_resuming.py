@@ -1,4 +1,4 @@
-"""A client that comes back with the last offset it has seen gets the rest: no gap, no duplicate, the same bytes."""
+"""A client that resumes with its last offset gets the rest: no gap, no duplicate, the same bytes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_session_cut_at_any_byte_resumes_to_exactly_the_log(target: Target) ->
     token = target.token()
     rests: dict[str | None, list[str]] = {}
     for cut in range(len(session) + 1):
-        # An unfinished block is discarded by every client, so only whole ones have moved its cursor.
+        # Every client discards an unfinished block, so only whole blocks have moved its cursor.
         whole = session[:cut].rpartition(b"\n\n")[0].decode().split("\n\n")
         seen = [line[4:] for block in whole for line in block.split("\n") if line.startswith("id: ")]
         delivered = [block for block in whole if block.startswith("event: ") and not block.startswith("event: offset-only")]
@@ -59,7 +59,7 @@ def test_a_session_cut_at_any_byte_resumes_to_exactly_the_log(target: Target) ->
 
 
 @pytest.mark.transport
-def test_resuming_goes_on_live_without_a_seam(target: Target) -> None:
+def test_resuming_continues_live_without_a_gap(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
     first = target.write(*_some(300), padding=1000)
@@ -95,7 +95,7 @@ def test_a_future_timestamp_delivers_nothing_recorded_before_it(target: Target) 
 
 
 @pytest.mark.transport
-def test_last_event_id_wins_over_every_start_in_the_query(target: Target) -> None:
+def test_last_event_id_takes_precedence_over_every_start_in_the_query(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
         ids = target.write(*_some(4))
@@ -120,7 +120,7 @@ def _pruned_through(target: Target, position: int) -> None:
     LogEntry.objects.filter(tenant_id=target.tenant.pk, position__lte=position).delete()
 
 
-def test_a_cursor_below_the_floor_is_gone_and_one_at_the_floor_is_not(target: Target) -> None:
+def test_a_cursor_below_the_floor_has_expired_and_one_at_the_floor_has_not(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
         ids = target.write(*_some(4))
@@ -135,7 +135,7 @@ def test_a_cursor_below_the_floor_is_gone_and_one_at_the_floor_is_not(target: Ta
         assert [block.message["event"]["id"] for block in stream.events(2)] == ids[2:]
 
 
-def test_a_timestamp_is_gone_only_when_an_event_at_or_after_it_was_pruned(target: Target) -> None:
+def test_a_timestamp_has_expired_only_when_an_event_at_or_after_it_was_pruned(target: Target) -> None:
     target.write("user.created")
     LogEntry.objects.filter(tenant_id=target.tenant.pk, position=1).update(recorded_at=datetime(2026, 1, 1, tzinfo=UTC))
     ids = target.write("user.updated")
@@ -147,12 +147,12 @@ def test_a_timestamp_is_gone_only_when_an_event_at_or_after_it_was_pruned(target
         assert stream.events(1)[0].message["event"]["id"] == ids[0]
 
 
-def test_a_cursor_above_the_head_is_gone_and_starts_a_new_epoch(target: Target) -> None:
+def test_a_cursor_above_the_head_is_refused_and_starts_a_new_epoch(target: Target) -> None:
     with target.subscribe() as stream:
         stream.opened()
         target.write(*_some(3))
         offsets = [block.id for block in stream.events(3)]
-    # As after a restore: the log ends before what a client has already seen.
+    # As after a restore: the log ends before a position that a client has seen.
     LogEntry.objects.filter(tenant_id=target.tenant.pk, position=3).delete()
     Head.objects.filter(pk=target.tenant.pk).update(position=2)
     epoch = target.head().epoch
@@ -165,7 +165,7 @@ def test_a_cursor_above_the_head_is_gone_and_starts_a_new_epoch(target: Target) 
 
 @pytest.mark.parametrize("extra", [0, 1])
 @pytest.mark.transport
-def test_a_large_event_arrives_whole(target: Target, extra: int) -> None:
+def test_a_large_event_arrives_complete(target: Target, extra: int) -> None:
     with target.subscribe() as stream:
         stream.opened()
         ids = target.write("user.updated", padding=400_000 + extra) + target.write("user.deleted")

@@ -1,4 +1,4 @@
-"""What a client meets when the log gets shorter: 410 with the way back, or the end of its stream, and never a hole."""
+"""Clients of a log that is pruned: 410 with the way to resynchronize, or the end of the stream, and never a hole."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.events.long_logs import fill_log
 
 LONG_AGO = datetime(2026, 1, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 MESSAGE = "The cursor points to data no longer available in the stream."
-# Larger than every buffer between the log and a reader that has stopped.
+# Larger than all buffers between the log and a client that stopped reading.
 EVENTS = 1000
 SIZE = 20_000
 
@@ -68,7 +68,7 @@ def test_410_after_a_restore_names_a_cursor_of_the_new_epoch(target: Target) -> 
         assert [block.message["event"]["n"] for block in stream.events(2)] == [1, 2]
 
 
-def test_the_cursor_of_an_idle_tenant_opens_a_stream_however_old_it_is(target: Target) -> None:
+def test_the_cursor_of_an_idle_tenant_opens_a_stream_at_any_age(target: Target) -> None:
     fill_log(target.tenant.pk, 4, recorded_at=LONG_AGO)
     prune_log(DueLog(target.tenant.pk, 0, 4))
     with target.subscribe({"from": _sealed(target, 4)}) as stream:
@@ -77,12 +77,12 @@ def test_the_cursor_of_an_idle_tenant_opens_a_stream_however_old_it_is(target: T
         assert stream.events(1)[0].message["event"]["id"] == expected
 
 
-def test_a_stream_whose_next_page_was_pruned_ends_with_cursor_expired_right_after_what_it_has_got(target: Target) -> None:
+def test_a_stream_whose_next_page_was_pruned_ends_with_cursor_expired_after_the_delivered_events(target: Target) -> None:
     fill_log(target.tenant.pk, EVENTS, recorded_at=LONG_AGO, size=SIZE)
     with target.subscribe({"from": _sealed(target, 0)}, receive_buffer=4096) as stream:
         stream.opened()
         first = stream.events(1)[0].message["event"]["n"]
-        # The reader stands still; most of the log was not read for it yet.
+        # The client is blocked; most of the log was not yet read for it.
         prune_log(DueLog(target.tenant.pk, 0, EVENTS))
         rest: list[Block] = list(stream.blocks(within=15.0))
     numbers = [first, *(block.message["event"]["n"] for block in rest if block.event == "user.updated")]

@@ -1,4 +1,4 @@
-"""A reader that stops costs the server little, delays nobody, and is cut off."""
+"""A client that stops reading costs the server little, delays no other client, and is cut off."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.conformance.web_process import SERVERS, WebProcess, web_process
 
 DEADLINE_SECONDS = 2.0
 READERS = 6
-# As many as a tenant may hold open: they are free only when every stopped reader has been cut off.
+# The maximum of a tenant: slots are free only when every blocked client was cut off.
 SLOTS = 8
-# What a stopped reader may cost: our 256 KiB, and what the server buffers below us.
+# Memory limit per blocked client: our 256 KiB, and the server's own buffers.
 BYTES_PER_READER = 1024 * 1024
 
 
@@ -30,7 +30,7 @@ def impatient(request: pytest.FixtureRequest, django_db_setup: None, django_db_b
 
 
 def _history(target: Target) -> str:
-    """Write 16 MB into the log and return the offset before it."""
+    """Append 16 MB of events to the log and return the offset before them."""
     with target.subscribe() as stream:
         start = stream.opened().id or ""
     for _ in range(8):
@@ -38,7 +38,7 @@ def _history(target: Target) -> str:
     return start
 
 
-def test_readers_that_stop_are_bounded_and_cut_off_while_others_go_on(impatient: WebProcess, tenant: Tenant) -> None:
+def test_blocked_clients_use_bounded_memory_and_are_cut_off_while_others_continue(impatient: WebProcess, tenant: Tenant) -> None:
     target = make_target(tenant, impatient.address)
     start = _history(target)
     token = target.token()

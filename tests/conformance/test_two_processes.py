@@ -1,4 +1,4 @@
-"""Two processes serve one tenant: nobody can tell which one a stream is connected to."""
+"""Two processes serve one tenant: clients cannot tell which one they are connected to."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_two_writers_and_two_readers_see_one_order_without_a_gap(pair: list[WebP
     assert set(orders[0]) == ids
 
 
-def test_slots_are_counted_over_both(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_slots_are_counted_over_both_processes(pair: list[WebProcess], tenant: Tenant) -> None:
     Tenant.objects.filter(pk=tenant.pk).update(max_event_connections=2)
     targets = [make_target(tenant, web.address) for web in pair]
     with targets[0].subscribe() as first, targets[1].subscribe() as second, targets[0].subscribe() as third:

@@ -1,4 +1,4 @@
-"""Real web processes for tests: one of two servers with the application, on a port of its own."""
+"""Real web processes for tests: one of two servers with the application, on a separate port."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _START_SECONDS = 40.0
 
 
 class WebProcess:
-    """A running server. `address` is where it listens; hosts are told apart by the Host header."""
+    """A running server. `address` is where it listens; hosts are distinguished by the Host header."""
 
     def __init__(self, server: str, port: int, process: subprocess.Popen[bytes], log: Path) -> None:
         self.server = server
@@ -38,7 +38,7 @@ class WebProcess:
         self.process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """SIGKILL the server with all its processes, as a machine that goes away."""
+        """SIGKILL the server with all its processes, like a machine failure."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -62,17 +62,14 @@ class WebProcess:
 
 @contextmanager
 def web_process(server: str, **environment: str) -> Iterator[WebProcess]:
-    """Run a server with the test's database and settings; it is killed at the end whatever happened.
-
-    `uvicorn-2` is the server with two worker processes.
-    """
+    """Run a server with the test's database and settings; it is killed at the end in any case."""
     with _running(server, None, environment) as web:
         yield web
 
 
 @contextmanager
 def tls_web_process(certificate: ServerCertificate, **environment: str) -> Iterator[WebProcess]:
-    """Run the chosen server with TLS of its own."""
+    """Run the chosen server with its own TLS."""
     with _running("uvicorn", certificate, {"INSECURE_HTTP": "0"} | environment) as web:
         yield web
 
@@ -96,7 +93,7 @@ def _running(server: str, certificate: ServerCertificate | None, environment: di
             _wait_until_it_listens(web)
             yield web
         finally:
-            # Workers live in the group of their parent; when all have ended there is no group.
+            # Workers are in the process group of their parent; when all have ended, the group is gone.
             web.kill()
 
 
@@ -118,7 +115,7 @@ def _environment() -> dict[str, str]:
     user = quote(database["USER"] or "", safe="")
     password = f":{quote(database['PASSWORD'], safe='')}" if database["PASSWORD"] else ""
     host, port = database["HOST"] or "", database["PORT"] or ""
-    # A socket directory cannot stand in the address part of a URL.
+    # A socket directory cannot be in the address part of a URL.
     address = f"@/{database['NAME']}?host={quote(host, safe='')}" if host.startswith("/") else f"@{host}:{port}/{database['NAME']}"
     return {
         "DJANGO_SETTINGS_MODULE": "config.settings.test",

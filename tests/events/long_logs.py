@@ -1,4 +1,4 @@
-"""Logs of a given age, written directly and fast: these tests are about how logs get shorter."""
+"""Logs of a given age, written directly because these tests are about pruning."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def fill_log(tenant_id: str, count: int, *, recorded_at: datetime, size: int = 1
 
 
 def remaining(tenant_id: str) -> tuple[int, int, list[int], int]:
-    """Return floor, head, the positions of the log, and how many bodies there are: one statement, one snapshot."""
+    """Return floor, head, the positions of the log, and the number of bodies: one statement, one snapshot."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT floor, position, ARRAY(SELECT position FROM events_logentry l WHERE l.tenant_id = h.tenant_id ORDER BY position),"

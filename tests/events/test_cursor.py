@@ -1,4 +1,4 @@
-"""Cursors: opaque, bound to a tenant, the same for ever, and impossible to make by hand."""
+"""Cursors: opaque, bound to a tenant, deterministic, and impossible to forge."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _sealer(tenant_id: str = "acme", **keys: str) -> CursorSealer:
 
 
 @given(cursors)
-def test_what_is_sealed_opens_again_and_fits_64_characters(cursor: Cursor) -> None:
+def test_a_sealed_cursor_opens_and_has_at_most_64_characters(cursor: Cursor) -> None:
     for key_id in ("k", "k2345678"):
         sealer = _sealer(**{key_id: NEW})
         text = sealer.seal(cursor)
@@ -29,7 +29,7 @@ def test_what_is_sealed_opens_again_and_fits_64_characters(cursor: Cursor) -> No
 
 
 @given(cursors, st.integers(0, 41), st.sampled_from(string.ascii_letters + string.digits + "-_"))
-def test_any_changed_character_is_noticed(cursor: Cursor, place: int, character: str) -> None:
+def test_any_changed_character_is_detected(cursor: Cursor, place: int, character: str) -> None:
     text = _sealer().seal(cursor)
     changed = text[:place] + character + text[place + 1 :]
     if changed != text:
@@ -38,12 +38,12 @@ def test_any_changed_character_is_noticed(cursor: Cursor, place: int, character:
 
 
 @given(st.text(max_size=80))
-def test_arbitrary_text_is_refused_and_never_breaks(text: str) -> None:
+def test_arbitrary_text_is_refused_without_a_crash(text: str) -> None:
     with pytest.raises(InvalidCursor):
         _sealer().open(text)
 
 
-def test_the_same_place_has_the_same_cursor_in_every_process() -> None:
+def test_a_place_has_the_same_cursor_in_every_process() -> None:
     assert _sealer().seal(Cursor(1, 7)) == _sealer().seal(Cursor(1, 7)) == "EmsymKtJY5Iej-KQhs9xr_78FQKSD8u4Rk6f_3rC6w"
 
 
@@ -52,7 +52,7 @@ def test_a_cursor_of_another_tenant_is_invalid() -> None:
         _sealer("acme2").open(_sealer("acme").seal(Cursor(1, 7)))
 
 
-def test_rotation_breaks_no_cursor_and_a_removed_key_breaks_its_own() -> None:
+def test_rotation_keeps_cursors_valid_and_removing_a_key_invalidates_its_own() -> None:
     old = CursorSealer({"k1": OLD}, tenant_id="acme").seal(Cursor(1, 7))
     assert _sealer().open(old) == Cursor(1, 7)
     with pytest.raises(InvalidCursor):
@@ -64,10 +64,10 @@ def test_a_key_id_with_another_secret_opens_nothing() -> None:
         CursorSealer({"k2": OLD}, tenant_id="acme").open(_sealer().seal(Cursor(1, 7)))
 
 
-def test_neighbouring_positions_look_unrelated() -> None:
+def test_neighboring_positions_look_unrelated() -> None:
     one, two = (_sealer().seal(Cursor(1, position)) for position in (1000, 1001))
     assert sum(left == right for left, right in zip(one[4:], two[4:], strict=True)) < 12
 
 
-def test_a_cursor_of_an_empty_log_is_a_cursor_too() -> None:
+def test_the_start_of_an_empty_log_has_a_cursor() -> None:
     assert _sealer().open(_sealer().seal(Cursor(1, 0))) == Cursor(1, 0)

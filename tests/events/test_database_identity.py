@@ -1,4 +1,4 @@
-"""Whether the database is still the one that the logs were written in."""
+"""Whether the database is still the one in which the logs were written."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CRITICAL = logging.CRITICAL
 
 @pytest.fixture
 def noted(committed_db: None) -> Iterator[DatabaseIdentity]:
-    """The row as the first start made it; put back afterwards, since it is one for all tests."""
+    """The row as the first start creates it; restored afterwards, because all tests share it."""
     with open_connection() as database:
         database_identity.note(database)
     yield DatabaseIdentity.objects.get()
@@ -58,7 +58,7 @@ CREATE TABLE events_databaseidentity (
 """
 
 
-def test_a_recovery_of_a_real_server_counts_the_timeline_up_and_a_new_cluster_has_another_identifier(tmp_path: Path) -> None:
+def test_a_recovery_raises_the_timeline_and_a_new_cluster_has_another_identifier(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     for place in (first, second):
         place.mkdir()
@@ -91,7 +91,7 @@ def test_a_recovery_of_a_real_server_counts_the_timeline_up_and_a_new_cluster_ha
     ("changed", "named"),
     [({"system_identifier": "7000000000000000001"}, "another database cluster"), ({"timeline": 4_000_000_000}, "another timeline")],
 )
-def test_a_difference_is_told_at_each_start_and_changes_nothing(
+def test_a_difference_is_reported_at_each_start_and_changes_nothing(
     noted: DatabaseIdentity, tenant: Tenant, caplog: pytest.LogCaptureFixture, changed: dict[str, Any], named: str
 ) -> None:
     DatabaseIdentity.objects.update(**changed)
@@ -115,7 +115,7 @@ def test_nothing_lost_notes_the_database_and_keeps_every_cursor(noted: DatabaseI
     assert Head.objects.get(pk=tenant.pk).epoch == 1
 
 
-def test_a_server_that_refuses_to_say_costs_one_warning_and_no_start(
+def test_a_server_that_refuses_the_query_costs_one_warning_and_the_start_succeeds(
     noted: DatabaseIdentity, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     role = f"plain_{noted.system_identifier}"
@@ -136,7 +136,7 @@ def test_a_server_that_refuses_to_say_costs_one_warning_and_no_start(
     assert "Grant EXECUTE on pg_control_system()" in warning
 
 
-def test_a_database_that_is_away_costs_one_warning_and_no_start(
+def test_a_database_outage_costs_one_warning_and_the_start_succeeds(
     committed_db: None, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(connection.settings_dict, "PORT", "1")

@@ -1,4 +1,4 @@
-"""The bytes that are stored: their order, their limit, and what other code may do to them."""
+"""The stored bytes: their order, their size limit, and which changes other code may make."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _encoded(data: dict[str, Any] | None = None, **changes: Any) -> bytes:
     return encode_envelope(**arguments | changes)
 
 
-def test_the_envelope_is_exactly_these_bytes() -> None:
+def test_the_envelope_has_exactly_these_bytes() -> None:
     assert _encoded() == (
         b'{"specversion":"1.0","type":"user.created","source":"urn:svc:acme.acme.example","id":"evt_cccccccccccccccccccccc",'
         b'"time":"2026-02-03T04:05:06.789Z","data":{"object":{"user_id":"database|1"}},"x0tenant":"acme","x0stream":"'
@@ -53,7 +53,7 @@ def test_the_prefix_names_tenant_stream_and_purpose() -> None:
     assert not [name for name in envelope if name.startswith("x0")]
 
 
-def test_another_stream_differs_in_its_id_only() -> None:
+def test_the_copy_of_another_stream_differs_only_in_its_id() -> None:
     body = _encoded({"object": {"note": f'x0stream":"{OURS}"}}'}})
     swapped = with_stream(body, OTHER)
     assert orjson.loads(swapped) == orjson.loads(body) | {"x0stream": OTHER}
@@ -61,13 +61,13 @@ def test_another_stream_differs_in_its_id_only() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"x0stream":"est_short"}', _encoded()[:-1]])
-def test_bytes_that_are_no_envelope_are_not_swapped(body: bytes) -> None:
+def test_bytes_that_are_not_an_envelope_are_not_changed(body: bytes) -> None:
     with pytest.raises(ValueError, match="envelope"):
         with_stream(body, OTHER)
 
 
 @pytest.mark.parametrize("text", ["[DONE]", r"\[DONE]", "a[DONE][DONE]b", "[[DONE]]", "\\\\[DONE]"])
-def test_the_terminator_never_appears_and_reads_back_unchanged(text: str) -> None:
+def test_the_terminator_never_appears_and_parses_unchanged(text: str) -> None:
     body = _encoded({"object": {text: text}})
     assert b"[DONE]" not in body
     assert orjson.loads(body)["data"]["object"] == {text: text}

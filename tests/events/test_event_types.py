@@ -1,7 +1,4 @@
-"""Every row of the document's event table occurs, with exactly the payload of its golden file.
-
-Ids and times are replaced by their kind. `UPDATE_GOLDEN=1` rewrites the files; the difference is reviewed with the change.
-"""
+"""Every row of the document's event table occurs, with exactly the payload of its golden file."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ REPLACED = [
 
 @pytest.fixture
 def events(tenant: Tenant) -> dict[str, dict[str, Any]]:
-    """One event of each type, from one story told through the services."""
+    """One event of each type, made with the services."""
     tell_every_type(tenant)
     recorded = numbered(tenant.pk)
     assert folded(recorded) == tables(tenant.pk)
@@ -44,7 +41,7 @@ def test_every_type_of_the_document_occurs(events: dict[str, dict[str, Any]]) ->
     assert len(EVENT_TYPES) == 25
 
 
-def test_every_payload_is_that_of_its_golden_file(events: dict[str, dict[str, Any]]) -> None:
+def test_every_payload_matches_its_golden_file(events: dict[str, dict[str, Any]]) -> None:
     differing = []
     for event_type, event in events.items():
         text = json.dumps(event, indent=2)
@@ -64,7 +61,7 @@ def test_the_catalogue_names_every_type_once() -> None:
     assert set(SCHEMAS) == set(EVENT_TYPES)
 
 
-def test_a_field_that_no_schema_names_is_refused(events: dict[str, dict[str, Any]]) -> None:
+def test_a_field_that_is_not_in_the_schema_is_refused(events: dict[str, dict[str, Any]]) -> None:
     for event_type, event in events.items():
         data = event["data"]
         with pytest.raises(SchemaViolation, match="surplus"):
@@ -87,7 +84,7 @@ def test_a_client_without_metadata_is_refused_before_it_is_stored(events: dict[s
             check_data(event_type, {**event["data"], "context": context})
 
 
-def test_relations_go_before_what_they_refer_to(tenant: Tenant) -> None:
+def test_relations_are_deleted_before_their_targets(tenant: Tenant) -> None:
     here: dict[str, Any] = {"tenant_id": tenant.pk}
     people = connections.create_connection(**here, name="people", strategy="database")
     ada = users.create_user(**here, connection=people, name="Ada")

@@ -1,4 +1,4 @@
-"""What the database tells about the log, and that a database that cannot answer breaks no scrape."""
+"""Figures of the log from the database, and scrapes that survive a failing database."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def _values(figures: DatabaseFigures = EVENTS) -> dict[str, float]:
     return {sample.name: sample.value for metric in figures.collect() for sample in metric.samples}
 
 
-def test_what_waits_for_a_position_is_counted_and_has_an_age(tenant: Tenant, database_connection: Connection) -> None:
-    # Nobody numbers what other tests have left.
+def test_waiting_events_are_counted_and_have_an_age(tenant: Tenant, database_connection: Connection) -> None:
+    # No numberer runs for events of other tests.
     Outbox.objects.exclude(tenant_id=tenant.pk).delete()
     UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
     Event.objects.filter(tenant_id=tenant.pk).update(time=datetime.now(UTC) - timedelta(days=9))
@@ -41,7 +41,7 @@ def test_the_oldest_event_and_the_shortest_history_have_an_age(tenant: Tenant, d
     assert values["outbox_retention_floor_age_seconds"] < 86400
 
 
-def test_a_change_around_the_signals_is_counted_when_the_sweep_finds_it(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_change_without_signals_is_counted_when_the_sweep_finds_it(tenant: Tenant, database_connection: Connection) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
     before = _values()
     with connection.cursor() as cursor:
@@ -54,13 +54,13 @@ def test_a_change_around_the_signals_is_counted_when_the_sweep_finds_it(tenant: 
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_a_count_is_bounded() -> None:
+def test_counts_stop_at_the_limit() -> None:
     figures = DatabaseFigures("x", [Figure("x_rows", "Rows.", counted("1 FROM generate_series(1, 1000000)"))])
     assert _values(figures) == {"x_rows": 100_000.0, "x_figures_failed": 0.0}
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_a_database_that_takes_too_long_leaves_the_figures_out_and_says_so() -> None:
+def test_a_database_timeout_omits_the_figures_and_is_reported() -> None:
     figures = DatabaseFigures("x", [Figure("x_slow", "Slow.", "SELECT 1 FROM pg_sleep(30)")])
     assert _values(figures) == {"x_figures_failed": 1.0}
     assert _values()["events_figures_failed"] == 0.0, "the connection is fit for what comes next"

@@ -1,4 +1,4 @@
-"""Hints on a real Redis, and what their loss costs a publisher."""
+"""Hints with a real Redis, and the cost of an outage for a publisher."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_only_a_tenant_with_a_position_is_a_hint(payload: bytes, hint: tuple[str
     assert parse_hint(payload) == hint
 
 
-def test_a_published_hint_is_heard() -> None:
+def test_a_published_hint_is_received() -> None:
     async def story() -> None:
         connected, heard = asyncio.Event(), asyncio.Queue[tuple[str, int]]()
         listener = HintListener(settings.REDIS_URL, heard=lambda *hint: heard.put_nowait(hint), connected=connected.set)
@@ -43,14 +43,14 @@ def test_a_published_hint_is_heard() -> None:
     asyncio.run(story())
 
 
-def test_a_server_that_is_away_costs_one_failure_and_then_nothing() -> None:
+def test_an_absent_server_costs_one_failure_and_then_no_time() -> None:
     publisher = HintPublisher("redis://127.0.0.1:1/0")
     with own_time() as publishing:
         assert [publisher.publish("acme", position) for position in range(1000)] == [False] * 1000
     assert publishing.seconds < 0.5
 
 
-def test_a_server_that_does_not_answer_costs_at_most_200_ms() -> None:
+def test_a_silent_server_costs_at_most_200_ms() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -61,7 +61,7 @@ def test_a_server_that_does_not_answer_costs_at_most_200_ms() -> None:
         publisher.close()
 
 
-def test_a_listener_comes_back_and_says_so() -> None:
+def test_a_listener_reconnects_and_reports_it() -> None:
     async def story() -> None:
         times = 0
         again = asyncio.Event()
@@ -85,7 +85,7 @@ def test_a_listener_comes_back_and_says_so() -> None:
     asyncio.run(story())
 
 
-def test_a_connection_on_which_nothing_comes_is_asked_for_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_connection_is_probed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hints, "_SILENCE_SECONDS", 0.05)
     name = f"listener-{secrets.token_hex(4)}"
 
@@ -95,7 +95,7 @@ def test_a_connection_on_which_nothing_comes_is_asked_for_a_sign_of_life(monkeyp
         listener = HintListener(url, heard=lambda *_: None, connected=lambda: connected.append(name))
         listening = asyncio.create_task(listener.run())
         await asyncio.to_thread(eventually, lambda: _last_command_of(name) == "ping")
-        # The answer is no message, and harms nothing.
+        # The reply is not a message and is ignored.
         assert connected == [name]
         listening.cancel()
 

@@ -1,4 +1,4 @@
-"""Reading the log: pages, bounds and moments, each from one snapshot."""
+"""Reading the log: pages, bounds and times, each from one snapshot."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_page_is_bounded_by_count_and_by_bytes_but_never_empty(tenant: Tenant)
     assert _positions(_page(tenant, 3, max_bytes=1)) == [4]
 
 
-def test_several_tenants_are_read_at_once_and_one_that_cannot_be_read_spoils_no_other(tenant: Tenant) -> None:
+def test_several_tenants_are_read_at_once_and_one_failure_affects_no_other(tenant: Tenant) -> None:
     other, pruned, gone = new_tenant(), new_tenant(), new_tenant()
     for filled in (tenant, other, pruned):
         _filled(filled, 4)
@@ -102,7 +102,7 @@ def test_a_cursor_below_the_floor_beyond_the_head_or_of_another_epoch_is_expired
     assert _positions(_page(tenant, 2)) == [3, 4, 5]
 
 
-def test_an_idle_log_whose_cursor_is_the_floor_is_valid_for_ever(tenant: Tenant) -> None:
+def test_a_cursor_at_the_floor_of_an_idle_log_stays_valid_for_ever(tenant: Tenant) -> None:
     _filled(tenant, 3)
     _pruned(tenant, 3)
     assert _positions(_page(tenant, 3)) == []
@@ -110,12 +110,10 @@ def test_an_idle_log_whose_cursor_is_the_floor_is_valid_for_ever(tenant: Tenant)
 
 @pytest.mark.parametrize("missing", [1, 3, 5])
 @pytest.mark.parametrize("table", [LogEntry, Event])
-def test_a_hole_is_an_error_and_never_skipped_and_what_stands_before_it_comes_first(
-    tenant: Tenant, missing: int, table: type[LogEntry] | type[Event]
-) -> None:
+def test_a_hole_is_an_error_after_the_events_before_it(tenant: Tenant, missing: int, table: type[LogEntry] | type[Event]) -> None:
     _filled(tenant, 5)
     entry = LogEntry.objects.filter(tenant_id=tenant.pk, position=missing)
-    # A body without its entry is no log either; there is no foreign key between the two.
+    # A body without its entry is a hole too; there is no foreign key between the two.
     (entry if table is LogEntry else Event.objects.filter(pk__in=list(entry.values_list("event_id", flat=True)))).delete()
     if missing > 1:
         assert _positions(_page(tenant, 0)) == list(range(1, missing))
@@ -133,7 +131,7 @@ def test_a_tenant_without_a_head_has_no_log(tenant: Tenant) -> None:
         _ask(lambda log: log.bounds(tenant.pk))
 
 
-def test_bounds_that_are_asked_for_together_come_to_whom_they_belong(tenant: Tenant) -> None:
+def test_concurrent_queries_for_bounds_get_their_own_answers(tenant: Tenant) -> None:
     other_tenant = new_tenant()
     _filled(tenant, 3)
     asked = [tenant.pk, 'of "nobody", \\{}', other_tenant.pk, tenant.pk]
@@ -146,7 +144,7 @@ def test_bounds_that_are_asked_for_together_come_to_whom_they_belong(tenant: Ten
 
 
 @pytest.mark.parametrize(("minutes", "position"), [(-600, 0), (0, 0), (1, 0), (1.5, 1), (3, 2), (5, 4), (5.1, 5), (9999, 5)])
-def test_a_moment_is_right_before_the_first_event_recorded_at_or_after_it(tenant: Tenant, minutes: float, position: int) -> None:
+def test_a_time_maps_to_the_cursor_before_the_first_event_at_or_after_it(tenant: Tenant, minutes: float, position: int) -> None:
     _filled(tenant, 5)
     assert _start_at(tenant, minutes) == Cursor(1, position)
 
@@ -157,7 +155,7 @@ def test_events_recorded_together_start_together(tenant: Tenant) -> None:
     assert _start_at(tenant, 2) == Cursor(1, 1)
 
 
-def test_a_moment_is_gone_only_when_an_event_at_or_after_it_was_pruned(tenant: Tenant) -> None:
+def test_a_time_has_expired_only_when_an_event_at_or_after_it_was_pruned(tenant: Tenant) -> None:
     _filled(tenant, 5)
     _pruned(tenant, 3)
     for gone in (-600, 3):
@@ -166,13 +164,13 @@ def test_a_moment_is_gone_only_when_an_event_at_or_after_it_was_pruned(tenant: T
     assert _start_at(tenant, 3.5) == Cursor(1, 3)
 
 
-def test_a_log_that_was_pruned_to_its_end_starts_at_the_floor(tenant: Tenant) -> None:
+def test_a_completely_pruned_log_starts_at_the_floor(tenant: Tenant) -> None:
     _filled(tenant, 3)
     _pruned(tenant, 3)
     assert _start_at(tenant, 4) == Cursor(1, 3)
 
 
-def test_the_epoch_is_raised_once_however_many_saw_it(tenant: Tenant) -> None:
+def test_concurrent_readers_raise_the_epoch_once(tenant: Tenant) -> None:
     _filled(tenant, 2)
     seen = Cursor(1, 9)
 
@@ -185,7 +183,7 @@ def test_the_epoch_is_raised_once_however_many_saw_it(tenant: Tenant) -> None:
     assert _ask(lambda log: log.raise_epoch(tenant.pk, Cursor(epoch, 2))) is False
 
 
-def test_heads_are_read_together_and_the_gone_are_missing(tenant: Tenant) -> None:
+def test_heads_are_read_together_without_deleted_tenants(tenant: Tenant) -> None:
     _filled(tenant, 2)
     assert _ask(lambda log: log.heads([tenant.pk, "nobody"])) == {tenant.pk: Cursor(1, 2)}
 

@@ -1,4 +1,4 @@
-"""Positions are dense and in commit order per document, whoever numbers and whoever is killed."""
+"""Positions are dense and in commit order per document, also after kills and with several numberers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def in_threads(count: int, work: Callable[[int], None]) -> None:
     assert not failures, failures
 
 
-def test_a_reader_by_row_id_would_have_lost_the_event_that_committed_late(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_reader_by_row_id_would_lose_an_event_that_commits_late(tenant: Tenant, database_connection: Connection) -> None:
     number_tenant(tenant.pk)
     slow_recorded, fast_committed = threading.Event(), threading.Event()
 
@@ -76,7 +76,9 @@ def test_a_reader_by_row_id_would_have_lost_the_event_that_committed_late(tenant
     assert pages == [*first_page, late.pk]
 
 
-def test_writers_rollbacks_and_two_numberers_leave_no_gap_and_no_disorder(tenant: Tenant, database_connection: Connection) -> None:
+def test_concurrent_writers_rollbacks_and_two_numberers_leave_no_gap_and_no_disorder(
+    tenant: Tenant, database_connection: Connection
+) -> None:
     made = [users.create_user(tenant_id=tenant.pk, connection=database_connection, name=f"user {index}") for index in range(4)]
     done = threading.Event()
 
@@ -107,7 +109,21 @@ def test_writers_rollbacks_and_two_numberers_leave_no_gap_and_no_disorder(tenant
     assert not Outbox.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_a_numberer_that_waited_for_the_lock_sees_what_was_committed_meanwhile(
+def test_positions_are_durable_before_any_reader_sees_them(
+    tenant: Tenant, database_connection: Connection, database: psycopg.Connection
+) -> None:
+    # An operator may set this for the whole database.
+    database.execute("SET synchronous_commit = off")
+    for name in "abcdefgh":
+        users.create_user(tenant_id=tenant.pk, connection=database_connection, name=name)
+        (before,) = database.execute("SELECT pg_current_wal_insert_lsn()").fetchone() or ()
+        assert number_batch(database, tenant.pk) is not None
+        (is_flushed,) = database.execute("SELECT pg_current_wal_flush_lsn() > %s::pg_lsn", [before]).fetchone() or ()
+        # An asynchronous commit is flushed up to 200 ms later.
+        assert is_flushed
+
+
+def test_a_numberer_that_waited_for_the_lock_sees_events_committed_meanwhile(
     tenant: Tenant, database_connection: Connection, database: psycopg.Connection
 ) -> None:
     number_tenant(tenant.pk)
@@ -131,7 +147,7 @@ def test_events_of_a_tenant_without_a_log_are_dropped(
     assert not Outbox.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_recorded_at_never_goes_back(tenant: Tenant, database_connection: Connection) -> None:
+def test_recorded_at_never_decreases(tenant: Tenant, database_connection: Connection) -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE events_head SET recorded_at = now() + interval '1 hour' WHERE tenant_id = %s", [tenant.pk])
     before = Head.objects.get(pk=tenant.pk).recorded_at
@@ -139,9 +155,7 @@ def test_recorded_at_never_goes_back(tenant: Tenant, database_connection: Connec
     assert LogEntry.objects.get(tenant_id=tenant.pk, position=1).recorded_at == before
 
 
-def test_the_numberer_of_a_process_numbers_what_a_dead_process_left(
-    tenant: Tenant, database_connection: Connection, settings: Settings
-) -> None:
+def test_a_numberer_numbers_the_events_of_a_dead_process(tenant: Tenant, database_connection: Connection, settings: Settings) -> None:
     assert Outbox.objects.filter(tenant_id=tenant.pk).exists()
     settings.EVENTS_NUMBERER_ENABLED = True
     thread = Numberer()

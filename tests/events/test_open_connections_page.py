@@ -1,4 +1,4 @@
-"""The page of open connections: what it shows, who is disconnected, and what a test event tells. With a real web process."""
+"""The page of open connections: its columns, disconnecting, and the result of a test event. With a real web process."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def send_to(browser: Client, client_id: str) -> str:
     return " ".join(str(message) for message in answer.context["messages"])
 
 
-def test_a_page_without_connections_teaches_how_to_open_one(browser: Client, tenant: Tenant) -> None:
+def test_a_page_without_connections_explains_how_to_open_one(browser: Client, tenant: Tenant) -> None:
     page = shown_to(browser)
 
     assert "Nobody is connected" in page
@@ -60,7 +60,7 @@ def test_a_page_without_connections_teaches_how_to_open_one(browser: Client, ten
     assert "read:events" in page
 
 
-def test_a_connection_is_shown_with_its_client_filter_place_and_bytes(browser: Client, target: Target) -> None:
+def test_a_connection_is_shown_with_client_filter_position_and_bytes(browser: Client, target: Target) -> None:
     with target.subscribe({"event_type": ["user.created", "user.deleted"]}) as stream:
         stream.opened()
         target.write("user.created", "user.updated")
@@ -75,9 +75,7 @@ def test_a_connection_is_shown_with_its_client_filter_place_and_bytes(browser: C
     assert reverse("admin:authapi_client_change", args=(target.client.pk,)) in page
 
 
-def test_a_connection_is_closed_after_a_confirmation_and_the_act_is_noted(
-    browser: Client, target: Target, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_connection_is_closed_after_a_confirmation_and_audited(browser: Client, target: Target, caplog: pytest.LogCaptureFixture) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
         name = only_connection(target.tenant)
@@ -99,7 +97,7 @@ def test_a_connection_is_closed_after_a_confirmation_and_the_act_is_noted(
     assert "Nobody is connected" in shown_to(browser)
 
 
-def test_a_connection_that_has_ended_is_told_from_one_that_never_was(browser: Client, target: Target) -> None:
+def test_an_ended_connection_is_distinguished_from_an_unknown_one(browser: Client, target: Target) -> None:
     with target.subscribe() as stream:
         stream.opened()
         place = reverse(f"{PAGE}_disconnect", args=(only_connection(target.tenant),))
@@ -110,7 +108,7 @@ def test_a_connection_that_has_ended_is_told_from_one_that_never_was(browser: Cl
     assert not AuditEntry.objects.filter(tenant_id=target.tenant.pk).exists()
 
 
-def test_nobody_closes_or_reaches_a_stream_of_another_tenant(browser: Client, web: WebProcess) -> None:
+def test_staff_cannot_close_or_test_a_stream_of_another_tenant(browser: Client, web: WebProcess) -> None:
     other = make_target(new_tenant(), web.address)
     with other.subscribe() as stream:
         stream.opened()
@@ -119,13 +117,13 @@ def test_nobody_closes_or_reaches_a_stream_of_another_tenant(browser: Client, we
         assert browser.get(place).status_code == 404
         assert "already ended" in browser.post(place, follow=True).content.decode()
         assert browser.post(reverse(f"{PAGE}_canary"), {"client": other.client.client_id}).status_code == 404
-        # What was told would have come before this event.
+        # A test event would have arrived before this event.
         other.write("user.created")
         assert [block.event for block in stream.events(1)] == ["user.created"]
         assert b"canary" not in stream.body
 
 
-def test_a_test_event_tells_how_long_it_took_to_each_stream(browser: Client, target: Target) -> None:
+def test_a_test_event_reports_its_latency_on_each_stream(browser: Client, target: Target) -> None:
     with target.subscribe() as one, target.subscribe({"event_type": ["user.deleted"]}) as two:
         one.opened()
         two.opened()
@@ -138,11 +136,11 @@ def test_a_test_event_tells_how_long_it_took_to_each_stream(browser: Client, tar
     assert said.count(" ms") == 2
 
 
-def test_a_test_event_without_an_open_stream_says_so(browser: Client, target: Target) -> None:
+def test_a_test_event_without_an_open_stream_is_reported(browser: Client, target: Target) -> None:
     assert "none open" in send_to(browser, target.client.client_id)
 
 
-def test_a_test_event_to_a_reader_that_has_stopped_says_that_it_waits(browser: Client, target: Target) -> None:
+def test_a_test_event_to_a_blocked_client_is_reported_as_waiting(browser: Client, target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
     for _ in range(6):
@@ -152,7 +150,7 @@ def test_a_test_event_to_a_reader_that_has_stopped_says_that_it_waits(browser: C
         assert "reached 0 of 1" in send_to(browser, target.client.client_id)
 
 
-def test_every_act_wants_the_token_of_its_form(target: Target) -> None:
+def test_every_action_requires_the_token_of_its_form(target: Target) -> None:
     strict = Client(enforce_csrf_checks=True, headers={"host": "localhost"})
     strict.force_login(new_staff(target.tenant))
     with target.subscribe() as stream:
@@ -165,7 +163,7 @@ def test_every_act_wants_the_token_of_its_form(target: Target) -> None:
         assert [block.event for block in stream.events(1)] == ["user.created"]
 
 
-def test_a_client_named_in_markup_stays_text(browser: Client, target: Target) -> None:
+def test_markup_in_a_client_name_is_escaped(browser: Client, target: Target) -> None:
     target.client.name = "<script>alert(1)</script>"
     target.client.save()
     with target.subscribe() as stream:

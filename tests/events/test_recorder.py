@@ -1,4 +1,4 @@
-"""From a save to its event: what is recorded, once, in the transaction of the change."""
+"""From a save to its event, which is recorded once, in the transaction of the change."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def make(tenant: Tenant, database_connection: Connection, **profile: Any) -> Use
     return users.create_user(tenant_id=tenant.pk, connection=database_connection, **{"email": "ada@example.test", **profile})
 
 
-def test_refuses_to_run_outside_a_transaction(committed_db: None) -> None:
+def test_recording_outside_a_transaction_is_refused(committed_db: None) -> None:
     with pytest.raises(TransactionRequired):
         record_document(USER, "1")
 
 
-def test_a_failed_recording_undoes_the_change(tenant: Tenant, database_connection: Connection, settings: Settings) -> None:
+def test_a_failed_recording_rolls_back_the_change(tenant: Tenant, database_connection: Connection, settings: Settings) -> None:
     settings.EVENT_MAX_BYTES = 600
-    with pytest.raises(ValueError, match="exceed the largest size"):
+    with pytest.raises(ValueError, match="exceed the maximum size"):
         make(tenant, database_connection, name="n" * 300)
     assert not User.objects.of(tenant.pk).exists()
 
@@ -44,7 +44,7 @@ def test_a_rolled_back_change_leaves_no_event(tenant: Tenant, database_connectio
     assert types(tenant.pk) == ["connection.created"]
 
 
-def test_a_rolled_back_savepoint_takes_only_its_own_event(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_rolled_back_savepoint_removes_only_its_own_event(tenant: Tenant, database_connection: Connection) -> None:
     with transaction.atomic():
         user = make(tenant, database_connection)
         with contextlib.suppress(ZeroDivisionError), transaction.atomic():
@@ -68,7 +68,7 @@ def test_creating_a_user_is_one_event_with_the_complete_profile(tenant: Tenant, 
     assert event["source"] == f"urn:svc:{tenant.pk}.{tenant.pk}.example.test"
 
 
-def test_a_save_that_changes_nothing_visible_is_no_event(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_save_without_a_visible_change_records_no_event(tenant: Tenant, database_connection: Connection) -> None:
     user = make(tenant, database_connection)
     user.logins_count += 1
     user.save()
@@ -78,7 +78,7 @@ def test_a_save_that_changes_nothing_visible_is_no_event(tenant: Tenant, databas
     assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_a_stale_instance_records_what_the_row_holds(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_stale_instance_records_the_values_of_the_row(tenant: Tenant, database_connection: Connection) -> None:
     user = make(tenant, database_connection, given_name="Ada")
     stale = User.objects.of(tenant.pk).get(pk=user.pk)
     users.update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"given_name": "Augusta"})
@@ -141,7 +141,7 @@ def test_the_text_that_ends_a_public_client_is_stored_escaped(tenant: Tenant, da
     assert numbered(tenant.pk)[-1]["data"]["object"]["name"] == "[DONE]"
 
 
-def test_recording_a_save_takes_two_statements_more(tenant: Tenant, database_connection: Connection) -> None:
+def test_recording_a_save_takes_two_additional_statements(tenant: Tenant, database_connection: Connection) -> None:
     user = make(tenant, database_connection)
     statements: list[str] = []
     with connection.execute_wrapper(_collect(statements)):

@@ -1,4 +1,4 @@
-"""The random machine over organizations, groups, roles and their relations, beside users; the same oracle."""
+"""The random machine over organizations, groups, roles and their relations, beside users; with the same oracle."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NAMES = st.sampled_from(["alpha", "beta", "gamma"])
 
 
 class EveryRelation(EveryWayToWrite):
-    """Adds what belongs to organizations and groups, and what goes with users, roles and connections."""
+    """Adds relations of organizations and groups, and cascades of users, roles and connections."""
 
     @initialize()
     def begin(self) -> None:
@@ -142,7 +142,7 @@ class EveryRelation(EveryWayToWrite):
 
     @rule(chunk=st.integers(1, 4), index=INDEX, kind=st.sampled_from(sorted(DELETIONS)))
     def delete_in_chunks(self, chunk: int, index: int, kind: str) -> None:
-        """Begin one deletion as a job and let another row go before its chunks."""
+        """Start one deletion as a job and delete another row before its chunks."""
         model, other = DELETIONS[kind]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(deletions, "CHUNK_ROWS", chunk)

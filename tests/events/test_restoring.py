@@ -1,4 +1,4 @@
-"""Starting logs over after a restore: old cursors are gone, new ones work."""
+"""Starting logs over after a restore: old cursors are refused, new ones work."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _positions_after(tenant: Tenant, cursor: Cursor) -> list[int]:
 
 
 def _restore(tenant: Tenant, backup: Head) -> None:
-    """Put the log back to where a backup had it: what was recorded since is gone, and the epoch is that of the backup."""
+    """Reset the log to the state of a backup: later events are gone, and the epoch is that of the backup."""
     LogEntry.objects.filter(tenant_id=tenant.pk, position__gt=backup.position).delete()
     with connection.cursor() as cursor:
         cursor.execute(
@@ -55,14 +55,14 @@ def _restore(tenant: Tenant, backup: Head) -> None:
     Head.objects.filter(pk=tenant.pk).update(position=backup.position, epoch=backup.epoch, recorded_at=backup.recorded_at)
 
 
-def test_cursors_of_the_lost_time_and_before_are_gone_and_new_ones_work(tenant: Tenant) -> None:
+def test_cursors_from_before_the_restore_are_refused_and_new_ones_work(tenant: Tenant) -> None:
     fill_log(tenant.pk, 4, recorded_at=NOW)
     backup = Head.objects.get(pk=tenant.pk)
     fill_log(tenant.pk, 3, recorded_at=NOW)
     _restore(tenant, backup)
 
     call_command("events", "restored", "--tenant", tenant.pk, "--yes", stdout=StringIO())
-    # The head passes every cursor of the lost time before its client comes back.
+    # The head passes every lost position before the client of such a cursor returns.
     fill_log(tenant.pk, 5, recorded_at=NOW)
 
     for position in (0, 3, 4, 7):
@@ -72,8 +72,8 @@ def test_cursors_of_the_lost_time_and_before_are_gone_and_new_ones_work(tenant: 
     assert _positions_after(tenant, Cursor(new, 4)) == [5, 6, 7, 8, 9]
 
 
-def test_without_the_command_such_a_cursor_would_silently_miss_events(tenant: Tenant) -> None:
-    """What the command is for: nothing else can know that position 7 once was another event."""
+def test_without_the_command_an_old_cursor_would_silently_miss_events(tenant: Tenant) -> None:
+    """Shows why the command exists: only the operator knows that position 7 once was another event."""
     fill_log(tenant.pk, 4, recorded_at=NOW)
     backup = Head.objects.get(pk=tenant.pk)
     fill_log(tenant.pk, 3, recorded_at=NOW)
@@ -82,7 +82,7 @@ def test_without_the_command_such_a_cursor_would_silently_miss_events(tenant: Te
     assert _positions_after(tenant, Cursor(1, 7)) == [8, 9]
 
 
-def test_a_backup_that_is_restored_twice_begins_two_epochs(tenant: Tenant) -> None:
+def test_restoring_a_backup_twice_begins_two_epochs(tenant: Tenant) -> None:
     fill_log(tenant.pk, 2, recorded_at=NOW)
     backup = Head.objects.get(pk=tenant.pk)
     first = restoring.start_over(tenant.pk)
@@ -95,7 +95,7 @@ def test_a_backup_that_is_restored_twice_begins_two_epochs(tenant: Tenant) -> No
     assert 1 < first < second
 
 
-def test_the_command_shows_the_counts_and_changes_nothing_without_a_yes(tenant: Tenant) -> None:
+def test_the_command_shows_the_counts_and_changes_nothing_without_confirmation(tenant: Tenant) -> None:
     fill_log(tenant.pk, 3, recorded_at=NOW)
     environment = {**os.environ, "DATABASE_URL": worker.test_database_url()}
     asked = [sys.executable, "manage.py", "events", "restored", "--tenant", tenant.pk]
@@ -113,7 +113,7 @@ def test_the_command_shows_the_counts_and_changes_nothing_without_a_yes(tenant: 
 
 
 @pytest.mark.parametrize("damage", ["UPDATE events_head SET position = 9", "DELETE FROM events_logentry"])
-def test_a_log_whose_head_and_entries_are_not_of_one_moment_is_refused(tenant: Tenant, damage: str) -> None:
+def test_a_log_with_inconsistent_head_and_entries_is_refused(tenant: Tenant, damage: str) -> None:
     fill_log(tenant.pk, 3, recorded_at=NOW)
     with connection.cursor() as cursor:
         cursor.execute(f"{damage} WHERE tenant_id = %s", [tenant.pk])

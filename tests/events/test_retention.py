@@ -1,4 +1,4 @@
-"""Pruning a log: what goes, what stays, and what readers and writers beside it see."""
+"""Pruning a log: which rows it deletes, and what concurrent readers and writers see."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _assert_whole(tenant: Tenant) -> None:
     assert bodies == len(positions)
 
 
-def test_what_is_older_than_the_retention_goes_with_its_body_and_the_rest_stays(tenant: Tenant, small_chunks: None) -> None:
+def test_events_beyond_the_retention_are_pruned_with_their_bodies(tenant: Tenant, small_chunks: None) -> None:
     fill_log(tenant.pk, 8, recorded_at=OLD)
     fill_log(tenant.pk, 4, recorded_at=FRESH)
 
@@ -64,7 +64,7 @@ def test_what_is_older_than_the_retention_goes_with_its_body_and_the_rest_stays(
     assert _prune(tenant) == []
 
 
-def test_a_tenant_may_keep_its_log_longer_or_shorter_than_the_platform(tenant: Tenant) -> None:
+def test_a_tenant_may_have_a_longer_or_shorter_retention_than_the_platform(tenant: Tenant) -> None:
     fill_log(tenant.pk, 2, recorded_at=OLD)
     fill_log(tenant.pk, 2, recorded_at=FRESH)
     Tenant.objects.filter(pk=tenant.pk).update(event_retention_days=32)
@@ -73,7 +73,7 @@ def test_a_tenant_may_keep_its_log_longer_or_shorter_than_the_platform(tenant: T
     assert [done.count for done in _prune(tenant)] == [4]
 
 
-def test_the_calendar_prunes_every_tenant(tenant: Tenant) -> None:
+def test_the_schedule_prunes_every_tenant(tenant: Tenant) -> None:
     other = TenantFactory.create(id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     for each in (tenant, other):
         fill_log(each.pk, 2, recorded_at=OLD)
@@ -81,14 +81,14 @@ def test_the_calendar_prunes_every_tenant(tenant: Tenant) -> None:
     assert remaining(tenant.pk)[0] == remaining(other.pk)[0] == 2
 
 
-def test_one_clock_that_has_run_ahead_or_stayed_behind_prunes_nothing_early(tenant: Tenant) -> None:
+def test_one_clock_ahead_or_behind_prunes_nothing_early(tenant: Tenant) -> None:
     fill_log(tenant.pk, 2, recorded_at=FRESH)
     for wrong in (NOW + timedelta(days=400), NOW - timedelta(days=400)):
         assert retention.due_logs(tenant.pk, now=wrong) == []
 
 
-def test_events_recorded_while_the_clock_was_ahead_keep_those_after_them(tenant: Tenant, database_connection: Connection) -> None:
-    """The clock ran ahead by two days and was set back: times of recording stay in order, and so does what is old."""
+def test_events_recorded_by_a_fast_clock_protect_the_events_after_them(tenant: Tenant, database_connection: Connection) -> None:
+    """The clock ran two days ahead and was set back: recording times stay in order, and so does their age."""
     ahead = datetime.now(UTC) + timedelta(days=2)
     fill_log(tenant.pk, 1, recorded_at=ahead)
     UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
@@ -102,7 +102,7 @@ def test_events_recorded_while_the_clock_was_ahead_keep_those_after_them(tenant:
     assert _prune(tenant) == []
 
 
-def test_the_cursor_of_an_idle_tenant_stays_valid_when_all_its_events_are_gone(tenant: Tenant) -> None:
+def test_the_cursor_of_an_idle_tenant_stays_valid_after_all_its_events_were_pruned(tenant: Tenant) -> None:
     head = fill_log(tenant.pk, 5, recorded_at=OLD)
     _prune(tenant)
     assert remaining(tenant.pk) == (5, 5, [], 0)
@@ -114,7 +114,7 @@ def test_the_cursor_of_an_idle_tenant_stays_valid_when_all_its_events_are_gone(t
         _read(lambda log: log.page(tenant.pk, Cursor(1, head - 1), max_events=9, max_bytes=9999))
 
 
-def test_floor_and_rows_are_of_one_snapshot_for_a_reader_beside_a_chunk(tenant: Tenant) -> None:
+def test_a_reader_sees_floor_and_rows_from_one_snapshot_during_a_chunk(tenant: Tenant) -> None:
     fill_log(tenant.pk, 4, recorded_at=OLD)
 
     def seen() -> tuple[int, list[int]]:
@@ -129,7 +129,7 @@ def test_floor_and_rows_are_of_one_snapshot_for_a_reader_beside_a_chunk(tenant: 
         with old_snapshot.transaction():
             assert old_snapshot.execute(look, [tenant.pk]).fetchone() == (0, 4)
             with blocker.transaction():
-                # The chunk has deleted its rows and waits for the head: to every reader it has not happened.
+                # The chunk has deleted its rows and waits for the head row: readers still see them.
                 blocker.execute("SELECT 1 FROM events_head WHERE tenant_id = %s FOR UPDATE", [tenant.pk])
                 pruner = _in_thread(lambda: _prune(tenant))
                 eventually(lambda: _somebody_waits_for_a_lock())
@@ -143,7 +143,7 @@ def test_floor_and_rows_are_of_one_snapshot_for_a_reader_beside_a_chunk(tenant: 
 
 @pytest.mark.parametrize("pages_before", range(5))
 @pytest.mark.parametrize("pruned_through", range(1, 13))
-def test_a_reader_meets_pruning_at_a_page_boundary_and_sees_everything_or_410(
+def test_a_reader_during_pruning_gets_every_event_or_410(
     tenant: Tenant, small_chunks: None, pages_before: int, pruned_through: int
 ) -> None:
     fill_log(tenant.pk, 12, recorded_at=OLD)
@@ -179,7 +179,7 @@ def test_readers_that_race_with_pruning_never_see_a_hole(tenant: Tenant, monkeyp
             try:
                 while position < 600:
                     page = await log.page(tenant.pk, Cursor(1, position), max_events=random.randint(1, 7), max_bytes=9999)
-                    # `LogReader.page` raises `LogHasHole` for a missing position; this says it once more.
+                    # `LogReader.page` raises `LogHasHole` for a missing position; this asserts it again.
                     assert [event.position for event in page.events] == list(range(position + 1, position + 1 + len(page.events)))
                     position += len(page.events)
             except CursorExpired:
@@ -192,7 +192,7 @@ def test_readers_that_race_with_pruning_never_see_a_hole(tenant: Tenant, monkeyp
     _assert_whole(tenant)
 
 
-def test_pruning_beside_writers_numberer_and_a_second_run_meets_no_deadlock(
+def test_pruning_beside_writers_numberer_and_a_second_run_has_no_deadlock(
     tenant: Tenant, database_connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "CHUNK", 50)
@@ -223,7 +223,7 @@ def test_pruning_beside_writers_numberer_and_a_second_run_meets_no_deadlock(
     _assert_whole(tenant)
 
 
-def test_a_second_run_leaves_a_log_that_is_being_pruned_to_the_first(tenant: Tenant) -> None:
+def test_a_second_run_skips_a_log_that_is_being_pruned(tenant: Tenant) -> None:
     fill_log(tenant.pk, 3, recorded_at=OLD)
     with open_connection() as other, other.transaction():
         other.execute(retention._LOCK, {"class": retention._ADVISORY_CLASS, "tenant": tenant.pk})
@@ -231,11 +231,11 @@ def test_a_second_run_leaves_a_log_that_is_being_pruned_to_the_first(tenant: Ten
     assert [(done.count, done.is_busy) for done in _prune(tenant)] == [(3, False)]
 
 
-def test_a_run_that_is_killed_between_two_chunks_leaves_a_whole_log_and_the_next_one_ends_it(tenant: Tenant) -> None:
+def test_a_run_killed_between_two_chunks_leaves_a_consistent_log_and_the_next_run_completes_it(tenant: Tenant) -> None:
     fill_log(tenant.pk, 12_000, recorded_at=OLD)
     with open_connection() as blocker:
         with blocker.transaction():
-            # The third chunk waits here, so the process dies in the middle of it.
+            # The third chunk waits here, so the process dies during it.
             blocker.execute("SELECT 1 FROM events_logentry WHERE tenant_id = %s AND position = 11000 FOR UPDATE", [tenant.pk])
             process = _prune_process(tenant)
             try:
@@ -259,7 +259,7 @@ def test_a_dry_run_counts_and_changes_nothing(tenant: Tenant) -> None:
     assert remaining(tenant.pk) == (0, 5, [1, 2, 3, 4, 5], 5)
 
 
-def test_the_command_says_what_it_did_and_how_fast(tenant: Tenant) -> None:
+def test_the_command_reports_counts_and_rate(tenant: Tenant) -> None:
     fill_log(tenant.pk, 5, recorded_at=OLD)
     out = StringIO()
     call_command("events", "prune", "--tenant", tenant.pk, stdout=out)

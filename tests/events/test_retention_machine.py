@@ -24,7 +24,7 @@ START = datetime.now(UTC) - timedelta(days=1)
 
 
 class ShrinkingLog(RuleBasedStateMachine):
-    """A log that grows, shrinks and starts over, and a client with every cursor it was ever given."""
+    """A log that grows, shrinks and starts over, and a client with every cursor it ever got."""
 
     @initialize()
     def make_log(self) -> None:
@@ -87,7 +87,7 @@ async def _replayed(tenant_id: str, cursor: Cursor, max_events: int) -> list[int
 
 
 @pytest.mark.sized
-def test_a_cursor_is_served_whole_or_refused_whatever_happened_to_the_log(committed_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cursor_is_served_completely_or_refused_after_any_sequence(committed_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "CHUNK", 4)
     machine = settings(max_examples=sized(6, deep=30), stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(ShrinkingLog, settings=machine)

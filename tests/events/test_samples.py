@@ -1,4 +1,4 @@
-"""Samples fit the schemas that real events of their type are held against."""
+"""Samples fit the schemas of real events of their types."""
 
 from __future__ import annotations
 

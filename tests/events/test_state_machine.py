@@ -1,4 +1,4 @@
-"""A random machine over every way to write, whose oracle is: folding the stream equals the tables."""
+"""A random machine over every way to write, with the oracle: folding the stream equals the tables."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Undo(Exception):
 
 
 class EveryWayToWrite(RuleBasedStateMachine):
-    """Users and connections of one fresh tenant, changed through services, rows, raw SQL, savepoints and rollbacks."""
+    """Users and connections of one new tenant, changed through services, rows, raw SQL, savepoints and rollbacks."""
 
     @initialize()
     def begin(self) -> None:
@@ -155,7 +155,7 @@ class EveryWayToWrite(RuleBasedStateMachine):
 
 @pytest.mark.sized
 @pytest.mark.timeout(600)
-def test_folding_the_stream_equals_the_tables_whatever_way_rows_are_written(committed_db: None) -> None:
+def test_folding_the_stream_equals_the_tables_for_every_kind_of_write(committed_db: None) -> None:
     run_state_machine_as_test(
         EveryWayToWrite,
         settings=settings(max_examples=sized(4, deep=24), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)),

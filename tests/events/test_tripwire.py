@@ -1,4 +1,4 @@
-"""Nothing escapes: every way round the signals leaves a mark, and the sweep turns it into the right event."""
+"""Every write that bypasses the signals leaves a mark, and the sweep records the right event for it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_bulk_writes_of_recorded_rows_are_refused(tenant: Tenant, user: User) ->
         rows._raw_delete("default")
 
 
-def test_bulk_writes_that_name_their_rows_are_recorded(tenant: Tenant, user: User, database_connection: Connection) -> None:
+def test_bulk_writes_that_identify_their_rows_are_recorded(tenant: Tenant, user: User, database_connection: Connection) -> None:
     made = User.objects.of(tenant.pk).bulk_create(
         [User(tenant=tenant, connection=database_connection, user_id=f"database|{index}", name=f"user {index}") for index in range(3)]
     )
@@ -63,6 +63,8 @@ def test_reading_without_a_tenant_is_refused(tenant: Tenant) -> None:
 
 
 def test_raw_sql_update_becomes_an_update_with_the_image_before(tenant: Tenant, user: User) -> None:
+    # Marks of other tenants from earlier tests.
+    tripwire.sweep()
     run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
     run_sql("UPDATE identity_user SET family_name = 'King' WHERE id = %s", user.pk)
     assert tripwire.sweep() == 1
@@ -82,7 +84,7 @@ def test_raw_sql_delete_becomes_a_deletion_with_the_complete_profile(tenant: Ten
     assert event["data"]["context"]["connection"]["name"] == "people"
 
 
-def test_user_and_connection_deleted_around_the_signals_go_children_first(
+def test_user_and_connection_deleted_without_signals_are_recorded_children_first(
     tenant: Tenant, user: User, database_connection: Connection
 ) -> None:
     run_sql("DELETE FROM identity_user WHERE id = %s", user.pk)
@@ -94,7 +96,7 @@ def test_user_and_connection_deleted_around_the_signals_go_children_first(
     assert folded(events) == {}
 
 
-def test_a_row_made_and_gone_again_is_no_event(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_row_inserted_and_deleted_again_records_no_event(tenant: Tenant, database_connection: Connection) -> None:
     run_sql(
         "INSERT INTO identity_connection (id, tenant_id, name, strategy, display_name, options, sealed_options, realms, enabled_clients,"
         " is_domain_connection, metadata, created_at, updated_at)"
@@ -114,7 +116,7 @@ def test_a_changed_id_is_a_deletion_and_a_creation(tenant: Tenant, user: User) -
     assert folded(events) == tables(tenant.pk)
 
 
-def test_an_identity_moved_to_another_user_changes_both_users(tenant: Tenant, user: User, database_connection: Connection) -> None:
+def test_an_identity_moved_to_another_user_updates_both_users(tenant: Tenant, user: User, database_connection: Connection) -> None:
     secondary = users.create_user(tenant_id=tenant.pk, connection=database_connection, name="secondary")
     other = users.create_user(tenant_id=tenant.pk, connection=database_connection, name="other")
     users.link_users(tenant_id=tenant.pk, primary_id=user.user_id, secondary_id=secondary.user_id)
@@ -127,12 +129,12 @@ def test_an_identity_moved_to_another_user_changes_both_users(tenant: Tenant, us
     assert folded(events) == tables(tenant.pk)
 
 
-def test_a_row_never_changes_its_tenant(tenant: Tenant, user: User) -> None:
+def test_a_row_cannot_change_its_tenant(tenant: Tenant, user: User) -> None:
     with pytest.raises(Exception, match="never changes its tenant"), transaction.atomic():
         run_sql("UPDATE identity_user SET tenant_id = 'other' WHERE id = %s", user.pk)
 
 
-def test_an_expression_is_recorded_as_what_the_row_became(tenant: Tenant, user: User) -> None:
+def test_an_update_with_an_expression_records_the_resulting_value(tenant: Tenant, user: User) -> None:
     user.name = Concat(F("name"), Value("!"))
     user.save()
     assert numbered(tenant.pk)[-1]["data"]["object"]["name"] == "ada@example.test!"
@@ -155,7 +157,7 @@ def test_a_fixture_is_recorded_by_the_sweep(tenant: Tenant, user: User, tmp_path
     assert folded(events) == tables(tenant.pk)
 
 
-def test_a_signal_after_a_bypass_covers_both_changes_once(tenant: Tenant, user: User) -> None:
+def test_a_signal_after_a_bypass_records_both_changes_once(tenant: Tenant, user: User) -> None:
     run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
     users.update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"family_name": "King"})
     tripwire.sweep()
@@ -164,7 +166,7 @@ def test_a_signal_after_a_bypass_covers_both_changes_once(tenant: Tenant, user: 
     assert folded(events) == tables(tenant.pk)
 
 
-def test_the_sweep_leaves_a_document_that_somebody_works_on(tenant: Tenant, user: User) -> None:
+def test_the_sweep_skips_a_document_locked_by_another_transaction(tenant: Tenant, user: User) -> None:
     run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
     locked, release = threading.Event(), threading.Event()
 
@@ -186,7 +188,7 @@ def test_the_sweep_leaves_a_document_that_somebody_works_on(tenant: Tenant, user
     assert types(tenant.pk)[-1] == "user.updated"
 
 
-def test_the_check_reports_a_missing_trigger_and_migrating_mends_it(committed_db: None) -> None:
+def test_the_check_reports_a_missing_trigger_and_migrating_installs_it(committed_db: None) -> None:
     run_sql("DROP TRIGGER events_tripwire_update ON identity_user")
     assert [message.id for message in check_tripwire(["default"])] == ["events.W001"]
     tripwire.install()
@@ -194,7 +196,7 @@ def test_the_check_reports_a_missing_trigger_and_migrating_mends_it(committed_db
 
 
 @pytest.mark.parametrize("name", ["EVENT_ATTRIBUTE_PREFIX", "EVENT_SOURCE_NAMESPACE"])
-def test_another_spelling_of_a_log_that_has_events_is_reported(tenant: Tenant, user: User, settings: Settings, name: str) -> None:
+def test_a_changed_prefix_of_a_log_with_events_is_reported(tenant: Tenant, user: User, settings: Settings, name: str) -> None:
     assert check_spelling(["default"]) == []
     setattr(settings, name, "brand")
     assert [message.id for message in check_spelling(["default"])] == ["events.E002"]

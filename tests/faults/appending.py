@@ -14,7 +14,7 @@ from tests.provisioning.engine.logs import append_events, make_stream  # noqa: E
 
 
 def main(tenant_id: str, keys: int, rounds: int) -> None:
-    """Bind the recorder at the end of the tenant's log, then append numbered events of so many users, interleaved."""
+    """Bind the recorder at the end of the tenant's log, then append numbered, interleaved events of this many users."""
     tenant = Tenant.objects.get(pk=tenant_id)
     stream = make_stream(tenant, position=Head.objects.get(pk=tenant.pk).position)
     names = [f"user:{tenant.pk}-{number}" for number in range(keys)]

@@ -1,4 +1,4 @@
-"""Servers that a test may freeze or flush, and workers that it may kill: all of its own."""
+"""Private servers that a test may freeze or flush, and workers that it may kill."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.faults.following import Following
 from tests.faults.worker import Worker
 from tests.faults.world import World
 
-# Judged without a server, and therefore part of `make test`.
+# Tests without a server, and therefore part of `make test`.
 _PURE = "test_invariants.py"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark whatever stands here, so that `make test` leaves it out."""
+    """Mark every test of this folder, so that `make test` skips it."""
     for item in items:
         if item.path.parent == Path(__file__).parent and item.path.name != _PURE:
             item.add_marker(pytest.mark.fault)
@@ -52,7 +52,7 @@ class RedisServer:
             return False
 
     def freeze(self) -> None:
-        """Let the server hang: it accepts connections and never answers."""
+        """Make the server hang: it accepts connections and never answers."""
         self.process.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
@@ -74,7 +74,7 @@ def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A directory whose name is also the prefix of everything in Redis."""
+    """A directory whose name is also the prefix of every Redis key."""
     directory = tmp_path / f"w{secrets.token_hex(4)}"
     directory.mkdir()
     return directory
@@ -82,9 +82,9 @@ def directory(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start_worker(committed_db: None, redis_server: RedisServer, directory: Path) -> Iterator[Callable[..., Worker]]:
-    """Start workers that are gone after the test, whatever happened."""
+    """Start workers that are killed after the test in any case."""
     workers: list[Worker] = []
-    # What earlier tests left in the same database is not this worker's business.
+    # This worker must ignore rows of earlier tests in the same database.
     with connection.cursor() as cursor:
         cursor.execute("UPDATE events_eventstream SET status = 'disabled'")
 
@@ -99,13 +99,13 @@ def start_worker(committed_db: None, redis_server: RedisServer, directory: Path)
             try:
                 os.kill(pid, signal.SIGCONT)
             except ProcessLookupError:
-                pass  # it has ended already
+                pass  # it has already ended
         worker.kill()
 
 
 @pytest.fixture(scope="session")
 def world() -> Iterator[World]:
-    """Servers that the scenarios of the stream may break; every scenario leaves them running."""
+    """Servers that the stream scenarios may break; every scenario leaves them running."""
     made = World()
     yield made
     made.close()
@@ -113,6 +113,6 @@ def world() -> Iterator[World]:
 
 @pytest.fixture
 def following() -> Iterator[Following]:
-    """Subscribers that are gone after the test."""
+    """Subscribers that are stopped after the test."""
     with Following() as running:
         yield running

@@ -1,8 +1,4 @@
-"""What must hold of deliveries once everything has come to rest: I9 and I10, and the books behind them.
-
-Judged from three sides that know nothing of each other: the tenant's log, the rows of the engine, and what the destination
-has written down by itself.
-"""
+"""Invariants of deliveries once everything is idle: I9 and I10, and the consistency of attempts."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ SETTLED = {"delivered", "skipped", "superseded", "dead"}
 
 
 def is_settled(stream: EventStream) -> bool:
-    """Tell whether the stream has read its whole log and nothing of it waits."""
+    """Tell whether the stream has read its whole log and none of its deliveries wait."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT s.position = h.position FROM events_eventstream s JOIN events_head h ON h.tenant_id = s.tenant_id WHERE s.id = %s",
@@ -30,7 +26,7 @@ def is_settled(stream: EventStream) -> bool:
 
 
 def assert_nothing_lost(stream: EventStream, directory: Path) -> None:
-    """I9: each event of the log was taken by the destination, or is accounted for by a state with its reason, once."""
+    """I9: each event of the log was accepted by the destination, or has a state with its reason, once."""
     deliveries = list(Delivery.objects.filter(stream_id=stream.pk).order_by("position"))
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM events_logentry WHERE tenant_id = %s", [stream.tenant_id])
@@ -49,7 +45,7 @@ def assert_nothing_lost(stream: EventStream, directory: Path) -> None:
 
 
 def assert_in_order(stream: EventStream, directory: Path) -> None:
-    """I10: per document, attempts begin in the order of the log; what the destination ends on is the newest that it took."""
+    """I10: per document, attempts begin in the order of the log; the destination ends with the newest event it accepted."""
     positions = dict(Delivery.objects.filter(stream_id=stream.pk).values_list("event_id", "position"))
     redelivered = set(Delivery.objects.filter(stream_id=stream.pk, redeliveries__gt=0).values_list("event_id", flat=True))
     begun: dict[str, int] = {}
@@ -61,13 +57,13 @@ def assert_in_order(stream: EventStream, directory: Path) -> None:
 
 
 def assert_doubled_at_most(directory: Path, crashes: int) -> None:
-    """I10: an event is taken twice after a crash only, and with the same id."""
+    """I10: an event is accepted twice only after a crash, and with the same id."""
     counts = Counter(line["event"] for line in recorded(directory, step="end"))
     assert sum(count - 1 for count in counts.values()) <= crashes, counts.most_common(3)
 
 
 def assert_books_agree(stream: EventStream) -> None:
-    """The attempts of each delivery are numbered without a gap, are as many as it counts, and each has an outcome."""
+    """The attempts of each delivery are numbered without a gap, match its count, and each has an outcome."""
     attempts: dict[int, list[int]] = {}
     for delivery_id, number in Attempt.objects.filter(delivery__stream_id=stream.pk).values_list("delivery_id", "number"):
         attempts.setdefault(delivery_id, []).append(number)
@@ -76,7 +72,7 @@ def assert_books_agree(stream: EventStream) -> None:
 
 
 def assert_sound(stream: EventStream, directory: Path, *, crashes: int) -> None:
-    """Assert all of it."""
+    """Assert all of these."""
     assert is_settled(stream)
     assert_nothing_lost(stream, directory)
     assert_in_order(stream, directory)

@@ -1,4 +1,4 @@
-"""Subscribers that never give up: they keep every byte, resume with the last whole block, and may be cut at random."""
+"""Subscribers that always reconnect: they keep every byte, resume with the last whole block, and may be cut at random."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PATH = "/api/v2/events"
 
 @dataclass
 class Follower:
-    """One subscriber. `cut_bytes` is how much arrives on average before it cuts its own connection."""
+    """One subscriber. `cut_bytes` is the average number of bytes after which it cuts its own connection."""
 
     name: str
     tenant: Seeded
@@ -72,11 +72,11 @@ class Follower:
             outgoing.write(self.request())
             return await self.read(incoming)
         finally:
-            # A cut, not a farewell.
+            # An abort instead of a clean close.
             outgoing.transport.abort()
 
     async def read(self, incoming: asyncio.StreamReader) -> float:
-        """Read one answer to its end; return the wait before the next attempt."""
+        """Read one response to its end; return the wait in seconds before the next attempt."""
         head = await asyncio.wait_for(incoming.readuntil(b"\r\n\r\n"), 15.0)
         status = int(head.split(b" ", 2)[1])
         self.statuses[status] += 1
@@ -86,7 +86,7 @@ class Follower:
         return await self._stream(incoming, chunked=b"transfer-encoding: chunked" in head.lower())
 
     def request(self) -> bytes:
-        """Return what it sends next."""
+        """Return the headers of its next request."""
         query = "&".join(f"event_type={kind}" for kind in sorted(self.types or ()))
         lines = [
             f"GET {_PATH}{'?' + query if query else ''} HTTP/1.1",
@@ -104,7 +104,7 @@ class Follower:
         async for data in _pieces(incoming, chunked=chunked):
             count += len(data)
             if count > budget:
-                # What lies beyond the cut has never arrived.
+                # Bytes beyond the cut count as not received.
                 data = data[: len(data) - (count - int(budget))]
             if self.keep_bytes:
                 session.received += data
@@ -137,7 +137,7 @@ def _header(head: bytes, name: bytes) -> float:
 
 
 async def _pieces(incoming: asyncio.StreamReader, *, chunked: bool) -> AsyncIterator[bytes]:
-    """Yield what has arrived of the body, chunk or part of one, until it ends."""
+    """Yield received parts of the body, chunk by chunk, until it ends."""
     while True:
         left = int((await incoming.readuntil(b"\r\n")).partition(b";")[0], 16) if chunked else _LARGEST_PIECE
         if left == 0:
@@ -153,7 +153,7 @@ async def _pieces(incoming: asyncio.StreamReader, *, chunked: bool) -> AsyncIter
 
 
 class Following:
-    """Runs followers on an event loop of their own thread; a context manager."""
+    """A context manager that runs followers on an event loop in its own thread."""
 
     def __init__(self) -> None:
         self.followers: list[Follower] = []
@@ -174,7 +174,7 @@ class Following:
         eventually(lambda: all(follower.open_now for follower in self.followers), seconds=seconds)
 
     def all_at(self, place: Place, *, seconds: float = 30.0) -> None:
-        """Wait until everybody has been handed the log up to `place`."""
+        """Wait until every follower has read the log up to `place`."""
         try:
             eventually(lambda: all(follower.reached >= place for follower in self.followers), seconds=seconds, pause=0.05)
         except AssertionError as error:
@@ -223,6 +223,6 @@ def latencies(followers: Iterable[Follower], committed: dict[int, float]) -> lis
 
 
 def assert_never_failed(following: Following) -> None:
-    """Nobody was answered with anything but a stream, a refusal with a time to come back, or a full house."""
+    """Assert that every response was a stream, a refusal with a retry time, or the connection limit."""
     odd = {status: count for status, count in following.statuses.items() if status not in {200, 403, 429, 503}}
     assert not odd, odd

@@ -1,8 +1,5 @@
-"""What must hold for a tenant's event stream whatever was killed, cut or frozen: writers' operations, readers' frames and
-the final database are compared. Pure, so that planted faults prove that each check bites (`test_invariants.py`).
-
-The names I1 to I12 are those of the reliability reference: lost and doubled changes, changes that never were, gaps,
-bytes, resuming, order, heartbeats, state, isolation, leaks.
+"""Invariants of a tenant's event stream after kills, cuts and freezes: compares the writers' operations, the readers' frames and
+the final database. Pure, so that planted faults prove that each check can fail (`test_invariants.py`).
 """
 
 from __future__ import annotations
@@ -29,10 +26,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Operation:
-    """One transaction of a writer: the events that it owes when it is committed, and what the writer was told.
-
-    Times are of one monotonic clock. `outcome` is `ok`, `fail`, or `unknown` when the connection broke in between.
-    """
+    """One transaction of a writer: the events it must record if it commits, and the outcome that the writer saw."""
 
     id: str
     keys: tuple[Key, ...]
@@ -44,7 +38,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Entry:
-    """One row of the log as the database holds it at the end."""
+    """One row of the log in the final database."""
 
     place: Place
     type: str
@@ -57,7 +51,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Sent:
-    """One block with an `id` as a reader received it: an event, or `offset-only`."""
+    """One block with an `id` as received by a reader: an event, or `offset-only`."""
 
     event: str
     offset: str
@@ -66,7 +60,7 @@ class Sent:
 
 @dataclass
 class Session:
-    """One connection: the cursor it was opened with, whole blocks in order, and everything that arrived as bytes."""
+    """One connection: the cursor it was opened with, whole blocks in order, and all received bytes."""
 
     start: str | None
     blocks: list[Sent] = field(default_factory=list)
@@ -74,7 +68,7 @@ class Session:
 
     @property
     def last_offset(self) -> str | None:
-        """What a client resumes with: the id of the last whole block."""
+        """The offset with which a client resumes: the id of the last whole block."""
         return self.blocks[-1].offset if self.blocks else self.start
 
 
@@ -90,7 +84,7 @@ class Reader:
 
 @dataclass
 class History:
-    """Everything known about one tenant: `base` is the last position before the writers began, `tables` the final rows."""
+    """All facts of one tenant: `base` is the last position before the writers started, `tables` the final rows."""
 
     tenant: str
     operations: Sequence[Operation]
@@ -106,7 +100,7 @@ class History:
 
 
 def violations(history: History, *, readers_are_done: bool = True) -> list[str]:
-    """Return every broken promise in words; an empty list is what a scenario must end with."""
+    """Return every violation as a sentence; a scenario must end with an empty list."""
     return [
         *_log_is_dense(history),
         *_log_holds_what_was_committed(history),
@@ -117,7 +111,7 @@ def violations(history: History, *, readers_are_done: bool = True) -> list[str]:
 
 
 def key_of(event: Mapping[str, Any]) -> Key:
-    """Return what a writer calls the event: its type, whose it is, and the writer's mark where the document carries one."""
+    """Return a writer's key of the event: its type, its entity, and the writer's mark if the document has one."""
     kind, document = event["type"], event["data"]["object"]
     mark = _mark_of(document)
     return f"{kind}/{entity_of(event)}" + (f"/{mark}" if mark and not kind.endswith(".deleted") else "")
@@ -128,7 +122,7 @@ def _mark_of(document: Mapping[str, Any]) -> str:
 
 
 def entity_of(event: Mapping[str, Any]) -> Entity:
-    """Return the document that the event is about; a membership is one of its own."""
+    """Return the document of the event; a membership is a separate document."""
     document = event["data"]["object"]
     if "member" in document:
         return f"{document['group']['id']}+{document['member']['id']}"
@@ -160,7 +154,7 @@ def _log_holds_what_was_committed(history: History) -> Iterator[str]:
 
 def _order_follows_real_time(history: History) -> Iterator[str]:
     keys = Counter(key_of(entry.event) for entry in history.log)
-    # A membership that comes and goes has the same name every time, and so no single place.
+    # A membership that is removed and added again has the same name each time, and so no single position.
     places = {key: entry.place.position for entry in history.log if keys[key := key_of(entry.event)] == 1}
     of_entity: dict[Entity, list[Operation]] = {}
     for operation in history.operations:
@@ -192,7 +186,7 @@ def _events_lead_to_the_tables(history: History) -> Iterator[str]:
         elif event["type"].split(".")[0] in {"user", "group", "organization"}:
             document = event["data"]["object"]
             state[entity_of(event)] = _mark_of(document)
-    # What was pruned is no longer there to be folded.
+    # Pruned events cannot be folded.
     for entity in state.keys() | (history.tables.keys() if history.floor == 0 else set()):
         if state.get(entity) != history.tables.get(entity):
             yield f"I8: {entity} is {state.get(entity)!r} after the last event and {history.tables.get(entity)!r} in the tables"
@@ -226,7 +220,7 @@ def _session_problems(
     ordered = iter([place for place in wanted if reached is None or place > reached])
     following = next(ordered, None)
     if reached is None and session.blocks:
-        # Without a start the opening says where the stream begins.
+        # Without a start, the opening names the first position of the stream.
         first = history.open_cursor(session.blocks[0].offset)
         while following is not None and following <= first:
             following = next(ordered, None)
@@ -273,7 +267,7 @@ def _union_problems(
 
 
 def leaks(before: Mapping[str, int], after: Mapping[str, int], allowed: Mapping[str, int]) -> list[str]:
-    """Return which resources did not come back to where they were (I12)."""
+    """Return the resources that did not return to their former level (I12)."""
     return [
         f"I12: {name} went from {before[name]} to {after[name]}, more than {most} above"
         for name, most in allowed.items()
@@ -282,6 +276,6 @@ def leaks(before: Mapping[str, int], after: Mapping[str, int], allowed: Mapping[
 
 
 def assert_holds(history: History, *, readers_are_done: bool = True, others: Iterable[str] = ()) -> None:
-    """Fail with the first twenty broken promises."""
+    """Fail with the first twenty violations."""
     found = [*violations(history, readers_are_done=readers_are_done), *others]
     assert not found, "\n".join([f"{len(found)} broken promises:", *found[:20]])

@@ -1,4 +1,4 @@
-"""A TCP proxy and balancer that misbehaves on demand: it stops reading, is far away, and resets."""
+"""A TCP proxy and balancer that misbehaves on command: it stops reading, adds latency, and resets connections."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _RESET = struct.pack("ii", 1, 0)
 
 
 class Proxy:
-    """Passes connections on to `targets` in turn, to the next one where nobody listens; a context manager."""
+    """A context manager that forwards connections to `targets` in turn, skipping those that do not listen."""
 
     def __init__(self, *targets: Address, listen_backlog: int = 1024) -> None:
         self.targets = list(targets)
         self.address: Address = ("127.0.0.1", 0)
         self.is_stalled = False
-        # How long every byte is under way, in each direction.
+        # Latency in seconds of every byte, in each direction.
         self.delay_seconds = 0.0
         self.opened = 0
         self._turn: Iterator[int] = itertools.count()
@@ -33,7 +33,7 @@ class Proxy:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def reset_all(self) -> None:
-        """Cut every connection as a machine that has lost its memory."""
+        """Reset every connection, like a machine that lost its memory."""
         self._loop.call_soon_threadsafe(self._reset)
 
     def _reset(self) -> None:
@@ -64,7 +64,7 @@ class Proxy:
             self._loop.create_task(self._pass_on(upstream_in, client_out)),
         ]
         try:
-            # An end on one side is an end on the other.
+            # An end on one side ends the other side.
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for way in ways:
@@ -89,7 +89,7 @@ class Proxy:
                 await asyncio.sleep(0.02)
             data = await source.read(_PIECE)
             if not data:
-                # What is under way still arrives.
+                # Bytes in transit still arrive.
                 await asyncio.sleep(self.delay_seconds)
                 return
             if self.delay_seconds:
@@ -115,5 +115,5 @@ class Proxy:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        # Aborted and closed transports let go of their sockets one turn later.
+        # Aborted and closed transports release their sockets one loop turn later.
         await asyncio.sleep(0.01)

@@ -1,7 +1,4 @@
-"""A destination for real workers: it appends to a file, and stops where the test has put a file of a given name.
-
-A worker loads this module with `--include tests.faults.recording`; the directory comes from its environment.
-"""
+"""A destination for real workers: it appends to a file, and stops while a file of a given name exists."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ class Taken:
 
 
 def take_event(claim: Claim, envelope: dict[str, Any], deadline_seconds: float, memory: dict[str, Any]) -> Taken:
-    """Append that the run started and that it ended; between the two, wait while the file `pause` lies there."""
+    """Append the start and the end of the run; in between, wait while the file `pause` exists."""
     directory = Path(os.environ[DIRECTORY_VARIABLE])
     number = envelope["data"]["object"]["number"]
     line = {"key": claim.key, "number": number, "event": claim.event_id, "attempt": claim.attempt, "pid": os.getpid()}
@@ -46,7 +43,7 @@ def take_event(claim: Claim, envelope: dict[str, Any], deadline_seconds: float, 
 
 
 def _append(directory: Path, line: dict[str, Any]) -> None:
-    # One write to a file opened for appending is not torn apart by another process.
+    # A single write to a file opened for appending is atomic.
     descriptor = os.open(directory / "events", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.write(descriptor, json.dumps(line).encode() + b"\n")

@@ -1,7 +1,4 @@
-"""A process that redelivers every dead letter of a stream, as a web request does: the tests kill it in the middle.
-
-Run as `python -m tests.faults.redelivering TENANT STREAM`, with the environment of a worker.
-"""
+"""A process that redelivers every dead letter of a stream, like a web request; the tests kill it while it works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deletions whose workers are killed in the middle: they go on where they were, and delete nothing twice."""
+"""Deletions whose workers are killed: they resume where they stopped, and delete nothing twice."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def members(tenant: Tenant, people: Connection) -> list[User]:
 
 
 def _killed_in_the_middle(start_worker: StartWorker, job: Job) -> None:
-    """Let a worker work on the job, kill it after a chunk or more, and let the next one finish; its lease is made to run out."""
+    """Let a worker run the job, kill it after at least one chunk, and let the next one finish; the lease is expired by hand."""
     before = job.summary["deleted"]
 
     def has_moved() -> bool:
@@ -62,7 +62,7 @@ def _assert_nothing_twice(tenant: Tenant) -> None:
 
 @pytest.mark.timeout(240)
 @pytest.mark.usefixtures("members")
-def test_a_connection(tenant: Tenant, people: Connection, start_worker: StartWorker) -> None:
+def test_the_deletion_of_a_connection_resumes_after_a_kill(tenant: Tenant, people: Connection, start_worker: StartWorker) -> None:
     job = connections.delete_connection(tenant_id=tenant.pk, connection_id=people.pk)
     assert job is not None
 
@@ -74,7 +74,9 @@ def test_a_connection(tenant: Tenant, people: Connection, start_worker: StartWor
 
 
 @pytest.mark.timeout(240)
-def test_an_organization_and_a_group(tenant: Tenant, members: list[User], start_worker: StartWorker) -> None:
+def test_the_deletion_of_an_organization_and_a_group_resumes_after_a_kill(
+    tenant: Tenant, members: list[User], start_worker: StartWorker
+) -> None:
     organization, group = make_organization(tenant), make_group(tenant)
     OrganizationMember.objects.of(tenant.pk).bulk_create(
         OrganizationMember(tenant=tenant, organization=organization, user=user) for user in members
@@ -101,7 +103,7 @@ def test_an_organization_and_a_group(tenant: Tenant, members: list[User], start_
 
 @pytest.mark.timeout(240)
 @pytest.mark.usefixtures("members")
-def test_a_tenant(tenant: Tenant, start_worker: StartWorker) -> None:
+def test_the_deletion_of_a_tenant_resumes_after_a_kill(tenant: Tenant, start_worker: StartWorker) -> None:
     job = tenant_deletion.start(tenant_id=tenant.pk)
 
     _killed_in_the_middle(start_worker, job)

@@ -1,4 +1,4 @@
-"""Real workers, killed and frozen at every step: nothing is lost and nothing overtakes."""
+"""Real workers, killed and frozen at every step: no event is lost or delivered out of order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ StartWorker = Callable[..., Worker]
 
 
 def _append_rounds(tenant: Tenant, keys: list[str], rounds: int) -> dict[str, int]:
-    """Append `rounds` numbered events of each key, interleaved; return how many each key has."""
+    """Append `rounds` numbered, interleaved events of each key; return the number per key."""
     append_events(tenant, keys * rounds, data=[number for number in range(rounds) for _ in keys])
     return dict.fromkeys(keys, rounds)
 
@@ -54,7 +54,7 @@ def test_a_worker_process_killed_at_this_step_loses_nothing_and_keeps_the_order(
     start_worker(DELIVERY_LEASE_SECONDS="1.5", DELIVERY_RETRY_DELAYS=",".join(["0.2"] * 50), BREAKER_FAILURES="0")
     (directory / failpoint).touch()
 
-    # Settling is a step of its own only where a turn ends: within a long lane.
+    # Settling is a separate step only at the end of a turn, so within a long lane.
     keys, rounds = (1, TURN_DELIVERIES + 20) if failpoint == "settling" else (6, 5)
     expected = _append_rounds(tenant, _keys(tenant, keys), rounds)
 
@@ -65,7 +65,7 @@ def test_a_worker_process_killed_at_this_step_loses_nothing_and_keeps_the_order(
     assert set(Delivery.objects.filter(stream_id=stream.pk).values_list("state", flat=True)) == {"delivered"}
 
 
-def test_a_whole_worker_killed_in_the_middle_is_continued_by_the_next(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
+def test_the_next_worker_continues_the_work_of_a_killed_one(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
     stream = make_stream(tenant)
     expected = _append_rounds(tenant, _keys(tenant, 20), 10)
     for _ in range(2):
@@ -80,7 +80,7 @@ def test_a_whole_worker_killed_in_the_middle_is_continued_by_the_next(tenant: Te
     assert_in_order(directory, expected)
 
 
-def test_two_workers_share_the_lanes_and_never_an_order_is_broken(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
+def test_two_workers_share_the_lanes_and_keep_every_order(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
     stream = make_stream(tenant)
     for _ in range(2):
         start_worker()
@@ -103,7 +103,7 @@ def test_one_user_s_thousand_events_are_delivered_in_order_and_quickly(tenant: T
     eventually(lambda: recorded(directory), seconds=20)
     started = time.monotonic()
 
-    # The figure to reach is 50 per second; a loaded machine is given a multiple of it.
+    # The target is 50 per second; a loaded machine gets a multiple of the time.
     eventually(lambda: _is_settled(stream.pk), seconds=60)
 
     print(f"{1000 / (time.monotonic() - started):.0f} deliveries/s of one user")  # noqa: T201  (the figure of this run)
@@ -111,9 +111,7 @@ def test_one_user_s_thousand_events_are_delivered_in_order_and_quickly(tenant: T
     assert len(recorded(directory)) == 1000
 
 
-def test_the_outcome_of_a_worker_that_slept_past_its_lease_is_not_accepted(
-    tenant: Tenant, start_worker: StartWorker, directory: Path
-) -> None:
+def test_the_outcome_of_a_worker_that_slept_past_its_lease_is_refused(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
     make_stream(tenant)
     (directory / "pause").touch()
     start_worker(concurrency=2, DELIVERY_LEASE_SECONDS="1.5")
@@ -145,7 +143,7 @@ def test_a_flushed_broker_loses_nothing(tenant: Tenant, start_worker: StartWorke
     assert_in_order(directory, expected)
 
 
-def test_a_broker_that_hangs_delays_deliveries_and_loses_none(
+def test_a_hanging_broker_delays_deliveries_and_loses_none(
     tenant: Tenant, start_worker: StartWorker, directory: Path, redis_server: RedisServer
 ) -> None:
     stream = make_stream(tenant)
@@ -177,7 +175,7 @@ def test_lost_database_connections_lose_nothing(tenant: Tenant, start_worker: St
     assert_in_order(directory, expected)
 
 
-def test_the_processes_of_a_killed_worker_do_not_outlive_it(start_worker: StartWorker) -> None:
+def test_the_processes_of_a_killed_worker_die_with_it(start_worker: StartWorker) -> None:
     worker = start_worker()
     children = worker.children()
     assert children
@@ -188,7 +186,7 @@ def test_the_processes_of_a_killed_worker_do_not_outlive_it(start_worker: StartW
     eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children), seconds=10)
 
 
-def test_a_worker_that_is_asked_to_end_finishes_what_it_runs(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
+def test_a_worker_that_is_asked_to_end_finishes_its_delivery(tenant: Tenant, start_worker: StartWorker, directory: Path) -> None:
     stream = make_stream(tenant)
     (directory / "pause").touch()
     worker = start_worker()

@@ -1,4 +1,4 @@
-"""Messages of an attacker who can write to Redis: nothing runs code, nothing crosses a tenant, and the worker goes on."""
+"""Messages of an attacker who can write to Redis: they execute no code, reach no other tenant, and the worker continues."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Touch:
 def message(
     task: Any, arguments: Any = (), *, body: bytes | None = None, kind: str = "application/json", headers: Any = None, **more: Any
 ) -> bytes:
-    """A message as Celery writes it, with what a test changes."""
+    """A message in Celery's format, with the changes of a test."""
     name = secrets.token_hex(8)
     raw = json.dumps([list(arguments), {}, {}]).encode() if body is None else body
     own = {"task": task, "id": name, "root_id": name, "lang": "py", "argsrepr": "()", "kwargsrepr": "{}", "retries": 0}
@@ -57,7 +57,7 @@ def message(
 
 
 def forgeries(marker: Path) -> list[bytes]:
-    """Every message that no process of ours would write."""
+    """Every message that no process of the service would send."""
     code = pickle.dumps(Touch(marker))
     command = f"__import__('os').mkdir({str(marker)!r})"
     yaml = f"!!python/object/apply:os.mkdir ['{marker}']".encode()
@@ -102,7 +102,7 @@ def resident_bytes(worker: Worker) -> int:
 
 
 def finishes_a_job(redis_server: RedisServer, directory: Path, tenant: Tenant) -> Callable[[], bool]:
-    """Send a good message, and return what tells whether it was worked on."""
+    """Send a valid message, and return a function that tells whether it was processed."""
     job = start_export(tenant_id=tenant.pk)
     redis_server.client.lpush(f"{directory.name}:work", message(RUN_JOB, [job.pk]))
 
@@ -113,7 +113,7 @@ def finishes_a_job(redis_server: RedisServer, directory: Path, tenant: Tenant) -
     return is_done
 
 
-def test_forged_messages_run_nothing_and_the_worker_goes_on(
+def test_forged_messages_run_nothing_and_the_worker_continues(
     tenant: Tenant, database_connection: Connection, redis_server: RedisServer, directory: Path, start_worker: Callable[..., Worker]
 ) -> None:
     marker = directory / "marker"
@@ -129,7 +129,7 @@ def test_forged_messages_run_nothing_and_the_worker_goes_on(
 
 
 @pytest.mark.parametrize("command", ["shutdown", "cancel_consumer"])
-def test_a_remote_command_is_not_obeyed(
+def test_a_remote_command_is_ignored(
     tenant: Tenant, redis_server: RedisServer, directory: Path, start_worker: Callable[..., Worker], command: str
 ) -> None:
     worker = start_worker(concurrency=1)
@@ -152,7 +152,7 @@ def test_a_remote_command_is_not_obeyed(
     assert worker.process.poll() is None
 
 
-def test_a_message_about_the_stream_of_another_tenant_changes_it_not(
+def test_a_message_about_a_stream_of_another_tenant_does_not_change_it(
     tenant: Tenant, redis_server: RedisServer, directory: Path, start_worker: Callable[..., Worker]
 ) -> None:
     other = new_tenant()

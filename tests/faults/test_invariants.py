@@ -1,4 +1,4 @@
-"""The checker itself: a sound history passes, and every planted fault is named. Needs no server."""
+"""The checker itself: a correct history passes, and every planted fault is reported. Needs no server."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def history() -> History:
     return History(TENANT, operations, committed, log, 0, 0, Place(1, 6), {"u-1": "e"}, readers, _opened, [b"secret of another"])
 
 
-def test_a_sound_history_breaks_no_promise(history: History) -> None:
+def test_a_correct_history_has_no_violation(history: History) -> None:
     assert violations(history) == []
 
 
@@ -210,27 +210,27 @@ def _another_epoch(history: History) -> None:
     ],
     ids=lambda value: value.__name__.strip("_") if callable(value) else "",
 )
-def test_a_planted_fault_is_named(history: History, plant: Callable[[History], None], named: str) -> None:
+def test_a_planted_fault_is_reported(history: History, plant: Callable[[History], None], named: str) -> None:
     broken = deepcopy(history)
     plant(broken)
     found = violations(broken)
     assert any(problem.startswith(named) or (" " in named and named in problem) for problem in found), found
 
 
-def test_an_unknown_outcome_is_judged_by_the_database_alone(history: History) -> None:
+def test_an_unknown_outcome_is_decided_by_the_database(history: History) -> None:
     history.operations = [replace(operation, outcome="unknown") for operation in history.operations]
     assert violations(history) == []
     history.committed = set(history.committed) | {"w-7"}
     assert [problem for problem in violations(history) if problem.startswith("I1")] != []
 
 
-def test_a_reader_that_is_not_done_owes_only_what_it_has_passed(history: History) -> None:
+def test_an_unfinished_reader_must_only_have_the_events_it_has_passed(history: History) -> None:
     del history.readers[0].sessions[1].blocks[3:]
     assert violations(history, readers_are_done=False) == []
     del history.readers[0].sessions[1].blocks[1]
     assert violations(history, readers_are_done=False) != []
 
 
-def test_resources_that_do_not_come_back_are_named() -> None:
+def test_resources_that_are_not_released_are_reported() -> None:
     assert leaks({"fds": 10, "threads": 4}, {"fds": 11, "threads": 4}, {"fds": 1, "threads": 0}) == []
     assert leaks({"fds": 10, "threads": 4}, {"fds": 12, "threads": 5}, {"fds": 1, "threads": 0}) != []

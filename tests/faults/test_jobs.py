@@ -1,4 +1,4 @@
-"""Workers killed in the middle of an import and an export: the next one goes on, and nothing is there twice."""
+"""Workers killed during an import and an export: the next one continues, without duplicates."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def kill_children(worker: Worker) -> None:
 
 
 def let_lease_run_out(job: Job) -> None:
-    """Spare the test the minute after which a job counts as left alone."""
+    """Shorten the minute after which a job counts as abandoned."""
     with connection.cursor() as cursor:
         cursor.execute("UPDATE identity_job SET lease_until = now() WHERE id = %s AND lease_until IS NOT NULL", [job.pk])
 
@@ -96,7 +96,7 @@ def test_an_export_survives_the_death_of_its_workers(
     assert [json.loads(line)["user_id"] for line in text.splitlines()] == [f"database|{number}" for number in range(ROWS)]
 
 
-def test_an_act_on_many_rows_survives_the_death_of_its_workers(
+def test_a_bulk_act_survives_the_death_of_its_workers(
     tenant: Tenant, database_connection: Connection, start_worker: Callable[..., Worker]
 ) -> None:
     people = [new_user(database_connection, f"u{number}", {"email": f"user{number}@example.test"}) for number in range(600)]

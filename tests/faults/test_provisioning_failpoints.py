@@ -1,7 +1,4 @@
-"""SIGKILL at every step of a delivery's life; afterwards nothing is lost, doubled beyond the crash, or out of order.
-
-claim, send, settle, retry, dead letter, hold and probe, redelivery of one and of many, cancelling, alerts.
-"""
+"""SIGKILL at every step of a delivery; afterwards no event is lost, out of order, or repeated beyond the crash."""
 
 from __future__ import annotations
 
@@ -35,12 +32,12 @@ QUICK = {"DELIVERY_LEASE_SECONDS": "1.5", "DELIVERY_RETRY_DELAYS": "0.2,0.2", "B
 
 @pytest.fixture
 def stream(tenant: Tenant, start_worker: StartWorker) -> EventStream:
-    """A stream that is made after `start_worker` has disabled those of earlier tests."""
+    """Make a stream after `start_worker` has disabled those of earlier tests."""
     return make_stream(tenant)
 
 
 def append_rounds(tenant: Tenant, rounds: int = ROUNDS) -> None:
-    """Append `rounds` events of each user, interleaved."""
+    """Append `rounds` interleaved events of each user."""
     keys = [f"user:{tenant.pk}-{number}" for number in range(USERS)]
     append_events(tenant, keys * rounds, data=[number for number in range(rounds) for _ in keys])
 
@@ -50,12 +47,12 @@ def states(stream: EventStream) -> set[str]:
 
 
 def await_death(directory: Path, failpoint: str) -> None:
-    """Wait until some process has died at the failpoint, which takes its file away."""
+    """Wait until a process has died at the failpoint, which removes the failpoint's file."""
     eventually(lambda: not (directory / failpoint).exists(), seconds=30)
 
 
 def bury_everything(tenant: Tenant, stream: EventStream, directory: Path) -> None:
-    """Let a running worker turn a log of events into dead letters."""
+    """Make a running worker turn a log of events into dead letters."""
     (directory / "refuse").touch()
     append_rounds(tenant)
     eventually(lambda: is_settled(stream), seconds=60)
@@ -64,7 +61,7 @@ def bury_everything(tenant: Tenant, stream: EventStream, directory: Path) -> Non
 
 
 @pytest.mark.parametrize("failpoint", ["dispatching", "dispatched", "claiming", "claimed", "ran", "settled"])
-def test_killed_on_the_way_to_a_success(
+def test_a_kill_before_a_success_loses_nothing(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path
 ) -> None:
     (directory / failpoint).touch()
@@ -77,7 +74,7 @@ def test_killed_on_the_way_to_a_success(
 
 
 @pytest.mark.parametrize("failpoint", ["failing", "failed", "burying", "buried"])
-def test_killed_on_the_way_to_a_retry_or_a_dead_letter(
+def test_a_kill_before_a_retry_or_a_dead_letter_loses_nothing(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path
 ) -> None:
     (directory / failpoint).touch()
@@ -86,17 +83,17 @@ def test_killed_on_the_way_to_a_retry_or_a_dead_letter(
     append_rounds(tenant)
     await_death(directory, failpoint)
     eventually(lambda: is_settled(stream), seconds=60)
-    # One attempt may have been lost; it counts, so that an event which kills every worker ends as a dead letter too.
+    # One attempt may be lost; it counts, so that an event that kills every worker also ends as a dead letter.
     assert states(stream) == {"dead"}
     assert DeadLetter.objects.filter(stream_id=stream.pk).count() == USERS * ROUNDS
     assert_sound(stream, directory, crashes=1)
 
 
 @pytest.mark.parametrize("failpoint", ["tripped", "held", "probed"])
-def test_killed_while_a_stream_is_held_or_let_go(
+def test_a_kill_while_a_stream_is_held_or_resumed_loses_nothing(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path
 ) -> None:
-    """`held` lies between the hold and the release of the claim, `tripped` before the hold, `probed` before the resumption."""
+    """`held` is between the hold and the release of the claim, `tripped` before the hold, `probed` before the resumption."""
     (directory / failpoint).touch()
     (directory / "refuse").touch()
     breaker = {
@@ -119,7 +116,7 @@ def test_killed_while_a_stream_is_held_or_let_go(
 
 
 @pytest.mark.parametrize("failpoint", ["redelivering", "redelivered"])
-def test_killed_while_dead_letters_are_redelivered(
+def test_a_kill_while_dead_letters_are_redelivered_loses_nothing(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path, redis_server: RedisServer
 ) -> None:
     start_worker(**QUICK)
@@ -129,7 +126,7 @@ def test_killed_while_dead_letters_are_redelivered(
     environment = environment_of(directory, redis_server.url)
     killed = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, timeout=60)
     assert killed.returncode == -9
-    # Before the commit nothing was asked for; after it nobody was told, and the sweep finds it.
+    # Before the commit no redelivery exists; after it no worker was notified, and the sweep finds the deliveries.
     done = USERS * ROUNDS if failpoint == "redelivered" else 0
     eventually(lambda: is_settled(stream) and Delivery.objects.filter(stream_id=stream.pk, state="delivered").count() == done, seconds=40)
     again = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True, timeout=60)
@@ -142,7 +139,7 @@ def assert_redelivered_once(stream: EventStream, directory: Path, *, crashes: in
     letters = DeadLetter.objects.filter(stream_id=stream.pk)
     assert set(letters.values_list("state", "resolution")) == {("resolved", "delivered")}
     assert set(letters.values_list("delivery__redeliveries", flat=True)) == {1}
-    # Each user's letters went in their order, though they were redelivered all at once.
+    # Each user's letters were delivered in order, though they were redelivered at once.
     taken = [(line["key"], line["number"]) for line in recorded(directory, step="end")]
     for key in {key for key, _ in taken}:
         numbers = [number for at, number in taken if at == key]
@@ -151,7 +148,7 @@ def assert_redelivered_once(stream: EventStream, directory: Path, *, crashes: in
 
 
 def let_lease_run_out(job: Job) -> None:
-    """Spare the test the minute after which a job counts as left alone."""
+    """Shorten the minute after which a job counts as abandoned."""
     with connection.cursor() as cursor:
         cursor.execute("UPDATE identity_job SET lease_until = now() WHERE id = %s AND lease_until IS NOT NULL", [job.pk])
 
@@ -163,7 +160,7 @@ def redeliver_all(stream: EventStream, rate: int = 100) -> Job:
 
 
 @pytest.mark.parametrize("failpoint", ["redelivering", "redelivered", "claimed", "ran", "settling", "settled"])
-def test_killed_while_a_job_redelivers_many(
+def test_a_kill_while_a_job_redelivers_many_loses_nothing(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path
 ) -> None:
     start_worker(**QUICK, EVENTS_SWEEPER_ENABLED="1")
@@ -185,7 +182,7 @@ def test_killed_while_a_job_redelivers_many(
 
 
 @pytest.mark.parametrize("failpoint", ["redelivering", "redelivered"])
-def test_a_job_that_is_cancelled_while_its_worker_is_dead_redelivers_no_more(
+def test_a_job_cancelled_while_its_worker_is_dead_redelivers_nothing_more(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path
 ) -> None:
     start_worker(**QUICK, EVENTS_SWEEPER_ENABLED="1")
@@ -196,7 +193,7 @@ def test_a_job_that_is_cancelled_while_its_worker_is_dead_redelivers_no_more(
     cancelled = cancel_job(tenant_id=tenant.pk, job_id=job.pk, actor="ada@example.test")
     let_lease_run_out(job)
     eventually(lambda: is_settled(stream), seconds=40)
-    # The step of a job and its letters are one transaction, so a death within it has put nothing back.
+    # A step of the job and its letters are one transaction, so a kill during it has redelivered nothing.
     assert cancelled.status == "failed"
     assert Delivery.objects.filter(stream_id=stream.pk, redeliveries__gt=0).count() == 0
     append_events(tenant, ["user:later"])
@@ -206,10 +203,10 @@ def test_a_job_that_is_cancelled_while_its_worker_is_dead_redelivers_no_more(
 
 
 @pytest.mark.parametrize("failpoint", ["alert_taken", "alert_sent"])
-def test_killed_while_an_alert_is_sent_it_is_not_sent_twice_and_deliveries_go_on(
+def test_a_kill_while_an_alert_is_sent_repeats_no_alert_and_deliveries_continue(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path, settings: Settings
 ) -> None:
-    """An alert is at most once: what a death takes away, the next period says again (ADR 0053)."""
+    """An alert is sent at most once: if a kill loses it, the next period repeats it (ADR 0053)."""
     (directory / failpoint).touch()
     (directory / "refuse").touch()
     append_rounds(tenant, rounds=1)

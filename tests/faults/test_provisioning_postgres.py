@@ -1,4 +1,4 @@
-"""PostgreSQL restarted and crashed under working workers: nothing is lost, nothing overtakes, and only what was under way comes twice."""
+"""PostgreSQL restarted and crashed while workers run: no event is lost or out of order, and only those in progress are repeated."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.faults.world import World
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(400)]
 
 KEYS, ROUNDS, PROCESSES = 20, 15, 2
-# A process runs one delivery while the outcome of another is on its way to the database.
+# A process runs one delivery while it stores the outcome of another.
 UNDER_WAY = 2 * PROCESSES
 RESTARTS = (30, 120)
 
@@ -27,7 +27,7 @@ RESTARTS = (30, 120)
 def working(world: World, directory: Path) -> Iterator[Worker]:
     """Run a worker on the servers of the world."""
     database = world.environment["DATABASE_URL"]
-    # An abandoned lane is taken again soon, and no failure of the database itself counts against the destination.
+    # An abandoned lane is claimed again soon, and a failure of the database does not count against the destination.
     times = {"DELIVERY_LEASE_SECONDS": "2", "DELIVERY_RETRY_DELAYS": ",".join(["0.2"] * 50), "BREAKER_FAILURES": "0"}
     worker = Worker(directory, world.environment["REDIS_URL"], concurrency=PROCESSES, DATABASE_URL=database, **times)
     try:
@@ -45,7 +45,7 @@ def waiting(world: World, stream_id: str) -> int:
 
 
 def delivered_through(world: World, directory: Path, restart: Callable[[], None]) -> str:
-    """Deliver everything while the database goes away twice; return the stream."""
+    """Deliver everything while the database fails twice; return the stream."""
     tenant = world.tenant()
     stream_id = world.append(tenant, keys=KEYS, rounds=ROUNDS)
     with working(world, directory):
@@ -63,7 +63,7 @@ def delivered_through(world: World, directory: Path, restart: Callable[[], None]
 
 
 def assert_nothing_was_overtaken(directory: Path) -> None:
-    """Assert that no event began before every earlier one of its user had been taken, and that all of them were."""
+    """Assert that each user's events began only after all earlier ones were accepted, and that all were accepted."""
     taken: dict[str, int] = Counter()
     for line in recorded(directory):
         assert line["number"] <= taken[line["key"]], line
@@ -73,7 +73,7 @@ def assert_nothing_was_overtaken(directory: Path) -> None:
     assert len(ended) == KEYS * ROUNDS
 
 
-def test_a_restarted_database_repeats_at_most_what_was_under_way(world: World, directory: Path) -> None:
+def test_a_database_restart_repeats_at_most_the_deliveries_in_progress(world: World, directory: Path) -> None:
     delivered_through(world, directory, world.restart_postgres)
 
     assert_nothing_was_overtaken(directory)
@@ -84,7 +84,7 @@ def test_a_restarted_database_repeats_at_most_what_was_under_way(world: World, d
         assert numbers == sorted(numbers), "a clean stop keeps every outcome, so nobody is set back"
 
 
-def test_a_crashed_database_delivers_again_what_it_forgot_and_in_order(world: World, directory: Path) -> None:
+def test_a_crashed_database_repeats_the_deliveries_it_lost_in_order(world: World, directory: Path) -> None:
     delivered_through(world, directory, functools.partial(world.restart_postgres, signal.SIGQUIT))
 
     assert_nothing_was_overtaken(directory)

@@ -1,4 +1,4 @@
-"""Connections that are cut anywhere: what a client has after resuming is exactly the log."""
+"""Connections that are cut anywhere: after resuming, a client has exactly the log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.faults.world import World
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
 
 
-def test_subscribers_that_cut_themselves_at_random_end_with_exactly_the_log(world: World, following: Following) -> None:
+def test_subscribers_that_disconnect_at_random_end_with_exactly_the_log(world: World, following: Following) -> None:
     tenant, other = world.tenant(), world.tenant()
     with world.two_webs() as webs, Proxy(*(web.address for web in webs)) as balancer:
         with world.writers(tenant, 2, think=0.005) as writers, world.writers(other, 1) as elsewhere:
@@ -43,7 +43,7 @@ def test_subscribers_that_cut_themselves_at_random_end_with_exactly_the_log(worl
 
 
 class _Recorded(asyncio.StreamReader):
-    """A connection that keeps every byte that has come over it."""
+    """A connection that keeps every received byte."""
 
     wire = b""
 
@@ -72,7 +72,7 @@ async def _captured(follower: Follower, until: str) -> bytes:
 
 
 async def _cut(follower: Follower, wire: bytes) -> Session | None:
-    """Return what a client holds when the connection ends after these bytes."""
+    """Return the state of a client whose connection ends after these bytes."""
     incoming = asyncio.StreamReader()
     incoming.feed_data(wire)
     incoming.feed_eof()
@@ -81,7 +81,7 @@ async def _cut(follower: Follower, wire: bytes) -> Session | None:
     return follower.sessions[0] if follower.sessions else None
 
 
-def test_a_session_that_is_cut_at_every_byte_resumes_to_exactly_the_log(world: World) -> None:
+def test_a_session_cut_at_every_byte_resumes_to_exactly_the_log(world: World) -> None:
     tenant = world.tenant()
     with world.web() as web, world.writers(tenant, 1, count=20, think=0.0) as writers:
         writers.wait()
@@ -98,7 +98,7 @@ def test_a_session_that_is_cut_at_every_byte_resumes_to_exactly_the_log(world: W
             for length in range(len(wire) + 1):
                 session = await _cut(client(), wire[:length]) or Session(tenant.start)
                 states.setdefault((session.last_offset or "", len(session.blocks)), session)
-            # A client is its last offset: those that stand at the same one resume alike.
+            # The state of a client is its last offset: clients with the same offset resume alike.
             for offset in {offset for offset, _ in states}:
                 follower = client(Session(tenant.start), Session(offset))
                 await _captured(follower, head)

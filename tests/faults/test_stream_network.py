@@ -1,4 +1,4 @@
-"""A network between service and reader that takes its time."""
+"""A slow network between service and reader."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.faults.world import World
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
 
 _DELAY_SECONDS = 0.3
-# What a busy machine adds to one of two readers.
+# The extra delay that a busy machine may cause for one of two readers.
 _SLACK_SECONDS = 0.3
 _EVENTS = 60
 
 
-def test_a_far_reader_gets_each_event_later_by_the_way_alone(world: World, following: Following) -> None:
+def test_a_distant_reader_gets_each_event_later_only_by_the_network_latency(world: World, following: Following) -> None:
     tenant = world.tenant()
     with world.web() as web, Proxy(web.address) as way:
         way.delay_seconds = _DELAY_SECONDS
@@ -28,7 +28,7 @@ def test_a_far_reader_gets_each_event_later_by_the_way_alone(world: World, follo
         far = Follower("far", tenant, lambda: way.address)
         following.add(near, far)
         following.all_open(seconds=60)
-        # Many events are under way at any time: one that waited for the one before would come later and later.
+        # Many events are in transit at any time: if one waited for another, the delay would grow.
         with world.writers(tenant, 1, count=_EVENTS, think=0.01) as writers:
             writers.wait()
             eventually(lambda: world.is_numbered(tenant))

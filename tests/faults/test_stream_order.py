@@ -1,4 +1,4 @@
-"""Positions against commit order and the clock, with the living proof that simpler cursors would have failed."""
+"""Positions against commit order and the clock, with proof that simpler cursors would fail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 
 
 class _ReaderById(threading.Thread):
-    """A consumer that asks for rows after the highest id it has seen: what a log without positions would offer."""
+    """A consumer that asks for rows after the highest id it has seen, as in a log without positions."""
 
     def __init__(self, world: World, tenant: Seeded) -> None:
         super().__init__(daemon=True)
@@ -43,7 +43,7 @@ class _ReaderById(threading.Thread):
                     self.seen.append(event_id)
 
 
-def test_writers_that_think_while_they_hold_a_transaction_never_disorder_positions_but_row_ids(world: World, following: Following) -> None:
+def test_slow_transactions_disorder_row_ids_but_never_positions(world: World, following: Following) -> None:
     tenant = world.tenant()
     by_id = _ReaderById(world, tenant)
     with world.web() as web, world.writers(tenant, 4, count=40, think=0.02) as writers:
@@ -59,13 +59,13 @@ def test_writers_that_think_while_they_hold_a_transaction_never_disorder_positio
             by_id.join()
     history = world.history(tenant, [writers], following.readers)
     assert_holds(history)
-    # The same changes, followed by row id: what committed late has been passed for good.
+    # The same changes, followed by row id: an event that committed late is missed for good.
     logged = {entry.event["id"] for entry in history.log}
     assert len(logged - set(by_id.seen)) > 0, "the counter-proof has proved nothing: no transaction overlapped another"
 
 
 def test_reading_below_the_oldest_running_transaction_disorders_a_document(world: World, following: Following) -> None:
-    """A takes its transaction id early, B changes a document and commits, then A changes it: by id of transaction A comes first."""
+    """A gets its transaction id first, B changes a document and commits, then A changes it: by transaction id A comes first."""
     tenant = world.tenant()
     statement = b"UPDATE identity_user SET nickname = %s WHERE tenant_id = %s AND user_id = %s"
     url = postgres.url_of(world.directory)
@@ -83,7 +83,7 @@ def test_reading_below_the_oldest_running_transaction_disorders_a_document(world
     assert sorted(ids)[-1][1] == "late", "a reader in order of transactions ends with what B wrote"
 
 
-def test_times_of_recording_never_fall_though_the_clock_is_set_back_and_forth(world: World) -> None:
+def test_recording_times_never_decrease_when_the_clock_is_changed(world: World) -> None:
     if not _FAKETIME.exists():
         pytest.skip("faketime is not installed, so no clock is set: make test-peers")
     tenant = world.tenant()
@@ -99,7 +99,7 @@ def test_times_of_recording_never_fall_though_the_clock_is_set_back_and_forth(wo
     world.restart_postgres(environment=fake)
     try:
         with world.writers(tenant, 1, think=0.0) as writers:
-            # Started late and early of the true time, back and forth.
+            # Starts with a wrong clock, ahead and behind, and changes it back and forth.
             for step in ("+2h", "-3h", "+1h", "+0s"):
                 setting.write_text(step)
                 eventually(partial(writers.have_made, writers.count + 15), seconds=60)

@@ -1,4 +1,4 @@
-"""PostgreSQL restarted, crashed, frozen, cut off, and set back to an older state."""
+"""PostgreSQL restarted, crashed, frozen, disconnected, and restored to an older state."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def _goes_on(world: World, tenant: Seeded, following: Following) -> None:
     following.all_at(place._replace(position=place.position + 10), seconds=60)
 
 
-def test_streams_keep_their_place_while_the_database_is_restarted_crashed_frozen_and_cut_off(world: World, following: Following) -> None:
+def test_streams_keep_their_position_while_the_database_is_restarted_crashed_frozen_and_cut_off(world: World, following: Following) -> None:
     tenant = world.tenant()
     with world.web() as web, world.writers(tenant, 2, think=0.03) as writers:
         steady = [Follower(f"steady {number}", tenant, lambda: web.address) for number in range(4)]
-        # These meet the absence: they come and go all the time.
+        # These clients meet the outage: they reconnect all the time.
         restless = [Follower(f"restless {number}", tenant, lambda: web.address, cut_bytes=10_000) for number in range(3)]
         following.add(*steady, *restless)
         eventually(lambda: all(follower.sessions for follower in following.followers), seconds=60)
@@ -44,7 +44,7 @@ def test_streams_keep_their_place_while_the_database_is_restarted_crashed_frozen
 
         world.freeze(world.postgres)
         blocks = [len(follower.sessions[0].blocks) for follower in steady]
-        # What is judged is the time itself.
+        # This test is about the duration.
         time.sleep(FREEZE_SECONDS)
         beats = [len(follower.sessions[0].blocks) - before for follower, before in zip(steady, blocks, strict=True)]
         world.thaw(world.postgres)
@@ -63,7 +63,7 @@ def test_streams_keep_their_place_while_the_database_is_restarted_crashed_frozen
 def _subscribed(tenant: Seeded, address: tuple[str, int], offset: str) -> Subscriber:
     headers = {"Host": tenant.host, "Authorization": f"Bearer {tenant.token}", "Last-Event-ID": offset}
     deadline = time.monotonic() + 20
-    # Connections that the database has cut are noticed one by one.
+    # Cut connections are noticed one by one.
     while (stream := Subscriber(address, headers=headers, deadline=20)).status == 503:
         stream.close()
         assert time.monotonic() < deadline
@@ -71,7 +71,7 @@ def _subscribed(tenant: Seeded, address: tuple[str, int], offset: str) -> Subscr
 
 
 def _copy_database(world: World, source: str, copy: str) -> None:
-    """Copy a database as it is now; everybody else is thrown out of it meanwhile."""
+    """Copy a database in its present state; other sessions are terminated meanwhile."""
     world.query(f"ALTER DATABASE {source} ALLOW_CONNECTIONS false", database="postgres")
     try:
         world.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", source, database="postgres")
@@ -81,7 +81,7 @@ def _copy_database(world: World, source: str, copy: str) -> None:
         world.query(f"ALTER DATABASE {source} ALLOW_CONNECTIONS true", database="postgres")
 
 
-def test_after_a_restore_old_cursors_are_told_so_and_open_streams_end(world: World) -> None:
+def test_after_a_restore_old_cursors_are_refused_and_open_streams_end(world: World) -> None:
     tenant = world.tenant()
 
     def write(count: int) -> None:
@@ -98,7 +98,7 @@ def test_after_a_restore_old_cursors_are_told_so_and_open_streams_end(world: Wor
         assert lost.position > kept.position + 5
         with _subscribed(tenant, web.address, tenant.sealer.seal(world.cursor(tenant))) as open_stream:
             open_stream.opened()
-            # The older state takes the place of the newer one, below a process that knows nothing of it.
+            # The older state replaces the newer one while a process runs that does not know.
             world.query(f"ALTER DATABASE {DATABASE} ALLOW_CONNECTIONS false", database="postgres")
             world.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", DATABASE, database="postgres")
             eventually(lambda: not world.query("SELECT 1 FROM pg_stat_activity WHERE datname = %s", DATABASE, database="postgres"))

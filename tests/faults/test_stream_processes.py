@@ -33,14 +33,14 @@ def _slots_within_limit(world: World, tenant: Seeded, until: float) -> int:
     return most
 
 
-def test_a_killed_process_gives_its_slots_back_within_the_lease_and_the_limit_holds(world: World, following: Following) -> None:
+def test_the_slots_of_a_killed_process_are_released_within_the_lease_and_the_limit_holds(world: World, following: Following) -> None:
     tenant = world.tenant()
     limit = {"EVENTS_MAX_CONNECTIONS_PER_TENANT": str(LIMIT), "EVENTS_LEASE_SECONDS": str(LEASE_SECONDS)}
     with world.two_webs(**limit) as webs, Proxy(*(web.address for web in webs)) as balancer:
         following.add(*(Follower(f"stream {number}", tenant, lambda: balancer.address) for number in range(LIMIT)))
         following.all_open(seconds=60)
         assert world.slots(tenant) == LIMIT
-        # Those who are cut off come back to the other process at once, and are too many until the leases have run out.
+        # Disconnected clients reconnect to the other process at once, and exceed the limit until the leases expire.
         killed = time.monotonic()
         webs[0].kill()
         most = _slots_within_limit(world, tenant, killed + LEASE_SECONDS * 0.5)
@@ -53,7 +53,7 @@ def test_a_killed_process_gives_its_slots_back_within_the_lease_and_the_limit_ho
     assert_never_failed(following)
 
 
-def test_a_rolling_restart_under_load_loses_and_doubles_nothing(world: World, following: Following) -> None:
+def test_a_rolling_restart_under_load_loses_and_duplicates_no_event(world: World, following: Following) -> None:
     tenant = world.tenant()
     with ExitStack() as stack, Proxy() as balancer:
         webs = [stack.enter_context(world.web()) for _ in range(2)]
@@ -78,7 +78,7 @@ def test_a_rolling_restart_under_load_loses_and_doubles_nothing(world: World, fo
     assert_never_failed(following)
     assert all(follower.errors["connection"] == 0 for follower in followers), "a planned restart cuts nobody"
     again = [moment for follower in followers for moment in follower.attempts if moment > restarted]
-    # Each is closed once by each process it is on at the time, and never all of them at once.
+    # Each stream is closed once by each of its processes, and never all of them at once.
     assert len(again) <= 2 * len(followers)
     per_half_second = Counter(int(moment * 2) for moment in again)
     assert max(per_half_second.values(), default=0) <= len(followers) * 0.75
@@ -109,13 +109,13 @@ def test_two_hundred_streams_survive_a_storm_of_restarts(world: World, following
         following.all_at(world.head(tenant), seconds=60)
         following.stop()
         eventually(lambda: world.slots(tenant) == 0, seconds=LEASE_SECONDS + 5)
-        # Four processes now instead of one, and none has opened a connection for a stream.
+        # Four processes now instead of one, and none has opened a database connection for a stream.
         assert leaks({"backends": 4 * backends}, {"backends": world.backends()}, {"backends": 30}) == []
     assert_never_failed(following)
     assert_holds(world.history(tenant, [writers], following.readers))
 
 
-def test_random_kills_of_web_processes_and_writers_lose_and_double_nothing(world: World, following: Following) -> None:
+def test_random_kills_of_web_processes_and_writers_lose_and_duplicate_no_event(world: World, following: Following) -> None:
     tenant = world.tenant()
     with ExitStack() as stack, Proxy() as balancer:
         webs = [stack.enter_context(world.web()) for _ in range(2)]
@@ -132,7 +132,7 @@ def test_random_kills_of_web_processes_and_writers_lose_and_double_nothing(world
             webs[victim] = stack.enter_context(world.web())
             balancer.targets = [web.address for web in webs]
             writers.stop()
-        # What a killed writer had committed is numbered by whoever looks next.
+        # The next numberer numbers the committed events of a killed writer.
         eventually(lambda: world.is_numbered(tenant), seconds=20)
         following.all_at(world.head(tenant), seconds=60)
         following.stop()

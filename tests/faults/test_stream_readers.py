@@ -1,4 +1,4 @@
-"""Readers that stop, in three ways: what they cost is bounded, they are cut off, and their neighbours notice nothing."""
+"""Clients that stop reading, in three ways: their cost is bounded, they are cut off, and other clients are not affected."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
 
 DEADLINE_SECONDS = 2.0
 EVENTS, EVENT_BYTES = 600, 20_000
-# What a stopped reader may cost: a write of ours and what the server and its sockets buffer.
+# Memory limit per blocked client: a write of ours, and the buffers of the server and its sockets.
 BYTES_PER_READER = 256 * 1024
 _SLOWEST_NEIGHBOUR_SECONDS = 1.0
-# Reads its first bytes, says so, and then all that comes, unless it is stopped.
+# Reads its first bytes, prints a line, and then reads everything, unless it is stopped.
 _READING = """
 import socket, sys
 connection = socket.create_connection((sys.argv[1], int(sys.argv[2])))
@@ -42,13 +42,13 @@ def _headers(tenant: Seeded) -> dict[str, str]:
 
 
 def _stuck(tenant: Seeded, address: tuple[str, int]) -> Subscriber:
-    """Open a stream whose window closes after a few kilobytes."""
+    """Open a stream with a receive window of a few kilobytes."""
     return Subscriber(address, headers=_headers(tenant), receive_buffer=4096)
 
 
 @contextmanager
 def _stopped_process(tenant: Seeded, address: tuple[str, int]) -> Iterator[None]:
-    """Run a reader that is stopped as soon as it has read a little."""
+    """Run a reader that is stopped soon after it has started to read."""
     request = "\r\n".join(["GET /api/v2/events HTTP/1.1", *(f"{name}: {value}" for name, value in _headers(tenant).items()), "", ""])
     command = [sys.executable, "-c", _READING, address[0], str(address[1]), request]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
@@ -61,7 +61,7 @@ def _stopped_process(tenant: Seeded, address: tuple[str, int]) -> Iterator[None]
             process.kill()
 
 
-def test_readers_that_stop_in_any_way_are_cut_off_and_delay_nobody(world: World, following: Following) -> None:
+def test_clients_that_stop_reading_in_any_way_are_cut_off_and_delay_no_other(world: World, following: Following) -> None:
     tenant = world.tenant()
     with world.web(EVENTS_WRITE_DEADLINE_SECONDS=str(DEADLINE_SECONDS)) as web, Proxy(web.address) as half_open:
         world.lengthen_log(tenant, EVENTS, EVENT_BYTES)
@@ -95,12 +95,12 @@ def test_readers_that_stop_in_any_way_are_cut_off_and_delay_nobody(world: World,
 
 
 def half_open_connection(tenant: Seeded, proxy: Proxy) -> Subscriber:
-    """Open a stream through a proxy that lets the request pass and then reads no more of the answer."""
+    """Open a stream through a proxy that forwards the request and then stops reading the response."""
     return Subscriber(proxy.address, headers=_headers(tenant), answered=False)
 
 
 @pytest.mark.parametrize("server", SERVERS)
-def test_twenty_readers_that_never_read_cost_a_bounded_amount_on_every_server(server: str, world: World) -> None:
+def test_twenty_clients_that_never_read_cost_a_bounded_amount_on_every_server(server: str, world: World) -> None:
     tenant = world.tenant()
     with world.web(server, EVENTS_WRITE_DEADLINE_SECONDS="20") as web:
         world.lengthen_log(tenant, EVENTS, EVENT_BYTES)
@@ -112,7 +112,7 @@ def test_twenty_readers_that_never_read_cost_a_bounded_amount_on_every_server(se
         peak = 0
 
         def is_full() -> bool:
-            # Full when memory has stopped growing: three looks without another byte.
+            # The buffers are full when memory has stopped growing: three samples without change.
             nonlocal peak
             now, last = web.resident_bytes(), peak
             peak = max(peak, now)

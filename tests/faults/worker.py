@@ -1,4 +1,4 @@
-"""A real Celery worker in a process group of its own, and what its destination has recorded."""
+"""A real Celery worker in its own process group, and the records of its destination."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Worker:
-    """`celery -A config worker` against the test's database; `directory` holds its log, records and failpoints."""
+    """`celery -A config worker` with the test's database; `directory` has its log, records and failpoints."""
 
     def __init__(self, directory: Path, redis_url: str, *, concurrency: int = 2, **variables: str) -> None:
         self.directory = directory
@@ -44,11 +44,11 @@ class Worker:
         return [int(pid) for pid in found]
 
     def kill(self) -> None:
-        """SIGKILL the whole worker, as a machine that goes away."""
+        """SIGKILL the whole worker, like a machine failure."""
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:
-            pass  # it has ended already
+            pass  # it has already ended
         self.process.wait(20)
 
     def stop(self) -> int:
@@ -61,10 +61,12 @@ class Worker:
 
 
 def environment_of(directory: Path, redis_url: str) -> dict[str, str]:
-    """Return the environment of a process that works on the test's database and dies at the test's failpoints."""
+    """Return the environment of a process that uses the test's database and dies at the test's failpoints."""
     return {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "config.settings.test",
+        # A frozen Redis is noticed as in production.
+        "REDIS_TIMEOUT_SECONDS": "0.2",
         "DATABASE_URL": test_database_url(),
         "REDIS_URL": redis_url,
         "REDIS_PREFIX": directory.name,
@@ -89,7 +91,7 @@ def test_database_url() -> str:
 
 
 def recorded(directory: Path, *, step: str = "start", keys: Iterable[str] | None = None) -> list[dict[str, Any]]:
-    """Return what the destination has written down, in the order in which it happened."""
+    """Return the records of the destination in order."""
     path = directory / "events"
     lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     wanted = None if keys is None else set(keys)
@@ -97,7 +99,7 @@ def recorded(directory: Path, *, step: str = "start", keys: Iterable[str] | None
 
 
 def assert_in_order(directory: Path, expected: dict[str, int]) -> None:
-    """Assert that each key's events 0 to n-1 were all taken, and that no earlier one started after a later one."""
+    """Assert that each key's events 0 to n-1 were all accepted, and that no earlier one started after a later one."""
     for key, count in expected.items():
         numbers = [line["number"] for line in recorded(directory, keys=[key])]
         assert numbers == sorted(numbers), key

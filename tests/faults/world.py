@@ -1,4 +1,4 @@
-"""Servers of one's own that may be killed, frozen and flushed, with tenants, writers, and what stands there in the end."""
+"""Private servers that may be killed, frozen and flushed, with tenants, writers, and their final state."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ ROOT = Path(__file__).resolve().parents[2]
 SEED_VARIABLE = "FAULT_SEED"
 _TENANTS_AT_ONCE = 12
 _WRITER_SECONDS = 150.0
-# Short, so that what waits for a time can be watched; everything else is as in production.
+# Short times, so that a test can wait for them; everything else is as in production.
 _TIMES = {"EVENTS_HEARTBEAT_SECONDS": "0.5", "EVENTS_RETRY_MS": "200", "EVENTS_LEASE_SECONDS": "3", "EVENTS_DRAIN_SECONDS": "3"}
 
 
 @dataclass(frozen=True)
 class Seeded:
-    """A tenant with a subscriber's token; `base` is where its log ended before anybody wrote."""
+    """A tenant with a subscriber's token; `base` is the end of its log before the writers started."""
 
     id: str
     host: str
@@ -57,7 +57,7 @@ class Seeded:
 
     @property
     def start(self) -> str:
-        """The offset right before the first change of a writer."""
+        """The offset directly before the first change of a writer."""
         return self.sealer.seal(Cursor(1, self.base))
 
     def opened(self, offset: str) -> Place:
@@ -74,7 +74,7 @@ class Writers:
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def stop(self) -> None:
-        """Let every writer finish what it is doing; those that were killed on purpose are not waited for."""
+        """Let every writer finish its transaction; killed writers are not waited for."""
         (self.directory / "stop").touch()
         self.wait()
 
@@ -92,17 +92,17 @@ class Writers:
 
     @property
     def count(self) -> int:
-        """How many transactions have ended."""
+        """The number of ended transactions."""
         return sum(operation.outcome != "unknown" or operation.ended < float("inf") for operation in self.operations())
 
     def have_made(self, number: int) -> bool:
-        """Tell whether so many transactions have ended; fail when a writer has, without having been killed."""
+        """Tell whether this many transactions have ended; fail when a writer has ended without being killed."""
         for process in self.processes:
             assert process.poll() in {None, 0, -signal.SIGKILL}, self.errors
         return self.count > number
 
     def operations(self) -> list[Operation]:
-        """Return what the writers wrote down; one that never ended is unknown."""
+        """Return the records of the writers; the outcome of an unfinished transaction is unknown."""
         found: dict[str, dict[str, Any]] = {}
         for path in self.directory.glob("*.log"):
             for line in path.read_text().splitlines():
@@ -127,7 +127,7 @@ class World:
 
     def __init__(self) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="faults-"))
-        # An account that runs PostgreSQL must pass through.
+        # An account that runs PostgreSQL must be able to traverse it.
         self.directory.chmod(0o711)
         self.seed = int(os.environ.get(SEED_VARIABLE) or secrets.randbelow(2**32))
         self.random = random.Random(self.seed)
@@ -146,6 +146,8 @@ class World:
             "REDIS_URL": valkey.url_of(self.directory),
             "REDIS_PREFIX": "faults",
             "DJANGO_SETTINGS_MODULE": "config.settings.test",
+            # A frozen Redis is noticed as in production.
+            "REDIS_TIMEOUT_SECONDS": "0.2",
             "EVENTS_NUMBERER_ENABLED": "1",
             "RATE_LIMITS_ENABLED": "0",
             "EVENTS_MAX_CONNECTIONS_PER_TENANT": "400",
@@ -158,14 +160,14 @@ class World:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def tenant(self) -> Seeded:
-        """Return a tenant that nobody has used."""
+        """Return an unused tenant."""
         if not self._tenants:
             made = json.loads(self._run("-m", "tests.faults.seeding", str(_TENANTS_AT_ONCE)))
             self._tenants = [Seeded(**one) for one in made]
         return self._tenants.pop()
 
     def append(self, tenant: Seeded, *, keys: int, rounds: int) -> str:
-        """Append events of so many users to the log behind a stream of recording workers; return the stream."""
+        """Append events of this many users to the log of a stream with recording workers; return the stream."""
         return self._run("-m", "tests.faults.appending", tenant.id, str(keys), str(rounds)).strip()
 
     def web(self, server: str = "uvicorn", **variables: str) -> Any:
@@ -179,7 +181,7 @@ class World:
 
     @contextmanager
     def writers(self, tenant: Seeded, number: int = 2, *, count: int = 10**9, think: float = 0.01, **variables: str) -> Iterator[Writers]:
-        """Run writers of a tenant, each in a process of its own; they are gone afterwards."""
+        """Run writers of a tenant, each in its own process; they are stopped afterwards."""
         directory = Path(tempfile.mkdtemp(dir=self.directory))
         writers = Writers(tenant, directory)
         with (directory / "errors").open("wb") as errors:
@@ -200,7 +202,7 @@ class World:
                 process.wait()
 
     def query(self, statement: str, *values: Any, database: str = postgres.DATABASE) -> list[tuple[Any, ...]]:
-        """Run a statement, without Django; wait for the server as long as it starts."""
+        """Run a statement without Django; waits while the server starts."""
         deadline = time.monotonic() + 30
         while True:
             try:
@@ -217,7 +219,7 @@ class World:
         return Place(epoch, position)
 
     def cursor(self, tenant: Seeded, **changes: int) -> Cursor:
-        """Return the end of the tenant's log as a cursor, with what the test wants otherwise."""
+        """Return the end of the tenant's log as a cursor, with the overrides of the test."""
         return Cursor(**(self.head(tenant)._asdict() | changes))
 
     def is_numbered(self, tenant: Seeded) -> bool:
@@ -227,7 +229,7 @@ class World:
         return int(self.query("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")[0][0])
 
     def lengthen_log(self, tenant: Seeded, count: int, padding: int) -> None:
-        """Put large events into a log that nobody writes to."""
+        """Append large events to a log without writers."""
         [(position, stream_id)] = self.query("SELECT position, stream_id FROM events_head WHERE tenant_id = %s", tenant.id)
         now = datetime.now(UTC)
         kind = "connection.updated"
@@ -253,12 +255,12 @@ class World:
             connection.execute("UPDATE events_head SET position = %s WHERE tenant_id = %s", [position + count, tenant.id])
 
     def recorded(self, tenant: Seeded) -> dict[int, float]:
-        """Return when each position was given, as seconds of the clock on the wall."""
+        """Return the Unix time in seconds at which each position was assigned."""
         rows = self.query("SELECT position, extract(epoch FROM recorded_at)::float FROM events_logentry WHERE tenant_id = %s", tenant.id)
         return dict(rows)
 
     def slots(self, tenant: Seeded) -> int:
-        """Return how many connection slots of the tenant are held."""
+        """Return the number of connection slots that the tenant holds."""
         client = self.redis_client()
         try:
             return int(str(client.zcount(f"{self.environment['REDIS_PREFIX']}:streams:{tenant.id}", time.time(), "+inf")))
@@ -266,7 +268,7 @@ class World:
             client.close()
 
     def allow_hints(self, *, allowed: bool) -> None:
-        """Let Redis take what is published, or refuse it to everybody."""
+        """Make Redis accept published messages, or refuse all of them."""
         client = self.redis_client()
         client.acl_setuser("default", enabled=True, commands=["+publish" if allowed else "-publish"])
         client.close()
@@ -275,7 +277,7 @@ class World:
         return redis.Redis.from_url(valkey.url_of(self.directory), socket_timeout=2.0)
 
     def restart_postgres(self, mode: signal.Signals = signal.SIGINT, environment: Mapping[str, str] | None = None) -> None:
-        """Stop the server: SIGINT is a fast shutdown, SIGQUIT an immediate one, as a crash; then start it again."""
+        """Stop the server: SIGINT is a fast shutdown, SIGQUIT an immediate one, like a crash; then start it again."""
         self.postgres.popen.send_signal(mode)
         self.postgres.popen.wait(30)
         program = postgres.prepare(self.directory, durable=True)
@@ -293,7 +295,7 @@ class World:
         self.redis = self._start(valkey.prepare(self.directory, durable=False))
 
     def freeze(self, process: Process) -> None:
-        """Stop a server with all its processes: they accept connections and answer nothing."""
+        """Freeze a server with all its processes: they accept connections and answer nothing."""
         for pid in _family(process.pid):
             os.kill(pid, signal.SIGSTOP)
 
@@ -304,7 +306,7 @@ class World:
                     os.kill(pid, signal.SIGCONT)
 
     def history(self, tenant: Seeded, writers: Iterable[Writers], readers: Iterable[Reader], *, foreign: Iterable[Seeded] = ()) -> History:
-        """Read the final database and put it beside what writers and readers have seen."""
+        """Read the final database and combine it with the records of writers and readers."""
         [(epoch, position, floor)] = self.query("SELECT epoch, position, floor FROM events_head WHERE tenant_id = %s", tenant.id)
         rows = self.query(
             "SELECT l.position, e.type, e.body FROM events_logentry l JOIN events_event e ON e.id = l.event_id"

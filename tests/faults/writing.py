@@ -1,8 +1,4 @@
-"""A writer: a process of its own that changes users, groups and organizations at random and writes down what it was told.
-
-Each transaction also leaves its name in a ledger, so that an outcome nobody heard of can be judged afterwards. Run with
-`python -m tests.faults.writing SPECIFICATION`, a JSON document; it stops when its file `stop` appears.
-"""
+"""A writer: a separate process that changes users, groups and organizations at random and records the outcomes."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ from typing import IO, Any
 import django
 
 _RETRY_SECONDS = 0.1
-# A change, and how often it is chosen against the others.
+# A change, and its relative frequency.
 _WEIGHTS = {
     "create_user": 3,
     "update_user": 4,
@@ -35,11 +31,11 @@ _WEIGHTS = {
 
 
 class _RolledBack(Exception):
-    """The transaction was meant to end like this."""
+    """The transaction was meant to be rolled back."""
 
 
 class Writer:
-    """Makes one transaction after the other on what it owns, and on what all writers share."""
+    """Makes one transaction after the other on rows of its own, and on rows that all writers share."""
 
     def __init__(self, specification: dict[str, Any], output: IO[str]) -> None:
         from identity.models import Connection
@@ -60,13 +56,13 @@ class Writer:
         self.after: list[Callable[[], None]] = []
 
     def run_one(self) -> None:
-        """Make one transaction: mostly kept, sometimes rolled back, sometimes with a savepoint that is rolled back."""
+        """Make one transaction: mostly committed, sometimes rolled back, sometimes with a savepoint that is rolled back."""
         self.number += 1
         self.keys, self.entities, self.after = [], [], []
         operation = f"{self.name}-{self.number}"
         shape = self.random.choices(("kept", "rolled back", "savepoint"), (8, 1, 2))[0]
         started = time.monotonic()
-        # Written before the first statement, so that a killed writer has left what it was doing.
+        # Written before the first statement, so that a killed writer leaves a record of its transaction.
         self._note({"id": operation, "started": started})
         outcome = self._transaction(operation, shape)
         self._note({"id": operation, "ended": time.monotonic(), "outcome": outcome, "keys": self.keys, "entities": self.entities})
@@ -88,7 +84,7 @@ class Writer:
                 self._pause()
                 with connection.cursor() as cursor:
                     cursor.execute("INSERT INTO fault_ledger VALUES (%s, %s, true)", [operation, self.tenant["id"]])
-                # What this transaction owes must be known even if nobody hears of its end.
+                # The expected events must be recorded even if the outcome never becomes known.
                 self._note({"id": operation, "keys": self.keys, "entities": self.entities})
                 if shape == "rolled back":
                     raise _RolledBack
@@ -111,7 +107,7 @@ class Writer:
             del self.keys[kept[0] :], self.entities[kept[1] :], self.after[kept[2] :]
 
     def _was_committed(self, operation: str) -> bool:
-        """Settle an unknown outcome: our own row waits for one that is still under way, and excludes it afterwards."""
+        """Settle an unknown outcome: inserting our own row waits for a running transaction, and blocks it afterwards."""
         from django.db import DatabaseError, InterfaceError, connection
 
         while True:
@@ -132,7 +128,7 @@ class Writer:
         getattr(self, f"_{name}")(mark)
 
     def _can(self, name: str) -> bool:
-        # What this transaction has already made or deleted is left alone until it is known to be committed.
+        # Rows that this transaction has created or deleted are left alone until it is known to be committed.
         if self.keys:
             return name.startswith("create") or "shared" in name
         owned = {

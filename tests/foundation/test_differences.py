@@ -1,4 +1,4 @@
-"""What differs between two documents, and who is behind a stored event."""
+"""The differences between two documents, and the actor of a stored event."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from foundation.differences import differences
         (None, {"a": 1}, [("", "null", '{"a": 1}')]),
     ],
 )
-def test_each_field_that_differs_is_named_once(before: Any, after: Any, found: list[Any]) -> None:
+def test_each_differing_field_is_named_once(before: Any, after: Any, found: list[Any]) -> None:
     assert [tuple(one) for one in differences(before, after)] == found
 
 
@@ -42,10 +42,10 @@ def test_each_field_that_differs_is_named_once(before: Any, after: Any, found: l
         (None, ""),
     ],
 )
-def test_who_is_behind_an_event_is_the_client_or_else_the_address(context: Any, who: str) -> None:
+def test_the_actor_of_an_event_is_the_client_or_else_the_address(context: Any, who: str) -> None:
     assert who_of(envelope_of(json.dumps({"data": {"context": context}}).encode())) == who
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff", b"[]", b"5", b"[" * 100_000])
-def test_bytes_that_are_no_envelope_tell_nothing(body: bytes) -> None:
+def test_bytes_that_are_not_an_envelope_have_no_actor(body: bytes) -> None:
     assert envelope_of(body) == {}

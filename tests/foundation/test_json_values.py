@@ -1,4 +1,4 @@
-"""Which values may be stored."""
+"""Values that may be stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BAD = ["a\x00b", "\ud800", 2**63, 1e19, -(2**63) - 1, float("inf"), float("nan")
 
 
 @pytest.mark.parametrize("value", BAD, ids=repr)
-def test_a_value_that_no_reader_gets_back_is_named(value: object) -> None:
+def test_a_value_that_readers_cannot_get_back_is_reported(value: object) -> None:
     assert json_problem(value)
 
 

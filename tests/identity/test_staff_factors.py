@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -100,6 +101,25 @@ def test_a_recovery_code_counts_once_in_any_way_of_writing_it(staff: Staff) -> N
     assert not staff_factors.use_recovery_code(staff, codes[0])
     assert staff_factors.use_recovery_code(staff, codes[1].replace("-", "").replace("O", "0").replace("I", "1").replace("B", "8"))
     assert staff_factors.recovery_codes_left(staff) == 8
+
+
+def test_of_many_uses_of_a_recovery_code_at_once_one_counts(staff: Staff) -> None:
+    add_app(staff)
+    _, codes = staff_factors.renew_recovery_codes(staff_id=staff.pk)
+    together = Barrier(6)
+
+    def take_code(_: int) -> bool:
+        try:
+            together.wait(10)
+            return staff_factors.use_recovery_code(staff, codes[-1])
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(6) as threads:
+        taken = list(threads.map(take_code, range(6)))
+
+    assert sorted(taken) == [False] * 5 + [True]
+    assert staff_factors.recovery_codes_left(staff) == 9
 
 
 def test_new_recovery_codes_end_the_old_ones(staff: Staff) -> None:

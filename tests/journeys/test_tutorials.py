@@ -45,21 +45,21 @@ class Mary:
         self.browser = requests.Session()
 
     def logs_in(self) -> None:
-        assert "Nobody is logged in." in self.page("")
+        assert "You are not logged in." in self.page("")
         self.enter(PASSWORD)
         assert "Hello, Mary (mary@example.com)." in self.page("")
 
     def fails(self) -> None:
         somebody = Mary(self.application)
         somebody.enter("wrong")
-        assert "Nobody is logged in." in somebody.page("")
+        assert "You are not logged in." in somebody.page("")
         again = self.browser.get(f"{self.application}callback?code=used&state=of-before", timeout=20)
         assert (again.status_code, "The login did not work" in again.text) == (400, True)
 
     def logs_out(self) -> None:
         left = self.browser.get(f"{self.application}logout", timeout=20)
         assert left.url == self.application, left.url
-        assert "Nobody is logged in." in left.text
+        assert "You are not logged in." in left.text
         assert 'name="password"' in self.page("login")
 
     def page(self, path: str) -> str:

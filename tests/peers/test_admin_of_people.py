@@ -17,7 +17,8 @@ from identity.services.users import block_user, update_user
 from tests.conformance.web_process import WebProcess, web_process
 from tests.factories.actions import make_deployed_action
 from tests.factories.admin import PASSWORD, new_staff
-from tests.factories.models.identity import UserFactory
+from tests.factories.models.authapi import RememberedBrowserFactory
+from tests.factories.models.identity import EnrolledFactorFactory, UserFactory
 from tests.factories.organizations import make_group, make_organization, make_role
 from tests.factories.sign_ins import make_block, make_session
 from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
@@ -48,6 +49,8 @@ def ada(tenant: Tenant, database_connection: Connection) -> User:
     roles.assign_user_roles(tenant_id=tenant.pk, user_id=ada.user_id, role_ids=[role.pk])
     make_session(ada)
     make_block(ada)
+    EnrolledFactorFactory.create(user=ada, address="+491712345678", name="Work phone")
+    RememberedBrowserFactory.create(tenant_id=tenant.pk, user=ada)
     make_deployed_action(tenant)
     with (
         acting(Act(Actor("staff", "1", "charles@example.test"), ip="192.0.2.7", user_agent="Mozilla/5.0")),
@@ -82,12 +85,15 @@ def test_the_pages_of_a_user_and_the_audit_log_fit_every_screen_and_axe_finds_no
     entry = AuditEntry.objects.filter(tenant_id=ada.tenant_id).latest("pk")
     own = f"/admin/identity/user/{quote(ada.pk)}"
     pages = {
+        "connection": "/admin/identity/connection/add/?strategy=apple",
         "audit-log": "/admin/identity/auditentry/",
         "audit-entry": f"/admin/identity/auditentry/{entry.pk}/change/",
         "history": f"{own}/history/",
         "user": f"{own}/change/",
         "timeline": f"{own}/timeline/",
         "provision": f"{own}/provision/",
+        "second-factors": "/admin/authapi/second-factors/",
+        "reset-factors": f"{own}/do/reset-factors/",
     }
     for name, path in pages.items():
         page = visit(path)

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from pytest_django.plugin import DjangoDbBlocker
 
-from authapi.models import AccountTicket
+from authapi.models import AccountTicket, DeviceGrant, Session
 from tests.conformance.web_process import web_process
 from tests.deadlines import eventually
-from tests.factories.sign_in import PASSWORD
+from tests.depth import sample
+from tests.factories.sign_in import PASSWORD, session_of
 from tests.peers.chromium import PROGRAM
-from tests.peers.hosted import further, tickets, visits
+from tests.peers.hosted import account, approvals, devices, factors, further, passkeys, tickets, visits
 from tests.peers.hosted.keyboard import Keyboard
 from tests.peers.hosted.walk import AXE, Walk, foreign_texts
 from tests.peers.hosted.world import EMAIL, LANGUAGES, World, new_world
@@ -28,18 +29,30 @@ pytestmark = [
 ]
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates" / "hosted"
+# Pages that a visit of another one sees as well.
+ON_THE_WAY = {
+    *("mfa_list.html", "mfa_recovery.html", "mfa_new_code.html"),
+    *("mfa_enroll_address.html", "mfa_enroll_app.html", "mfa_enroll_key.html"),
+}
 # Parts of pages, and what the admin shows in a frame (`tests/peers/test_admin_console.py`).
 PARTS = {"base.html", "back_to_application.html", "errors.html", "form_of_login.html", "preview.html", "preview_providers.html"}
 VISITS: dict[str, visits.Visit] = {
     "login.html": visits.log_in,
     "login.html, with every way in": visits.log_in_in_every_way,
     "login.html, of a remembered account": visits.log_in_again,
+    "login.html, with passkeys": passkeys.log_in,
+    "passkey.html": passkeys.offer,
     "sign_up.html": visits.sign_up,
     "reset_password_request.html": visits.ask_for_reset,
     "reset_password.html": visits.reset_password,
     "unblock.html": visits.unblock,
     "email_verification.html": tickets.verify_email,
     "consent.html": visits.consent,
+    "activate.html": devices.activate,
+    "device_result.html": devices.answer,
+    "device_code.html": devices.show_code,
+    "approval_result.html": approvals.approve,
+    "consent.html, of an application that registered itself": devices.register_and_log_in,
     "organization.html": visits.organization,
     "select_account.html": visits.select_account,
     "logout.html": visits.log_out,
@@ -49,6 +62,9 @@ VISITS: dict[str, visits.Visit] = {
     "passwordless_code.html": further.code_by_email,
     "passwordless_confirm.html": further.link_in_another_browser,
     "passwordless_link.html": further.dead_link,
+    "mfa_code.html": factors.prove,
+    "mfa_key.html": factors.prove_with_a_key,
+    "mfa_enroll.html": factors.set_up,
     "link_account.html": further.link_account,
     "cross_origin_verification.html": further.cross_origin,
     "form_post.html": further.answer_by_form,
@@ -56,8 +72,15 @@ VISITS: dict[str, visits.Visit] = {
     "connection_test.html": further.connection_test,
     "invitation.html": further.invitation,
     "invitation_over.html": further.invitation_over,
-    "wsfed_cleanup.html": further.log_out_of_federated_applications,
+    "logout_frames.html": further.log_out_of_federated_applications,
+    "account/profile.html": account.enter,
+    "account/overview.html": account.look_around,
+    "account/page.html, with rows": account.look_at_rows,
+    "account/password.html": account.change,
+    "account/add_method.html": account.add_factors,
 }
+# Script is on and off in turn, and three languages go round twice: a sample of two shows each page with script and without it.
+BROWSERS = [(language, number % 2 == 0) for number, language in enumerate(LANGUAGES * 2)]
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +97,15 @@ def pictures() -> Path | None:
     return Path(wanted) if wanted else None
 
 
-@pytest.mark.parametrize("has_script", [True, False], ids=["script", "plain"])
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("name", VISITS)
+@pytest.mark.sized
+@pytest.mark.parametrize(
+    ("name", "language", "has_script"),
+    [
+        pytest.param(name, language, has_script, id=f"{name}-{language}-{'script' if has_script else 'plain'}")
+        for name in VISITS
+        for language, has_script in sample(BROWSERS, name, 2)
+    ],
+)
 def test_a_page_is_whole_in_every_window_colour_and_language(
     world: World, name: str, language: str, has_script: bool, pictures: Path | None
 ) -> None:
@@ -111,7 +140,7 @@ def _is_refused_after_a_flood(walk: Walk) -> bool:
 
 
 def test_no_page_is_left_out() -> None:
-    visited = {name.partition(",")[0] for name in VISITS} | PARTS
+    visited = {name.partition(",")[0] for name in VISITS} | PARTS | ON_THE_WAY
     assert {file.name for file in TEMPLATES.glob("*.html")} - visited == set()
 
 
@@ -144,6 +173,37 @@ def test_a_person_logs_in_with_the_keyboard_alone(walk: Walk) -> None:
         keyboard.go_to("button[type=submit]")
         keyboard.press(" ")
         assert keyboard.has_landed() is is_in
+
+
+def test_a_person_connects_a_device_with_the_keyboard_alone(walk: Walk) -> None:
+    code = devices.new_code(walk)
+    walk.open("/activate")
+    keyboard = Keyboard(walk)
+    for typed in ("BBBB-BBBB", code.lower()):
+        keyboard.go_to("[name=user_code]")
+        keyboard.write(typed)
+        keyboard.press("Enter")
+    keyboard.go_to("[name=username]")
+    keyboard.write(EMAIL)
+    keyboard.go_to("[name=password]")
+    keyboard.write(PASSWORD)
+    keyboard.press("Enter")
+    keyboard.go_to("button[value=allow]")
+    keyboard.press(" ")
+    eventually(lambda: DeviceGrant.objects.of(walk.world.tenant.pk).latest("pk").status == DeviceGrant.AUTHORIZED)
+
+
+def test_a_person_logs_another_device_out_with_the_keyboard_alone(walk: Walk) -> None:
+    user = walk.world.another_person(walk.unique("keys-account"))
+    other, _ = session_of(user)
+    walk.log_in_silently(user)
+    walk.open("/account")
+    keyboard = Keyboard(walk)
+    keyboard.go_to("a[href='/account/sessions']")
+    keyboard.press("Enter")
+    keyboard.go_to(".rows button")
+    keyboard.press(" ")
+    eventually(lambda: not Session.objects.of(user.tenant_id).filter(pk=other.pk).exists())
 
 
 def test_a_person_signs_up_with_the_keyboard_alone(walk: Walk) -> None:
@@ -191,4 +251,24 @@ def test_a_person_logs_in_with_a_code_and_the_keyboard_alone(walk: Walk) -> None
     keyboard.write(further.last_message(walk.world, walk.unique("keys-code")).code)
     keyboard.go_to("button[type=submit]")
     keyboard.press(" ")
+    assert keyboard.has_landed()
+
+
+def test_a_person_sets_an_app_up_with_the_keyboard_alone(walk: Walk) -> None:
+    user = walk.world.another_person(walk.unique("keys-factor"))
+    walk.ask("demanding")
+    walk.submit_login(user.email or "")
+    keyboard = Keyboard(walk)
+    keyboard.go_to("button[value=totp]")
+    keyboard.press("Enter")
+    secret = walk.page.text(".key").replace(" ", "")
+    for code, path in (("000000", "/u/mfa-enroll"), (factors.code_now(secret), "/u/mfa/recovery-code")):
+        keyboard.go_to("[name=code]")
+        keyboard.write(code)
+        keyboard.press("Enter")
+        assert walk.page.evaluate("location.pathname") == path
+    keyboard.go_to("[name=saved]")
+    walk.page.press(" ")
+    keyboard.go_to("button[type=submit]")
+    keyboard.press("Enter")
     assert keyboard.has_landed()

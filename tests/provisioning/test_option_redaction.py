@@ -1,4 +1,4 @@
-"""Taking secrets of connections out of what an earlier version published: the log, dead letters, attempts, the audit log, marks, rows."""
+"""Removing secrets of connections that an earlier version published from log, dead letters, attempts, audit log, marks and rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Published:
 
 
 def published(tenant: Tenant) -> Published:
-    """Make what an earlier version left behind in every table."""
+    """Create the rows that an earlier version left in every table."""
     hidden = {path: hidden_text() for path in ("twilio_token", "gateway_authentication/secret", "homemade")}
     row = ConnectionFactory.create(tenant_id=tenant.pk, name="texts", strategy="sms", options={"from": "+123"})
     left = Published(tenant, row, hidden)
@@ -59,7 +59,7 @@ def published(tenant: Tenant) -> Published:
     _note(left)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE identity_connection SET options = %s WHERE id = %s", [json.dumps(left.options), row.pk])
-        # The row was so when its events were recorded; the mark of the next change holds it as it is.
+        # The state of the row when its events were recorded; the mark of the next change contains this image.
         cursor.execute("DELETE FROM events_mark WHERE row_key = %s", [row.pk])
         cursor.execute("UPDATE identity_connection SET is_domain_connection = true WHERE id = %s", [row.pk])
     return left
@@ -192,7 +192,7 @@ def test_no_table_holds_a_secret_afterwards_and_events_keep_everything_else(here
     assert Connection.objects.of(here.tenant.pk).get().open_options() == here.options
 
 
-def test_what_must_be_rotated_is_told_by_use_and_kept_in_the_audit_log(here: Published) -> None:
+def test_secrets_to_rotate_are_listed_with_their_use_and_recorded_in_the_audit_log(here: Published) -> None:
     with connection.cursor() as cursor:
         newer = {**here.options, "twilio_token": "another"}
         cursor.execute("UPDATE identity_connection SET options = %s WHERE id = %s", [json.dumps(newer), here.connection.pk])
@@ -230,7 +230,7 @@ def test_a_second_run_changes_nothing(here: Published) -> None:
     assert Attempt.objects.filter(tenant_id=here.tenant.pk).values().get() == attempt
 
 
-def test_a_cut_request_body_is_dropped_and_a_whole_one_keeps_the_rest(here: Published) -> None:
+def test_a_truncated_request_body_is_removed_and_a_complete_one_keeps_other_members(here: Published) -> None:
     command("--apply", "--tenant", here.tenant.pk)
 
     whole, cut = Attempt.objects.get(tenant_id=here.tenant.pk).exchanges
@@ -279,5 +279,5 @@ def test_entries_about_other_rows_are_not_opened_by_the_redaction(tenant: Tenant
 
 
 def test_an_unknown_tenant_is_refused(tenant: Tenant) -> None:
-    with pytest.raises(CommandError, match="There is no log of a tenant nowhere"):
+    with pytest.raises(CommandError, match="The tenant nowhere has no log"):
         command("--tenant", "nowhere")

@@ -49,6 +49,8 @@ def link_page(http_request: HttpRequest, host: HostMatch) -> HttpResponse:
     login, handle = opened_login(http_request, host)
     try:
         session = _check_session(login, login.wish.link_to)
+        if login.is_half_proven:
+            return flow.advance(login, handle=handle)
         if http_request.method != "POST" or http_request.POST.get("user") != session.user.user_id:
             return render_page(login, handle, "link_account", {"user": session.user})
         if http_request.POST.get("answer") != "link":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from authapi.compliance.levels import has, level_of
+from authapi.compliance.rules import NO_OLD_ENDPOINTS
 from authapi.failures import RequestRefused
 from authapi.failures.legacy import LegacyCase
 from authapi.models import Client
@@ -21,7 +23,7 @@ def is_protected(client: Client) -> bool:
 
     No old endpoint proves the client or a key, so each would be the weak way in.
     """
-    return bool(client.settings.get("require_proof_of_possession")) or (client.settings.get("compliance_level") or "none") != "none"
+    return bool(client.settings.get("require_proof_of_possession")) or has(level_of(client.settings), NO_OLD_ENDPOINTS)
 
 
 def refuse_protected(client: Client) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from authapi.factors.demands import LoginFacts, factors_due
+from authapi.factors.policy import Due
 from authapi.failures import RequestRefused
 from authapi.failures.legacy import LegacyCase
 from authapi.models import Client
@@ -18,4 +20,6 @@ def check_without_pages(client: Client, user: User) -> None:
     if user.blocked:
         raise RequestRefused(LegacyCase.USER_BLOCKED)
     if client.settings.get("organization_usage") == "require":
+        raise RequestRefused(LegacyCase.PAGE_NEEDED)
+    if factors_due(LoginFacts(client, None, user, frozenset())) is not Due.NOTHING:
         raise RequestRefused(LegacyCase.PAGE_NEEDED)

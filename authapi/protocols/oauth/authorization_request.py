@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from authapi.compliance.levels import NONE as NO_LEVEL
+from authapi.details.objects import Detail
+from authapi.protocols.oauth.asked_claims import NONE, AskedClaims
+
 
 @dataclass(frozen=True)
 class ClientFacts:
@@ -17,8 +21,13 @@ class ClientFacts:
     takes_plain: bool = False
     takes_wildcards: bool = True
     is_native: bool = False
+    # Core 1.0, 3.1.2.1: without the standard's answers the first registered address stands for one that is absent.
+    names_redirect_uri: bool = False
     requires_push: bool = False
     requires_signature: bool = False
+    level: str = NO_LEVEL
+    # Whether `resource` names an API where no audience does.
+    reads_resource: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,6 +68,10 @@ class AuthorizationRequest:
     screen_hint: str = ""
     ui_locales: str = ""
     id_token_hint: str = field(default="", repr=False)
+    # What was asked for beside scopes, read but not judged: that takes the API.
+    details: tuple[Detail, ...] = field(default=(), repr=False)
+    claims: AskedClaims = field(default=NONE, repr=False)
+    acr_values: tuple[str, ...] = ()
 
     @property
     def is_silent(self) -> bool:

@@ -11,16 +11,24 @@ from typing import Any
 
 from oauthlib.oauth2 import RequestValidator
 
+from authapi.compliance.enforcing import check
+from authapi.compliance.rules import AuthorizationFacts, Stage
+from authapi.details.objects import Detail, DetailsRefused, read_details
+from authapi.details.types import MEMBER as DETAILS
 from authapi.failures import RequestRefused
 from authapi.failures.oauth import OAuthCase
 from authapi.failures.requests import RequestCase
 from authapi.possession.proofs import is_thumbprint
+from authapi.protocols.oauth.asked_claims import AskedClaims, ClaimsMalformed, read_claims
 from authapi.protocols.oauth.authorization_request import ClientFacts, Target
 from authapi.protocols.oauth.engine_request import AuthorizationCall
 
 RESPONSE_TYPES = frozenset({"code", "token", "id_token"})
 MODES = ("query", "fragment", "form_post", "web_message")
+_REPEATABLE = "resource"
 PROMPTS = frozenset({"none", "login", "consent", "select_account", "create"})
+# As much as the row of a code holds.
+_LONGEST_NONCE = 255
 # RFC 7636, 4.1 and 4.2.
 _CHALLENGES = {"S256": re.compile(r"[A-Za-z0-9_-]{43}"), "plain": re.compile(r"[A-Za-z0-9._~-]{43,128}")}
 _PASSED_OVER = {
@@ -40,12 +48,14 @@ class AuthorizationChecks(RequestValidator):  # type: ignore[misc]  # the engine
     def validate_response_type(
         self, client_id: str, response_type: str, client: ClientFacts, request: AuthorizationCall, *args: Any, **kwargs: Any
     ) -> bool:
-        """Refuse a type whose grants the client does not have, and what does not fit the type: a mode, a missing nonce."""
+        """Refuse a type whose grants the client does not have, and what does not fit the type: a mode, a missing or long nonce."""
         for grant, is_needed in (("authorization_code", "code" in request.types), ("implicit", request.types != {"code"})):
             if is_needed and grant not in client.grant_types:
                 text = request.text("response_type")[:100]
                 raise RequestRefused(OAuthCase.RESPONSE_TYPE_NOT_ALLOWED, response_type=text, grant=grant)
         _check_mode(request.text("response_mode"), request.target)
+        if len(request.text("nonce")) > _LONGEST_NONCE:
+            raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The nonce is longer than {_LONGEST_NONCE} characters.")
         if "id_token" in request.types and not request.text("nonce"):
             # Core 1.0, 3.2.2.1 and 3.3.2.11: without one a replayed id token could not be told apart.
             raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="nonce")
@@ -66,8 +76,10 @@ class AuthorizationChecks(RequestValidator):  # type: ignore[misc]  # the engine
 
 def check_names(request: AuthorizationCall) -> dict[str, Any]:
     """Refuse, before anything else, what is repeated or not supported, and a missing or unknown response type."""
-    for name in sorted(request.repeated):
-        raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=name[:100])
+    repeated = refusal_of_repeated(request.repeated, request.client, has_audience=bool(request.text("audience")))
+    if repeated is not None:
+        raise repeated
+    _check_level(request)
     _check_channel(request)
     _check_key(request)
     for name, case in _PASSED_OVER.items():
@@ -79,6 +91,31 @@ def check_names(request: AuthorizationCall) -> dict[str, Any]:
     if not request.types or not request.types <= RESPONSE_TYPES:
         raise RequestRefused(OAuthCase.UNSUPPORTED_RESPONSE_TYPE, response_type=text[:100])
     return {}
+
+
+def _check_level(request: AuthorizationCall) -> None:
+    """Refuse what breaks a rule of the client's compliance level."""
+    facts = AuthorizationFacts(
+        is_pushed=request.is_pushed,
+        is_signed=request.is_signed,
+        response_types=request.types,
+        has_redirect_uri=bool(request.text("redirect_uri")),
+        has_challenge=bool(request.text("code_challenge")),
+        challenge_method=request.text("code_challenge_method"),
+    )
+    check(request.client.level, Stage.REQUEST, facts)
+
+
+def refusal_of_repeated(repeated: frozenset[str], client: ClientFacts, *, has_audience: bool) -> RequestRefused | None:
+    """Return why parameters may not come more than once; None where nothing is wrong.
+
+    `resource` may (RFC 8707, 2), and is refused all the same: a token is for one API. Beside an audience it does not count.
+    """
+    if client.reads_resource and _REPEATABLE in repeated:
+        if not has_audience:
+            return RequestRefused(OAuthCase.INVALID_TARGET, reason="A token is for one API: send one resource.")
+        repeated -= {_REPEATABLE}
+    return RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=min(repeated)[:100]) if repeated else None
 
 
 def _check_channel(request: AuthorizationCall) -> None:
@@ -106,6 +143,10 @@ def check_login(request: AuthorizationCall) -> dict[str, Any]:
     """
     request.prompts = _prompts(request.text("prompt"))
     request.max_age = _max_age(request.text("max_age"))
+    if request.text("claims"):
+        request.claims = _claims(request.text("claims"))
+    if request.text(DETAILS):
+        request.details = _details(request.text(DETAILS))
     return {}
 
 
@@ -140,6 +181,20 @@ def _prompts(text: str) -> frozenset[str]:
         # Core 1.0, 3.1.2.1.
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The prompt none stands alone.")
     return prompts
+
+
+def _claims(text: str) -> AskedClaims:
+    try:
+        return read_claims(text)
+    except ClaimsMalformed as error:
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=str(error)) from error
+
+
+def _details(text: str) -> tuple[Detail, ...]:
+    try:
+        return read_details(text)
+    except DetailsRefused as error:
+        raise RequestRefused(OAuthCase.INVALID_AUTHORIZATION_DETAILS, reason=str(error)) from error
 
 
 def _max_age(text: str) -> int | None:

@@ -15,20 +15,29 @@ from authapi.failures import RequestRefused
 from authapi.failures.oauth import OAuthCase
 from authapi.failures.requests import RequestCase
 from authapi.grants.authorization_code import AuthorizationCodeGrant
+from authapi.grants.ciba import CibaGrant
 from authapi.grants.client_credentials import ClientCredentialsGrant
+from authapi.grants.device_code import DeviceCodeGrant
+from authapi.grants.passkeys import PasskeyGrant
 from authapi.grants.password import PasswordGrant, PasswordRealmGrant
 from authapi.grants.passwordless import PasswordlessGrant
 from authapi.grants.refresh_token import RefreshTokenGrant
+from authapi.grants.second_factor import OobGrant, OtpGrant, RecoveryCodeGrant
 from authapi.models import Client
 from authapi.protocols.oauth.checks import AuthorizationChecks
 from authapi.protocols.oauth.engine_request import AuthorizationCall, EngineRequest
 from authapi.protocols.oauth.response_types import CodeResponse, TokenResponse
+from authapi.protocols.oauth.token_exchange import TokenExchangeGrant, asks_elsewhere
 from authapi.token_request import TokenRequest
 from authapi.tokens.minting import Issue, minted
 from authapi.tokens.revocation import revoke_own
 
 # Grants of the token endpoint this release serves; the engine knows more, and they stay unreachable until they are finished.
-_GRANTS = (AuthorizationCodeGrant, ClientCredentialsGrant, RefreshTokenGrant, PasswordGrant, PasswordRealmGrant, PasswordlessGrant)
+_GRANTS = (
+    AuthorizationCodeGrant, ClientCredentialsGrant, RefreshTokenGrant, PasswordGrant, PasswordRealmGrant, PasswordlessGrant,
+    DeviceCodeGrant, CibaGrant, OtpGrant, OobGrant, RecoveryCodeGrant, PasskeyGrant,
+    TokenExchangeGrant,
+)  # fmt: skip
 SERVED_GRANTS = tuple(grant.name for grant in _GRANTS)
 # Those that hash what a person typed.
 PASSWORD_GRANTS = frozenset({PasswordGrant.name, PasswordRealmGrant.name})
@@ -114,6 +123,15 @@ class Server(EngineServer):  # type: ignore[misc]
         answer: dict[str, Any] = members
         return answer
 
+    def check_device_request(self, token_request: TokenRequest, client: Client) -> None:
+        """Check a device authorization request (RFC 8628, 3.1) of an authenticated client; raise `RequestRefused` or `OAuth2Error`."""
+        request = _engine_request(token_request)
+        request.client, request.client_id = client, client.client_id
+        # The body is read already, also where it came as JSON; the engine takes a form.
+        request.headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        request.scope = token_request.text("scope")
+        self.device_code_grant.validate_device_authorization_request(request)
+
     def revoke(self, token_request: TokenRequest) -> bool:
         """End a token and return whether it was the client's own; raise `RequestRefused` or the engine's `OAuth2Error`.
 
@@ -153,6 +171,12 @@ def requested_grant(token_request: TokenRequest) -> str:
     if grant not in SERVED_GRANTS:
         raise RequestRefused(OAuthCase.UNSUPPORTED_GRANT, grant=grant[:100])
     return grant
+
+
+def is_slow(token_request: TokenRequest) -> bool:
+    """Tell whether a request hashes what a person typed, or may ask a server elsewhere. Raises `RequestRefused`."""
+    grant = requested_grant(token_request)
+    return grant in PASSWORD_GRANTS or (grant == TokenExchangeGrant.name and asks_elsewhere(token_request))
 
 
 @lru_cache(maxsize=1)

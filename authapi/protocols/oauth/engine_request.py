@@ -7,6 +7,8 @@ from typing import Any
 
 from oauthlib.common import Request
 
+from authapi.details.objects import Detail
+from authapi.protocols.oauth.asked_claims import NONE
 from authapi.protocols.oauth.authorization_request import ClientFacts, Target
 
 _BLANK: dict[str, Any] = vars(Request("", "POST"))
@@ -38,6 +40,8 @@ class AuthorizationCall(EngineRequest):
         self.scope = self.text("scope")
         self.prompts: frozenset[str] = frozenset()
         self.is_pushed = self.is_signed = False
+        self.details: tuple[Detail, ...] = ()
+        self.claims = NONE
 
     def text(self, name: str) -> str:
         return self.values.get(name, "")

@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import uuid4
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
+from authapi.compliance.levels import answers_as_standard, has, level_of
+from authapi.compliance.rules import EXACT_CALLBACKS, ISSUER_IN_ANSWER
+from authapi.details.types import MEMBER as DETAILS
+from authapi.factors.settings import offered_contexts
 from authapi.failures import RequestRefused
+from authapi.failures.standard import standard_redirect
 from authapi.login.browser import form_target
 from authapi.login.protocol import CompleteLogin, Protocol, ProtocolRequest, RoundTrip, SessionEnd
+from authapi.login.round_trips import in_frames
+from authapi.login.session_state import hide_ended, session_state, show_state
 from authapi.login.sessions import note_client
 from authapi.login.wish import Presentation, Prompt, Terms, UserHint, Wish
 from authapi.models import Client, RefreshToken
+from authapi.protocols.oauth.asked_claims import NONE
 from authapi.protocols.oauth.authorization_request import AuthorizationRequest, ClientFacts, Target
 from authapi.protocols.oauth.carried import claim, let_go
 from authapi.protocols.oauth.front_channel import front_channel
+from authapi.protocols.oauth.front_channel_logout import frame_addresses
 from authapi.protocols.oauth.logout_notices import leave_notices
 from authapi.protocols.oauth.parameters import Parameters, checked, kept, target_of
 from authapi.protocols.oauth.responses import respond
 from authapi.protocols.oauth.terms import terms_of
+from authapi.protocols.oauth.unreviewed import warned
 from authapi.tenant_settings import sign_in_settings
+from authapi.tokens import contexts as context_table
+from authapi.tokens.asked import Asked
+from authapi.tokens.audiences import is_factors_audience
 from authapi.tokens.id_token_hints import read_hint
+from authapi.tokens.keys import trust
 from authapi.tokens.user_tokens import CodeParameters, UserIssue
 from identity.hosts import HostMatch
 from identity.models import Organization, User
@@ -63,13 +78,23 @@ def wish_of(request: ProtocolRequest) -> Wish:
         prefers_sign_up=authorization_request.screen_hint == "signup",
         user_hint=_user_hint(authorization_request.id_token_hint, request.host.tenant_id),
         login_hint=authorization_request.login_hint,
-        factors=tuple(parameters.get("acr_values").split()),
+        factors=asked_contexts(authorization_request),
+        requires_factors=authorization_request.claims.requires_context,
+        subjects=authorization_request.claims.subjects,
+        asks_for_factor=is_factors_audience(authorization_request.audience or "", trust.get(request.host.tenant_id).hosts),
         parameters=parameters.values,
     )
 
 
 def terms(request: ProtocolRequest, user: User | None, organization: Organization | None) -> Terms:
-    return terms_of(request, _parameters(request), user, organization)
+    parameters = _parameters(request)
+    # Read once more for the few that name something beside scopes: terms are judged twice in each login.
+    further: dict[str, Any] = {}
+    if parameters.get("claims") or parameters.get(DETAILS):
+        asked = _authorization_request(request)
+        further = {"details": asked.details, "asked_claims": asked.claims}
+    made = terms_of(request, parameters, user, organization, **further)
+    return warned(made, request.client, answers_to=_target(request).redirect_uri) if request.client.is_self_registered else made
 
 
 def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteLogin) -> HttpResponse:
@@ -90,6 +115,7 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
         nonce=authorization_request.nonce,
         lineage=uuid4(),
         confirmation=None,
+        asked=_asked(authorization_request, login),
     )
     code = CodeParameters(
         target.redirect_uri,
@@ -99,37 +125,51 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
         authorization_request.dpop_jkt,
     )
     members = front_channel(issue, response_types=authorization_request.response_types, code_parameters=code, state=target.state)
+    if issue.is_sign_in and (state := session_state(session, request.client, target.redirect_uri)):
+        members["session_state"] = state
     note_client(session, request.client, protocol=NAME)
     keeps_opener = wish_of(request).presentation.keeps_opener
-    return respond(http_request, target, members, issuer=_issuer(request.host), keeps_opener=keeps_opener)
+    made = respond(http_request, target, members, issuer=_issuer(request.host, request.client), keeps_opener=keeps_opener)
+    show_state(made, session)
+    return made
 
 
 def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: RequestRefused) -> HttpResponse:
     """Tell the client that its request has failed (RFC 6749, 4.1.2.1). That is an answer, too: a pushed request is used up."""
     let_go(request.client, _parameters(request))
     keeps_opener = wish_of(request).presentation.keeps_opener
-    return respond_refused(http_request, request.host, _target(request), refused, keeps_opener=keeps_opener)
+    made = respond_refused(http_request, request, _target(request), refused, keeps_opener=keeps_opener)
+    hide_ended(http_request, made, tenant_id=request.host.tenant_id)
+    return made
 
 
 def respond_refused(
-    http_request: HttpRequest, host: HostMatch, target: Target, refused: RequestRefused, *, keeps_opener: bool = False
+    http_request: HttpRequest, request: ProtocolRequest, target: Target, refused: RequestRefused, *, keeps_opener: bool = False
 ) -> HttpResponse:
     """Send a refusal to an address that is trusted."""
-    members = {"error": refused.failure.error, "error_description": refused.failure.description}
-    return respond(http_request, target, members, issuer=_issuer(host), keeps_opener=keeps_opener)
+    failure = refused.failure
+    error = standard_redirect(failure) if answers_as_standard(request.client.settings) else failure.error
+    members = {"error": error, "error_description": failure.description}
+    return respond(http_request, target, members, issuer=_issuer(request.host, request.client), keeps_opener=keeps_opener)
 
 
 def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
-    """Leave a notice to each client that wants one (back-channel), and end the refresh tokens that live with the session."""
+    """Leave a notice to each client that wants one (back-channel), and end the refresh tokens that live with the session.
+
+    Where a browser is at hand, it loads the addresses that clients have registered for this (front-channel).
+    """
     session = ending.session
-    leave_notices(session, [participant.client for participant in ending.participants], reason=ending.reason)
+    clients = [participant.client for participant in ending.participants]
+    leave_notices(session, clients, reason=ending.reason)
     online = RefreshToken.objects.of(session.tenant_id).filter(sid=session.pk, revoked__isnull=True)
     online.filter(scope__regex=rf"(^| ){_ONLINE_SCOPE}( |$)").update(revoked=timezone.now())
-    return ()
+    addresses = frame_addresses(session, clients) if ending.browser_handle else []
+    return (in_frames(ending.browser_handle, addresses),) if addresses else ()
 
 
 def facts_of(client: Client) -> ClientFacts:
     """Return what of a client decides about its requests."""
+    level = level_of(client.settings)
     return ClientFacts(
         client_id=client.client_id,
         callbacks=tuple(client.redirect_uris.split()),
@@ -138,13 +178,34 @@ def facts_of(client: Client) -> ClientFacts:
         is_public=client.is_public,
         # RFC 9700, 2.1.1: S256 for every client but one that is registered as one that does not conform.
         takes_plain=not client.is_public and client.settings.get("oidc_conformant") is False,
-        # Contract, 3.3: no wildcard under a compliance level.
-        takes_wildcards=(client.settings.get("compliance_level") or "none") == "none",
+        level=level,
+        takes_wildcards=not has(level, EXACT_CALLBACKS),
         is_native=client.app_type == "native",
+        names_redirect_uri=client.settings.get("oauth_standard_errors") is True,
         requires_push=sign_in_settings(client.tenant_id).requires_pushed_requests
         or bool(client.settings.get("require_pushed_authorization_requests")),
         requires_signature=bool((client.settings.get("signed_request_object") or {}).get("required")),
+        reads_resource=sign_in_settings(client.tenant_id).reads_resource,
     )
+
+
+def asked_contexts(request: AuthorizationRequest) -> tuple[str, ...]:
+    """Return the contexts of authentication that a request names, best first: those of `claims`, else those of `acr_values`."""
+    return request.claims.contexts or request.acr_values
+
+
+def _asked(request: AuthorizationRequest, login: CompleteLogin) -> Asked | None:
+    """Return what is granted beside the scopes, None for nothing, as for most requests."""
+    claims, contexts, terms = request.claims, asked_contexts(request), login.terms
+    if not (terms.details or claims is not NONE or contexts):
+        return None
+    acr = ""
+    if contexts or claims.wants_context:
+        offered = offered_contexts(login.session.tenant_id)
+        acr = context_table.met(contexts or offered, login.session.methods, among=offered)
+    is_sign_in = "openid" in terms.scopes
+    id_token, userinfo = (claims.id_token, claims.userinfo) if is_sign_in else ((), ())
+    return Asked(terms.details, id_token, userinfo, acr) if terms.details or id_token or userinfo or acr else None
 
 
 def _parameters(request: ProtocolRequest) -> Parameters:
@@ -174,8 +235,9 @@ def _user_hint(token: str, tenant_id: str) -> UserHint | None:
         return UserHint(refusal=refused)
 
 
-def _issuer(host: HostMatch) -> str:
-    return host.issuer if sign_in_settings(host.tenant_id).sends_issuer else ""
+def _issuer(host: HostMatch, client: Client) -> str:
+    is_sent = sign_in_settings(host.tenant_id).sends_issuer or has(level_of(client.settings), ISSUER_IN_ANSWER)
+    return host.issuer if is_sent else ""
 
 
 OAUTH = Protocol(NAME, wish_of, terms, answer, refuse, end_session)

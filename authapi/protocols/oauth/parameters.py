@@ -135,6 +135,9 @@ def checked(parameters: Parameters, client: ClientFacts, target: Target) -> Auth
         prompts=call.prompts,
         max_age=call.max_age,
         connection=parameters.get("connection") or parameters.get("realm"),
+        details=call.details,
+        claims=call.claims,
+        acr_values=tuple(parameters.get("acr_values").split()),
         **texts,
     )
 
@@ -144,6 +147,8 @@ def _redirect_uri(given: str, client: ClientFacts) -> str:
     if not client.callbacks:
         raise RequestRefused(LoginCase.NO_CALLBACK)
     if not given:
+        if client.names_redirect_uri:
+            raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="redirect_uri")
         # A wildcard is no address.
         first = next((callback for callback in client.callbacks if "*" not in callback), None)
         if first is None:

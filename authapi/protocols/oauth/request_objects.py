@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -11,6 +11,8 @@ import orjson
 from authapi.client_auth.remote_keys import KeysUnavailable, remote_keys
 from authapi.client_auth.replays import is_used, use_once
 from authapi.client_auth.signatures import ALGORITHMS, REFUSED_HEADERS, MalformedJws, is_time, key_of, read_jws, verifies
+from authapi.compliance.levels import broken, level_of
+from authapi.compliance.rules import RequestObject, Stage
 from authapi.failures import RequestRefused
 from authapi.failures.oauth import OAuthCase
 from authapi.models import Client
@@ -40,7 +42,7 @@ def opened(client: Client, token: str) -> Parameters:
         header, claims = read_jws(token)
     except MalformedJws as error:
         raise _refused("It is no signed JWT.") from error
-    problem = _problem_of_header(header) or _problem_of_claims(claims, client)
+    problem = _problem_of_header(header) or _problem_of_claims(claims, client) or _broken_rule(header, claims, client)
     if problem:
         raise _refused(problem)
     if not _is_signed(client, token, header):
@@ -48,7 +50,7 @@ def opened(client: Client, token: str) -> Parameters:
     jti, until = claims.get("jti") or "", _end_of(claims)
     if jti and is_used(tenant_id=client.tenant_id, client_id=_PURPOSE + client.client_id, jti=jti):
         raise _refused("Its jti was used before.")
-    values = read((name, text) for name, value in claims.items() if name not in _OF_THE_OBJECT and (text := _text(value)) is not None)
+    values = read((name, text) for name, value in _parameters(claims) if (text := _text(value)) is not None)
     return Parameters(values.values, values.repeated, signed=f"{until:.0f} {jti}")
 
 
@@ -63,6 +65,15 @@ def without_use(parameters: Parameters) -> Parameters:
     """Return the parameters of an object whose use is noted already."""
     until = parameters.signed.partition(" ")[0]
     return Parameters(parameters.values, parameters.repeated, parameters.pushed, until)
+
+
+def _parameters(claims: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Return what speaks of the request; `resource` may be an array (RFC 8707, 2)."""
+    for name, value in claims.items():
+        if name == "resource" and isinstance(value, list):
+            yield from ((name, each) for each in value)
+        elif name not in _OF_THE_OBJECT:
+            yield name, value
 
 
 def _end_of(claims: Mapping[str, Any]) -> float:
@@ -117,6 +128,11 @@ def _problem_of_times(claims: Mapping[str, Any]) -> str:
     return ""
 
 
+def _broken_rule(header: Mapping[str, Any], claims: Mapping[str, Any], client: Client) -> str:
+    facts = RequestObject(header["alg"], claims.get("nbf"), claims.get("exp"), time.time())
+    return next((rule.sentence for rule in broken(level_of(client.settings), Stage.REQUEST_OBJECT, facts)), "")
+
+
 def _problem_of_jti(claims: Mapping[str, Any]) -> str:
     jti = claims.get("jti")
     if jti is None or (isinstance(jti, str) and 0 < len(jti) <= _LONGEST_JTI and "\x00" not in jti):
@@ -125,10 +141,10 @@ def _problem_of_jti(claims: Mapping[str, Any]) -> str:
 
 
 def _is_for(audience: Any, hosts: frozenset[str]) -> bool:
-    # The issuer alone: one that also names others could have been made for them.
-    if isinstance(audience, list) and len(audience) == 1:
-        audience = audience[0]
-    return isinstance(audience, str) and is_issuer(audience, hosts)
+    # FAPI 2.0 Message Signing, 5.3.1: the issuer, or an array that contains it. Unlike an assertion, an object that also names others
+    # proves nothing to them but what this client asks for in the browser of its user.
+    named = audience if isinstance(audience, list) else [audience]
+    return all(isinstance(one, str) for one in named) and any(is_issuer(one, hosts) for one in named)
 
 
 def _is_signed(client: Client, token: str, header: Mapping[str, Any]) -> bool:

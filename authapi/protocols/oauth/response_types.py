@@ -11,6 +11,7 @@ from django.db import transaction
 from oauthlib.oauth2.rfc6749.grant_types import AuthorizationCodeGrant, ImplicitGrant
 from oauthlib.oauth2.rfc6749.grant_types.base import GrantTypeBase
 
+from authapi.details.types import MEMBER as DETAILS
 from authapi.grants.user_access import ends_at, still_granted, user_access
 from authapi.protocols.oauth.checks import check_login, check_names
 from authapi.tokens.authorization_codes import issue_code
@@ -19,7 +20,7 @@ from authapi.tokens.id_tokens import id_token
 from authapi.tokens.minting import Issue
 
 # As they stand in an answer.
-_MEMBERS = ("code", "access_token", "token_type", "expires_in", "scope", "id_token")
+_MEMBERS = ("code", "access_token", "token_type", "expires_in", "scope", "id_token", DETAILS)
 
 
 class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no types
@@ -70,6 +71,9 @@ class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no t
             # FAPI 1.0 Advanced, 5.1.1: the state is tied to a response that has both.
             beside["state"] = request.state if "code" in types else None
             members["id_token"] = id_token(request.login, front_channel=beside)
+        if DETAILS in (request.issue.further if "token" in types else ()):
+            # RFC 9396, 7, of an answer that holds the token itself.
+            members[DETAILS] = request.issue.further[DETAILS]
         return members
 
     def prepare_authorization_response(

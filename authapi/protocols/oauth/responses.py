@@ -24,7 +24,7 @@ def respond(
 
     With `keeps_opener` the window stays one that the application has opened and listens to: redirects count as pages there.
     """
-    sent = {name: value if isinstance(value, str) else str(value) for name, value in members.items()}
+    sent = {name: value if isinstance(value, str) else json.dumps(value) for name, value in members.items()}
     if target.state is not None:
         sent["state"] = target.state
     if issuer:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import orjson
 from django.http import HttpRequest
 
 from authapi.edge.bodies import MalformedBody, parse_body
@@ -12,6 +13,10 @@ from authapi.failures import RequestRefused
 from authapi.failures.requests import RequestCase
 
 _JSON = "application/json"
+# Parameters that are JSON themselves: a JSON body has them as they are.
+_STRUCTURED = frozenset({"authorization_details", "claims"})
+# RFC 8707, 2: one parameter that may come several times.
+_REPEATABLE = "resource"
 
 
 def sent_pairs(request: HttpRequest) -> list[tuple[str, str]]:
@@ -36,10 +41,20 @@ def _json_pairs(body: bytes) -> list[tuple[str, str]]:
 def text_pairs(members: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the members of a body as texts. Raises `RequestRefused` for one that is no plain value."""
     # A false switch is one that was not set.
-    return [(name, _text(name, value)) for name, value in members.items() if value is not False]
+    return [(name, _text(name, value)) for name, value in _single(members) if value is not False]
+
+
+def _single(members: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in members.items():
+        if name == _REPEATABLE and isinstance(value, list):
+            yield from ((name, each) for each in value)
+        else:
+            yield name, value
 
 
 def _text(name: str, value: Any) -> str:
+    if name in _STRUCTURED and isinstance(value, list | dict):
+        return orjson.dumps(value).decode()
     if value is True:
         return "true"
     if isinstance(value, str | int):

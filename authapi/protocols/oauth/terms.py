@@ -2,42 +2,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.utils.translation import gettext as _
 
+from authapi.details.objects import Detail
+from authapi.grants.details import details_for_user, type_of
 from authapi.grants.entitlements import UserEntitlement, user_entitlement
+from authapi.grants.targets import named_target
 from authapi.login.protocol import ProtocolRequest
-from authapi.login.wish import Terms
+from authapi.login.wish import Explanation, Terms
+from authapi.models import ApiResource
+from authapi.protocols.oauth.asked_claims import NONE, AskedClaims
+from authapi.protocols.oauth.detail_words import explained
 from authapi.protocols.oauth.parameters import Parameters
+from authapi.tenant_settings import sign_in_settings
+from authapi.tokens.profile_claims import CLAIMS_OF_SCOPE
 from identity.models import Organization, User
 
 _SKIPS_FIRST_PARTY = "skip_consent_for_verifiable_first_party_clients"
 
 
-def terms_of(request: ProtocolRequest, parameters: Parameters, user: User | None, organization: Organization | None) -> Terms:
-    """Return what the request gets the client. Raises `RequestRefused`."""
+def terms_of(
+    request: ProtocolRequest,
+    parameters: Parameters,
+    user: User | None,
+    organization: Organization | None,
+    *,
+    details: tuple[Detail, ...] = (),
+    asked_claims: AskedClaims = NONE,
+) -> Terms:
+    """Return what the request gets the client, with the details and claims that it names beside scopes. Raises `RequestRefused`."""
     entitlement = user_entitlement(
         host=request.host,
         client=request.client,
         user=user,
-        audience=parameters.audience,
+        audience=_audience(request, parameters),
         scope=parameters.scope,
         organization=organization,
     )
     resource = entitlement.resource
+    details = details_for_user(details, request.client, resource) if details else ()
+    claims = _further_claims(asked_claims, entitlement.scopes)
     return Terms(
         audience=entitlement.audience,
         scopes=entitlement.scopes,
-        texts=_texts(entitlement),
+        texts=_texts(entitlement, claims),
         resource=str(resource) if resource is not None else "",
         is_implied_for_first_party=resource is None or bool(resource.settings.get(_SKIPS_FIRST_PARTY, True)),
+        details=details,
+        claims=claims,
+        explanations=_explanations(details, resource) if details and resource is not None else (),
     )
 
 
-def _texts(entitlement: UserEntitlement) -> tuple[str, ...]:
-    """Return each scope in words; a scope of an API without a description is named."""
-    own = entitlement.resource.scope_descriptions if entitlement.resource else {}
-    named = [_text(scope) if scope in _SIGN_IN else own.get(scope) or scope for scope in entitlement.scopes]
-    return tuple(text for text in named if text) or (_("Know that you have logged in"),)
+def _further_claims(asked: AskedClaims, scopes: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the claims of the profile that a request names and no scope of it opens. They need a login by OpenID Connect."""
+    names = asked.names
+    if not names or "openid" not in scopes:
+        return ()
+    opened = {claim for scope in scopes for claim in CLAIMS_OF_SCOPE.get(scope, ())}
+    return tuple(name for name in names if name not in opened)
+
+
+def _audience(request: ProtocolRequest, parameters: Parameters) -> str | None:
+    resource = parameters.get("resource")
+    if parameters.audience is not None or not resource or not sign_in_settings(request.host.tenant_id).reads_resource:
+        return parameters.audience
+    return named_target(request.host.tenant_id, [resource])
+
+
+def _explanations(details: tuple[Detail, ...], resource: ApiResource) -> tuple[Explanation, ...]:
+    return tuple(explained(each, type_of(each, resource)) for each in details)
+
+
+def _texts(entitlement: UserEntitlement, claims: tuple[str, ...]) -> tuple[str, ...]:
+    """Return each scope and each further claim in words; a scope of an API without a description is named."""
+    return scope_words(entitlement.scopes, entitlement.resource, claims)
+
+
+def scope_words(scopes: Iterable[str], resource: ApiResource | None, claims: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return what scopes of an API, or of the profile where there is none, and single claims allow, in words; never empty."""
+    own = resource.scope_descriptions if resource else {}
+    named = [_text(scope) if scope in _SIGN_IN else own.get(scope) or scope for scope in scopes]
+    named += [_text_of_claim(claim) for claim in claims]
+    return tuple(dict.fromkeys(text for text in named if text)) or (_("Know that you have logged in"),)
 
 
 _SIGN_IN = frozenset({"openid", "profile", "email", "phone", "address", "offline_access", "online_access"})
@@ -59,3 +108,19 @@ def _text(scope: str) -> str:
             return _("Stay connected while you are logged in")
         case _:
             return ""
+
+
+def _text_of_claim(claim: str) -> str:
+    match claim:
+        case "email" | "email_verified":
+            return _text("email")
+        case "phone_number" | "phone_number_verified":
+            return _text("phone")
+        case "picture":
+            return _("See your picture")
+        case "created_at" | "updated_at":
+            return _("See when your account was created and last changed")
+        case "identities":
+            return _("See the accounts elsewhere that you log in with")
+        case _:
+            return _("See your name")

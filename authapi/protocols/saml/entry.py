@@ -26,8 +26,9 @@ from authapi.protocols.saml.logout import Participation, logout_request
 from authapi.protocols.saml.names import REQUEST_UNSUPPORTED, UNSUPPORTED_BINDING
 from authapi.protocols.saml.profiles import profile_of
 from authapi.protocols.saml.refusals import codes_of
-from authapi.protocols.saml.requests import AuthnRequest, chosen_context, unsupported
+from authapi.protocols.saml.requests import AuthnRequest, chosen_context, unsupported, wished_contexts
 from authapi.protocols.saml.settings import SamlSettings, is_on, saml_settings
+from authapi.tokens.contexts import has_second_factor
 from authapi.tokens.saml_keys import signing_identity
 from authapi.xml.algorithms import DIGEST_NAMES, SIGNATURE_NAMES
 from authapi.xml.bindings import HTTP_POST, REQUEST, RESPONSE, Signer, posted_fields, redirect_address
@@ -35,7 +36,6 @@ from authapi.xml.parsing import Element
 from identity.models import Organization, User
 
 NAME = "samlp"
-_SECOND_FACTOR = "mfa"
 _MOST_LANGUAGES = 20
 
 
@@ -75,7 +75,7 @@ def wish_of(request: ProtocolRequest) -> Wish:
         prompts=frozenset({Prompt.LOGIN}) if asked.is_forced else frozenset(),
         is_silent=asked.is_passive,
         login_hint=login.login_hint or (asked.subject if "@" in asked.subject else ""),
-        factors=asked.contexts,
+        factors=wished_contexts(asked, settings),
         parameters={"login_hint": login.login_hint} if login.login_hint else {},
     )
 
@@ -88,7 +88,7 @@ def terms(request: ProtocolRequest, user: User | None, organization: Organizatio
 def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteLogin) -> HttpResponse:
     asked, settings = SamlLogin.of_state(request.state).request, client_settings(request.client)
     session = login.session
-    context = chosen_context(asked, settings, has_second_factor=any(each["name"] == _SECOND_FACTOR for each in session.methods))
+    context = chosen_context(asked, settings, has_second_factor=has_second_factor(session.methods))
     if context is None:
         raise RequestRefused(SamlCase.CONTEXT_UNAVAILABLE)
     answering = _answering(request, asked, settings)

@@ -11,8 +11,9 @@ from authapi.failures.requests import RequestCase
 from authapi.failures.saml import SamlCase
 from authapi.login import round_trips
 from authapi.login.browser import address_of, user_agent_of
-from authapi.login.cookies import SESSION, drop_cookie, read_cookie
+from authapi.login.cookies import SESSION, read_cookie
 from authapi.login.protocol import BrowserCall, Participant
+from authapi.login.session_state import forget_session
 from authapi.login.sessions import drop_client, find_session, participant
 from authapi.models import Client, Initiator, Session
 from authapi.protocols.saml.addresses import entity_id, logout_address
@@ -71,7 +72,7 @@ def _asked(request: HttpRequest, host: HostMatch, client: Client, settings: Saml
     first = round_trips.begin(session, reason=Initiator.RP_LOGOUT, then=answers.call(SUCCESS), otherwise=answers.call(*PARTLY))
     _note(request, host, client, session)
     answer = round_trips.send(request, first or answers.call(SUCCESS))
-    drop_cookie(answer, SESSION)
+    forget_session(request, answer)
     return answer
 
 

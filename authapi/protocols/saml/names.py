@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from authapi.tokens.contexts import SECOND_FACTORS
+
 _SAML = "urn:oasis:names:tc:SAML"
 
 UNSPECIFIED_NAME = f"{_SAML}:1.1:nameid-format:unspecified"
@@ -20,14 +22,8 @@ ENTITY_NAME = f"{_SAML}:2.0:nameid-format:entity"
 UNSPECIFIED_CLASS = f"{_SAML}:2.0:ac:classes:unspecified"
 PASSWORD_CLASS = f"{_SAML}:2.0:ac:classes:Password"
 PROTECTED_PASSWORD_CLASS = f"{_SAML}:2.0:ac:classes:PasswordProtectedTransport"
-# Classes that ask for a second factor, as providers and federations name them.
-SECOND_FACTOR_CLASSES = (
-    "https://refeds.org/profile/mfa",
-    f"{_SAML}:2.0:ac:classes:TimeSyncToken",
-    f"{_SAML}:2.0:ac:classes:MobileTwoFactorContract",
-    f"{_SAML}:2.0:ac:classes:MobileTwoFactorUnregistered",
-    "http://schemas.microsoft.com/claims/multipleauthn",
-)
+# Classes that ask for a second factor. Requests of OpenID Connect name the same ones.
+SECOND_FACTOR_CLASSES = SECOND_FACTORS
 
 BEARER = f"{_SAML}:2.0:cm:bearer"
 URI_NAMES = f"{_SAML}:2.0:attrname-format:uri"

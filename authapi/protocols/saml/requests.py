@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 from authapi.protocols.saml.names import (
@@ -139,7 +140,7 @@ def chosen_context(request: AuthnRequest, settings: SamlSettings, *, has_second_
     Every login counts as one with a password: service providers ask for `PasswordProtectedTransport` where they mean any login.
     A class for a second factor counts where the user has given one.
     """
-    weak = (settings.authn_context, UNSPECIFIED_CLASS, PASSWORD_CLASS, PROTECTED_PASSWORD_CLASS)
+    weak = _weak_classes(settings)
     strong = SECOND_FACTOR_CLASSES if has_second_factor else ()
     if not request.contexts:
         return settings.authn_context
@@ -150,6 +151,25 @@ def chosen_context(request: AuthnRequest, settings: SamlSettings, *, has_second_
     if found is None and request.comparison == "maximum":
         return settings.authn_context if any(each in SECOND_FACTOR_CLASSES for each in request.contexts) else None
     return found
+
+
+def wished_contexts(request: AuthnRequest, settings: SamlSettings) -> tuple[str, ...]:
+    """Return the classes for which a login has to ask for a second factor, best first; empty where a login without one will do.
+
+    The classes of a request are ordered, the most preferred one first (SAML core, 3.3.2.2.1): what comes after one that any login meets
+    asks for nothing more. `better` wants more than each of them, and `maximum` no more than one of them.
+    """
+    if request.comparison == "maximum":
+        return ()
+    weak = _weak_classes(settings)
+    if request.comparison == "better":
+        return SECOND_FACTOR_CLASSES if request.contexts and all(each in weak for each in request.contexts) else ()
+    return tuple(takewhile(lambda each: each not in weak, request.contexts))
+
+
+def _weak_classes(settings: SamlSettings) -> tuple[str, ...]:
+    """Return the classes that any login meets."""
+    return (settings.authn_context, UNSPECIFIED_CLASS, PASSWORD_CLASS, PROTECTED_PASSWORD_CLASS)
 
 
 def _read(root: Element) -> AuthnRequest:

@@ -10,7 +10,8 @@ from django.utils import timezone
 from authapi.failures import RequestRefused
 from authapi.failures.wsfed import WsFedCase
 from authapi.login.browser import form_target, post_form, with_parameters
-from authapi.login.protocol import BrowserCall, CompleteLogin, Participant, Protocol, ProtocolRequest, RoundTrip, SessionEnd
+from authapi.login.protocol import CompleteLogin, Participant, Protocol, ProtocolRequest, RoundTrip, SessionEnd
+from authapi.login.round_trips import in_frames
 from authapi.login.sessions import note_client
 from authapi.login.wish import Presentation, Terms, Wish
 from authapi.models import Client
@@ -25,6 +26,7 @@ from authapi.xml.bindings import Signer
 from identity.models import Organization, User
 
 NAME = "wsfed"
+# Where logouts that the version before began go on.
 CLEAN_UP_PATH = "/u/wsfed/cleanup"
 _MOST_LANGUAGES = 20
 
@@ -79,10 +81,7 @@ def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
     if not ending.browser_handle:
         return ()
     addresses = [_clean_up(participant) for participant in ending.participants if is_on(participant.client.settings)]
-    if not addresses:
-        return ()
-    call = BrowserCall(with_parameters(CLEAN_UP_PATH, {"state": ending.browser_handle}))
-    return (RoundTrip("", call, {"addresses": addresses}),)
+    return (in_frames(ending.browser_handle, addresses),) if addresses else ()
 
 
 def client_settings(client: Client) -> WsFedSettings:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, wraps
-from urllib.parse import urlsplit
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
@@ -14,11 +13,10 @@ from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.failures.requests import RequestCase
 from authapi.login import flow, round_trips
-from authapi.login.browser import address_of, see_other, user_agent_of, with_parameters
-from authapi.login.cookies import SESSION, drop_cookie, form_token, is_own_form, read_cookie
-from authapi.login.flow import HANDLE
+from authapi.login.browser import address_of, see_other, user_agent_of
+from authapi.login.cookies import SESSION, form_token, is_own_form, read_cookie
 from authapi.login.protocol import BrowserCall, ProtocolRequest
-from authapi.login.round_trips import NEXT_PATH
+from authapi.login.session_state import forget_session
 from authapi.login.sessions import find_session
 from authapi.models import Client, Initiator, Session
 from authapi.pages.application_link import application_link
@@ -89,27 +87,6 @@ def metadata(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespo
     return answer
 
 
-@tenant_page("wsfed_cleanup", methods=("GET",))
-def clean_up(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Load the clean-up address of every application in a frame, then go on with the logout."""
-    handle = request.GET.get(HANDLE, "")
-    addresses = [str(address) for address in round_trips.expected(host, handle).state.get("addresses") or ()]
-    if not addresses:
-        raise RequestRefused(LoginCase.REQUEST_EXPIRED)
-    context = {"addresses": addresses, "next": with_parameters(NEXT_PATH, {HANDLE: handle})}
-    answer = hosted_page(request, host, "wsfed_cleanup", context)
-    answer["Content-Security-Policy"] += f"; frame-src {' '.join(sorted({_origin(address) for address in addresses}))}"
-    # The frames have loaded by then; without script nothing tells when.
-    answer["Refresh"] = f"3;url={context['next']}"
-    return answer
-
-
-def _origin(address: str) -> str:
-    parts = urlsplit(address)
-    # What stands in a policy must not be able to end a directive.
-    return f"{parts.scheme}://{parts.netloc}".replace(";", "").replace(",", "")
-
-
 def _client(host: HostMatch, client_id: str, realm: str) -> Client:
     """Return the client of an address, or the one that a realm names: by its id, or as one of its aliases. Raises `RequestRefused`."""
     named = client_id or client_realm(realm)
@@ -140,14 +117,14 @@ def _sign_out(request: HttpRequest, host: HostMatch, client_id: str, parameters:
         return see_other(request, back)
     said = request.POST.get("answer") if is_own_form(request, read_cookie(request, SESSION)) else None
     if said not in (None, "yes"):
-        kept = {"is_kept": True, "application": application_link(client, tenant_id=host.tenant_id)}
+        kept = {"is_kept": True, "application": application_link(client, host=host)}
         return see_other(request, address) if address else hosted_page(request, host, "logout", kept)
     if said is None and not is_navigation(request):
         return _question(request, host, session, parameters)
     first = round_trips.begin(session, reason=Initiator.RP_LOGOUT, then=BrowserCall(back))
     _note(request, host, client, session)
     answer = round_trips.send(request, first or BrowserCall(back))
-    drop_cookie(answer, SESSION)
+    forget_session(request, answer)
     return answer
 
 

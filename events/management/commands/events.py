@@ -1,4 +1,4 @@
-"""`manage.py events <subcommand>`: what operators do with the event log. The subcommands live in `events.commands`."""
+"""`manage.py events <subcommand>`: operators' commands for the event log. The subcommands are modules of `events.commands`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from events.commands import subcommands
 
 
 class Command(BaseCommand):
-    # A command that reads a stream from afar does not wait for a look at every model and route; starting the service looks.
+    # Skips system checks: a command that reads a remote stream need not load every model and route. Starting the service runs the
+    # checks.
     requires_system_checks = ()
     help = "Work with the event log. Each subcommand explains itself: manage.py events <subcommand> --help."
 

@@ -1,1 +1,1 @@
-"""Slots, leases, calls between processes, canaries: what operators see and do."""
+"""Operation of streams: slots, leases, calls between processes, canaries."""

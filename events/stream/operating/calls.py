@@ -1,8 +1,7 @@
-"""Calls: what somebody asks of every process that serves streams, and how the processes answer.
+"""Calls: requests to every process that serves streams, and their answers.
 
-A call goes to this process directly and to all through one Redis channel, so nothing is written anywhere while nobody
-asks. Publishing tells how many processes listen, so the asker knows how many answers to wait for. Without Redis only
-this process answers.
+A call goes to this process directly and to all others through one Redis channel, so idle processes write nothing. PUBLISH returns
+the number of listening processes, and so the number of answers to wait for. Without Redis only this process answers.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ from foundation.memory.redis_clients import async_redis_client, redis_client
 logger = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 1.0
-_REDIS_TIMEOUT_SECONDS = 0.2
 _ANSWERS_LIVE_MS = 10_000
 _REMEMBERED_CALLS = 256
 
@@ -46,20 +44,20 @@ def call_channel() -> str:
 
 
 def process_name() -> str:
-    """Return how this process is called where an operator reads it."""
+    """Return the name of this process as shown to operators."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the processes said, and how many of those that heard the call said nothing in time."""
+    """The answers of the processes, and the number of processes that got the call but did not answer in time."""
 
     given: list[Any]
     silent_processes: int
 
 
 class Callee:
-    """Takes the calls of one event loop. `handlers` run in the loop and must be quick."""
+    """Handles the calls of one event loop. `handlers` run in the loop and must be fast."""
 
     def __init__(self, url: str, handlers: Mapping[str, Handler]) -> None:
         self._handlers = handlers
@@ -70,7 +68,7 @@ class Callee:
         self._replies: set[asyncio.Task[None]] = set()
 
     def hear(self, payload: bytes) -> None:
-        """Take a call from the channel and answer it; what is no call is passed over."""
+        """Read a call from the channel and answer it; ignore any other payload."""
         try:
             call = orjson.loads(payload)
             answer = self._answer(call)
@@ -83,16 +81,16 @@ class Callee:
             reply.add_done_callback(self._replies.discard)
 
     def asked(self, call: Details) -> Future[bytes]:
-        """Hand a call over from another thread of this process; the future has the answer."""
+        """Pass a call to the event loop from another thread of this process; the future gets the answer."""
         future: Future[bytes] = Future()
 
         def answer() -> None:
             try:
                 future.set_result(self._answer(call))
-            except Exception as error:  # noqa: BLE001  (whoever asked hears of it)
+            except Exception as error:  # noqa: BLE001  (the caller gets the exception)
                 future.set_exception(error)
 
-        # The loop may just have closed; then nobody is connected to it any more.
+        # The event loop may just have closed; then it has no connections.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(answer)
         return future
@@ -109,7 +107,7 @@ class Callee:
         await self._redis.aclose()
 
     def _answer(self, call: Details) -> bytes:
-        """Do what is asked, once: a call comes both directly and through the channel."""
+        """Handle a call once: it comes both directly and through the channel."""
         known = self._answers.get(call["id"])
         if known is not None:
             return known
@@ -133,23 +131,23 @@ _callees: set[Callee] = set()
 
 
 def attach(callee: Callee) -> None:
-    """Let calls of this process reach `callee` directly."""
+    """Pass calls of this process to `callee` directly."""
     _callees.add(callee)
 
 
 def detach(callee: Callee) -> None:
-    """Stop what `attach` began."""
+    """Undo `attach`."""
     _callees.discard(callee)
 
 
 def _own_callees() -> list[Callee]:
-    """Return those of this process whose event loop still runs; nobody is connected to another one any more."""
+    """Return the callees of this process whose event loop still runs; the others have no connections."""
     _callees.difference_update([callee for callee in _callees if callee.is_over])
     return list(_callees)
 
 
 def tell(do: str, tenant_id: str, **details: Any) -> None:
-    """Let every process with streams do something; returns at once, and waits for Redis 200 ms at most."""
+    """Send a call to every process with streams; returns at once, and waits for Redis for at most 200 ms."""
     call = {"id": secrets.token_hex(8), "do": do, "tenant": tenant_id, **details}
     for callee in _own_callees():
         callee.asked(call)
@@ -157,7 +155,7 @@ def tell(do: str, tenant_id: str, **details: Any) -> None:
 
 
 def ask(do: str, tenant_id: str, **details: Any) -> Answers:
-    """Ask every process with streams and wait for the answers, a second at most. Not for the event loop's own thread."""
+    """Send a call to every process with streams and wait up to one second for the answers. Not for the event loop's own thread."""
     until = time.monotonic() + _PATIENCE_SECONDS
     call = {"id": secrets.token_hex(8), "do": do, "tenant": tenant_id, "wants_answer": True, **details}
     own = [callee.asked(call) for callee in _own_callees()]
@@ -191,4 +189,4 @@ def _answers_key(call_id: str) -> str:
 
 @lru_cache(maxsize=4)
 def _asker(url: str) -> redis.Redis:
-    return redis_client(url, answer_seconds=_PATIENCE_SECONDS + _REDIS_TIMEOUT_SECONDS)
+    return redis_client(url, answer_seconds=_PATIENCE_SECONDS + settings.REDIS_TIMEOUT_SECONDS)

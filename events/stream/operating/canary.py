@@ -1,7 +1,7 @@
-"""Canaries: test events that one client asks for, sent to its own open streams to measure the way to them.
+"""Canaries: test events that a client requests, sent to its own open streams to measure latency.
 
-A canary travels as a real event does from the hint on: every process is told, and a stream writes it behind everything
-that was there before. It is in no log, so it has no position: it carries the stream's present offset and no `id`.
+From the hint on, a canary takes the path of a real event: every process is told, and a stream writes it after everything before
+it. No log contains it, so it has no position: it carries the stream's present offset and no `id`.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from foundation.ids import new_event_id
 from foundation.timestamps import wire_time
 
 CANARY = "canary"
-# What a client with a filter gets when it names no type: this one if it wants it.
+# The type for streams whose filter accepts it, when the request names no type.
 DEFAULT_TYPE = "user.updated"
 
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """One canary on its way. `type` is None when each stream takes one that it wants; times are Unix seconds.
+    """One canary in transit. With `type` None each stream uses a type of its filter; times are Unix seconds.
 
-    `written` holds, by connection, when the streams of this process had written it.
+    `written` maps each connection of this process to the time when its stream had written the canary.
     """
 
     id: str
@@ -43,7 +43,7 @@ class Canary:
     written: dict[str, float] = field(default_factory=dict, compare=False)
 
     def type_for(self, wanted: frozenset[str] | None) -> str | None:
-        """Return the type that a stream with this filter gets, or None when the one asked for is left out there."""
+        """Return the type for a stream with this filter, or None when the filter excludes the requested type."""
         if self.type is not None:
             return self.type if wanted is None or self.type in wanted else None
         if wanted is None or DEFAULT_TYPE in wanted:
@@ -51,7 +51,7 @@ class Canary:
         return next((name for name in EVENT_TYPES if name in wanted), None)
 
     def frame(self, event_type: str, *, offset: str, stream_id: str, now: float) -> bytes:
-        """Return the canary as it goes over the wire at `now`, without an `id`: the client's place stays what it is."""
+        """Return the frame of the canary at `now`, without an `id`, so that the client's position stays."""
         requested_at = _moment(self.requested_at)
         data = sample_data(event_type, tenant_id=self.tenant_id, time=wire_time(requested_at))
         data["canary"] = {
@@ -76,26 +76,26 @@ class Canary:
 
 
 class WaitingCanary(NamedTuple):
-    """A canary, the type it has on one stream, and the position it is written behind."""
+    """A canary, its type on one stream, and the position after which it is written."""
 
     behind: int
     event_type: str
     canary: Canary
 
     def frame(self, *, offset: str, stream_id: str, now: float) -> bytes:
-        """Return it as it goes over the wire at `now`."""
+        """Return the frame of the canary at `now`."""
         return self.canary.frame(self.event_type, offset=offset, stream_id=stream_id, now=now)
 
 
 def send_canary(*, tenant_id: str, client_id: str, source: str, event_type: str | None) -> tuple[str, datetime]:
-    """Send a canary to the open streams of this client, wherever they are; return its id and the time it set out."""
+    """Send a canary to the open streams of this client in every process; return its id and the time it was sent."""
     event_id, requested_at = new_event_id(), time.time()
     calls.tell(CANARY, tenant_id, event=event_id, client=client_id, source=source, type=event_type, requested_at=requested_at)
     return event_id, _moment(requested_at)
 
 
 def canary_of(call: Details) -> Canary:
-    """Return the canary that a call speaks of."""
+    """Return the canary of a call."""
     names: dict[str, Any] = {name: call[name] for name in ("source", "type", "requested_at")}
     return Canary(id=call["event"], tenant_id=call["tenant"], client_id=call["client"], heard_at=time.time(), **names)
 

@@ -1,4 +1,4 @@
-"""What became of a canary: each process remembers the last ones it offered to its streams, and tells who sent one."""
+"""The fate of canaries: each process remembers the last ones it offered to its streams, and reports on request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PAUSE_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One stream that was offered the canary; `elapsed_ms` is None until it has been written there."""
+    """One stream that was offered the canary; `elapsed_ms` is None until it was written there."""
 
     connection_id: str
     process: str
@@ -29,7 +29,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class CanaryFate:
-    """Where a canary went. `left_out` counts streams whose filter takes none; those of `silent_processes` are missing."""
+    """The result of a canary. `left_out` counts streams whose filter accepts no type; streams of `silent_processes` are missing."""
 
     event_id: str
     arrivals: list[Arrival]
@@ -54,7 +54,7 @@ class _Offered:
 
 
 class SentCanaries:
-    """The last canaries of one process. It lives in the event loop, as the streams do."""
+    """The last canaries of one process, kept in the event loop like the streams."""
 
     def __init__(self) -> None:
         self._offered: OrderedDict[str, _Offered] = OrderedDict()
@@ -70,7 +70,7 @@ class SentCanaries:
             self._offered.popitem(last=False)
 
     def tell(self, call: Details) -> dict[str, Any]:
-        """Answer what became of the canary that the call names, to its own tenant alone."""
+        """Return the fate of the canary that the call names, only to its own tenant."""
         offered = self._offered.get(call["event"])
         if offered is None or offered.canary.tenant_id != call["tenant"]:
             return {"arrivals": [], "left_out": 0}
@@ -81,11 +81,11 @@ class SentCanaries:
 
 
 def measure_canary(*, tenant_id: str, client_id: str, source: str, event_type: str | None = None) -> CanaryFate:
-    """Send a canary to the client's open streams and wait until it is written there, two seconds at most. Belongs into a thread."""
+    """Send a canary to the client's open streams and wait up to two seconds until it is written. Blocks, so call it in a thread."""
     event_id, _ = send_canary(tenant_id=tenant_id, client_id=client_id, source=source, event_type=event_type)
     until = time.monotonic() + _PATIENCE_SECONDS
     while True:
-        # Asked after it was sent and on the same way, so every process has heard of the canary before the question.
+        # Sent after the canary on the same channel, so every process gets the canary before the question.
         fate = _fate(tenant_id, event_id)
         if not fate.waiting or time.monotonic() > until:
             return fate

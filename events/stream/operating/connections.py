@@ -1,6 +1,6 @@
-"""The open connections of a tenant over all processes: looked at when somebody asks, and closed one by one.
+"""The open connections of a tenant over all processes: listed on request, and closed one by one.
 
-Both functions block for a second at most and belong into a thread: a view, an admin page, a command.
+Both functions block for up to one second, so call them in a thread: a view, an admin page, a command.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FORGET = "forget"
 
 @dataclass(frozen=True, slots=True)
 class OpenConnection:
-    """One open stream as its process saw it a moment ago. `types` is None without a filter."""
+    """One open stream as its process last reported it. `types` is None without a filter."""
 
     connection_id: str
     tenant_id: str
@@ -43,44 +43,44 @@ class OpenConnection:
 
 @dataclass(frozen=True, slots=True)
 class OpenConnections:
-    """The connections that were found, oldest first. Those of `silent_processes` are missing."""
+    """The connections, oldest first. Connections of `silent_processes` are missing."""
 
     connections: list[OpenConnection]
     silent_processes: int
 
 
 def open_connections(tenant_id: str) -> OpenConnections:
-    """Ask every process for the tenant's open streams; without Redis only this one is asked."""
+    """Ask every process for the tenant's open streams; without Redis, only this process."""
     answers = calls.ask(DESCRIBE, tenant_id)
     found = [_connection(told) for answer in answers.given for told in answer]
     return OpenConnections(sorted(found, key=lambda connection: connection.opened_at), answers.silent_processes)
 
 
 def disconnect(tenant_id: str, connection_id: str) -> bool:
-    """Close one stream of the tenant with its last offset; returns whether a process had it.
+    """Close one stream of the tenant with its last offset; return whether a process had it.
 
-    The client may come back with that offset at once: who must stay away loses the grant or the client.
+    The client may reconnect with that offset at once. To keep it out, revoke the grant or delete the client.
     """
     return any(calls.ask(DISCONNECT, tenant_id, connection=connection_id).given)
 
 
 def forget_frames(tenant_id: str) -> tuple[int, int]:
-    """Let every process drop what it keeps of the tenant's log in memory; return how many did, and how many said nothing in time.
+    """Make every process drop its cached entries of the tenant's log; return how many did, and how many did not answer in time.
 
-    Streams go on and read what they are missing from the log. Called after stored events were rewritten.
+    Streams continue, and read missing entries from the log. Called after stored events were rewritten.
     """
     answers = calls.ask(FORGET, tenant_id)
     return len(answers.given), answers.silent_processes
 
 
 def describe_all(streams: Iterable[Stream]) -> list[dict[str, Any]]:
-    """Return what a process tells of its streams, as JSON; times are Unix seconds."""
+    """Return the description of this process's streams as JSON; times are Unix seconds."""
     passed = time.time() - asyncio.get_running_loop().time()
     return [_described(stream, passed) for stream in streams]
 
 
 def disconnect_one(streams: Iterable[Stream], call: Details) -> bool:
-    """Close the stream that the call names, if it is one of these."""
+    """Close the stream that the call names, if this process has it."""
     for stream in streams:
         if stream.subscription.connection_id == call["connection"]:
             stream.disconnect()

@@ -1,7 +1,7 @@
-"""Connection slots: how many streams a tenant and a process may hold open.
+"""Connection slots: the number of streams that a tenant and a process may hold open.
 
-A slot is a member of a sorted set in Redis with its expiry as the score, so a process that dies gives its slots back
-by itself. Without Redis each process counts its own streams: a tenant may then hold as many slots in each process.
+A slot is a member of a sorted set in Redis with its expiry as the score, so the slots of a dead process expire. Without Redis
+each process counts its own streams: a tenant can then hold its maximum in each process.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 _PAUSE_AFTER_FAILURE_SECONDS = 1.0
 _RENEWALS_PER_LEASE = 3
-# The server's clock decides, so processes with different clocks agree on what has expired.
+# Redis's clock decides, so processes with different clocks agree on which slots have expired.
 _CLOCK = "local t = redis.call('TIME') local now = t[1] + t[2] / 1000000 "
 _ACQUIRE = (
     _CLOCK
@@ -34,7 +34,7 @@ redis.call('PEXPIRE', KEYS[1], math.ceil(tonumber(ARGV[3]) * 2000))
 return {1, reclaimed}
 """
 )
-# Adds what is missing: after a flush the open streams count again.
+# Adds missing members, so that the open streams are counted again after Redis was flushed.
 _RENEW = (
     _CLOCK
     + """
@@ -49,7 +49,7 @@ class TenantLimitReached(Exception):
 
 
 class ProcessLimitReached(Exception):
-    """This process holds as many streams as it may."""
+    """This process holds the maximum number of streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Leases:
     async def acquire(self, tenant_id: str, *, limit: int) -> Lease:
         """Take a slot. Raises `TenantLimitReached`, then `ProcessLimitReached`."""
         lease = Lease(tenant_id, secrets.token_hex(8))
-        # Counted before anything is awaited, so that connections arriving together cannot pass the limit together.
+        # Counted before the first await, so that connections arriving together cannot exceed the limit.
         self._add(lease)
         try:
             if len(self._held[tenant_id]) > limit or not await self._granted(lease, limit):
@@ -95,7 +95,7 @@ class Leases:
         return lease
 
     def release(self, lease: Lease) -> None:
-        """Give a slot back; once is enough and twice is harmless."""
+        """Release a slot; repeated calls do nothing."""
         held = self._held.get(lease.tenant_id)
         if held is None or lease.member not in held:
             return
@@ -103,7 +103,7 @@ class Leases:
         if not held:
             del self._held[lease.tenant_id]
         self._count -= 1
-        # A proxy that restarts takes all its streams with it: they go back together, not over a connection each.
+        # A restarting proxy ends all its streams at once: release them with one command instead of a connection each.
         self._given_back[lease.tenant_id].add(lease.member)
         if all(task.done() for task in self._released):
             release = asyncio.get_running_loop().create_task(self._remove())
@@ -111,7 +111,7 @@ class Leases:
             release.add_done_callback(self._released.discard)
 
     async def renew(self) -> None:
-        """Renew every held slot, three times per lease, until cancelled."""
+        """Renew every held slot three times per lease, until cancelled."""
         while True:
             await asyncio.sleep(self.lease_seconds / _RENEWALS_PER_LEASE)
             for tenant_id, members in list(self._held.items()):
@@ -122,7 +122,7 @@ class Leases:
                     break
 
     async def close(self) -> None:
-        """Finish giving slots back and close the connection."""
+        """Finish releasing slots and close the connection."""
         if self._released:
             await asyncio.wait(self._released, timeout=1.0)
         await self._redis.aclose()
@@ -150,7 +150,7 @@ class Leases:
             try:
                 await self._redis.zrem(self._key(tenant_id), *members)
             except (RedisError, OSError) as error:
-                # Nobody renews them, so they expire by themselves.
+                # The slots are no longer renewed, so they expire.
                 self._note(error)
 
     def _note(self, error: Exception) -> None:
@@ -162,5 +162,5 @@ class Leases:
 
 
 def slots_key(prefix: str, tenant_id: str) -> str:
-    """Return the name of the set that has a tenant's slots."""
+    """Return the key of the sorted set with a tenant's slots."""
     return f"{prefix}:streams:{tenant_id}"

@@ -1,4 +1,4 @@
-"""How many streams are open, read from the slots that they hold: one round trip, however many processes there are."""
+"""Counts open streams from their slots: one round trip, for any number of processes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ logger = logging.getLogger(__name__)
 
 
 def open_streams(tenant_ids: Sequence[str]) -> int | None:
-    """Return how many streams these tenants hold open over all processes; None when Redis does not answer.
+    """Return the number of open streams of these tenants over all processes; None when Redis does not answer.
 
-    A process that died holds its slots until they expire.
+    Slots of a dead process count until they expire.
     """
     if not tenant_ids:
         return 0

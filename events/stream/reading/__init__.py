@@ -1,1 +1,1 @@
-"""Tails, rings, pages and replays: what open streams read."""
+"""The sources of open streams: tails, rings, pages and replays."""

@@ -1,4 +1,4 @@
-"""What a stream says when it opens about the events that are still there, and about those that will soon be gone. Pure."""
+"""The warning of a stream's opening about events that will soon be pruned, and the earliest cursor. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from events.stream.refusals import Header
 
 FLOOR = "X-Events-Floor"
 FLOOR_TIME = "X-Events-Floor-Time"
-# A cursor whose next event has lived through this share of its tenant's retention is about to be lost.
+# Warn about a cursor when its next event has reached this share of its tenant's retention.
 WARNING_SHARE = 0.9
 
 
 def floor_headers(bounds: Bounds, sealer: CursorSealer) -> list[Header]:
-    """Return the earliest cursor that is served, and the earliest `from_timestamp` if anything was ever dropped.
+    """Return the earliest cursor that is served, and the earliest `from_timestamp` if any event was pruned.
 
-    The time is the first whole second after the last dropped event: asked for from there on, nothing is missing.
+    The time is the first whole second after the last pruned event, so a stream from that time misses nothing.
     """
     headers = [(FLOOR.lower().encode(), sealer.seal(Cursor(bounds.epoch, bounds.floor)).encode())]
     if bounds.floor_recorded_at is not None:
@@ -30,8 +30,7 @@ def floor_headers(bounds: Bounds, sealer: CursorSealer) -> list[Header]:
 def expiry_notice(following: Frame | None, retention: timedelta, *, now: datetime) -> bytes:
     """Return the comment for a cursor whose next event has at most a tenth of the retention left, else nothing.
 
-    Judged by that event alone: a cursor without a next one never expires, and among events that were recorded together
-    the last one goes with the first, wherever between floor and head they lie.
+    Only the next event counts: a cursor without one never expires, and events recorded together are pruned together.
     """
     if following is None or now - following.recorded_at < retention * WARNING_SHARE:
         return b""

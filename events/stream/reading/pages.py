@@ -1,4 +1,4 @@
-"""Pages of frames for streams that are behind their tenant's ring: read once for all that stand at the same place."""
+"""Pages of frames for streams behind their tenant's ring: read once for all streams at the same position."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ logger = logging.getLogger(__name__)
 
 PAGE_EVENTS = 256
 PAGE_BYTES = 128 * 1024
-# Fewer than the pool's handles, so that replays cannot keep the tails from reading.
+# Fewer than the pool's connections, so that replays cannot keep the tails from reading.
 REPLAYS_AT_ONCE = 4
-# A wave of readers asks for the same pages within seconds. Kept until there is no room, the pages of every log that was
-# ever replayed would stay in memory for ever.
+# Many readers ask for the same pages within seconds. Without a time limit, the pages of every replayed log would stay in memory
+# until the budget is full.
 KEPT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class FramePage:
-    """Frames right after a cursor, and the bounds of the log when they were read."""
+    """Frames directly after a cursor, and the bounds of the log when they were read."""
 
     bounds: Bounds
     frames: list[Frame]
@@ -37,16 +37,16 @@ class FramePage:
         return sum(len(frame.data) for frame in self.frames)
 
     def frames_after(self, position: int) -> list[Frame]:
-        """Return the frames after a position that is not before the page; dense positions make it an index."""
+        """Return the frames after a position at or after the start of the page; dense positions make it an index."""
         return self.frames[position + 1 - self.frames[0].position :] if self.frames else []
 
     def frame_after(self, position: int) -> Frame | None:
-        """Return the next frame after a position, or None when it is not on this page."""
+        """Return the next frame after a position, or None when the page does not contain it."""
         return self.frames[position + 1 - self.frames[0].position] if self.frames and position < self.frames[-1].position else None
 
 
 async def read_page(log: LogReader, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> FramePage:
-    """Read and encode the page after a cursor; raises what `LogReader.page` raises."""
+    """Read and encode the page after a cursor; raises the errors of `LogReader.page`."""
     try:
         page = await log.page(tenant_id, cursor, max_events=PAGE_EVENTS, max_bytes=PAGE_BYTES)
     except LogHasHole as hole:
@@ -56,7 +56,7 @@ async def read_page(log: LogReader, tenant_id: str, cursor: Cursor, sealer: Curs
 
 
 async def read_pages(log: LogReader, places: Sequence[tuple[str, Cursor, CursorSealer]]) -> list[FramePage | LogError]:
-    """Read and encode for several tenants at once what `read_page` returns or raises for each."""
+    """Return for each tenant and cursor the result or the error of `read_page`, read together."""
     asked = [(tenant_id, cursor) for tenant_id, cursor, _ in places]
     found: list[FramePage | LogError] = []
     for (tenant_id, cursor, sealer), page in zip(places, await log.pages(asked, max_events=PAGE_EVENTS, max_bytes=PAGE_BYTES), strict=True):
@@ -71,48 +71,48 @@ def _encoded(page: Page, sealer: CursorSealer) -> FramePage:
 
 
 def _tell_of(hole: LogHasHole, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> None:
-    # No client is led over it by itself; whoever runs the service tells those that may lose what is missing.
+    # Clients stop at the hole; the operator tells clients that accept the loss which offset continues after it.
     passed = sealer.seal(Cursor(cursor.epoch, hole.after))
-    logger.critical("the log of %s has a hole after %d; it goes on after offset %s", tenant_id, cursor.position, passed)
+    logger.critical("the log of %s has a hole after %d; it continues after offset %s", tenant_id, cursor.position, passed)
 
 
 @dataclass(slots=True)
 class _Kept:
-    """A page that is kept, and when it was last asked for, as a time of the event loop."""
+    """A cached page, and the time of the event loop at which it was last requested."""
 
     page: FramePage
     asked_at: float
 
 
 class SharedPages:
-    """Reads pages a few at a time, in the order asked for. Streams that ask for the same page share one read."""
+    """Reads a few pages at a time, in the order of requests. Streams that ask for the same page share one read."""
 
     def __init__(self, log: LogReader, *, limit: int) -> None:
         self._log = log
         self._limit = limit
         self._turn = asyncio.Semaphore(REPLAYS_AT_ONCE)
-        # Those asked for last stand at the end.
+        # In the order of their last request.
         self._kept: OrderedDict[tuple[str, Cursor], _Kept] = OrderedDict()
         self._size = 0
         # By tenant and cursor.
         self._running: dict[tuple[str, Cursor], asyncio.Task[FramePage]] = {}
-        # Those of them that began before the log was rewritten.
+        # Reads that began before the log was rewritten.
         self._forgotten: set[tuple[str, Cursor]] = set()
 
     @property
     def size(self) -> int:
-        """Bytes of the pages that are kept."""
+        """Bytes of the cached pages."""
         return self._size
 
     async def after(self, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> FramePage:
         """Return the page after a cursor."""
-        # Shielded: the reader that leaves must not take the page away from the others.
+        # Shielded: a stream that ends must not cancel the read for the others.
         return await asyncio.shield(self.begin(tenant_id, cursor, sealer))
 
     def begin(self, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> asyncio.Future[FramePage]:
-        """Return the page after a cursor as soon as it is read; whoever asks for the same one gets the same.
+        """Return the page after a cursor; concurrent requests for the same page share the read.
 
-        Only full pages are kept: the last one of a log grows.
+        Only full pages are cached: the last page of a log still grows.
         """
         place = (tenant_id, cursor)
         kept = self._kept.get(place)
@@ -137,7 +137,7 @@ class SharedPages:
         del self._running[place]
         self._forgotten.discard(place)
         if not reading.cancelled():
-            # Looked at, because everybody who waited may have left.
+            # Retrieve the exception, because every waiting stream may have ended.
             reading.exception()
 
     async def _read(self, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> FramePage:
@@ -155,12 +155,12 @@ class SharedPages:
             self._drop_oldest()
 
     def let_go(self, now: float) -> None:
-        """Drop the pages that no stream has asked for lately; `now` is a time of the event loop."""
+        """Drop the pages that no stream has requested lately; `now` is a time of the event loop."""
         while self._kept and now - next(iter(self._kept.values())).asked_at >= KEPT_SECONDS:
             self._drop_oldest()
 
     def forget(self, tenant_id: str) -> None:
-        """Drop the pages of a tenant; one that is being read now is given out and not kept."""
+        """Drop the pages of a tenant; a page that is being read is returned but not cached."""
         for place in [place for place in self._kept if place[0] == tenant_id]:
             self._size -= self._kept.pop(place).page.size
         self._forgotten.update(place for place in self._running if place[0] == tenant_id)

@@ -1,7 +1,7 @@
-"""What a stream that is behind the ring reads from: one page after the other, the next one read while this one is written.
+"""The source of a stream behind the ring: page after page; the next page is read while the present one is written.
 
-A stream that waits for its page, behind many others or for a database that is away, keeps its heartbeats and hears at
-once that it must end.
+A stream that waits for its page, because of many others or an unavailable database, still sends heartbeats and can be ended at
+once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PATIENCE_SECONDS = 30.0
 
 
 class Replay:
-    """The pages of one stream; `wake` is called when the one that was asked for is there."""
+    """The pages of one stream; `wake` is called when the requested page is available."""
 
     __slots__ = ("_failing_since", "_page", "_pages", "_reading", "_reading_at", "_retry_at", "_sealer", "_tenant_id", "_wake")
 
@@ -37,13 +37,13 @@ class Replay:
         self._retry_at = 0.0
 
     def frame_after(self, position: int) -> Frame | None:
-        """Return the next frame after a position if it is at hand."""
+        """Return the next frame after a position if it is in memory."""
         return self._page.frame_after(position) if self._page is not None else None
 
     def frames_after(self, cursor: Cursor, now: float) -> list[Frame] | None:
-        """Return the frames right after the cursor, or None while they are read.
+        """Return the frames directly after the cursor, or None while they are read.
 
-        Raises `LogError`, and what kept the database from being read once it did so for 30 s.
+        Raises `LogError`, and the database's error after it has lasted 30 s.
         """
         if self.frame_after(cursor.position) is None:
             self._page = self._next_page(cursor, now)
@@ -54,13 +54,13 @@ class Replay:
         return self._page.frames_after(cursor.position)
 
     def forget(self) -> None:
-        """Let go of the pages: the stream has caught up, or has ended."""
+        """Drop the pages: the stream has caught up, or has ended."""
         self._page = self._reading = self._reading_at = None
 
     def _next_page(self, cursor: Cursor, now: float) -> FramePage | None:
         if now < self._retry_at:
             return None
-        # The one that was read ahead may be of no use: the ring has taken the stream further meanwhile.
+        # The page that was read ahead can be obsolete, when the ring has taken the stream further.
         if self._reading is None or self._reading_at != cursor:
             self._begin(cursor)
         if self._reading is None or not self._reading.done():
@@ -69,7 +69,7 @@ class Replay:
         try:
             page = reading.result()
         except READ_FAILURES:
-            # The database is away: the stream keeps its place for a while instead of failing at once.
+            # The database is unavailable: the stream keeps its position for a while instead of failing at once.
             self._failing_since = self._failing_since or now
             if now - self._failing_since >= _PATIENCE_SECONDS:
                 raise

@@ -11,7 +11,7 @@ RING_BYTES = 256 * 1024
 
 
 class Ring:
-    """Frames without a hole: those after `after`, up to `end`. A stream is a position in here."""
+    """Frames without a hole: those after `after`, up to and including `end`. A stream is a position in this range."""
 
     __slots__ = ("_frames", "after", "end", "size")
 
@@ -22,7 +22,7 @@ class Ring:
         self.size = 0
 
     def append(self, frames: Sequence[Frame]) -> None:
-        """Add the next frames and let go of the oldest ones above the ring's size."""
+        """Add the next frames and drop the oldest ones above the ring's size."""
         self._frames.extend(frames)
         self.end = frames[-1].position
         self.size += sum(len(frame.data) for frame in frames)
@@ -34,7 +34,7 @@ class Ring:
         del self._frames[:dropped]
 
     def covers(self, position: int) -> bool:
-        """Tell whether everything after the position is still here."""
+        """Tell whether the ring has everything after the position."""
         return position >= self.after
 
     def frames_after(self, position: int) -> list[Frame]:
@@ -42,18 +42,18 @@ class Ring:
         return self._frames[max(position - self.after, 0) :]
 
     def frame_after(self, position: int) -> Frame | None:
-        """Return the next frame after a position, or None when it is not here."""
+        """Return the next frame after a position, or None when the ring does not have it."""
         return self._frames[position - self.after] if self.after <= position < self.end and self._frames else None
 
     def clear(self) -> None:
-        """Let go of every frame; streams that still need them read pages."""
+        """Drop every frame; streams that still need them read pages."""
         self._frames.clear()
         self.after = self.end
         self.size = 0
 
 
 class RingBudget:
-    """Bounds the bytes of all rings; over it, the rings that were not filled for longest are emptied."""
+    """Limits the bytes of all rings; above the limit, the rings that were filled least recently are emptied."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -74,5 +74,5 @@ class RingBudget:
             oldest.clear()
 
     def forget(self, ring: Ring) -> None:
-        """Stop accounting for a ring whose tenant is watched no more."""
+        """Stop accounting for a ring whose tenant is no longer watched."""
         self._total -= self._rings.pop(ring, 0)

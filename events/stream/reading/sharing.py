@@ -1,7 +1,7 @@
-"""Fast path: what a tail has just read is joined and framed once for all streams that stand at the same place, and written for them.
+"""Fast path: new frames of a tail are joined and framed once for all streams at the same position, and written for them.
 
-Nearly all streams of a tenant wait at the end of its log. The plain path is that each stream's own task takes frames from the ring
-(`Stream._write_new`), and it serves everything else. Waking those tasks was two thirds of the work of a frame to 1,000 streams
+Nearly all streams of a tenant wait at the end of its log. The plain path is that each stream's own task takes frames from the
+ring (`Stream._write_new`); it serves every other case. Waking those tasks was two thirds of the work of a frame to 1,000 streams
 (decision 0022): 0.7 µs of processor time without the socket instead of 6.7 (`python -m benchmarks fast_paths`, docs/figures.md).
 """
 
@@ -12,13 +12,14 @@ from datetime import datetime
 
 from events.stream.reading.ring import Ring
 
-# A server keeps a few writes for a reader that has stopped; larger ones would cost memory and gain nothing that is felt.
+# Maximum bytes of one write. A server buffers a few writes for a client that stopped reading; larger writes cost memory without
+# measurable gain.
 WRITE_BYTES = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What goes out to a stream at one place, bare and as a chunk; empty when its filter wants none of it."""
+    """The bytes for a stream at one position, bare and as a chunk; empty when its filter excludes every event."""
 
     body: bytes
     chunk: bytes
@@ -28,7 +29,7 @@ class Share:
 
 
 class Batch:
-    """What a tail has just appended to its ring, at `now`, a time of the event loop."""
+    """The frames that a tail has just appended to its ring, at `now`, a time of the event loop."""
 
     __slots__ = ("_last", "_last_position", "_last_types", "_ring", "_shares", "end", "now")
 
@@ -42,8 +43,8 @@ class Batch:
         self.now = now
 
     def share(self, position: int, types: frozenset[str] | None) -> Share | None:
-        """Return everything after a position that passes the filter, or None when that is more than one write."""
-        # Nearly all streams of a tenant stand at the place of the one before.
+        """Return everything after a position that passes the filter, or None when that exceeds one write."""
+        # Nearly all streams of a tenant are at the same position as the previous one.
         if position == self._last_position and types is self._last_types:
             return self._last
         place = (position, types)

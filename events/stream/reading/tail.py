@@ -1,7 +1,7 @@
-"""Tails: one reader per watched tenant turns "look again" into frames in the tenant's ring and wakes its streams.
+"""Tails: one reader per watched tenant, which appends new frames to the tenant's ring and wakes its streams.
 
-A hint or the poll only raises the position that a tail has heard of; a tail is read until it has caught up with that
-position, so no order of hint, read and wake-up can lose one.
+A hint or the poll only raises the position that a tail must reach; a tail reads until it has reached that position, so no order
+of hint, read and wake-up can lose one.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from events.stream.reasons import CURSOR_EXPIRED, LOG_GONE, UNREADABLE, Reason
 
 logger = logging.getLogger(__name__)
 
-# One page may be long in coming; what is heard of meanwhile is read together.
+# Read together all positions that were announced while a slow page was read.
 READS_AT_ONCE = 2
 TENANTS_PER_READ = 16
-# Some milliseconds of work; then everything else has its turn.
+# Limits one turn to some milliseconds, after which other tasks run.
 _PUSHED_AT_ONCE = 256
 _SHORTEST_POLL_SECONDS = 0.05
 _LONGEST_POLL_SECONDS = 1.0
 _RETRY_SECONDS = 0.2
 
-# The log is read through psycopg's own pool, everything else about a tenant through Django.
+# The log is read through psycopg's own pool, everything else of a tenant through Django.
 READ_FAILURES = (psycopg.Error, PoolTimeout, DatabaseError, OSError)
 
 
@@ -45,14 +45,14 @@ class Follower(Protocol):
     """A stream that follows a tail."""
 
     def push(self, batch: Batch) -> None:
-        """Take what was just appended to the ring."""
+        """Write frames that were just appended to the ring."""
 
     def close(self, reason: Reason) -> None:
-        """End after what was already taken."""
+        """End after the frames taken so far."""
 
 
 class Tail:
-    """The end of one tenant's log as this process has read it."""
+    """The end of one tenant's log as far as this process has read it."""
 
     __slots__ = ("epoch", "followers", "heard", "heard_at", "queued", "ring", "sealer", "tenant_id")
 
@@ -73,7 +73,7 @@ class Tail:
 
     @property
     def head(self) -> int:
-        """The last position that this process knows of."""
+        """The last position that this process knows."""
         return max(self.heard, self.ring.end)
 
     @property
@@ -81,13 +81,13 @@ class Tail:
         return self.heard > self.ring.end
 
     def close(self, reason: Reason) -> None:
-        """End every stream that follows."""
+        """End every attached stream."""
         for follower in list(self.followers):
             follower.close(reason)
 
 
 class Tails:
-    """All tails of one process. Two statements at once read the next page of every tenant that waits, up to sixteen each."""
+    """All tails of one process. At most two statements at once each read the next page of up to sixteen waiting tenants."""
 
     def __init__(self, log: LogReader, *, ring_bytes: int) -> None:
         self._log = log
@@ -98,30 +98,30 @@ class Tails:
         self._poll_now = asyncio.Event()
 
     def follow(self, follower: Follower, tenant_id: str, bounds: Bounds, sealer: CursorSealer) -> Tail:
-        """Attach a stream to the tenant's tail, made when it is the first; the tail reads on to the head it was told."""
+        """Attach a stream to the tenant's tail, which is created for the first stream; the tail continues to the known head."""
         tail = self._tails.get(tenant_id)
         if tail is not None and tail.epoch != bounds.epoch:
             tail.close(CURSOR_EXPIRED)
             tail = None
         if tail is None:
             tail = self._tails[tenant_id] = Tail(tenant_id, bounds, sealer)
-            # The poll sleeps while nobody watches.
+            # The poll sleeps while no tenant is watched.
             self._poll_now.set()
         tail.followers.add(follower)
         self.heard(tenant_id, bounds.head)
         return tail
 
     def leave(self, follower: Follower, tail: Tail) -> None:
-        """Detach a stream; the last one takes the tail with it."""
+        """Detach a stream; the last one removes the tail."""
         tail.followers.discard(follower)
         if not tail.followers and self._tails.get(tail.tenant_id) is tail:
             del self._tails[tail.tenant_id]
             self._budget.forget(tail.ring)
-            # Streams that have ended stand in reference cycles: until those are collected, they would keep every frame.
+            # Ended streams are in reference cycles; until those are collected, they would keep every frame.
             tail.ring.clear()
 
     def heard(self, tenant_id: str, position: int) -> None:
-        """Note that the tenant's log reaches `position`; tenants that nobody watches cost nothing."""
+        """Note that the tenant's log reaches `position`; does nothing for unwatched tenants."""
         tail = self._tails.get(tenant_id)
         if tail is not None and position > tail.heard:
             if not tail.is_behind:
@@ -131,7 +131,7 @@ class Tails:
             self._queue(tail)
 
     def forget_frames(self, tenant_id: str) -> None:
-        """Drop the frames of the tenant's ring: the log holds them otherwise by now. Streams that need them read pages."""
+        """Drop the frames of the tenant's ring after stored events were rewritten. Streams that need them read pages."""
         tail = self._tails.get(tenant_id)
         if tail is not None:
             tail.ring.clear()
@@ -143,18 +143,18 @@ class Tails:
         return self._budget.total
 
     def look_now(self) -> None:
-        """Poll at once: hints may have been missed."""
+        """Poll at once: hints may have been lost."""
         self._poll_now.set()
 
     async def poll(self) -> None:
-        """Ask for all watched heads in one query, every 50 ms while that finds something new, else less and less often."""
+        """Query all watched heads at once, every 50 ms while that finds something new, else with growing pauses."""
         pause = _SHORTEST_POLL_SECONDS
         while True:
             try:
                 async with asyncio.timeout(pause if self._tails else None):
                     await self._poll_now.wait()
             except TimeoutError:
-                pass  # Nobody asked for it: the pause is over.
+                pass  # The poll was not requested: the pause is over.
             self._poll_now.clear()
             try:
                 found = await self._look()
@@ -165,7 +165,7 @@ class Tails:
 
     async def _look(self) -> bool:
         watched = dict(self._tails)
-        # Taken before the question: what a reader appends meanwhile is newer than the answer.
+        # Read before the query: entries that a tail appends meanwhile are newer than the result.
         known = {tenant_id: tail.cursor for tenant_id, tail in watched.items()}
         heads = await self._log.heads(list(watched))
         found = 0
@@ -176,7 +176,7 @@ class Tails:
             elif head.epoch != tail.epoch:
                 tail.close(CURSOR_EXPIRED)
             elif head < known[tenant_id]:
-                # What was read and told here is gone. The next look finds the new epoch and closes the streams.
+                # The entries read and sent here no longer exist. The next poll finds the new epoch and closes the streams.
                 await self._log.raise_epoch(tenant_id, known[tenant_id])
             elif head.position > tail.heard:
                 found += 1
@@ -201,7 +201,7 @@ class Tails:
                 await self._read(watched)
             for tail in turn:
                 tail.queued = False
-                # One page a turn: a tenant with a long way to go stands behind the others again.
+                # One page per turn: a tenant far behind queues again after the others.
                 if tail.is_behind and tail.followers:
                     tail.queued = True
                     self._behind.append(tail)
@@ -211,7 +211,7 @@ class Tails:
         try:
             pages = await read_pages(self._log, [(tail.tenant_id, tail.cursor, tail.sealer) for tail in tails])
         except READ_FAILURES as error:
-            # The database is away: streams keep their heartbeats and their place, and go on when it is back.
+            # The database is unavailable: streams keep sending heartbeats, keep their positions, and continue afterwards.
             logger.warning("a tail was not read: %s", type(error).__name__)
             await asyncio.sleep(_RETRY_SECONDS)
             return
@@ -219,11 +219,11 @@ class Tails:
             if isinstance(page, LogError):
                 tail.close(UNREADABLE[type(page)])
                 tail.heard = tail.ring.end
-            # Once the last stream has left, nobody would ever give the ring back.
+            # Skip a tail that the last stream has left: nothing would later remove its ring from the budget.
             elif tail.followers and page.frames:
                 await self._extend(tail, page.frames)
             elif tail.followers and tail.heard == heard_before:
-                # A hint is sent after its commit, so this one spoke of nothing; one heard meanwhile still counts.
+                # A hint is sent after its commit, so this position does not exist; a hint that arrived meanwhile still counts.
                 tail.heard = tail.ring.end
 
     async def _extend(self, tail: Tail, frames: list[Frame]) -> None:
@@ -231,7 +231,7 @@ class Tails:
         self._budget.filled(tail.ring)
         batch = Batch(tail.ring, asyncio.get_running_loop().time())
         for number, follower in enumerate(list(tail.followers), start=1):
-            # One may have left while others had their turn.
+            # A stream may have detached while other tasks ran.
             if follower in tail.followers:
                 follower.push(batch)
             if number % _PUSHED_AT_ONCE == 0:

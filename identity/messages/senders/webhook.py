@@ -48,26 +48,30 @@ class WebhookSender:
     sender: str = ""
 
     def send(self, message: TextMessage) -> None:
-        now = int(time.time())
         written = {"recipient": message.to, "body": message.body, "sender": message.sender or self.sender}
-        body = json.dumps(written, ensure_ascii=False).encode()
-        answer = post(self.url, headers=self._headers(message, body, now), body=body)
-        if _SUCCESS <= answer.status < _REDIRECT:
-            return
-        if answer.status in _LATER:
-            raise ProviderAway(f"The gateway answers {answer.status}.")
-        if answer.status >= _SERVER_ERROR:
-            # It failed while it worked on the message, which may be on its way.
-            raise InDoubt(f"The gateway answers {answer.status}.")
-        raise MessageRefused(f"The gateway refuses the message (status {answer.status}).")
+        post_signed(self.url, self.key, message_id=message.id, written=written, bearer=self.bearer)
 
-    def _headers(self, message: TextMessage, body: bytes, now: int) -> Mapping[str, str]:
-        headers = {"Content-Type": "application/json", "webhook-id": message.id, "webhook-timestamp": str(now)}
-        if self.key:
-            headers["webhook-signature"] = webhook_signature(self.key, message_id=message.id, timestamp=now, body=body)
-        if self.bearer is not None:
-            headers["Authorization"] = f"Bearer {self.bearer.token(now)}"
-        return headers
+
+def post_signed(url: str, key: bytes, *, message_id: str, written: Mapping[str, Any], bearer: Bearer | None = None) -> None:
+    """Hand an object to a server of the tenant. Without a key it is not signed.
+
+    Raises `ProviderAway` where the server surely has not taken it, `InDoubt` where it may have, `MessageRefused` where it never will.
+    """
+    now, body = int(time.time()), json.dumps(written, ensure_ascii=False).encode()
+    headers = {"Content-Type": "application/json", "webhook-id": message_id, "webhook-timestamp": str(now)}
+    if key:
+        headers["webhook-signature"] = webhook_signature(key, message_id=message_id, timestamp=now, body=body)
+    if bearer is not None:
+        headers["Authorization"] = f"Bearer {bearer.token(now)}"
+    answer = post(url, headers=headers, body=body)
+    if _SUCCESS <= answer.status < _REDIRECT:
+        return
+    if answer.status in _LATER:
+        raise ProviderAway(f"The gateway answers {answer.status}.")
+    if answer.status >= _SERVER_ERROR:
+        # It failed while it worked on the message, which may be on its way.
+        raise InDoubt(f"The gateway answers {answer.status}.")
+    raise MessageRefused(f"The gateway refuses the message (status {answer.status}).")
 
 
 def key_bytes(secret: str, *, is_base64: bool) -> bytes:

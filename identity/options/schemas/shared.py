@@ -54,6 +54,8 @@ TARGETS = (
     "oidc_metadata/token_endpoint",
     "oidc_metadata/pushed_authorization_request_endpoint",
     "tokenURL",
+    # Custom headers and the access tokens of users go there.
+    "userInfoURL",
     "accessTokenURL",
     "requestTokenURL",
     "community_base_url",

@@ -68,9 +68,11 @@ OAUTH1 = schema(
     customHeaders=Each(SECRET),
     scripts=Each(SECRET),
 )
-GOOGLE = schema(_CLIENT, _OIDC_ADDRESSES, _GOOGLE, attribute_map=ATTRIBUTE_MAP, connection_settings=Members(readable("pkce")))
+GOOGLE = schema(
+    _CLIENT, _OIDC_ADDRESSES, _GOOGLE, "hosted_domains", attribute_map=ATTRIBUTE_MAP, connection_settings=Members(readable("pkce"))
+)
 APPLE = schema(_CLIENT, "team_id kid", app_secret=SECRET)
-FACEBOOK = schema(_CLIENT, _FACEBOOK)
+FACEBOOK = schema(_CLIENT, _FACEBOOK, "graph_version")
 GITHUB = schema(_CLIENT, _GITHUB)
 LINKEDIN = schema(_CLIENT, "basic_profile full_profile network openid")
 TWITTER = schema(_CLIENT, "protocol offline_access tweet_read users_read")

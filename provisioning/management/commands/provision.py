@@ -1,4 +1,4 @@
-"""`manage.py provision <subcommand>`: bringing users to SCIM servers by hand. The subcommands live in `provisioning.commands`."""
+"""`manage.py provision <subcommand>`: provisions users to SCIM servers manually. Subcommands are in `provisioning.commands`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from provisioning.commands import FORMER_NAMES, subcommands
 
 
 class Command(BaseCommand):
-    help = "Bring users to SCIM servers. Each subcommand explains itself: manage.py provision <subcommand> --help."
+    help = "Provision users to SCIM servers. For help on a subcommand: manage.py provision <subcommand> --help."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parsers = parser.add_subparsers(dest="subcommand", required=True, metavar="subcommand")

@@ -1,4 +1,4 @@
-"""`manage.py redact_connection_secrets`: takes secrets of connections out of what earlier versions published, and lists them."""
+"""`manage.py redact_connection_secrets`: removes secrets of connections that earlier versions published, and lists them."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from events.models import Head
 from provisioning.redaction_run import RedactionReport, redact
 
-_HELP = """Take secret options of connections out of the log, dead letters, attempts and the audit log, and list what must be rotated.
+_HELP = """Remove secret options of connections from the log, dead letters, attempts and the audit log, and list secrets to rotate.
 
 Earlier versions kept options such as twilio_token, gateway_authentication.secret, decryptionKey, signing_key and configuration in
-clear, returned them, and published them in connection events. The migration seals the rows. This command rewrites the rest.
+plaintext, returned them, and published them in connection events. The migration encrypts the rows. This command rewrites the rest.
 
-Without --apply nothing is changed: it shows how many rows of each table hold such values, and which secrets they are.
-With --apply it rewrites them, beside a running service, each row in a statement of its own:
-  - Events keep their id, position, time and everything else; the options lose the secret members. This is the one exception to
-    the rule that the bytes of an event are final (docs/adr/0007, 0075): a client that reads them again sees fewer members.
-  - Dead letters and what attempts kept of exchanges and messages likewise. A request body that was cut is dropped whole.
-  - Entries of the audit log show "(hidden)" in their place.
-  - Rows that an older process wrote after the migration are sealed, each with its event.
-  - Web processes drop what they keep of these logs in memory.
-Stopped, start it again: it goes on with what is left. The list of secrets is also kept in the audit log of each tenant.
+Without --apply nothing is changed: it shows the number of rows per table with such values, and the names of the secrets.
+With --apply it rewrites them while the service runs, each row in a separate statement:
+  - Events: the secret members are removed from the options; id, position, time and other members do not change. This is the only
+    exception to the rule that the bytes of an event are final (docs/adr/0007, 0075): a client that reads them again gets fewer members.
+  - Dead letters, and exchanges and messages of attempts: the same. A truncated request body is removed completely.
+  - Entries of the audit log: the values are replaced by "(hidden)".
+  - Rows that an older process wrote after the migration are encrypted, each with its event.
+  - Web processes drop their cached frames of these logs.
+If it was interrupted, run it again: it continues with the remaining rows. The audit log of each tenant keeps the list of secrets.
 
-What it cannot reach: clients and destinations that received the events, backups, replicas that lag, and the dead rows that
-PostgreSQL keeps until VACUUM. So rotate every secret of the list at its provider, then enter the new value.
+It cannot reach clients and destinations that received the events, backups, lagging replicas, and dead rows that PostgreSQL keeps
+until VACUUM. Therefore rotate every listed secret at its provider, then enter the new value.
 
-  manage.py redact_connection_secrets                    what would be changed, and the secrets
-  manage.py redact_connection_secrets --apply            change it
-  manage.py redact_connection_secrets --tenant acme      only what belongs to one tenant
+  manage.py redact_connection_secrets                    show the affected rows and secrets
+  manage.py redact_connection_secrets --apply            rewrite the rows
+  manage.py redact_connection_secrets --tenant acme      only rows of one tenant
 """
 
 
@@ -42,12 +42,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--apply", action="store_true", help="Rewrite the rows; without it they are only counted.")
-        parser.add_argument("--tenant", help="Id of the only tenant whose rows are looked at.")
+        parser.add_argument("--tenant", help="Id of a tenant; other tenants are not searched.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         tenant_id = options["tenant"]
         if tenant_id is not None and not Head.objects.filter(pk=tenant_id).exists():
-            raise CommandError(f"There is no log of a tenant {tenant_id}.")
+            raise CommandError(f"The tenant {tenant_id} has no log.")
         report = redact(tenant_id=tenant_id, is_applied=options["apply"])
         self._tell_counts(report, is_applied=options["apply"])
         self._tell_secrets(report)
@@ -73,6 +73,6 @@ class Command(BaseCommand):
     def _tell_processes(self, report: RedactionReport) -> None:
         silent = sum(report.silent_processes.values())
         if silent:
-            self.stdout.write(f"{silent} web processes did not say that they dropped old frames: restart them.")
+            self.stdout.write(f"{silent} web processes did not confirm that they dropped old frames: restart them.")
         elif report.silent_processes:
             self.stdout.write("Every web process that Redis reaches dropped its old frames. Without Redis, restart web processes.")

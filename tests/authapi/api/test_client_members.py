@@ -24,7 +24,7 @@ NEUTRAL: dict[str, Any] = {
     },
     "native_social_login": {"apple": {"enabled": False}, "facebook": {"enabled": False}},
     "fedcm_login": {"google": {"is_enabled": False}},
-    "token_exchange": {"allow_any_profile_of_type": []},
+    "token_exchange": {"allow_any_profile_of_type": ["custom_authentication", "on_behalf_of_token_exchange"]},
     "session_transfer": {"can_create_session_transfer_token": False, "allowed_authentication_methods": [], "enforce_device_binding": "ip"},
     "token_quota": {"client_credentials": {"enforce": False, "per_day": 100, "per_hour": 10}},
     "encryption_key": {"pub": "-----BEGIN PUBLIC KEY-----", "cert": "-----BEGIN CERTIFICATE-----", "subject": "/CN=shop"},
@@ -48,7 +48,6 @@ PROMISES: list[dict[str, Any]] = [
     {"addons": {"samlp": None, "aws": {"principal": "arn:aws:iam::1:saml-provider/x"}}},
     {"native_social_login": {"google": {"enabled": True}}},
     {"fedcm_login": {"google": {"is_enabled": True}}},
-    {"token_exchange": {"allow_any_profile_of_type": ["custom_authentication"]}},
     {"session_transfer": {"can_create_session_transfer_token": True}},
     {"session_transfer": {"delegation": {"allow_delegated_access": True}}},
     {"token_quota": {"client_credentials": {"enforce": True, "per_day": 1}}},
@@ -59,7 +58,6 @@ PROMISES: list[dict[str, Any]] = [
     {"anonymous_sessions": {"active": True}},
     {"third_party_security_mode": "strict"},
     {"redirection_policy": "open_redirect_protection"},
-    {"resource_server_identifier": "https://api.example.test"},
     {"express_configuration": {"enable_client": True}},
 ]
 MALFORMED: list[dict[str, Any]] = [

@@ -76,11 +76,9 @@ def test_a_body_that_does_not_fit_makes_no_client(api: Management, body: object)
 @pytest.mark.parametrize(
     "promise",
     [
-        {"jwt_configuration": {"alg": "PS256"}},
         {"jwt_configuration": {"secret_encoded": True}},
-        {"compliance_level": "fapi2_sp_pkj_mtls"},
-        {"grant_types": ["urn:ietf:params:oauth:grant-type:device_code"]},
-        {"grant_types": ["authorization_code", "http://auth0.com/oauth/grant-type/mfa-otp"]},
+        {"grant_types": ["urn:ietf:params:oauth:grant-type:saml2-bearer"]},
+        {"grant_types": ["authorization_code", "urn:ietf:params:oauth:grant-type:jwt-bearer"]},
         {"oidc_logout": {"backchannel_logout_initiators": {"mode": "custom", "selected_initiators": ["profile-changed"]}}},
     ],
 )
@@ -118,7 +116,7 @@ def test_what_old_clients_need_can_be_switched_on(api: Management) -> None:
 
 def test_a_grant_that_a_client_has_already_may_be_sent_back(api: Management, tenant: Tenant) -> None:
     path = f"clients/{api.post('clients', {'name': 'Old'}).json['client_id']}"
-    unserved = "urn:ietf:params:oauth:grant-type:device_code"
+    unserved = "urn:ietf:params:oauth:grant-type:saml2-bearer"
     Client.objects.of(tenant.pk).filter(name="Old").update(grant_types=["authorization_code", unserved])
     assert api.patch(path, {"grant_types": [unserved]}).status == 200
     assert api.patch(path, {"grant_types": ["authorization_code"]}).status == 200

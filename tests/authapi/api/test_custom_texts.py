@@ -67,7 +67,7 @@ def test_prompts_of_pages_that_are_not_there_are_empty_for_tools_that_ask_for_al
     for prompt in sorted(UPSTREAM_PROMPTS - PROMPTS.keys()):
         assert api.get(f"prompts/{prompt}/custom-text/en").json == {}
         assert api.put(f"prompts/{prompt}/custom-text/en", {}).status == 200
-    answer = api.put("prompts/mfa-sms/custom-text/en", {"mfa-sms-challenge": {"title": "Hi"}})
+    answer = api.put("prompts/mfa-voice/custom-text/en", {"mfa-voice-challenge": {"title": "Hi"}})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     assert "Prompts with texts are login, signup" in answer.json["message"]
 

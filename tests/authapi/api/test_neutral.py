@@ -14,19 +14,14 @@ from tests.factories.organizations import make_organization
 from tests.management import Management
 
 OTHER_VALUES: list[tuple[str, str, Any]] = [
-    ("PATCH", "attack-protection/breached-password-detection", {"enabled": True}),
-    ("PATCH", "attack-protection/breached-password-detection", {"enabled": False, "shields": ["block"]}),
-    ("PATCH", "attack-protection/suspicious-ip-throttling", {"stage": {"pre-login": {"max_attempts": 5}}}),
     ("PATCH", "attack-protection/bot-detection", {"challenge_password_policy": "always"}),
     ("PATCH", "attack-protection/captcha", {"active_provider_id": "hcaptcha"}),
     ("PATCH", "risk-assessments/settings/new-device", {"remember_for": 7}),
     ("PATCH", "prompts", {"identifier_first": True}),
     ("PUT", "prompts/login/partials", {"login": {"form-content-start": "<b>"}}),
-    ("PUT", "guardian/factors/otp", {"enabled": True}),
-    ("PUT", "guardian/policies", ["all-applications"]),
+    ("PUT", "guardian/factors/phone/message-types", {"message_types": ["voice"]}),
     ("POST", "rules", {"name": "a", "script": "b"}),
     ("POST", "log-streams", {"name": "a", "type": "http"}),
-    ("POST", "token-exchange-profiles", {"name": "a"}),
     ("PUT", "branding/templates/universal-login", {"template": "<html>"}),
 ]
 
@@ -52,9 +47,9 @@ def test_another_value_is_refused_with_the_reason_and_changes_nothing(
 
 
 def test_a_value_of_another_type_is_refused_as_a_body_that_does_not_fit(api: Management) -> None:
-    bodies: tuple[Any, ...] = ({"enabled": "no"}, {"shields": "none"}, [], "text")
+    bodies: tuple[Any, ...] = ({"monitoring_mode_enabled": "no"}, {"allowlist": "none"}, [], "text")
     for body in bodies:
-        answer = api.patch("attack-protection/breached-password-detection", body)
+        answer = api.patch("attack-protection/bot-detection", body)
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body"), body
 
 
@@ -68,7 +63,6 @@ def test_neutral_values_are_taken_and_change_nothing(api: Management, tenant: Te
         for body in neutral:
             answer = api.call(row.write.upper(), path, body=body)
             assert (answer.status, answer.json) == (200, row.value), path
-    assert (api.call("PUT", "guardian/policies", body=[]).json) == []
     assert rows_but_log_of(tenant) == before
 
 

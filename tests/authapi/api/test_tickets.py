@@ -120,7 +120,8 @@ def test_the_page_leads_to_the_login_of_the_client_with_the_organization(api: Ma
     client, _ = web_client(tenant, settings={"initiate_login_uri": "https://app.example.test/login"})
     acme = make_organization(tenant, "acme")
     named = {"user_id": grace.user_id, "client_id": client.client_id, "organization_id": acme.pk}
-    address = f"https://app.example.test/login?organization_id={acme.pk}&organization_name=acme"
+    issuer = f"http%3A%2F%2F{tenant.pk}.example.test%2F"
+    address = f"https://app.example.test/login?iss={issuer}&organization_id={acme.pk}&organization_name=acme"
     assert f'href="{address}"' in change(tenant, made(api, CHANGE, **named)).text
     assert f'href="{address}"' in sent(tenant, made(api, VERIFY, **named)).text
 

@@ -7,6 +7,7 @@ import socket
 import time
 from datetime import UTC, datetime, timedelta
 from threading import Thread
+from typing import Any
 
 import pytest
 import time_machine
@@ -89,7 +90,8 @@ def test_many_at_once_in_several_processes_get_no_more_than_the_size(owner: tupl
     assert sum(taken) == 3
 
 
-def test_a_server_that_never_answers_costs_one_timeout(owner: tuple[str, ...]) -> None:
+def test_a_server_that_never_answers_costs_one_timeout(owner: tuple[str, ...], settings: Any) -> None:
+    settings.REDIS_TIMEOUT_SECONDS = 0.2
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from tests.authapi.forging import decoded
 from tests.authapi.memory import forget_all
 from tests.deadlines import eventually
 from tests.factories.authapi import Registered
+from tests.factories.breach_list import detect, use_list, write_list
 from tests.factories.identity import make_user
 from tests.factories.logins import refresh_form, web_client
 
@@ -94,6 +96,22 @@ def test_the_switch_of_rfc_9700_shuts_the_grant_for_everybody(tenant: Tenant, cl
     settings.OAUTH2_PROVIDER = {**settings.OAUTH2_PROVIDER, "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True}
     answer = log_in(tenant, client)
     assert (answer.status, answer.json()["error"]) == (400, "unsupported_grant_type")
+
+
+def test_a_breached_password_is_refused_only_when_it_is_right(
+    tenant: Tenant, client: Registered, alice: User, tmp_path: Path, settings: Any
+) -> None:
+    use_list(settings, write_list(tmp_path / "list", PASSWORD, "wrong"))
+    detect(tenant.pk, "block")
+    refused = log_in(tenant, client)
+    assert (refused.status, refused.json()["error"]) == (401, "password_leaked")
+    assert "www-authenticate" not in refused.headers
+    realm = log_in(tenant, client, grant_type=REALM_GRANT, realm="people")
+    assert (realm.status, realm.json()["error"]) == (401, "password_leaked")
+    assert outcome(log_in(tenant, client, password="wrong")) == WRONG
+    assert outcome(log_in(tenant, client, username="nobody@example.test")) == WRONG
+    use_list(settings, "")
+    assert log_in(tenant, client).status == 200
 
 
 def test_a_blocked_user_is_told_so_and_only_with_the_right_password(tenant: Tenant, client: Registered, alice: User) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from authapi.factors.policy import Due
 from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login.decision import Offer, Situation, Step, next_step
@@ -29,6 +30,8 @@ STEPS: dict[str, tuple[Wish, Situation, Step]] = {
     "the session is of another connection or user": (wish(), at(LOGGED_IN, is_usable=False), Step.LOGIN),
     "login is wanted": (wish(Prompt.LOGIN), LOGGED_IN, Step.LOGIN),
     "login was wanted and done": (wish(Prompt.LOGIN), at(LOGGED_IN, has_logged_in=True), Step.RESPOND),
+    "the login is of too weak a kind": (wish(requires_factors=True), at(LOGGED_IN, meets_factors=False), Step.LOGIN),
+    "the login was too weak and was proven anew": (wish(requires_factors=True), at(LOGGED_IN, has_logged_in=True), Step.RESPOND),
     "an account is to be made": (wish(Prompt.CREATE), LOGGED_IN, Step.CREATE),
     "an account was made": (wish(Prompt.CREATE), at(LOGGED_IN, has_logged_in=True), Step.RESPOND),
     "sign-up is hinted at": (wish(prefers_sign_up=True), NO_SESSION, Step.CREATE),
@@ -53,6 +56,22 @@ STEPS: dict[str, tuple[Wish, Situation, Step]] = {
     "an invitation comes before consent": (wish(Prompt.CONSENT), at(LOGGED_IN, offer=Offer.OPEN), Step.INVITATION),
     "an invitation has ended and there is no session": (wish(), at(NO_SESSION, offer=Offer.GONE), Step.INVITATION),
     "an invitation has ended": (wish(Prompt.LOGIN), at(LOGGED_IN, offer=Offer.GONE), Step.INVITATION),
+    "a second factor is due": (wish(Prompt.SELECT_ACCOUNT, Prompt.CONSENT), at(LOGGED_IN, second_factor=Due.PROVE), Step.SECOND_FACTOR),
+    "a second factor is due and the session is of another user": (
+        wish(),
+        at(LOGGED_IN, is_usable=False, second_factor=Due.PROVE),
+        Step.LOGIN,
+    ),
+    "a factor is to be set up": (wish(), at(LOGGED_IN, second_factor=Due.ENROLL), Step.ENROLLMENT),
+    "a factor is to be set up in an old session": (wish(), at(LOGGED_IN, age=601, second_factor=Due.ENROLL), Step.LOGIN),
+    "a factor is to be set up after a login": (
+        wish(),
+        at(LOGGED_IN, age=601, has_logged_in=True, second_factor=Due.ENROLL),
+        Step.ENROLLMENT,
+    ),
+    "a recovery code waits": (wish(Prompt.CONSENT), at(LOGGED_IN, has_code_to_keep=True), Step.NEW_CODE),
+    "half a proof agrees to no link": (wish(link_to="auth0|1"), at(LOGGED_IN, second_factor=Due.PROVE), Step.SECOND_FACTOR),
+    "the whole proof is asked about a link": (wish(link_to="auth0|1"), LOGGED_IN, Step.LINK),
     "a silent answer": (wish(is_silent=True), LOGGED_IN, Step.RESPOND),
 }
 
@@ -83,6 +102,12 @@ def test_a_login_as_somebody_else_than_was_hinted_at_is_refused_and_not_asked_fo
     with pytest.raises(RequestRefused) as refused:
         next_step(wish(), at(LOGGED_IN, is_usable=False, has_logged_in=True))
     assert refused.value.case is LoginCase.LOGIN_REQUIRED
+
+
+def test_a_login_that_is_still_too_weak_has_failed_and_is_not_asked_for_again() -> None:
+    with pytest.raises(RequestRefused) as refused:
+        next_step(wish(requires_factors=True), at(LOGGED_IN, has_logged_in=True, meets_factors=False))
+    assert refused.value.case is LoginCase.FACTORS_NOT_MET
 
 
 def test_a_silent_request_with_an_old_login_fails() -> None:

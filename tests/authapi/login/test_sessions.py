@@ -61,15 +61,23 @@ def test_a_session_that_outlived_the_block_of_its_user_opens_nothing_and_ends_wi
     assert find_session(tenant_id=user.tenant_id, cookie=cookie) is None
 
 
-def test_a_session_nobody_uses_ends_after_its_idle_life_and_use_puts_that_off(user: User) -> None:
+def test_a_session_without_use_ends_after_its_idle_life(user: User) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
-        _, cookie = session_of(user)
-        clock.shift(71 * HOUR)
-        assert find_session(tenant_id=user.tenant_id, cookie=cookie) is not None
+        session, cookie = session_of(user)
         clock.shift(71 * HOUR)
         assert find_session(tenant_id=user.tenant_id, cookie=cookie) is not None
         clock.shift(73 * HOUR)
+        # Long before the whole life of 168 hours is over.
+        assert session.expires_at - NOON == 168 * HOUR
         assert find_session(tenant_id=user.tenant_id, cookie=cookie) is None
+
+
+def test_use_puts_the_idle_end_of_a_session_off(user: User) -> None:
+    with time_machine.travel(NOON, tick=False) as clock:
+        _, cookie = session_of(user)
+        for _ in range(2):
+            clock.shift(71 * HOUR)
+            assert find_session(tenant_id=user.tenant_id, cookie=cookie) is not None
 
 
 def test_no_use_carries_a_session_past_its_whole_life(user: User) -> None:

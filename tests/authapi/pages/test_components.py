@@ -18,26 +18,38 @@ from django.utils import timezone, translation
 
 from authapi.accounts.handed_tickets import WayBack, create_password_ticket
 from authapi.admin.branding_preview import _sample
+from authapi.grants.ciba import GRANT as CIBA_GRANT
+from authapi.grants.device_code import GRANT
 from authapi.invitations import offers
 from authapi.login.remembered_account import REMEMBERED
 from authapi.models import AccountTicket, Invitation, TenantSettings
+from authapi.protocols.account.sections import OVERVIEW, SECTIONS
 from authapi.services import account_tickets
 from authapi.services.api_resources import create_api_resource
+from authapi.services.tenant_settings import update_tenant_settings
 from authapi.tenant_settings import remembered_settings
 from identity.mail.verification import issue_ticket, start_verification, token_of
 from identity.models import EmailTicket
 from identity.services.connections import create_connection, update_connection
 from identity.services.memberships import add_connection, add_members
 from identity.services.organizations import create_organization
-from identity.services.users import update_user
+from identity.services.users import link_users, update_user
 from tests.authapi.browser import Browser, Page
+from tests.authapi.factors.passkeys import pages_with_passkeys
+from tests.authapi.factors.visited import challenge_pages, enrolment_pages
 from tests.authapi.hosted_html import STATIC, Document, flaws
 from tests.authapi.invitations.conftest import host_of
 from tests.authapi.login.conftest import Login, set_client
 from tests.authapi.passwordless.conftest import ADA, NUMBER, Door, set_options
 from tests.authapi.passwordless.messages import last_code, last_contents
 from tests.authapi.passwordless.test_pages import Visit
-from tests.factories.sign_in import PASSWORD
+from tests.authapi.protocols.account.visited import adding_pages
+from tests.authapi.protocols.ciba.conftest import CallCenter
+from tests.authapi.protocols.device.conftest import Television
+from tests.factories.identity import make_user
+from tests.factories.models.authapi import ConsentFactory
+from tests.factories.models.identity import EnrolledFactorFactory
+from tests.factories.sign_in import PASSWORD, session_of, web_client
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "templates" / "hosted"
 # Parts of pages, and what only these tests show: with the values that their views give them.
@@ -50,7 +62,11 @@ ALONE: dict[str, dict[str, Any]] = {
         "client": {"name": "Web shop", "client_id": "c"},
     },
     "cross_origin_verification.html": {"action": "/co/verify", "ticket": "t", "frame": "https://app.example.test/co"},
-    "wsfed_cleanup.html": {"next": "/u/logout/next?state=x", "addresses": ["https://app.example.test/?wa=wsignoutcleanup1.0"]},
+    "logout_frames.html": {
+        "next": "/u/logout/next?state=x",
+        "addresses": ["https://app.example.test/?wa=wsignoutcleanup1.0"],
+        "scripts": ["hosted/logout_frames.js"],
+    },
 }
 
 
@@ -186,14 +202,63 @@ def link_pages(visit: Login) -> list[Page]:
     return [sent, asked, *dead, elsewhere.browser.send("GET", f"/u/passwordless/confirm?state={asked.fields()['state']}")]
 
 
+def device_pages(visit: Login) -> list[Page]:
+    """The pages of a device in their states: empty, filled in, wrong, asking, allowed, refused, and the device's own page."""
+    connection = visit.connection
+    client, secret = web_client(visit.tenant, grant_types=[GRANT], token_endpoint_auth_method="none", redirect_uris="")
+    update_connection(tenant_id=visit.tenant.pk, connection_id=connection.pk, changes={"enabled_clients": [client.client_id]})
+    tv = Television(visit.tenant, client, secret, connection, visit.user, visit.browser)
+    code = tv.begin()
+    empty, filled = (visit.browser.get("/activate", asked) for asked in ({}, {"user_code": code}))
+    wrong, asking = tv.enter("BBBB-BBBB"), tv.ask()
+    ends = [visit.browser.get(f"/activate/{end}") for end in ("done", "denied")]
+    return [empty, filled, wrong, asking, *ends, visit.browser.get("/activate/code", {"user_code": code})]
+
+
+def approval_pages(visit: Login) -> list[Page]:
+    """The pages of an approval elsewhere in their states: asking, approved, denied, answered already, and of no request."""
+    grants = [CIBA_GRANT]
+    client, secret = web_client(visit.tenant, grant_types=grants, token_endpoint_auth_method="client_secret_post", redirect_uris="")
+    update_connection(tenant_id=visit.tenant.pk, connection_id=visit.connection.pk, changes={"enabled_clients": [client.client_id]})
+    center = CallCenter(visit.tenant, client, secret, visit.connection, visit.user, visit.browser)
+    link = center.begin()
+    asking = center.open(link)
+    approved = visit.browser.follow(visit.browser.submit(asking, answer="allow"))
+    denied = visit.browser.follow(center.answer(center.begin(), "deny"))
+    return [asking, approved, denied, visit.browser.get(link), visit.browser.get("/approve?ticket=x")]
+
+
 def logged_in(visit: Login) -> Login:
     visit.begin_session()
     return visit
 
 
+def account_pages(visit: Login) -> list[Page]:
+    """Every section of the account, with rows, and a form of each that is refused."""
+    tenant, user = visit.tenant, visit.user
+    update_tenant_settings(tenant_id=tenant.pk, changes={"account_page": {"enabled": True, "deletion": True}})
+    logged_in(visit)
+    session_of(user)
+    ConsentFactory.create(tenant_id=tenant.pk, user=user, client=visit.client, scopes=["openid"])
+    other = make_user(connection=visit.connection, email="second@example.test")
+    link_users(tenant_id=tenant.pk, primary_id=user.user_id, secondary_id=other.user_id)
+    for kind in ("totp", "passkey"):
+        EnrolledFactorFactory.create(tenant_id=tenant.pk, user=user, kind=kind)
+    paths = [section.path for section in (OVERVIEW, *SECTIONS) if not section.parent]
+    pages = [visit.browser.get(path) for path in paths]
+    forms = {"form_token": pages[1].fields()["form_token"]}
+    refused = [
+        visit.browser.post(path, forms) for path in paths if path.endswith(("email", "password", "sessions", "delete", "identities"))
+    ]
+    assert ({page.status for page in pages}, {page.status for page in refused}) == ({200}, {400})
+    code = visit.browser.post("/account/two-step", {**forms, "act": "recovery-code"})
+    return [*pages, *refused, code, visit.browser.get("/account/deleted")]
+
+
 VISITS: dict[str, Callable[[Login], list[Page]]] = {
     "login.html": lambda visit: [visit.browser.follow(visit.ask()), visit.log_in(visit.ask(), identifier="", password="")],
     "login.html, of a remembered account": lambda visit: [logged_in(visit).browser.follow(visit.ask(prompt="login"))],
+    **dict.fromkeys(("login.html, with passkeys", "passkey.html"), pages_with_passkeys),
     "sign_up.html": lambda visit: [
         page := opened(visit, "signup"),
         visit.browser.post("/u/signup", {**page.fields(), "email": "", "password": ""}),
@@ -215,12 +280,20 @@ VISITS: dict[str, Callable[[Login], list[Page]]] = {
     "passwordless_code.html": code_pages,
     "passwordless_confirm.html": link_pages,
     "passwordless_link.html": link_pages,
+    **dict.fromkeys(("mfa_code.html", "mfa_key.html", "mfa_list.html", "mfa_recovery.html", "mfa_new_code.html"), challenge_pages),
+    **dict.fromkeys(("mfa_enroll.html", "mfa_enroll_address.html", "mfa_enroll_app.html", "mfa_enroll_key.html"), enrolment_pages),
+    "activate.html": device_pages,
+    "device_result.html": device_pages,
+    "device_code.html": device_pages,
+    "approval_result.html": approval_pages,
     "consent.html": consent,
     "organization.html": organization,
     "select_account.html": lambda visit: [logged_in(visit).browser.follow(visit.ask(prompt="select_account"))],
     "logout.html": lambda visit: [logged_in(visit).browser.get("/oidc/logout"), visit.browser.get("/v2/logout")],
     "authorize_error.html": lambda visit: [visit.ask(redirect_uri="https://elsewhere.example.test/"), visit.browser.get("/u/login")],
     "form_post.html": lambda visit: [logged_in(visit).ask(response_mode="form_post")],
+    "account/overview.html": account_pages,
+    "account/add_method.html": adding_pages,
     "web_message.html": lambda visit: [_with_origin(visit).ask(response_mode="web_message", prompt="none")],
 }
 

@@ -23,6 +23,7 @@ from tests.authapi.browser import Browser, Page
 from tests.authapi.hosted_html import flaws
 from tests.authapi.login.conftest import Login, set_client
 from tests.factories.admin import new_tenant
+from tests.factories.authapi import host_of
 from tests.factories.sign_in import web_client
 
 ELSEWHERE = "https://elsewhere.example.test/steal"
@@ -59,7 +60,7 @@ def test_a_refused_request_leads_back_to_what_its_client_has_registered_and_neve
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"initiate_login_uri": "https://app.example.test/login"}, "https://app.example.test/login"),
+        ({"initiate_login_uri": "https://app.example.test/login"}, "https://app.example.test/login?iss=http%3A%2F%2F{host}%2F"),
         ({"web_origins": ["https://*.example.test", "https://www.example.test"]}, "https://www.example.test/"),
         ({"initiate_login_uri": "javascript:alert(1)"}, "https://app.example.test/"),
         ({"initiate_login_uri": "http://app.example.test/login"}, "https://app.example.test/"),
@@ -69,7 +70,7 @@ def test_the_way_back_is_the_login_of_the_client_then_its_pages_then_its_callbac
     login: Login, settings: dict[str, object], expected: str
 ) -> None:
     set_client(login, settings=settings)
-    assert way_back(login.ask(redirect_uri=ELSEWHERE)) == expected
+    assert way_back(login.ask(redirect_uri=ELSEWHERE)) == expected.replace("{host}", login.browser.host)
 
 
 @pytest.mark.parametrize(
@@ -83,9 +84,9 @@ def test_the_way_back_is_the_login_of_the_client_then_its_pages_then_its_callbac
 )
 def test_an_application_without_a_page_leads_to_the_address_of_the_tenant(login: Login, addresses: str, app_type: str) -> None:
     set_client(login, redirect_uris=addresses, app_type=app_type)
-    assert application_link(login.client, tenant_id=login.tenant.pk) is None
+    assert application_link(login.client, host=host_of(login.tenant)) is None
     set_tenant(login, default_redirection_uri="https://www.example.test/start")
-    link = application_link(login.client, tenant_id=login.tenant.pk)
+    link = application_link(login.client, host=host_of(login.tenant))
     assert link is not None
     assert link.address == "https://www.example.test/start"
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
 import pytest
 
 from authapi.models import Client
+from authapi.tokens.contexts import PASSWORD
 from identity.models import Tenant, User
 from identity.services.connections import create_connection
 from tests.authapi.browser import Browser, Page
@@ -62,3 +64,16 @@ def test_a_link_logs_in_to_the_application_in_the_same_browser_and_in_another(wo
         assert posted[answer]
         assert posted[state] == "kept"
         browser.cookies.pop("session", None)
+
+
+def test_a_code_does_not_pass_for_a_password_that_the_application_requires(tenant: Tenant) -> None:
+    client, _ = web_client(tenant)
+    create_connection(tenant_id=tenant.pk, name="email", strategy="email", enabled_clients=[client.client_id], options={})
+    browser = Browser(tenant)
+    required = json.dumps({"id_token": {"acr": {"essential": True, "value": PASSWORD}}})
+    asked = {"client_id": client.client_id, "response_type": "code", "scope": "openid", "claims": required}
+    page = followed(browser, browser.submit(followed(browser, browser.get("/authorize", asked)), email=ADA, send="code"))
+    answer = browser.submit(page, code=last_code(tenant.pk)).answer
+    assert (answer["error"], "code" in answer) == ("unmet_authentication_requirements", False)
+    # The login itself has succeeded, and is good for requests that do not require it.
+    assert "code" in browser.get("/authorize", {**asked, "claims": "", "acr_values": PASSWORD, "prompt": "none"}).answer

@@ -87,7 +87,11 @@ def test_of_many_uses_at_once_in_both_processes_one_wins(pair: list[WebProcess],
 def mixed(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[list[WebProcess]]:
     """Two processes, one of which has lost Redis."""
     away = f"redis://127.0.0.1:{_closed_port()}/0"
-    with django_db_blocker.unblock(), web_process("uvicorn") as first, web_process("uvicorn", REDIS_URL=away) as second:
+    with (
+        django_db_blocker.unblock(),
+        web_process("uvicorn") as first,
+        web_process("uvicorn", REDIS_URL=away) as second,
+    ):
         yield [first, second]
 
 

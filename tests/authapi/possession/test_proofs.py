@@ -32,6 +32,14 @@ def test_each_algorithm_proves_its_key(algorithm: str) -> None:
     assert is_thumbprint(found.thumbprint)
 
 
+@pytest.mark.parametrize("algorithm", ["RS256", "PS256"])
+def test_an_exponent_that_makes_a_check_slow_is_refused(algorithm: str) -> None:
+    prover = Prover(algorithm)
+    key = {**prover.jwk, "e": encoded(b"\x01" + bytes(249) + b"\x01")}
+    with pytest.raises(InvalidProof, match="exponent"):
+        read(prover.proof("POST", ADDRESS, header={"jwk": key}))
+
+
 def test_the_thumbprint_is_that_of_the_standard() -> None:
     # RFC 9449, 4.2 and 6.1.
     key = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -21,6 +23,7 @@ SUCCESS = "urn:oasis:names:tc:SAML:2.0:status:Success"
 REPLY = "https://wsfed.example.test/wsfed"
 RETURN_TO = "https://app.example.test/bye"
 NOTICE = "https://app.example.test/backchannel"
+FRAME = "https://app.example.test/frontchannel"
 
 
 @dataclass
@@ -52,16 +55,17 @@ class World:
         return self.browser.post(f"{self.saml.path}/logout", answer)
 
     def cleaned_up(self, page: Page) -> Page:
-        """Load the page with the frame of the WS-Federation application, and go on from there."""
+        """Load the page with the frames of two protocols, and go on from there."""
         shown = self.browser.follow(page)
-        assert f'<iframe src="{REPLY}?wa=wsignoutcleanup1.0"' in shown.text
+        assert re.findall(r'<iframe src="([^?"]*)', shown.text) == [FRAME, REPLY]
         return self.browser.get(shown.headers["refresh"].partition("url=")[2])
 
 
 @pytest.fixture
 def world(tenant: Tenant) -> World:
     saml = saml_client(tenant, addons={"logout": {"callback": LOGOUT}, "signingCert": pem_of(trusted())})
-    told = {"oidc_logout": {"backchannel_logout_urls": [NOTICE], "backchannel_logout_initiators": {"mode": "all"}}}
+    told: dict[str, Any] = {"oidc_logout": {"backchannel_logout_urls": [NOTICE], "backchannel_logout_initiators": {"mode": "all"}}}
+    told |= {"frontchannel_logout_uri": FRAME}
     oidc, _ = web_client(tenant, name="Shop", post_logout_redirect_uris=RETURN_TO, settings=told)
     wsfed, _ = web_client(tenant, name="Portal", redirect_uris=REPLY, settings={"addons": {"wsfed": {}}})
     connection = people(tenant, saml)
@@ -80,7 +84,7 @@ def world(tenant: Tenant) -> World:
 def test_logging_out_of_the_oauth_application_ends_all(world: World) -> None:
     page = world.browser.get("/v2/logout", {"client_id": world.oidc.client_id, "returnTo": RETURN_TO})
     assert world.is_over
-    assert world.cleaned_up(world.saml_answers(page)).location == RETURN_TO
+    assert world.saml_answers(world.cleaned_up(page)).location == RETURN_TO
 
 
 def test_logging_out_of_the_saml_application_ends_all(world: World) -> None:
@@ -96,4 +100,4 @@ def test_logging_out_of_the_saml_application_ends_all(world: World) -> None:
 def test_logging_out_of_the_ws_federation_application_ends_all(world: World) -> None:
     page = world.browser.get(f"/wsfed/{world.wsfed.client_id}", {"wa": "wsignout1.0", "wreply": REPLY})
     assert world.is_over
-    assert world.cleaned_up(world.saml_answers(page)).location == REPLY
+    assert world.saml_answers(world.cleaned_up(page)).location == REPLY

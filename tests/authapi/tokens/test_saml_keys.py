@@ -103,7 +103,7 @@ def test_private_keys_rest_encrypted_and_bound_to_their_row(tenant: Tenant) -> N
     assert "PRIVATE KEY" not in row.sealed_private_key
     assert "PRIVATE KEY" in row.private_key()
     moved = SamlKey(tenant_id="elsewhere", kid=row.kid, sealed_private_key=row.sealed_private_key)
-    with pytest.raises(RuntimeError, match="does not open"):
+    with pytest.raises(RuntimeError, match="cannot be decrypted"):
         moved.private_key()
 
 

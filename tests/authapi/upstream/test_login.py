@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import time
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -386,15 +387,6 @@ def test_a_subject_that_is_written_like_an_id_is_not_the_user_of_that_id(login: 
     assert [user.email for user in users(login.tenant)] == ["ada@corp.example.test"]
 
 
-def test_a_subject_at_another_provider_of_the_same_kind_is_somebody_else(tenant: Tenant, provider: Provider) -> None:
-    first = create_connection(tenant_id=tenant.pk, name="first", strategy="google-oauth2")
-    ada = create_user(tenant_id=tenant.pk, connection=first, identifier="248289", email="ada@example.test")
-    login = login_at(tenant, provider, strategy="google-oauth2")
-    assert refused(login, login.come_back(login.leave()))[0] == "access_denied"
-    ada.refresh_from_db()
-    assert (ada.email, ada.logins_count) == ("ada@example.test", 0)
-
-
 def test_missing_claims_are_asked_for_and_only_about_the_same_subject(login: Login) -> None:
     login.provider.claims = {"email": None, "name": None}
     login.provider.userinfo = {"sub": "somebody else", "email": "eve@corp.example.test"}
@@ -432,6 +424,21 @@ def test_buttons_and_domains_choose_among_the_connections_of_the_client(tenant: 
     assert buttons(client) == [shown]
     update_connection(tenant_id=tenant.pk, connection_id=login.connection.pk, changes={"enabled_clients": []})
     assert (buttons(client), named_connection(client, "corp")) == ([], None)
+
+
+def test_the_login_page_names_known_providers_and_shows_their_signs(tenant: Tenant, provider: Provider) -> None:
+    client = login_at(tenant, provider).client
+    named = {"github": "", "apple": "", "oauth2": "", "facebook": "Our people"}
+    for strategy, display_name in named.items():
+        create_connection(
+            tenant_id=tenant.pk, name=f"my-{strategy}", strategy=strategy, enabled_clients=[client.client_id], display_name=display_name
+        )
+    browser = Browser(headers={"host": f"{tenant.pk}.example.test"})
+    asked = {"response_type": "code", "client_id": client.client_id, "redirect_uri": "https://app.example.test/callback"}
+    content = browser.get(browser.get("/authorize", {**asked, "scope": "openid"})["Location"]).content.decode()
+    said = re.findall(r"Continue with ([^<]+?)\s*</a>", content)
+    assert said == ["GitHub", "Apple", "my-oauth2", "Our people"]
+    assert content.count('<svg class="icon"') == 3
 
 
 def test_a_federated_logout_goes_to_the_provider_with_its_own_token(login: Login) -> None:

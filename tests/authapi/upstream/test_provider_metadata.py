@@ -86,7 +86,7 @@ def test_an_assertion_of_another_issuer_than_the_document_names_is_refused(tenan
         (reply(302, {}, headers={"Location": "/elsewhere"}), "It must answer with the document itself"),
         (reply(200, raw=b"<html/>"), "begins with html"),
         (reply(200, raw=b"<!DOCTYPE x><x/>"), "document type"),
-        (reply(200, raw=b"x" * 1_100_000), "larger"),
+        (reply(200, raw=b"x" * 1_100_000), "maximum size"),
     ],
 )
 def test_a_document_that_cannot_be_had_says_why(tenant: Tenant, published: Published, answer: bytes, problem: str) -> None:

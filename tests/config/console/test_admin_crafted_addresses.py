@@ -129,7 +129,7 @@ def test_a_pattern_or_a_part_of_a_date_in_the_address_of_a_list_is_refused(opera
 
 
 @pytest.mark.sized
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label_lower)
+@pytest.mark.parametrize("model", sample(MODELS, "crafted filters", len(MODELS) // 2), ids=lambda model: model._meta.label_lower)
 def test_a_crafted_filter_of_a_list_is_refused_or_finds_nothing(operator: Client, model: type[models.Model]) -> None:
     page: Any = operator.get(list_of(model)).context
     changelist = page.get("cl") if page is not None else None
@@ -146,7 +146,7 @@ def test_a_crafted_filter_of_a_list_is_refused_or_finds_nothing(operator: Client
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:20])
 def test_a_crafted_place_or_search_of_a_list_is_refused_or_finds_nothing(bound: Client, value: str | bytes) -> None:
     with attacked(bound) as asked:
-        for model in sample(MODELS, repr(value), 6):
+        for model in sample(MODELS, repr(value), 3):
             asked.ask(list_of(model), dict.fromkeys(PLACES, value))
         for name in (*PLACES, *NAMES):
             asked.ask("/admin/identity/user/", {name: value})

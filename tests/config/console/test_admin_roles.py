@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 import pytest
 from django.contrib.admin.utils import quote
 from django.db import models
@@ -13,7 +16,7 @@ from events.admin.open_connections import ACT, ConnectionsPage
 from events.models import EventStream
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.models import Job, Staff, Tenant
-from identity.staff_roles import AUDITOR, PROVISIONING_OPERATOR, ROLES
+from identity.staff_roles import ADMINISTRATOR, AUDITOR, PROVISIONING_OPERATOR, ROLES, RoleRule
 from provisioning.admin.rights import Right
 from tests.depth import sample
 from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
@@ -66,6 +69,44 @@ def test_an_auditor_sees_every_list_and_can_do_nothing_anywhere(committed_db: No
         # A list of one row leads to the form of that row.
         answers = [whose.get(address, follow=True).status_code for whose in (browser, administrator)]
         assert answers[0] == answers[1], address
+
+
+def addresses_of_every_page(rows: Rows) -> Iterator[str]:
+    """Return every address that a page of a model answers, those of Django and those of ours."""
+    for model in MODELS:
+        page = site.get_model_admin(model)
+        key = quote(rows.of(model).pk) if getattr(page, "tenant_column", None) else "nothing"
+        acts = page.object_actions if isinstance(page, ObjectActionsAdmin) else ()
+        values = {"object_id": key, "action_name": acts[0].name if acts else "nothing"}
+        for pattern in page.get_urls():
+            # Django's redirect of old addresses has no name and shows nothing.
+            if pattern.name:
+                yield reverse(f"admin:{pattern.name}", kwargs={name: values.get(name, "nothing") for name in pattern.pattern.converters})
+
+
+def test_no_address_of_any_page_answers_an_account_without_permissions(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = Rows(tenant)
+    addresses = list(addresses_of_every_page(rows))
+    monkeypatch.setitem(ROLES, ADMINISTRATOR, RoleRule("Nothing", "", ()))
+    browser = browser_of(new_staff(tenant))
+
+    answers = {(address, call.__name__): call(address).status_code for address in addresses for call in (browser.get, browser.post)}
+
+    assert {asked: status for asked, status in answers.items() if status not in {403, 404, 405}} == {}
+    # 404 alone would prove nothing: it is for rows that are not there, a job without a file, and a trial of no event.
+    absent = [address for address in addresses if 403 not in (answers[address, "get"], answers[address, "post"])]
+    assert [address for address in absent if not re.search(r"/nothing/|/job/.*/file/$|/event-run/$", address)] == []
+
+
+def test_no_address_of_any_page_takes_anything_from_an_auditor(tenant: Tenant) -> None:
+    rows = Rows(tenant)
+    browser = browser_of(new_staff(tenant, AUDITOR))
+    answers = {address: browser.post(address, {"post": "yes"}).status_code for address in addresses_of_every_page(rows)}
+    lists = {place_of(model, "changelist") for model in MODELS} | {reverse("admin:provisioning_deadletter_kinds")}
+
+    # Lists and histories only show, by whichever method they are asked for.
+    taken = {address for address, status in answers.items() if status not in {403, 404, 405} and not address.endswith("/history/")}
+    assert taken - lists == set()
 
 
 def test_an_auditor_has_no_button_of_any_action(tenant: Tenant) -> None:

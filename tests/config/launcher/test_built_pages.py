@@ -18,9 +18,9 @@ def test_dead_links_missing_places_and_foreign_scripts_are_named(tmp_path: Path)
     )
 
     assert problems(tmp_path) == [
-        "index.html: #gone leads to no place on its page",
+        "index.html: #gone leads to no anchor on its page",
         "index.html: loads //fonts.example.com/x.css",
-        "index.html: events/#gone leads to no place on its page",
+        "index.html: events/#gone leads to no anchor on its page",
         "index.html: gone.html leads nowhere",
         "index.html: loads https://cdn.example.com/x.js",
     ]

@@ -71,7 +71,7 @@ def test_a_directory_that_is_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "redis").symlink_to(tmp_path / "elsewhere")
 
-    with pytest.raises(NotPrivate, match="is not ours"):
+    with pytest.raises(NotPrivate, match="belongs to another account"):
         socket_directory(tmp_path, "redis")
 
 

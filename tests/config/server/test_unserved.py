@@ -9,7 +9,7 @@ import pytest
 from identity.models import Tenant
 from tests.authapi.browser import Browser
 
-PATHS = ["/passwordless/next", "/mfa/challenge", "/oauth/device/code", "/oauth/token/", "/authorize/", "/x", "/u/nothing"]
+PATHS = ["/passwordless/next", "/mfa/nothing", "/ciba", "/oauth/token/", "/authorize/", "/x", "/u/nothing"]
 # The test browser navigates unless it is told otherwise.
 SCRIPT = {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
 SILENT = {"Sec-Fetch-Mode": "", "Sec-Fetch-Dest": ""}

@@ -1,4 +1,4 @@
-"""Servers that do what no good one does: they cut, hold back, compress, refuse and forget, exactly when told to."""
+"""Servers that misbehave on command: they cut, delay, compress, refuse and forget."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Transfer-Encoding: chunked\r
 
 @dataclass(frozen=True)
 class Request:
-    """One request as it came."""
+    """One received request."""
 
     method: str
     target: str
@@ -39,7 +39,7 @@ class Request:
 
 @dataclass
 class Wire:
-    """One connection, as the script of a server sees it."""
+    """One connection, as the script of a server uses it."""
 
     socket: socket.socket
     closing: threading.Event
@@ -59,7 +59,7 @@ class Wire:
             self.send(b"0\r\n\r\n")
 
     def hold(self) -> None:
-        """Say nothing more until the client leaves or the test is over."""
+        """Send nothing more until the client leaves or the test ends."""
         self.socket.settimeout(0.05)
         while not self.closing.is_set():
             try:
@@ -80,7 +80,7 @@ Script = Callable[[Request, Wire], None]
 
 @dataclass
 class Misbehaving:
-    """A server that lets `script` answer each request; `requests` are those that came, in order."""
+    """A server on which `script` answers each request; `requests` has the received ones in order."""
 
     script: Script
     tls: ssl.SSLContext | None = None
@@ -127,7 +127,7 @@ class Misbehaving:
                     self.requests.append(request)
                     self.script(request, Wire(wire, self._closing))
             except OSError:
-                # The client has left, which many tests want it to.
+                # The client has disconnected, as many tests expect.
                 return
             except BaseException as error:
                 self.failures.append(error)
@@ -162,7 +162,7 @@ def _read(accepted: socket.socket) -> Request | None:
 
 @contextmanager
 def cutting_proxy(origin: tuple[str, int], budget: Callable[[int], int | None]) -> Iterator[Misbehaving]:
-    """Pass connections on to a real server, and cut the nth one after `budget(n)` bytes of its answer; None lets it live."""
+    """Forward connections to a real server, and cut the nth one after `budget(n)` bytes of its response; None never cuts."""
     numbers = iter(range(1_000_000))
 
     def forward(request: Request, wire: Wire) -> None:

@@ -1,4 +1,4 @@
-"""What operators type as the address of a service, and as a time."""
+"""Parsing of service addresses and of times that operators type."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOW = datetime(2026, 5, 1, 12, 0, 0, 999, tzinfo=UTC)
         ("http://[::1]:8000/x/events", "http://[::1]:8000/x/events", "http://[::1]:8000/x/"),
     ],
 )
-def test_an_address_may_stop_at_the_host_the_base_or_the_stream(url: str, events_url: str, audience: str) -> None:
+def test_an_address_may_end_at_the_host_the_base_or_the_stream(url: str, events_url: str, audience: str) -> None:
     server = read_server(url)
     assert (server.events_url, server.audience) == (events_url, audience)
 
@@ -34,12 +34,12 @@ def test_an_address_may_stop_at_the_host_the_base_or_the_stream(url: str, events
 @pytest.mark.parametrize(
     "url", ["ftp://a.example", "https://", "https://user:pass@a.example", "https://a.example/?from=x", "https://a.example:x", "http://a b/"]
 )
-def test_what_is_no_address_is_refused(url: str) -> None:
+def test_an_invalid_address_is_refused(url: str) -> None:
     with pytest.raises(InvalidAddress):
         read_server(url)
 
 
-def test_another_place_to_connect_to_changes_no_name() -> None:
+def test_connect_to_does_not_change_the_public_name() -> None:
     server = read_server("https://id.example.com", connect_to="10.0.0.7:8000")
     assert (server.address, server.authority) == (("10.0.0.7", 8000), "id.example.com")
     assert read_server("https://id.example.com", connect_to="10.0.0.7").address == ("10.0.0.7", 443)
@@ -48,12 +48,12 @@ def test_another_place_to_connect_to_changes_no_name() -> None:
 @pytest.mark.parametrize(
     "url", ["http://localhost:1", "http://127.0.0.9:1", "http://[::1]:1", "http://demo.localhost", "https://a.example"]
 )
-def test_tokens_may_go_over_tls_and_within_the_machine(url: str) -> None:
+def test_tokens_are_sent_over_tls_and_to_loopback(url: str) -> None:
     require_private(read_server(url), allow_http=False)
 
 
 @pytest.mark.parametrize("url", ["http://a.example", "http://10.0.0.7", "http://localhost.a.example"])
-def test_tokens_go_in_plain_text_over_no_network_unless_told_so(url: str) -> None:
+def test_tokens_are_sent_in_plain_text_over_a_network_only_with_allow_http(url: str) -> None:
     with pytest.raises(Untrusted):
         require_private(read_server(url), allow_http=False)
     require_private(read_server(url), allow_http=True)
@@ -72,12 +72,12 @@ def test_tokens_go_in_plain_text_over_no_network_unless_told_so(url: str) -> Non
         ("2026-05-01T01:30:00.999Z", "2026-05-01T01:30:00Z"),
     ],
 )
-def test_a_start_is_an_age_or_a_time_and_the_service_takes_what_comes_of_it(text: str, moment: str) -> None:
+def test_a_start_is_an_age_or_a_time_that_the_service_accepts(text: str, moment: str) -> None:
     assert wire_moment(text, NOW) == moment
     parse_moment(moment)
 
 
 @pytest.mark.parametrize("text", ["", "10", "10w", "yesterday", "2026-05-01T12:00:00", "999999999d", "2026-13-01T00:00:00Z"])
-def test_what_is_no_time_is_refused_with_the_forms_that_are(text: str) -> None:
+def test_an_invalid_time_is_refused_with_the_accepted_forms(text: str) -> None:
     with pytest.raises(InvalidMoment):
         wire_moment(text, NOW)

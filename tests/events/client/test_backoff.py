@@ -1,20 +1,20 @@
-"""How long a client waits, with chance and time given."""
+"""How long a client waits, with random numbers and times as arguments."""
 
 from __future__ import annotations
 
 from events.client.backoff import Backoff
 
 
-def test_failures_in_a_row_double_the_pause_up_to_its_limit() -> None:
+def test_consecutive_failures_double_the_pause_up_to_its_limit() -> None:
     backoff = Backoff(lambda: 1.0, base_seconds=0.5, longest_seconds=30.0, retry_seconds=0.0)
     assert [backoff.after_failure() for _ in range(9)] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
 
 
-def test_the_pause_may_be_anything_below_its_ceiling() -> None:
+def test_the_pause_may_have_any_length_below_its_ceiling() -> None:
     assert Backoff(lambda: 0.0, retry_seconds=0.0).after_failure() == 0.0
 
 
-def test_progress_starts_over_and_waits_as_the_server_wishes() -> None:
+def test_progress_resets_the_pause_to_the_retry_of_the_server() -> None:
     backoff = Backoff(lambda: 0.0)
     for _ in range(5):
         backoff.after_failure()
@@ -23,13 +23,13 @@ def test_progress_starts_over_and_waits_as_the_server_wishes() -> None:
     assert backoff.failures == 0
 
 
-def test_a_server_cannot_send_a_client_away_for_ever() -> None:
+def test_a_server_cannot_make_a_client_wait_for_ever() -> None:
     backoff = Backoff(lambda: 0.0)
     backoff.wish(10**12)
     assert backoff.after_progress() == 30.0
 
 
-def test_retry_after_is_a_floor_and_retry_another() -> None:
+def test_retry_after_and_retry_are_lower_bounds() -> None:
     backoff = Backoff(lambda: 0.0, retry_seconds=3.0)
     assert backoff.after_failure(retry_after=7.0) == 7.0
     assert backoff.after_failure(retry_after=1.0) == 3.0

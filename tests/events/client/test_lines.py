@@ -1,4 +1,4 @@
-"""The readable line of an event, whatever the event is."""
+"""The readable line of an event of any type."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_type_has_a_line_with_the_identity_of_its_entity(name: str) -> Non
     assert line.isprintable()
 
 
-def test_an_update_says_what_changed() -> None:
+def test_an_update_line_names_the_changed_fields() -> None:
     before = {"user_id": "database|1", "name": "Ada", "user_metadata": {"phone": "1", "city": "Oslo"}, "updated_at": "a"}
     after = {"user_id": "database|1", "name": "Ada L.", "user_metadata": {"phone": "2", "city": "Oslo"}, "blocked": True, "updated_at": "b"}
     line = line_of("user.updated", {"object": after, "previous_object": before})
@@ -43,20 +43,20 @@ def test_many_changes_are_counted() -> None:
     assert line.endswith("f0 1, f1 1, f2 1, and 7 more")
 
 
-def test_a_test_event_says_so() -> None:
+def test_a_test_event_is_marked() -> None:
     assert line_of("user.created", {"object": {"user_id": "u", "email": "a@b.example"}}, x0purpose="test").endswith(
         'u  "a@b.example"  (test)'
     )
 
 
 @given(st.text(), st.text())
-def test_nothing_a_user_wrote_reaches_the_terminal_as_a_command(name: str, email: str) -> None:
+def test_text_of_a_user_never_reaches_the_terminal_as_a_command(name: str, email: str) -> None:
     line = line_of("user.updated", {"object": {"user_id": name, "email": email}, "previous_object": {"user_id": name, "email": None}})
     assert line.isprintable()
 
 
 @given(st.binary())
-def test_a_message_that_is_no_event_is_shown_all_the_same(data: bytes) -> None:
+def test_a_message_that_is_not_an_event_is_shown_too(data: bytes) -> None:
     assert event_line("user.created", data).isprintable()
 
 

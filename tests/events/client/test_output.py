@@ -1,4 +1,4 @@
-"""Where colour goes, and where it does not."""
+"""When output is colored."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Terminal(io.StringIO):
         (io.StringIO(), {}, True, False, True),
         (Terminal(), {}, False, True, False),
         (Terminal(), {"NO_COLOR": "1"}, False, False, False),
-        # no-color.org: an empty value is none.
+        # no-color.org: an empty value does not count.
         (Terminal(), {"NO_COLOR": ""}, False, False, True),
         (Terminal(), {"TERM": "dumb"}, False, False, False),
     ],
 )
-def test_colour_is_for_terminals_and_for_those_who_ask(
+def test_color_is_used_for_terminals_and_on_request(
     stream: io.StringIO, environment: dict[str, str], forced: bool, refused: bool, expected: bool
 ) -> None:
     assert wants_colour(stream, environment, forced=forced, refused=refused) is expected

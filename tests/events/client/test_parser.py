@@ -1,4 +1,4 @@
-"""The parser says the same however the bytes are cut, and what the standard says."""
+"""The parser gives the same result for any split of the bytes, and follows the standard."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def said(items: list[Item]) -> list[Said]:
 
 
 def read_at_once(stream: bytes) -> list[Said]:  # noqa: C901  (the cases of the standard, one after the other)
-    """The standard's own algorithm over a whole body, written for reading and not for speed."""
+    """The standard's own algorithm over a whole body, written for clarity instead of speed."""
     stream = stream.removeprefix(b"\xef\xbb\xbf")
     *lines, _unfinished = re.split(rb"\r\n|\n|\r", stream)
     found: list[Said] = []
@@ -76,12 +76,12 @@ PIECES = st.lists(
 
 
 @given(PIECES)
-def test_any_bytes_mean_what_the_standard_says(stream: bytes) -> None:
+def test_any_bytes_are_parsed_as_the_standard_says(stream: bytes) -> None:
     assert said(parse(stream)) == read_at_once(stream)
 
 
 @given(PIECES)
-def test_a_cut_at_every_byte_changes_nothing(stream: bytes) -> None:
+def test_splitting_the_bytes_anywhere_changes_nothing(stream: bytes) -> None:
     whole = parse(stream)
     assert parse(*(bytes([byte]) for byte in stream)) == whole
     for cut in range(len(stream) + 1):
@@ -89,11 +89,11 @@ def test_a_cut_at_every_byte_changes_nothing(stream: bytes) -> None:
 
 
 @given(PIECES, st.integers(min_value=0, max_value=200))
-def test_the_bytes_of_the_items_are_the_bytes_of_the_wire(stream: bytes, cut: int) -> None:
+def test_the_bytes_of_the_items_are_the_bytes_received(stream: bytes, cut: int) -> None:
     parser = EventStreamParser()
     items = [item for piece in (stream[:cut], stream[cut:]) for item in parser.feed(piece)]
     raw = b"".join(item.raw for item in items) + parser.pending
-    # A byte order mark in front of the stream belongs to the first item.
+    # A byte order mark at the start of the stream belongs to the first item.
     assert raw == stream
 
 
@@ -122,30 +122,30 @@ def test_two_readers_agree_on_what_the_service_writes() -> None:
         ),
         (b"data\n\ndata\ndata\n\ndata:", [("message", "message", b"", ""), ("message", "message", b"\n", "")]),
         (b"data:test\n\ndata: test\n\n", [("message", "message", b"test", "")] * 2),
-        # An id without data delivers nothing and still counts.
+        # An id without data dispatches nothing but becomes the last event id.
         (b"id: 9\n\ndata: x\n\n", [("bookmark", "9"), ("message", "message", b"x", "9")]),
         (b"id: 1\ndata: x\n\nid: 2\0\ndata: y\n\n", [("message", "message", b"x", "1"), ("message", "message", b"y", "1")]),
         (b"retry: 10\nretry: -1\nretry: 1.5\n", [("retry", 10)]),
         (b"retry: " + b"9" * 5000 + b"\n", [("retry", 999_999_999_999)]),
     ],
 )
-def test_examples(stream: bytes, expected: list[Said]) -> None:
+def test_the_examples_of_the_standard(stream: bytes, expected: list[Said]) -> None:
     assert said(parse(stream)) == expected
 
 
-def test_a_block_that_was_cut_off_moves_no_cursor() -> None:
+def test_an_unfinished_block_does_not_move_the_cursor() -> None:
     block = b"event: user.created\nid: abc\ndata: {}\n\n"
     for cut in range(len(block)):
         assert parse(block[:cut]) == []
 
 
-def test_a_block_without_end_is_refused() -> None:
+def test_a_block_above_the_size_limit_is_refused() -> None:
     parser = EventStreamParser(max_bytes=1000)
     lines = (b"data: " + b"x" * 100 + b"\n" for _ in range(20))
     with pytest.raises(BlockTooLarge):
         list(chain.from_iterable(parser.feed(line) for line in lines))
 
 
-def test_a_connection_goes_on_with_the_id_of_the_one_before() -> None:
+def test_a_connection_continues_with_the_id_of_the_previous_one() -> None:
     parser = EventStreamParser(last_id="before")
     assert [item.id for item in parser.feed(b"data: x\n\n") if isinstance(item, Message)] == ["before"]

@@ -1,4 +1,4 @@
-"""The client's own proofs: as the standard says, with the nonce that the service named, and with a key from a file."""
+"""The client's DPoP proofs: as the standard says, with the service's last nonce, and with a key from a file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_nonce_is_kept_and_a_refusal_that_names_a_new_one_is_repeated() -> Non
     assert read(prover.proof("GET", "https://a.example.test/"))[1]["nonce"] == "second"
 
 
-def test_a_key_comes_from_a_file(tmp_path: Path) -> None:
+def test_a_prover_reads_its_key_from_a_file(tmp_path: Path) -> None:
     key = ECKey.generate_key("P-256")
     pem, jwk = tmp_path / "key.pem", tmp_path / "key.json"
     pem.write_bytes(key.as_pem(private=True))
@@ -49,7 +49,7 @@ def test_a_key_comes_from_a_file(tmp_path: Path) -> None:
     assert shown[0] == shown[1] == read(Prover(key).proof("GET", "https://a.example.test/"))[0]["jwk"]
 
 
-def test_a_file_without_such_a_key_is_refused_without_its_content(tmp_path: Path) -> None:
+def test_an_unusable_key_file_is_refused_without_showing_its_content(tmp_path: Path) -> None:
     file = tmp_path / "key"
     wrong = ["", "secret-text", "{}", '{"kty":', ECKey.generate_key("P-384").as_pem(private=True).decode()]
     wrong.append(ECKey.generate_key("P-256").as_pem(private=False).decode())

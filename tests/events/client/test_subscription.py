@@ -1,4 +1,4 @@
-"""A subscription hands over every event exactly once, whatever its server does to the connections."""
+"""A subscription yields every event exactly once, even if its server cuts connections."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def test_a_stream_cut_at_every_byte_is_read_exactly_once() -> None:
             assert events(subscription(server), 5) == [b'{"number":%d}' % number for number in range(1, 6)], cut
 
 
-def test_what_was_not_taken_is_not_counted_as_handed_over() -> None:
+def test_an_event_that_the_caller_did_not_finish_is_read_again() -> None:
     with misbehaving(lambda _, wire: wire.stream(OPENING + frame(1) + frame(2))) as server:
         reader = subscription(server)
         happenings = reader.happenings()
         for happening in happenings:
             if isinstance(happening, Message) and happening.id == "o1":
                 break
-        # The event is in the caller's hands, and whether it gets anywhere is not known yet.
+        # The caller has the event, but may not finish it.
         assert reader.offset == "o0"
         next(happenings)
         assert reader.offset == "o1"
@@ -76,7 +76,7 @@ def test_what_was_not_taken_is_not_counted_as_handed_over() -> None:
         assert reader.offset == "o1"
 
 
-def test_the_next_connection_names_the_offset_and_leaves_the_start_behind() -> None:
+def test_the_next_connection_sends_the_offset_instead_of_the_start() -> None:
     with misbehaving(
         lambda request, wire: wire.stream(log_after(request.headers.get("last-event-id"), [frame(1), frame(2)]), end=False)
     ) as server:
@@ -93,7 +93,7 @@ def test_the_next_connection_names_the_offset_and_leaves_the_start_behind() -> N
     ("status", "document"),
     [(429, {"errorCode": "too_many_requests"}), (503, {"errorCode": "unavailable"}), (500, {}), (403, {"errorCode": "connection_limit"})],
 )
-def test_a_refusal_that_passes_is_waited_for(status: int, document: dict[str, str]) -> None:
+def test_a_temporary_refusal_is_retried(status: int, document: dict[str, str]) -> None:
     body = json.dumps({"statusCode": status, "message": "Not now.", **document}).encode()
 
     def script(_: Request, wire: Wire) -> None:
@@ -107,7 +107,7 @@ def test_a_refusal_that_passes_is_waited_for(status: int, document: dict[str, st
     assert len(server.requests) == 3
 
 
-def test_retry_after_is_honoured() -> None:
+def test_retry_after_is_honored() -> None:
     def script(_: Request, wire: Wire) -> None:
         wire.answer(429, b"{}", "Retry-After: 17") if len(server.requests) == 1 else wire.stream(OPENING)
 
@@ -121,7 +121,7 @@ def test_retry_after_is_honoured() -> None:
 @pytest.mark.parametrize(
     ("status", "code"), [(400, "invalid_cursor"), (403, "insufficient_scope"), (404, ""), (410, "cursor_expired"), (301, "")]
 )
-def test_a_refusal_that_stays_ends_the_reading(status: int, code: str) -> None:
+def test_a_permanent_refusal_ends_the_reading(status: int, code: str) -> None:
     body = json.dumps({"statusCode": status, "message": "No.", "errorCode": code}).encode()
     with misbehaving(lambda _, wire: wire.answer(status, body, "Location: http://elsewhere.example/")) as server:
         with pytest.raises(Refused) as refused:
@@ -129,7 +129,7 @@ def test_a_refusal_that_stays_ends_the_reading(status: int, code: str) -> None:
     assert (refused.value.status, len(server.requests)) == (status, 1)
 
 
-def test_an_expired_token_is_replaced_and_the_stream_goes_on_where_it_was() -> None:
+def test_an_expired_token_is_replaced_and_the_stream_resumes() -> None:
     issued: list[str] = []
 
     def script(request: Request, wire: Wire) -> None:
@@ -157,7 +157,7 @@ def test_an_expired_token_is_replaced_and_the_stream_goes_on_where_it_was() -> N
     }
 
 
-def test_a_token_that_is_refused_when_it_is_new_ends_the_reading() -> None:
+def test_a_new_token_that_is_refused_ends_the_reading() -> None:
     def script(request: Request, wire: Wire) -> None:
         is_token = request.path == "/oauth/token"
         wire.answer(200 if is_token else 401, b'{"access_token":"new"}' if is_token else b"{}")
@@ -168,7 +168,7 @@ def test_a_token_that_is_refused_when_it_is_new_ends_the_reading() -> None:
     assert len(server.streams()) == 2
 
 
-def test_wrong_client_credentials_are_not_tried_again() -> None:
+def test_wrong_client_credentials_are_not_retried() -> None:
     body = b'{"error":"invalid_client","error_description":"Client authentication failed."}'
     with misbehaving(lambda _, wire: wire.answer(401, body)) as server:
         with pytest.raises(NoToken, match=r"invalid_client.*Client authentication failed"):
@@ -176,7 +176,7 @@ def test_wrong_client_credentials_are_not_tried_again() -> None:
     assert len(server.requests) == 1
 
 
-def test_a_token_endpoint_that_restarts_is_waited_for() -> None:
+def test_a_restarting_token_endpoint_is_retried() -> None:
     def script(request: Request, wire: Wire) -> None:
         if len(server.requests) <= 2:
             wire.answer(503, b"{}")
@@ -208,7 +208,7 @@ def test_a_token_file_is_read_again_when_its_token_is_refused(tmp_path: Any) -> 
     assert stale.renew() is False
 
 
-def test_the_planned_end_of_a_connection_is_no_failure() -> None:
+def test_a_planned_end_of_a_connection_is_not_a_failure() -> None:
     end = b'event: error\ndata: {"type":"error","error":{"code":"connection_timeout","message":"Planned."}}\n\n'
     with misbehaving(lambda _, wire: wire.stream(OPENING + frame(1) + end)) as server:
         happenings = list(subscription(server, endurance=Endurance(is_once=True)).happenings())
@@ -224,19 +224,19 @@ def ending_with(code: str) -> Callable[[Request, Wire], None]:
 
 
 @pytest.mark.parametrize("code", ["timeout", "processing_error", "unheard_of"])
-def test_an_error_in_the_stream_that_passes_is_waited_for(code: str) -> None:
+def test_a_temporary_error_in_the_stream_is_retried(code: str) -> None:
     with misbehaving(ending_with(code)) as server:
         assert events(subscription(server), 1) == [b'{"number":1}']
 
 
 @pytest.mark.parametrize("code", ["cursor_expired", "invalid_cursor", "payload_too_large"])
-def test_an_error_in_the_stream_that_stays_ends_the_reading(code: str) -> None:
+def test_a_permanent_error_in_the_stream_ends_the_reading(code: str) -> None:
     with misbehaving(ending_with(code)) as server:
         with pytest.raises(Ended, match=code):
             events(subscription(server), 1)
 
 
-def test_silence_that_is_too_long_ends_a_connection() -> None:
+def test_a_read_timeout_ends_a_connection() -> None:
     def script(_: Request, wire: Wire) -> None:
         if len(server.requests) == 1:
             wire.stream(OPENING, end=False)
@@ -248,13 +248,13 @@ def test_silence_that_is_too_long_ends_a_connection() -> None:
         assert events(subscription(server, deadlines=Deadlines(connect=5.0, read=0.2)), 1) == [b'{"number":1}']
 
 
-def test_an_answer_that_is_no_event_stream_ends_the_reading() -> None:
+def test_a_response_that_is_not_an_event_stream_ends_the_reading() -> None:
     with misbehaving(lambda _, wire: wire.answer(200, b"{}")) as server:
         with pytest.raises(NoStream, match="application/json"):
             events(subscription(server), 1)
 
 
-def test_a_server_that_is_not_there_is_given_up_after_the_time_that_was_named() -> None:
+def test_an_absent_server_is_given_up_after_the_configured_time() -> None:
     with misbehaving(lambda _, wire: wire.hold()) as server:
         pass
     started = time.monotonic()

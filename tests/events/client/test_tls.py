@@ -1,4 +1,4 @@
-"""Streams over TLS: certificates are verified, and the doctor says what it sees of them."""
+"""Streams over TLS: certificates are verified, and the doctor reports on them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def trusted(url: str, authority: Path) -> Server:
     return read_server(url, ca_file=str(authority))
 
 
-def test_a_stream_is_read_over_tls_that_verifies(authority: Path) -> None:
+def test_a_stream_is_read_over_verified_tls(authority: Path) -> None:
     with misbehaving(lambda _, wire: wire.stream(OPENING + frame(1)), tls=serving(authority)) as server:
         reader = Subscription(
             trusted(server.url, authority), FixedToken("a-token"), Wanted(), deadlines=DEADLINES, backoff=without_pauses()
@@ -57,7 +57,7 @@ def test_a_certificate_that_does_not_verify_gets_no_token(authority: Path, is_ot
     assert server.requests == []
 
 
-def test_the_doctor_reports_version_and_days_and_warns_before_the_end(authority: Path) -> None:
+def test_the_doctor_reports_tls_version_and_warns_before_the_certificate_expires(authority: Path) -> None:
     with misbehaving(lambda _, wire: wire.stream(OPENING), tls=serving(authority)) as server:
         address = trusted(server.url, authority)
         with exchange(address, address.events_path, {}, deadlines=Deadlines(5.0, 5.0)) as stream:
@@ -68,6 +68,6 @@ def test_the_doctor_reports_version_and_days_and_warns_before_the_end(authority:
 
 
 @pytest.mark.parametrize(("protocols", "words"), [(("h2", "http/1.1"), "offered too"), (("http/1.1",), "not offered")])
-def test_the_doctor_says_whether_http_2_is_offered(authority: Path, protocols: tuple[str, ...], words: str) -> None:
+def test_the_doctor_reports_whether_http_2_is_offered(authority: Path, protocols: tuple[str, ...], words: str) -> None:
     with misbehaving(lambda _, wire: wire.stream(OPENING), tls=serving(authority, *protocols)) as server:
         assert words in examine_http2(trusted(server.url, authority), 5.0).text

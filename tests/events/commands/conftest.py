@@ -1,4 +1,4 @@
-"""A real server for commands that read over HTTP, and the commands themselves as processes of their own."""
+"""A real server for commands that read over HTTP, and the commands as separate processes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def target(web: WebProcess, tenant: Tenant) -> Target:
 
 
 def reached(target: Target, port: int | None = None) -> list[str]:
-    """Return the arguments that name the target's host and connect to where it really answers."""
+    """Return the arguments that name the target's host and connect to its real address."""
     return [f"http://{target.host}", "--connect-to", f"127.0.0.1:{port or target.address[1]}"]
 
 
@@ -43,7 +43,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def environment(**variables: str) -> Mapping[str, str]:
-    """Return what a command of an operator sees: nothing of this test's own credentials but `variables`."""
+    """Return the environment of an operator's command: only `variables`, no credentials of this test."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("EVENTS_") and name != "NO_COLOR"}
     return {**kept, "DJANGO_SETTINGS_MODULE": "config.settings.test", **variables}
 

@@ -1,4 +1,4 @@
-"""`manage.py events doctor`: every way in which something in between spoils a stream has its finding, and a good way has none."""
+"""`manage.py events doctor`: every way in which a server in between spoils a stream gives a finding, a clean path gives none."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PLAN = Plan(watch_seconds=1.0, opening_seconds=1.0, slot_seconds=1.0)
 
 
 def a_good_service(request: Request, wire: Wire) -> None:
-    """Answer as the service does, with a heartbeat soon after the opening."""
+    """Answer like the service, with a heartbeat soon after the opening."""
     if not refused_well(request, wire):
         wire.stream(OPENING, end=False)
         wire.chunk(HEARTBEAT)
@@ -45,7 +45,7 @@ def refused_well(request: Request, wire: Wire) -> bool:
 
 
 def spoiled(stream: Callable[[Wire], None]) -> Script:
-    """Answer errors well and streams as told."""
+    """Answer errors correctly, and streams as the test says."""
 
     def script(request: Request, wire: Wire) -> None:
         if not refused_well(request, wire):
@@ -68,7 +68,7 @@ def bad(findings: dict[str, Finding]) -> dict[str, str]:
     return {name: finding.word for name, finding in findings.items() if finding.word in {"warn", "FAIL"}}
 
 
-def test_a_good_way_has_nothing_to_complain_about() -> None:
+def test_a_clean_path_gives_no_finding() -> None:
     findings = examined(a_good_service)
     assert bad(findings) == {}
     assert {"compression", "first byte", "opening", "heartbeat", "Last-Event-ID arrives"} < set(findings)
@@ -94,12 +94,12 @@ def head_with(*lines: bytes, without: bytes = b"\0") -> Callable[[Wire], None]:
         (head_with(without=b"Cache-Control"), {"cache": "FAIL"}, "is missing"),
         (head_with(b"Cache-Control: max-age=60", b"Server: nginx/1.22", without=b"Cache-Control"), {"cache": "FAIL"}, "no expires"),
         (head_with(b"Cache-Control: no-store", without=b"Cache-Control"), {"cache": "warn"}, "no-transform"),
-        (head_with(b"Age: 12"), {"cache": "FAIL"}, "out of a cache"),
-        (head_with(b"X-Cache: HIT"), {"cache": "FAIL"}, "out of a cache"),
+        (head_with(b"Age: 12"), {"cache": "FAIL"}, "from a cache"),
+        (head_with(b"X-Cache: HIT"), {"cache": "FAIL"}, "from a cache"),
         (head_with(b"X-Accel-Buffering: yes"), {"X-Accel-Buffering": "FAIL"}, "nginx"),
     ],
 )
-def test_headers_that_spoil_a_stream_are_named(stream: Callable[[Wire], None], complaints: dict[str, str], words: str) -> None:
+def test_headers_that_spoil_a_stream_are_reported(stream: Callable[[Wire], None], complaints: dict[str, str], words: str) -> None:
     findings = examined(spoiled(stream))
     assert bad(findings) == complaints
     assert words in findings[next(iter(complaints))].line()
@@ -116,7 +116,7 @@ def headers_alone(wire: Wire) -> None:
 
 def drop_by_drop(wire: Wire) -> None:
     wire.stream(OPENING[:5], end=False)
-    time.sleep(0.7)  # a slow server is what is tested
+    time.sleep(0.7)  # the test is about a slow server
     wire.chunk(OPENING[5:])
     wire.chunk(HEARTBEAT)
     wire.hold()
@@ -134,7 +134,7 @@ def no_heartbeat(wire: Wire) -> None:
 
 def until_the_end(wire: Wire) -> None:
     wire.send(b"HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store, no-transform\r\n\r\n" + OPENING)
-    time.sleep(0.2)  # without chunks only time tells one write from the next
+    time.sleep(0.2)  # without chunks, only time separates two writes
     wire.send(HEARTBEAT)
     wire.hold()
 
@@ -161,18 +161,18 @@ def cut(wire: Wire) -> None:
         (cut, {"heartbeat": "FAIL"}, "proxy_read_timeout"),
     ],
 )
-def test_bytes_that_do_not_flow_are_named(stream: Callable[[Wire], None], complaints: dict[str, str], words: str) -> None:
+def test_bytes_that_are_held_back_are_reported(stream: Callable[[Wire], None], complaints: dict[str, str], words: str) -> None:
     findings = examined(spoiled(stream))
     assert bad(findings) == complaints
     assert words in " ".join(findings[name].line() for name in complaints)
 
 
-def test_a_compressor_is_found_by_offering_it_something() -> None:
+def test_a_compressor_is_found_by_offering_encodings() -> None:
     def script(request: Request, wire: Wire) -> None:
         if "gzip" not in request.headers["accept-encoding"]:
             a_good_service(request, wire)
         elif not refused_well(request, wire):
-            # The compressor has taken the opening and keeps all but its own header.
+            # The compressor has taken the opening and holds back everything but its own header.
             wire.stream(gzipped(OPENING)[:10], end=False, extra=b"Content-Encoding: gzip\r\nServer: nginx\r\n")
             wire.hold()
 
@@ -197,7 +197,7 @@ def test_a_compressor_is_found_by_offering_it_something() -> None:
         (lambda request, wire: "last-event-id" in request.headers and wire.stream(OPENING) is None, "Last-Event-ID arrives"),
     ],
 )
-def test_error_answers_that_do_not_arrive_as_given_are_named(spoil: Callable[[Request, Wire], bool], complaint: str) -> None:
+def test_altered_error_responses_are_reported(spoil: Callable[[Request, Wire], bool], complaint: str) -> None:
     findings = examined(lambda request, wire: None if spoil(request, wire) else a_good_service(request, wire))
     assert bad(findings) == {complaint: "FAIL"}
 
@@ -206,13 +206,13 @@ def ending_after(seconds: float, last: bytes) -> Callable[[Wire], None]:
     def stream(wire: Wire) -> None:
         wire.stream(OPENING, end=False)
         wire.chunk(HEARTBEAT)
-        time.sleep(seconds)  # the life of the connection is what is tested
+        time.sleep(seconds)  # the test is about the lifetime of the connection
         wire.chunk(last)
 
     return stream
 
 
-def test_a_long_life_that_is_cut_is_told_from_one_that_ends_as_planned() -> None:
+def test_a_cut_connection_is_distinguished_from_a_planned_end() -> None:
     plan = replace(PLAN, idle_minutes=0.05)
     planned = b'event: error\ndata: {"type":"error","error":{"code":"connection_timeout","message":"Planned."}}\n\n'
     findings = examined(spoiled(ending_after(0.3, b"")), plan)
@@ -224,7 +224,7 @@ def test_a_long_life_that_is_cut_is_told_from_one_that_ends_as_planned() -> None
 
 
 def with_canaries(delay_seconds: float) -> Script:
-    """A service whose canary arrives on the open stream after a while."""
+    """A service whose canary arrives on the open stream after a delay."""
     asked = threading.Event()
 
     def script(request: Request, wire: Wire) -> None:
@@ -234,7 +234,7 @@ def with_canaries(delay_seconds: float) -> Script:
         elif not refused_well(request, wire):
             wire.stream(OPENING, end=False)
             if asked.wait(5):
-                time.sleep(delay_seconds)  # the delay is what is tested
+                time.sleep(delay_seconds)  # the test is about the delay
                 wire.chunk(b'event: user.updated\ndata: {"event":{"id":"evt_canary"}}\n\n')
             wire.chunk(HEARTBEAT)
             wire.hold()
@@ -243,13 +243,13 @@ def with_canaries(delay_seconds: float) -> Script:
 
 
 @pytest.mark.parametrize(("delay_seconds", "complaints"), [(0.0, {}), (1.2, {"canary": "warn"})])
-def test_a_canary_that_comes_late_is_named(delay_seconds: float, complaints: dict[str, str]) -> None:
+def test_a_late_canary_is_reported(delay_seconds: float, complaints: dict[str, str]) -> None:
     findings = examined(with_canaries(delay_seconds), replace(PLAN, with_canary=True))
     assert bad(findings) == complaints
     assert "after it was asked for" in findings["canary"].text
 
 
-def test_a_service_without_canaries_is_no_worse_for_it() -> None:
+def test_a_service_without_canaries_gets_no_failure() -> None:
     def script(request: Request, wire: Wire) -> None:
         wire.answer(404, b"{}") if request.path.endswith("/canary") else a_good_service(request, wire)
 
@@ -258,7 +258,7 @@ def test_a_service_without_canaries_is_no_worse_for_it() -> None:
     assert findings["canary"].word == "skip"
 
 
-def test_slots_that_are_not_given_back_are_named() -> None:
+def test_slots_that_are_not_released_are_reported() -> None:
     taken: list[int] = []
 
     def stream(wire: Wire) -> None:
@@ -272,23 +272,23 @@ def test_slots_that_are_not_given_back_are_named() -> None:
 
     findings = examined(spoiled(stream), replace(PLAN, with_slots=True))
     assert bad(findings) == {"slots": "FAIL"}
-    # Two of the five went to the checks before.
+    # Two of the five were used by earlier checks.
     assert findings["slots"].facts["limit"] == 3
 
 
-def test_a_stream_that_is_refused_ends_the_examination() -> None:
+def test_a_refused_stream_ends_the_examination() -> None:
     findings = examined(spoiled(lambda wire: wire.answer(403, b'{"statusCode":403,"errorCode":"insufficient_scope"}')))
     assert bad(findings) == {"stream": "FAIL"}
     assert "read:events" in findings["stream"].advice
 
 
-def test_a_server_that_is_not_there_is_one_finding() -> None:
+def test_an_absent_server_is_one_finding() -> None:
     with misbehaving(a_good_service) as server:
         pass
     assert bad(findings_about(server, PLAN)) == {"connection": "FAIL"}
 
 
-def test_the_service_itself_is_found_well(target: Target) -> None:
+def test_the_service_itself_passes_every_check(target: Target) -> None:
     done = run("doctor", *reached(target), "--slots", "--idle", "0.02", EVENTS_TOKEN=target.token())
     assert done.returncode == 0, done.stdout + done.stderr
     assert {line.split()[0] for line in done.stdout.splitlines()} == {"ok", "skip"}
@@ -296,7 +296,7 @@ def test_the_service_itself_is_found_well(target: Target) -> None:
     assert "ok   slots: 8 streams" in done.stdout
 
 
-def test_programs_get_one_document_and_people_an_exit_status() -> None:
+def test_the_doctor_gives_programs_one_document_and_shells_an_exit_status() -> None:
     with misbehaving(spoiled(head_with(b"Cache-Control: no-store", without=b"Cache-Control"))) as server:
         done = run("doctor", server.url, "--json", "--watch", "1", EVENTS_TOKEN="token-of-the-test")
     document: dict[str, Any] = json.loads(done.stdout)

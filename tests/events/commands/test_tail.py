@@ -1,4 +1,4 @@
-"""`manage.py events tail` as a process of its own, against real servers and against ones that misbehave."""
+"""`manage.py events tail` as a separate process, against real and misbehaving servers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ids_in(output: str) -> list[str]:
 
 
 def run_line(line: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a line of a shell as an operator would paste it."""
+    """Run a shell line as an operator would paste it."""
     return subprocess.run(
         ["bash", "-c", line], cwd=ROOT, env=environment(**variables), capture_output=True, text=True, timeout=90, check=False
     )
@@ -42,7 +42,7 @@ def go_on_with(errors: str) -> str:
     return next(line.removeprefix("go on with: ") for line in errors.splitlines() if line.startswith("go on with: "))
 
 
-def test_json_lines_are_the_bytes_of_the_wire(target: Target) -> None:
+def test_json_lines_are_the_received_bytes(target: Target) -> None:
     with target.subscribe() as stream:
         stream.opened()
         target.write(*some(5), padding=10)
@@ -53,14 +53,14 @@ def test_json_lines_are_the_bytes_of_the_wire(target: Target) -> None:
     assert "2  user.created" in done.stderr
 
 
-def test_a_filter_takes_patterns_and_the_readable_line_is_plain_in_a_pipe(target: Target) -> None:
+def test_a_filter_accepts_patterns_and_readable_lines_have_no_color_in_a_pipe(target: Target) -> None:
     target.write("connection.created", "user.created", "group.member.added", "user.deleted")
     done = run("tail", *reached(target), "--since", "1h", "--type", "user.*", "--max", "2", EVENTS_TOKEN=target.token())
     assert [line.split("  ")[1].strip() for line in done.stdout.splitlines()] == ["user.created", "user.deleted"]
     assert "\x1b" not in done.stdout
 
 
-def test_the_raw_form_is_the_stream_itself(target: Target) -> None:
+def test_the_raw_form_is_the_received_stream(target: Target) -> None:
     token = target.token()
     with target.subscribe(token=token) as stream:
         start_offset = stream.opened().id
@@ -68,11 +68,11 @@ def test_the_raw_form_is_the_stream_itself(target: Target) -> None:
         stream.events(3)
         wire = stream.body
     done = run("tail", *reached(target), "--from", str(start_offset), "--raw", "--max", "3", EVENTS_TOKEN=token)
-    # The pause that the server wishes differs from connection to connection.
+    # The server's retry delay differs from connection to connection.
     assert done.stdout.encode().partition(b"event: offset-only")[2] == wire.partition(b"event: offset-only")[2]
 
 
-def test_the_command_it_prints_goes_on_with_the_next_event(target: Target) -> None:
+def test_the_printed_command_resumes_with_the_next_event(target: Target) -> None:
     ids = target.write(*some(7))
     token = target.token()
     first = run("tail", *reached(target), "--since", "1h", "--json", "--max", "3", EVENTS_TOKEN=token)
@@ -81,7 +81,7 @@ def test_the_command_it_prints_goes_on_with_the_next_event(target: Target) -> No
     assert ids_in(first.stdout) + ids_in(second.stdout) + ids_in(third.stdout) == ids
 
 
-def test_connections_cut_anywhere_lose_and_repeat_nothing(target: Target) -> None:
+def test_cut_connections_lose_and_repeat_no_event(target: Target) -> None:
     ids = target.write(*some(60), padding=200)
     cuts = random.Random(4)
     with cutting_proxy(target.address, lambda number: cuts.randrange(100, 9000) if number < 12 else None) as proxy:
@@ -105,7 +105,7 @@ def test_a_state_file_survives_kill_9(target: Target, tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir() if not entry.name.startswith(".")] == ["tail.state"]
     ids += target.write(*some(20))
     seen = ids_in(b"".join(first).decode())
-    # The first reader had all forty or a part; the second one starts at what was noted, never beyond what was written.
+    # The first reader has read all forty or a part; the second one starts at the stored offset, never beyond the output.
     second = start(*arguments, EVENTS_TOKEN=token)
     assert second.stdout is not None
     while seen[-1] != ids[-1]:
@@ -125,7 +125,7 @@ def test_a_state_file_of_another_stream_is_refused(target: Target, tmp_path: Pat
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_it_with_the_account(target: Target, number: signal.Signals, status: int) -> None:
+def test_a_signal_ends_the_command_with_its_summary(target: Target, number: signal.Signals, status: int) -> None:
     running = start("tail", *reached(target), "--json", "--verbose", EVENTS_TOKEN=target.token())
     assert running.stderr is not None
     said = b""
@@ -141,7 +141,7 @@ def test_a_signal_ends_it_with_the_account(target: Target, number: signal.Signal
     assert "Traceback" not in errors.decode()
 
 
-def test_a_pipe_whose_reader_leaves_ends_quietly(target: Target) -> None:
+def test_a_closed_pipe_ends_the_command_quietly(target: Target) -> None:
     target.write(*some(400), padding=2000)
     tail = shlex.join(["manage.py", "events", "tail", *reached(target), "--since", "1h", "--json"])
     script = f'{shlex.quote(sys.executable)} {tail} | head -n 1; echo "${{PIPESTATUS[0]}}"'
@@ -149,14 +149,14 @@ def test_a_pipe_whose_reader_leaves_ends_quietly(target: Target) -> None:
     assert (done.stdout.splitlines()[1:], done.stderr) == (["0"], "")
 
 
-def test_an_unknown_type_is_refused_with_the_names_near_to_it(target: Target) -> None:
+def test_an_unknown_type_is_refused_with_similar_names(target: Target) -> None:
     done = run("tail", *reached(target), "--type", "user.create", "--type", "nothing", EVENTS_TOKEN="unused-token")
     assert done.returncode == 2
     assert "'user.create' is no event type; near to it: user.created" in done.stderr
     assert "'nothing' is no event type." in done.stderr
 
 
-def test_without_credentials_it_says_where_they_may_come_from(target: Target) -> None:
+def test_missing_credentials_are_explained(target: Target) -> None:
     done = run("tail", *reached(target))
     assert done.returncode == 2
     assert "EVENTS_CLIENT_SECRET" in done.stderr
@@ -169,23 +169,23 @@ def test_a_wrong_token_is_refused_at_once(target: Target) -> None:
     assert "not-a-token-at-all" not in done.stderr
 
 
-def test_an_expired_cursor_is_an_instruction(target: Target) -> None:
+def test_an_expired_cursor_prints_instructions(target: Target) -> None:
     ids = target.write(*some(4))
     with target.subscribe({"from_timestamp": "2020-01-01T00:00:00Z"}) as stream:
         stream.opened()
         blocks = stream.events(4)
-    # What retention does: the floor rises, and the rows below it go.
+    # As retention does: the floor rises, and the rows below it are deleted.
     Head.objects.filter(pk=target.tenant.pk).update(floor=2)
     LogEntry.objects.filter(tenant_id=target.tenant.pk, position__lte=2).delete()
     token = target.token()
     done = run("tail", *reached(target), "--from", str(blocks[0].id), "--json", "--max", "2", EVENTS_TOKEN=token)
     assert done.returncode == 4
-    assert "is gone" in done.stderr
+    assert "are gone" in done.stderr
     command = next(line.removeprefix("all that is left: ") for line in done.stderr.splitlines() if line.startswith("all that is left"))
     assert ids_in(run_line(command, EVENTS_TOKEN=token).stdout) == ids[2:]
 
 
-def test_a_server_that_is_not_there_ends_it_when_it_may_give_up() -> None:
+def test_an_absent_server_ends_the_command_after_give_up_after() -> None:
     with misbehaving(lambda _, wire: wire.hold()) as server:
         pass
     done = run("tail", server.url, "--give-up-after", "0.5", EVENTS_TOKEN="some-token")
@@ -193,7 +193,7 @@ def test_a_server_that_is_not_there_ends_it_when_it_may_give_up() -> None:
     assert "cannot connect" in done.stderr
 
 
-def test_no_secret_is_ever_printed_whoever_repeats_it(tmp_path: Path) -> None:
+def test_no_output_contains_a_secret(tmp_path: Path) -> None:
     secret, token = "the-client-secret-0123456789", "the-issued-token-0123456789"
 
     def script(request: Request, wire: Wire) -> None:
@@ -220,7 +220,7 @@ def test_no_secret_is_ever_printed_whoever_repeats_it(tmp_path: Path) -> None:
     assert "--client-secret-file" in go_on_with(from_file.stderr)
 
 
-def test_without_an_address_it_reads_the_service_of_the_checkout(target: Target, tmp_path: Path) -> None:
+def test_without_an_address_the_command_reads_the_service_of_the_checkout(target: Target, tmp_path: Path) -> None:
     def script(request: Request, wire: Wire) -> None:
         if request.path == "/oauth/token":
             wire.answer(200, b'{"access_token":"issued-by-the-demo"}')

@@ -1,4 +1,4 @@
-"""A log in memory, and one stream on it whose connection does what a test wants."""
+"""A log in memory, and one stream of it whose connection the test controls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEALER = CursorSealer({"k1": "k" * 40}, tenant_id="acme")
 
 
 class FakeLog:
-    """A log in memory that can be slow, stale or broken: what a real database does only sometimes."""
+    """A log in memory that can be slow, stale or broken, which a real database only sometimes is."""
 
     def __init__(self) -> None:
         self.head = 0
@@ -62,7 +62,7 @@ class FakeLog:
 
 
 class Connection:
-    """Takes what a stream writes, or lets it wait."""
+    """Takes the writes of a stream, or blocks them."""
 
     def __init__(self) -> None:
         self.body = b""
@@ -75,14 +75,14 @@ class Connection:
 
 
 class OpenStream:
-    """A stream of the log from its first position on, and what it hangs on."""
+    """A stream of the log from its first position on, with its dependencies."""
 
     def __init__(
         self, log: FakeLog, *, types: frozenset[str] | None = None, pace: Pace | None = None, beside: OpenStream | None = None
     ) -> None:
         self.log = log
         self.connection = Connection()
-        # Beside another stream it follows the same tail.
+        # Together with another stream it follows the same tail.
         self.tails: Tails = beside.tails if beside else Tails(log, ring_bytes=1_000_000)  # type: ignore[arg-type]  # the methods that a tail uses
         pages = SharedPages(log, limit=1_000_000)  # type: ignore[arg-type]  # the method that pages use
         self.sources = Sources(self.tails, pages, pace or Pace(15.0, 600.0, 20.0, 2000))
@@ -103,13 +103,13 @@ class OpenStream:
         return stream
 
     def grow(self, count: int) -> None:
-        """Let the log grow and the tail hear of it."""
+        """Append to the log and send the tail a hint."""
         self.log.head += count
         self.tails.heard("acme", self.log.head)
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Let the loop go on until `condition()` is true; the story around it has the deadline."""
+    """Run the loop until `condition()` is true; the surrounding test has the deadline."""
     while not condition():  # noqa: ASYNC110  (the condition may be anything)
         await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""An ASGI application that watches over its readers and answers with what the kernel says about their connection."""
+"""An ASGI application that sets the socket options and returns those that the kernel reports for its connection."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from events.stream.listeners import OPTIONS, watch_over_readers
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
-    """Answer with the options of the connection that a request came in on."""
+    """Answer with the options of the request's connection."""
     if scope["type"] == "lifespan":
         while (await receive())["type"] != "lifespan.shutdown":
             watch_over_readers()
             await send({"type": "lifespan.startup.complete"})
         await send({"type": "lifespan.shutdown.complete"})
         return
-    # A server without a lifespan begins with its first request.
+    # A server without a lifespan starts with its first request.
     watch_over_readers()
     body = json.dumps(_options_of((scope["client"][0], int(scope["client"][1])))).encode()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", str(len(body)).encode())]})

@@ -8,7 +8,7 @@ from events.stream.bell import Bell
 from tests.events.stream.fake_log import run_story
 
 
-def test_a_ring_wakes_who_listens_and_who_listens_afterwards_until_it_is_cleared() -> None:
+def test_a_ring_wakes_present_and_later_listeners_until_it_is_cleared() -> None:
     async def story() -> None:
         loop = asyncio.get_running_loop()
         bell = Bell(loop)
@@ -21,7 +21,7 @@ def test_a_ring_wakes_who_listens_and_who_listens_afterwards_until_it_is_cleared
     run_story(story)
 
 
-def test_a_listener_that_was_cancelled_is_in_nobodys_way() -> None:
+def test_a_cancelled_listener_does_not_block_the_next_one() -> None:
     async def story() -> None:
         bell = Bell(asyncio.get_running_loop())
         gone = bell.heard()

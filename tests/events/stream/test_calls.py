@@ -1,4 +1,4 @@
-"""Calls over a real Redis, without one, and with a process that says nothing."""
+"""Calls over a real Redis, without Redis, and with a process that does not answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.deadlines import own_time
 
 
 class Process:
-    """What a web process does with calls: it counts them, and answers with its name and the tenant."""
+    """The part of a web process that handles calls: counts them, and answers with its name and the tenant."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -51,7 +51,7 @@ def _run(story: Callable[[], Awaitable[None]]) -> None:
 
 
 async def _answers(count: int) -> list[Any]:
-    """Ask until every process has subscribed: the server confirms a subscription after the call returns."""
+    """Call until every process has subscribed: the server confirms a subscription after the call returns."""
     while True:
         answers = await asyncio.to_thread(ask, "describe", "acme")
         if len(answers.given) + answers.silent_processes == count:
@@ -75,7 +75,7 @@ def test_every_process_answers_once() -> None:
     _run(story)
 
 
-def test_a_call_that_comes_directly_and_through_the_channel_is_done_once() -> None:
+def test_a_call_received_directly_and_through_the_channel_is_handled_once() -> None:
     async def story() -> None:
         process = Process("one")
         attach(process.callee)
@@ -83,7 +83,7 @@ def test_a_call_that_comes_directly_and_through_the_channel_is_done_once() -> No
             await _answers(1)
             process.heard.clear()
             await asyncio.to_thread(tell, "describe", "acme")
-            # A further call through the same channel comes after it.
+            # A later call on the same channel arrives after it.
             assert await _answers(1) == [["one", "acme"]]
             assert len(process.heard) == 2
         finally:
@@ -93,7 +93,7 @@ def test_a_call_that_comes_directly_and_through_the_channel_is_done_once() -> No
     _run(story)
 
 
-def test_a_process_that_says_nothing_is_counted_and_waited_for_a_second() -> None:
+def test_a_silent_process_is_counted_and_waited_for_one_second() -> None:
     async def story() -> None:
         process, silent = Process("one"), Process("silent")
         silent.callee._handlers = {}
@@ -112,7 +112,7 @@ def test_a_process_that_says_nothing_is_counted_and_waited_for_a_second() -> Non
     _run(story)
 
 
-def test_an_event_loop_that_has_ended_is_not_waited_for() -> None:
+def test_an_ended_event_loop_is_not_waited_for() -> None:
     async def leave() -> None:
         attach(Callee(settings.REDIS_URL, {"describe": lambda _call: ["gone"]}))
 
@@ -122,7 +122,7 @@ def test_an_event_loop_that_has_ended_is_not_waited_for() -> None:
     assert asking.seconds < 0.5
 
 
-def test_without_redis_this_process_answers_alone_and_at_once(settings: Settings) -> None:
+def test_without_redis_only_this_process_answers_at_once(settings: Settings) -> None:
     async def story() -> None:
         process = Process("one")
         attach(process.callee)
@@ -140,7 +140,7 @@ def test_without_redis_this_process_answers_alone_and_at_once(settings: Settings
 
 
 @pytest.mark.parametrize("payload", [b"", b"{", b"[]", b'{"id":"x"}', b'{"id":"x","do":"nothing"}', b"\xff"])
-def test_what_is_no_call_is_passed_over(payload: bytes) -> None:
+def test_other_payloads_on_the_channel_are_ignored(payload: bytes) -> None:
     async def story() -> None:
         process = Process("one")
         process.callee.hear(payload)

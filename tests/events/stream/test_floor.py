@@ -1,4 +1,4 @@
-"""What the opening says about what is kept: a floor that can be used as it stands, and a warning in time."""
+"""The opening of a stream: an earliest cursor that works, and an early warning."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def _frame(age: timedelta) -> Frame:
     return Frame(1, NOW - age, "user.created", b"")
 
 
-def test_the_floor_is_a_cursor_and_has_no_time_before_anything_was_dropped() -> None:
+def test_the_floor_is_a_cursor_without_a_time_before_anything_was_pruned() -> None:
     assert floor_headers(Bounds(3, 90, 40, None, "est_x"), SEALER) == [(b"x-events-floor", SEALER.seal(Cursor(3, 40)).encode())]
 
 
 @pytest.mark.parametrize("microsecond", [0, 1, 999_999])
-def test_the_floor_time_is_the_first_whole_second_after_the_last_dropped_event(microsecond: int) -> None:
+def test_the_floor_time_is_the_first_whole_second_after_the_last_pruned_event(microsecond: int) -> None:
     dropped_at = datetime(2026, 2, 1, 10, 0, 59, microsecond, tzinfo=UTC)
     assert floor_headers(Bounds(3, 90, 40, dropped_at, "est_x"), SEALER)[1] == (b"x-events-floor-time", b"2026-02-01T10:01:00Z")
 
 
-def test_a_cursor_is_warned_about_in_the_last_tenth_of_its_next_event() -> None:
+def test_a_warning_comes_in_the_last_tenth_of_the_next_event_s_retention() -> None:
     assert expiry_notice(_frame(timedelta(days=27) - timedelta(seconds=1)), RETENTION, now=NOW) == b""
     assert expiry_notice(_frame(timedelta(days=27)), RETENTION, now=NOW) == (
         b":warning=cursor_expiring next_event_at=2026-03-04T12:00:00Z dropped_from=2026-04-03T12:00:00Z\n\n"

@@ -1,4 +1,4 @@
-"""The bytes on the wire, to the letter."""
+"""The exact bytes of frames."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_heartbeat_is_two_comments_and_the_offset() -> None:
     )
 
 
-def test_an_error_has_no_id_and_its_offset_only_where_it_is_known() -> None:
+def test_an_error_has_no_id_and_an_offset_only_when_it_is_known() -> None:
     assert frames.error("timeout", "Slow.", "abc") == (
         b'event: error\ndata: {"type":"error","error":{"code":"timeout","message":"Slow.","offset":"abc"}}\n\n'
     )

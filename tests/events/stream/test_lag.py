@@ -1,4 +1,4 @@
-"""What a heartbeat says about the distance to the head, and what it never says."""
+"""The lag in heartbeats."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from events.stream.lag import Lag, lag_of
 from tests.events.stream.fake_log import SEALER, FakeLog, OpenStream, run_story, until
 
 
-def test_a_stream_that_has_everything_has_no_lag() -> None:
+def test_a_stream_at_the_head_has_no_lag() -> None:
     assert lag_of(position=7, head=7, oldest_at=0.0, now=1000.0) == Lag(7, 0, 0)
 
 
-def test_a_stream_that_read_further_than_its_process_was_told_has_no_lag_either() -> None:
+def test_a_stream_beyond_the_known_head_has_no_lag() -> None:
     assert lag_of(position=9, head=7, oldest_at=0.0, now=1000.0) == Lag(9, 0, 0)
 
 
-def test_a_clock_that_is_behind_the_database_makes_no_negative_age() -> None:
+def test_a_clock_behind_the_database_gives_no_negative_age() -> None:
     assert lag_of(position=6, head=7, oldest_at=1000.5, now=1000.0) == Lag(7, 1, 0)
 
 
-def test_a_reader_that_stops_falls_behind_by_events_and_by_the_age_of_the_first_it_misses() -> None:
+def test_the_lag_of_a_blocked_stream_counts_events_and_the_age_of_the_oldest() -> None:
     async def story() -> None:
         log = FakeLog()
         opened = OpenStream(log)
@@ -42,7 +42,7 @@ def test_a_reader_that_stops_falls_behind_by_events_and_by_the_age_of_the_first_
     run_story(story)
 
 
-def test_what_was_heard_of_and_not_read_yet_is_as_old_as_the_hint() -> None:
+def test_unread_events_are_as_old_as_their_hint() -> None:
     async def story() -> None:
         log = FakeLog()
         opened = OpenStream(log)

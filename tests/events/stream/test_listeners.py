@@ -1,4 +1,4 @@
-"""Every connection that a server accepts has the options that find a dead peer."""
+"""Every accepted connection has the socket options that detect a dead peer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.deadlines import eventually
 
 
 @pytest.mark.parametrize("server", SERVERS)
-def test_the_kernel_watches_over_every_reader_of_a_server(server: str) -> None:
+def test_the_kernel_probes_every_client_of_a_server(server: str) -> None:
     port = _free_port()
     arguments = [sys.executable, "-m", *_command(server, port)[:-1], "tests.events.stream.socket_options:application"]
     with subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -26,7 +26,7 @@ def test_the_kernel_watches_over_every_reader_of_a_server(server: str) -> None:
             process.terminate()
 
 
-def test_only_listening_tcp_sockets_are_touched() -> None:
+def test_only_listening_tcp_sockets_are_changed() -> None:
     before = watch_over_readers()
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket() as other, socket.socket(type=socket.SOCK_DGRAM) as datagrams:
         datagrams.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""Writing what a tail has just read without waking tasks: who gets it at once, who waits, and that nothing overtakes."""
+"""Direct writes of new frames without waking tasks: which streams get them at once, and that the order is kept."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def positions_in(body: bytes) -> list[int]:
     return [SEALER.open(found.decode()).position for found in re.findall(rb"^id: (\S+)$", body, re.MULTILINE)]
 
 
-def test_streams_at_one_place_with_one_filter_share_one_message() -> None:
+def test_streams_at_one_position_with_one_filter_share_one_message() -> None:
     batch = Batch(ring_of(frame(1), frame(2, "user.deleted"), frame(3)), now=1.0)
     everything, again = batch.share(0, None), batch.share(0, None)
     assert everything is again
@@ -43,13 +43,13 @@ def test_streams_at_one_place_with_one_filter_share_one_message() -> None:
     assert (filtered.body, filtered.events, batch.end) == (b"2;xxxxxxxx", 1, 3)
 
 
-def test_a_filter_that_wants_nothing_moves_without_a_message() -> None:
+def test_a_filter_that_excludes_every_event_advances_without_a_message() -> None:
     share = Batch(ring_of(frame(1)), now=1.0).share(0, frozenset({"user.deleted"}))
     assert share is not None
     assert (share.events, share.body, share.read_to) == (0, b"", MOMENT)
 
 
-def test_more_than_one_write_and_what_the_ring_has_dropped_are_no_share() -> None:
+def test_nothing_is_shared_above_one_write_or_below_the_ring() -> None:
     assert Batch(ring_of(frame(1, size=WRITE_BYTES), frame(2)), now=1.0).share(0, None) is None
     emptied = ring_of(frame(1))
     emptied.clear()
@@ -85,7 +85,7 @@ def _has(pieces: list[bytes], count: int) -> bool:
     return len(pieces) == count
 
 
-def test_a_transport_that_is_ours_is_written_to_without_a_send_until_it_has_no_room() -> None:
+def test_a_taken_over_transport_is_written_directly_until_its_buffer_is_full() -> None:
     async def story() -> None:
         passed: list[bytes] = []
 
@@ -111,7 +111,7 @@ def test_a_transport_that_is_ours_is_written_to_without_a_send_until_it_has_no_r
     run_story(story)
 
 
-def test_a_write_that_blocks_is_finished_by_the_stream_and_nothing_overtakes_it() -> None:
+def test_the_stream_finishes_a_blocked_write_in_order() -> None:
     async def story() -> None:
         opened = OpenStream(FakeLog())
         stream = await opened.opened()
@@ -131,7 +131,7 @@ def test_a_write_that_blocks_is_finished_by_the_stream_and_nothing_overtakes_it(
     run_story(story)
 
 
-def test_a_stream_that_must_end_ends_after_the_write_that_blocked() -> None:
+def test_an_ending_stream_ends_after_its_blocked_write() -> None:
     async def story() -> None:
         opened = OpenStream(FakeLog())
         stream = await opened.opened()
@@ -150,7 +150,7 @@ def test_a_stream_that_must_end_ends_after_the_write_that_blocked() -> None:
     run_story(story)
 
 
-def test_a_write_that_stays_stuck_is_broken_off() -> None:
+def test_a_stuck_write_is_aborted() -> None:
     async def story(rounds: int) -> None:
         opened = OpenStream(FakeLog())
         stream = await opened.opened()
@@ -169,7 +169,7 @@ def test_a_write_that_stays_stuck_is_broken_off() -> None:
     run_story(lambda: story(20))
 
 
-def test_a_connection_that_is_gone_at_the_write_ends_its_stream_alone() -> None:
+def test_a_closed_connection_ends_only_its_own_stream() -> None:
     async def story() -> None:
         opened = OpenStream(FakeLog())
         stream = await opened.opened()

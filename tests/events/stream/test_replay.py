@@ -1,4 +1,4 @@
-"""Streams that are behind: they wait for their page like for anything else, a few read at once, and each gets its turn."""
+"""Streams behind the ring: waiting for a page blocks nothing else, a few pages are read at once, in order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.events.stream.fake_log import SEALER, FakeLog, OpenStream, run_story,
 
 
 class SlowLog(FakeLog):
-    """Answers only when it is let, and notes how many wait for it."""
+    """Answers only on command, and counts the waiting calls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class SlowLog(FakeLog):
         return await super().page(tenant_id, cursor, max_events=max_events, max_bytes=max_bytes)
 
 
-def test_a_stream_that_waits_for_its_page_keeps_its_heartbeats() -> None:
+def test_a_stream_that_waits_for_its_page_sends_heartbeats() -> None:
     async def story() -> None:
         log = SlowLog()
         log.head = 10
@@ -48,7 +48,7 @@ def test_a_stream_that_waits_for_its_page_keeps_its_heartbeats() -> None:
     run_story(story)
 
 
-def test_a_stream_that_waits_for_its_page_ends_at_once_when_it_must() -> None:
+def test_a_stream_that_waits_for_its_page_ends_at_once_on_request() -> None:
     async def story() -> None:
         log = SlowLog()
         log.head = 10
@@ -58,7 +58,7 @@ def test_a_stream_that_waits_for_its_page_ends_at_once_when_it_must() -> None:
         stream.close(DRAINING)
         await opened.task
         assert b'"code":"connection_timeout"' in opened.connection.body
-        # Whoever read for it finds nobody, and says nothing.
+        # No stream is left to get the page, and no error is logged.
         log.failures = [OSError("gone")]
         log.may_answer.set()
         await until(lambda: log.waiting == 0)
@@ -66,7 +66,7 @@ def test_a_stream_that_waits_for_its_page_ends_at_once_when_it_must() -> None:
     run_story(story)
 
 
-def test_a_client_that_leaves_while_its_page_is_read_is_let_go_at_once() -> None:
+def test_a_client_that_disconnects_during_a_read_is_released_at_once() -> None:
     async def story() -> None:
         log = SlowLog()
         log.head = 10
@@ -80,7 +80,7 @@ def test_a_client_that_leaves_while_its_page_is_read_is_let_go_at_once() -> None
     run_story(story)
 
 
-def test_a_few_pages_are_read_at_once_and_in_the_order_they_were_asked_for() -> None:
+def test_a_few_pages_are_read_at_once_in_the_order_of_requests() -> None:
     async def story() -> None:
         log = SlowLog()
         log.head = 100
@@ -95,7 +95,7 @@ def test_a_few_pages_are_read_at_once_and_in_the_order_they_were_asked_for() -> 
     run_story(story)
 
 
-def test_streams_at_the_same_place_share_one_read() -> None:
+def test_streams_at_the_same_position_share_one_read() -> None:
     async def story() -> None:
         log = SlowLog()
         log.head = 100
@@ -109,7 +109,7 @@ def test_streams_at_the_same_place_share_one_read() -> None:
     run_story(story)
 
 
-def test_pages_that_nobody_asks_for_any_more_are_let_go() -> None:
+def test_unused_pages_are_dropped() -> None:
     async def story() -> None:
         log = FakeLog()
         log.head = 300
@@ -130,7 +130,7 @@ def test_pages_that_nobody_asks_for_any_more_are_let_go() -> None:
     run_story(story)
 
 
-def test_pages_of_a_log_that_was_rewritten_are_read_again() -> None:
+def test_pages_of_a_rewritten_log_are_read_again() -> None:
     async def story() -> None:
         log = SlowLog()
         log.head = 300
@@ -159,7 +159,7 @@ def _frames_in_memory() -> int:
     return sum(type(one) is Frame for one in gc.get_objects())
 
 
-def test_a_stream_that_was_cut_in_the_middle_of_a_replay_keeps_no_frame_until_it_is_collected() -> None:
+def test_a_stream_that_ends_during_a_replay_releases_its_frames_before_garbage_collection() -> None:
     async def story() -> None:
         log = FakeLog()
         log.head = 300
@@ -185,7 +185,7 @@ def test_a_stream_that_was_cut_in_the_middle_of_a_replay_keeps_no_frame_until_it
         gc.enable()
 
 
-def test_a_long_replay_lets_every_other_stream_have_its_turn() -> None:
+def test_a_long_replay_does_not_block_other_streams() -> None:
     async def story() -> None:
         log = FakeLog()
         log.head, log.page_size = 20_000, 100
@@ -200,7 +200,7 @@ def test_a_long_replay_lets_every_other_stream_have_its_turn() -> None:
     run_story(story)
 
 
-def test_a_database_that_comes_back_is_read_on_from_the_same_place() -> None:
+def test_reading_resumes_at_the_same_position_after_a_database_outage() -> None:
     async def story() -> None:
         log = FakeLog()
         log.head = 5

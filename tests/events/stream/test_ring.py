@@ -1,4 +1,4 @@
-"""The ring of frames: what it covers, what it lets go of, and the budget of all rings together."""
+"""The ring of frames: its range, what it drops, and the budget of all rings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _positions(ring: Ring, after: int) -> list[int]:
     return [frame.position for frame in ring.frames_after(after)]
 
 
-def test_a_ring_gives_what_follows_a_position() -> None:
+def test_a_ring_returns_the_frames_after_a_position() -> None:
     ring = Ring(10)
     ring.append(_frames(11, 5))
     assert (ring.after, ring.end) == (10, 15)
@@ -27,7 +27,7 @@ def test_a_ring_gives_what_follows_a_position() -> None:
     assert not ring.covers(9)
 
 
-def test_a_full_ring_lets_go_of_the_oldest_and_stays_dense() -> None:
+def test_a_full_ring_drops_the_oldest_frames_and_stays_dense() -> None:
     ring = Ring(0)
     for first in range(1, 101, 10):
         ring.append(_frames(first, 10, size=10_000))
@@ -44,7 +44,7 @@ def test_a_frame_larger_than_the_ring_leaves_it_empty_behind_that_frame() -> Non
     assert _positions(ring, 3) == [4]
 
 
-def test_over_budget_the_ring_filled_longest_ago_is_emptied() -> None:
+def test_above_the_budget_the_least_recently_filled_ring_is_emptied() -> None:
     budget = RingBudget(2500)
     rings = [Ring(0) for _ in range(3)]
     for ring in rings:

@@ -1,4 +1,4 @@
-"""Tails: whatever the order of hints, reads and failures, a stream is woken until it has everything."""
+"""Tails: for any order of hints, reads and failures, a stream is woken until it has every event."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def _until(stream: Stream, tail: Tail, position: int) -> None:
         await stream.woken.wait()
 
 
-def test_a_hint_brings_the_frames_and_wakes_the_streams() -> None:
+def test_a_hint_brings_frames_and_wakes_the_streams() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
         stream = Stream()
         tail = tails.follow(stream, "acme", log.bounds(), SEALER)
@@ -102,7 +102,7 @@ def test_a_hint_during_a_read_that_finds_nothing_is_not_lost() -> None:
     _run(story)
 
 
-def test_a_hint_of_what_never_comes_does_not_read_for_ever() -> None:
+def test_a_hint_of_a_position_that_never_appears_stops_reading() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
         stream = Stream()
         tail = tails.follow(stream, "acme", log.bounds(), SEALER)
@@ -118,7 +118,7 @@ def test_a_hint_of_what_never_comes_does_not_read_for_ever() -> None:
     _run(story)
 
 
-def test_a_database_that_is_away_delays_and_loses_nothing() -> None:
+def test_a_database_outage_delays_events_and_loses_none() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
         stream = Stream()
         tail = tails.follow(stream, "acme", log.bounds(), SEALER)
@@ -131,7 +131,7 @@ def test_a_database_that_is_away_delays_and_loses_nothing() -> None:
     _run(story)
 
 
-def test_a_long_way_is_read_in_pages() -> None:
+def test_a_distant_head_is_read_in_pages() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
         log.page_size = 10
         stream = Stream()
@@ -144,7 +144,7 @@ def test_a_long_way_is_read_in_pages() -> None:
     _run(story)
 
 
-def test_without_any_hint_the_poll_finds_it() -> None:
+def test_the_poll_finds_events_without_a_hint() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
         stream = Stream()
         tail = tails.follow(stream, "acme", log.bounds(), SEALER)
@@ -156,7 +156,7 @@ def test_without_any_hint_the_poll_finds_it() -> None:
     _run(story, polling=True)
 
 
-def test_a_new_epoch_or_a_lost_tenant_ends_the_streams() -> None:
+def test_a_new_epoch_or_a_deleted_tenant_ends_the_streams() -> None:
     async def epoch(log: FakeLog, tails: Tails) -> None:
         stream = Stream()
         tail = tails.follow(stream, "acme", log.bounds(), SEALER)
@@ -175,7 +175,7 @@ def test_a_new_epoch_or_a_lost_tenant_ends_the_streams() -> None:
     _run(gone, polling=True)
 
 
-def test_a_stream_of_the_new_epoch_gets_a_tail_of_its_own() -> None:
+def test_a_stream_of_the_new_epoch_gets_a_new_tail() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
         old, new = Stream(), Stream()
         first = tails.follow(old, "acme", log.bounds(), SEALER)
@@ -206,7 +206,7 @@ def test_a_hole_or_an_expired_cursor_ends_the_streams_with_a_reason() -> None:
     _run(story)
 
 
-def test_the_last_stream_takes_its_tail_with_it() -> None:
+def test_the_last_stream_removes_its_tail() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
         one, two = Stream(), Stream()
         tail = tails.follow(one, "acme", log.bounds(), SEALER)
@@ -222,7 +222,7 @@ def test_the_last_stream_takes_its_tail_with_it() -> None:
     _run(story)
 
 
-def test_what_is_read_for_streams_that_have_left_meanwhile_is_not_kept() -> None:
+def test_a_page_read_for_departed_streams_is_dropped() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
         stream = Stream()
         tail = tails.follow(stream, "acme", log.bounds(), SEALER)
@@ -236,7 +236,7 @@ def test_what_is_read_for_streams_that_have_left_meanwhile_is_not_kept() -> None
     _run(story)
 
 
-def test_a_tail_that_forgets_its_frames_goes_on_with_new_ones() -> None:
+def test_a_tail_without_its_old_frames_continues_with_new_ones() -> None:
     async def story(log: FakeLog, tails: Tails) -> None:
         stream = Stream()
         tail = tails.follow(stream, "acme", log.bounds(), SEALER)
@@ -247,7 +247,7 @@ def test_a_tail_that_forgets_its_frames_goes_on_with_new_ones() -> None:
         tails.forget_frames("acme")
         tails.forget_frames("nobody")
 
-        # A stream that still needs the old ones reads pages.
+        # A stream that needs older frames reads pages.
         assert not tail.ring.covers(2)
         assert tails.buffered == 0
         log.head = 4

@@ -1,4 +1,4 @@
-"""Streams whose server leaves its transport to us: whatever goes wrong, the slot comes back and the connection ends."""
+"""Streams that took over their transport: after every failure the slot is released and the connection ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TENANT = "taken-over"
 
 
 class BrokenWire:
-    """Takes nothing and tells nothing."""
+    """Accepts and reports nothing."""
 
     def __init__(self) -> None:
         self.is_aborted = False
@@ -48,7 +48,7 @@ async def _admitted(shared: StreamRuntime) -> Admitted:
 
 
 async def _slot_comes_back(shared: StreamRuntime) -> None:
-    # The only one there is: it is granted when the other has come back.
+    # There is only one slot: it is granted again after the first was released.
     while True:
         try:
             shared.leases.release(await shared.leases.acquire(TENANT, limit=1))
@@ -76,7 +76,7 @@ def with_a_runtime(story: Callable[[StreamRuntime], Awaitable[None]]) -> None:
     run_story(told)
 
 
-def test_a_transport_that_is_not_handed_out_costs_no_slot() -> None:
+def test_a_transport_that_is_not_handed_out_occupies_no_slot() -> None:
     def refused(_: object) -> None:
         raise RuntimeError("no transport")
 
@@ -88,7 +88,7 @@ def test_a_transport_that_is_not_handed_out_costs_no_slot() -> None:
     with_a_runtime(story)
 
 
-def test_a_stream_that_cannot_begin_ends_its_connection() -> None:
+def test_a_stream_that_cannot_start_ends_its_connection() -> None:
     async def story(shared: StreamRuntime) -> None:
         wire = BrokenWire()
         await _serve(shared, lambda _: wire)
@@ -99,7 +99,7 @@ def test_a_stream_that_cannot_begin_ends_its_connection() -> None:
     with_a_runtime(story)
 
 
-def test_a_process_stops_after_its_last_stream_has_given_everything_back() -> None:
+def test_a_process_stops_after_its_last_stream_has_released_everything() -> None:
     given_back = False
 
     async def last_words() -> None:

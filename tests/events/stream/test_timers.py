@@ -6,7 +6,7 @@ from events.stream.timers import Wheel, tick_for
 
 
 class Member:
-    """Asks to be looked at again after a fixed time, and remembers when it was."""
+    """Asks for the next look after a fixed time, and records each look."""
 
     def __init__(self, every: float) -> None:
         self.slot = 0
@@ -25,7 +25,7 @@ def _turned(wheel: Wheel, until: float, step: float = 1.0) -> None:
         now += step
 
 
-def test_a_member_is_looked_at_when_it_asked_and_at_most_two_ticks_later() -> None:
+def test_a_member_is_looked_at_on_time_or_at_most_two_ticks_later() -> None:
     wheel = Wheel(1.0)
     member = Member(5.0)
     wheel.put(member, 5.0)
@@ -35,7 +35,7 @@ def test_a_member_is_looked_at_when_it_asked_and_at_most_two_ticks_later() -> No
     assert all(5.0 <= gap <= 7.0 for gap in gaps), gaps
 
 
-def test_a_member_that_was_removed_is_left_alone() -> None:
+def test_a_removed_member_is_not_looked_at() -> None:
     wheel = Wheel(1.0)
     member = Member(1.0)
     wheel.put(member, 3.0)
@@ -45,7 +45,7 @@ def test_a_member_that_was_removed_is_left_alone() -> None:
     assert member.seen == []
 
 
-def test_something_overdue_is_seen_at_the_next_turn_and_not_lost() -> None:
+def test_an_overdue_member_is_looked_at_in_the_next_turn() -> None:
     wheel = Wheel(1.0)
     wheel.turn(100.0)
     member = Member(1000.0)
@@ -54,7 +54,7 @@ def test_something_overdue_is_seen_at_the_next_turn_and_not_lost() -> None:
     assert member.seen == [101.0]
 
 
-def test_a_long_pause_skips_nobody() -> None:
+def test_a_long_pause_skips_no_member() -> None:
     wheel = Wheel(1.0)
     members = [Member(1e9) for _ in range(50)]
     for number, member in enumerate(members):
@@ -63,7 +63,7 @@ def test_a_long_pause_skips_nobody() -> None:
     assert all(member.seen == [1_000_000.0] for member in members)
 
 
-def test_ticks_follow_the_heartbeat_within_bounds() -> None:
+def test_ticks_follow_the_heartbeat_within_limits() -> None:
     assert tick_for(15.0) == 1.0
     assert tick_for(60.0) == 1.0
     assert tick_for(0.6) == 0.04

@@ -13,11 +13,14 @@ from authapi.looks.theme import default_theme
 from authapi.models import (
     AccessToken,
     AccountTicket,
+    AddressBlock,
     AdministrativeLine,
     ApiResource,
+    AttackNotice,
     AuthorizationCode,
     BrandingPicture,
     BrandingTheme,
+    CibaRequest,
     Client,
     ClientCredential,
     ClientGrant,
@@ -27,28 +30,37 @@ from authapi.models import (
     DeviceGrant,
     DeviceKey,
     EdgeKey,
+    FactorChallenge,
+    FactorTransaction,
     IDToken,
+    InitialAccessToken,
     Invitation,
+    KnownBrowser,
     LoginFailures,
     LoginTicket,
     LoginTransaction,
     LogoutNotice,
     LogoutTransaction,
     OrganizationClientGrant,
+    OrganizationSecondFactors,
+    PasskeyCeremony,
     PasswordlessCode,
     Permission,
     ProviderMetadata,
     PushedRequest,
     RefreshToken,
     RefusedMessage,
+    RememberedBrowser,
     RevokedToken,
     RolePermission,
     SamlKey,
+    SecondFactorPolicy,
     Session,
     SessionClient,
     SignIn,
     SigningKey,
     TenantSettings,
+    TokenExchangeProfile,
     UsedAssertion,
     UserPermission,
 )
@@ -88,6 +100,21 @@ class ClientCredentialFactory(RowFactory[ClientCredential]):
     tenant_id = tenant_of("client")
     client = SubFactory(ClientFactory, tenant_id=same())
     type = ClientCredential.Type.PUBLIC_KEY
+
+
+class TokenExchangeProfileFactory(RowFactory[TokenExchangeProfile]):
+    """Tokens that no key has signed."""
+
+    class Meta:
+        model = TokenExchangeProfile
+
+    tenant_id = tenant_of("connection")
+    connection = SubFactory(ConnectionFactory, tenant_id=same())
+    name = own_text(50)
+    subject_token_type = LazyAttributeSequence(lambda row, number: f"urn:{row.tenant_id}:{number}")
+    issuer = "https://issuer.example.test/"
+    audience = "urn:service"
+    jwks_uri = "https://issuer.example.test/keys"
 
 
 class UsedAssertionFactory(RowFactory[UsedAssertion]):
@@ -309,6 +336,17 @@ class DeviceKeyFactory(RowFactory[DeviceKey]):
     public_key = "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----"
 
 
+class InitialAccessTokenFactory(RowFactory[InitialAccessToken]):
+    """A token that no test knows."""
+
+    class Meta:
+        model = InitialAccessToken
+
+    name = own_text()
+    digest = unknown_digest()
+    expires_at = from_now(days=7)
+
+
 class LoginTransactionFactory(RowFactory[LoginTransaction]):
     """A login that no browser can go on with."""
 
@@ -404,10 +442,25 @@ class DeviceGrantFactory(RowFactory[DeviceGrant]):
     class Meta:
         model = DeviceGrant
 
-    device_code = own_text()
+    tenant_id = tenant_of("application")
+    application = SubFactory(ClientFactory, tenant_id=same())
+    client_id = SelfAttribute("application.client_id")
+    device_code = unknown_digest()
     user_code = own_text()
-    client_id = own_text()
     expires = from_now(minutes=15)
+
+
+class CibaRequestFactory(RowFactory[CibaRequest]):
+    class Meta:
+        model = CibaRequest
+
+    tenant_id = tenant_of("application")
+    application = SubFactory(ClientFactory, tenant_id=same())
+    user = SubFactory(UserFactory, tenant_id=same())
+    auth_req_id = unknown_digest()
+    link_digest = unknown_digest()
+    binding_message = "21-49-38"
+    expires = from_now(minutes=5)
 
 
 class SignInFactory(RowFactory[SignIn]):
@@ -448,6 +501,43 @@ class LoginFailuresFactory(RowFactory[LoginFailures]):
     last_failed_at = from_now()
 
 
+class AddressBlockFactory(RowFactory[AddressBlock]):
+    """An address that has failed at many accounts."""
+
+    class Meta:
+        model = AddressBlock
+
+    address = own_text()
+    stage = "pre-login"
+    blocked_at = from_now()
+    last_refused_at = from_now()
+    ends_at = from_now(hours=1)
+    is_refused = True
+
+
+class KnownBrowserFactory(RowFactory[KnownBrowser]):
+    """A browser with which a user has logged in."""
+
+    class Meta:
+        model = KnownBrowser
+
+    tenant_id = tenant_of("user")
+    user = SubFactory(UserFactory, tenant_id=same())
+    digest = unknown_digest()
+    created_at = from_now()
+    last_seen_at = from_now()
+
+
+class AttackNoticeFactory(RowFactory[AttackNotice]):
+    """A mail about breached passwords that was sent."""
+
+    class Meta:
+        model = AttackNotice
+
+    kind = AttackNotice.Kind.LEAKED_PASSWORDS
+    sent_at = from_now()
+
+
 class AccountTicketFactory(RowFactory[AccountTicket]):
     """A link of a mail that no test knows, to set a new password."""
 
@@ -485,6 +575,75 @@ class PasswordlessCodeFactory(RowFactory[PasswordlessCode]):
     code_digest = unknown_digest()
     code_expires_at = from_now(minutes=3)
     expires_at = from_now(minutes=3)
+
+
+class FactorChallengeFactory(RowFactory[FactorChallenge]):
+    """A code of a second factor that no test knows."""
+
+    class Meta:
+        model = FactorChallenge
+
+    tenant_id = tenant_of("user")
+    user = SubFactory(UserFactory, tenant_id=same())
+    bound_to = "login:0"
+    purpose = "use"
+    code_digest = unknown_digest()
+    expires_at = from_now(minutes=5)
+
+
+class PasskeyCeremonyFactory(RowFactory[PasskeyCeremony]):
+    """A ceremony of an application whose `auth_session` no test knows."""
+
+    class Meta:
+        model = PasskeyCeremony
+
+    tenant_id = tenant_of("client")
+    client = SubFactory(ClientFactory)
+    digest = unknown_digest()
+    relying_party = "login.example.test"
+    sealed = "sealed"
+    expires_at = from_now(minutes=5)
+
+
+class FactorTransactionFactory(RowFactory[FactorTransaction]):
+    """A login at an application whose `mfa_token` no test knows."""
+
+    class Meta:
+        model = FactorTransaction
+
+    tenant_id = tenant_of("user")
+    user = SubFactory(UserFactory, tenant_id=same())
+    client = SubFactory(ClientFactory, tenant_id=same())
+    connection = SubFactory(ConnectionFactory, tenant_id=same())
+    digest = unknown_digest()
+    methods = ["pwd"]
+    grant = "password"
+    may_enroll = False
+    expires_at = from_now(minutes=10)
+
+
+class RememberedBrowserFactory(RowFactory[RememberedBrowser]):
+    """A browser whose cookie no test knows."""
+
+    class Meta:
+        model = RememberedBrowser
+
+    tenant_id = tenant_of("user")
+    user = SubFactory(UserFactory, tenant_id=same())
+    digest = unknown_digest()
+    last_used_at = from_now()
+    expires_at = from_now(days=30)
+
+
+class OrganizationSecondFactorsFactory(RowFactory[OrganizationSecondFactors]):
+    """An organization that always demands a second factor."""
+
+    class Meta:
+        model = OrganizationSecondFactors
+
+    tenant_id = tenant_of("organization")
+    organization = SubFactory(OrganizationFactory, tenant_id=same())
+    policy = SecondFactorPolicy.ALWAYS
 
 
 class InvitationFactory(RowFactory[Invitation]):

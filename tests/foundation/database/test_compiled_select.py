@@ -1,4 +1,4 @@
-"""A query whose SQL is built once gives what the query set would give, every time anew."""
+"""A compiled query returns the same as the query set, with a new read every time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import threading
 
 import pytest
 from django.db import connection, connections, transaction
+from django.db.models import QuerySet
+from django.db.models.signals import post_init
 from django.forms.models import model_to_dict
 from django.test.utils import CaptureQueriesContext
 
@@ -48,7 +50,7 @@ def test_a_row_is_the_instance_that_the_query_set_returns(user: User) -> None:
     assert found._state.db == "default"
 
 
-def test_each_question_reads_anew(user: User) -> None:
+def test_each_call_reads_anew(user: User) -> None:
     select = users()
     assert select.first(tenant_id=user.tenant_id, user_id=user.user_id) == user
     update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"nickname": "Countess"})
@@ -58,18 +60,18 @@ def test_each_question_reads_anew(user: User) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "nobody", "' OR 1 = 1 --", "%s", "\\"])
-def test_a_value_is_a_value_and_nothing_else(user: User, value: str) -> None:
+def test_a_value_is_never_interpreted_as_sql(user: User, value: str) -> None:
     assert users().first(tenant_id=user.tenant_id, user_id=value) is None
 
 
-def test_a_user_of_one_tenant_is_nobody_at_another(user: User) -> None:
+def test_a_user_of_one_tenant_does_not_exist_for_another(user: User) -> None:
     other = TenantFactory.create(id=f"t-{secrets.token_hex(6)}", name="other", host=f"{secrets.token_hex(6)}.example.test")
     select = users()
     assert select.first(tenant_id=user.tenant_id, user_id=user.user_id) == user
     assert select.first(tenant_id=other.pk, user_id=user.user_id) is None
 
 
-def test_a_relation_that_leads_nowhere_is_none(tenant: Tenant, user: User) -> None:
+def test_a_relation_without_a_row_is_none(tenant: Tenant, user: User) -> None:
     select = CompiledSelect(
         lambda tenant_id: LinkedIdentity.objects.of(tenant_id).select_related("user__connection").order_by(), "tenant_id"
     )
@@ -99,7 +101,32 @@ def test_a_lock_is_taken_and_held(user: User) -> None:
     assert [type(error).__name__ for error in refused] == ["OperationalError"]
 
 
-def test_a_value_that_the_query_leaves_out_is_an_error(user: User) -> None:
+def test_a_value_that_the_query_does_not_use_is_an_error(user: User) -> None:
     select = CompiledSelect(lambda tenant_id, user_id: User.objects.of(tenant_id).order_by(), "tenant_id", "user_id")
     with pytest.raises(ValueError, match="does not use user_id"):
         select.first(tenant_id=user.tenant_id, user_id=user.user_id)
+
+
+def test_a_row_with_some_columns_loads_the_others_on_access(user: User) -> None:
+    def some(tenant_id: str) -> QuerySet[User]:
+        return User.objects.of(tenant_id).select_related("connection").only("email", "connection__name").order_by()
+
+    found, expected = CompiledSelect(some, "tenant_id").first(tenant_id=user.tenant_id), some(user.tenant_id).get()
+    assert found is not None
+    assert found.get_deferred_fields() == expected.get_deferred_fields()
+    assert found.connection.get_deferred_fields() == expected.connection.get_deferred_fields()
+    assert (found.email, found.user_id, found.connection.strategy) == (user.email, user.user_id, user.connection.strategy)
+
+
+def test_a_model_with_init_signals_uses_its_own_constructor(user: User) -> None:
+    made: list[User] = []
+
+    def note(instance: User, **_: object) -> None:
+        made.append(instance)
+
+    post_init.connect(note, sender=User)
+    try:
+        found = users().first(tenant_id=user.tenant_id, user_id=user.user_id)
+    finally:
+        post_init.disconnect(note, sender=User)
+    assert made == [found]

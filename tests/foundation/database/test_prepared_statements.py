@@ -1,4 +1,4 @@
-"""Statements without a cursor: the same rows, the same errors, and a connection that is never left half read."""
+"""Statements without a cursor: the same rows, the same errors, and no partial answer left on a connection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WRONG = Statement("test_wrong", ("bigint",), "SELECT 1 / ($1 - $1)")
 
 @pytest.fixture(autouse=True)
 def _with_a_database(committed_db: None) -> None:
-    """Every statement here runs on the test's server."""
+    """Run every statement here on the test's server."""
 
 
 def _with(story: Callable[[Pool], Awaitable[Result]]) -> Result:
@@ -53,7 +53,7 @@ async def _prepare(handle: psycopg.AsyncConnection[Any]) -> None:
         await statement.prepare(handle)
 
 
-def test_values_come_as_what_they_are() -> None:
+def test_values_have_their_types() -> None:
     async def story(pool: Pool) -> list[tuple[Any, ...]]:
         return await _rows(pool, ECHO, "Ada", 2**40)
 
@@ -63,12 +63,12 @@ def test_values_come_as_what_they_are() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 20_000])
-def test_an_answer_of_any_size_is_whole(count: int) -> None:
+def test_an_answer_of_any_size_is_complete(count: int) -> None:
     rows = _with(lambda pool: _rows(pool, MANY, count))
     assert [number for number, _ in rows] == list(range(1, count + 1))
 
 
-def test_an_error_has_its_name_and_the_next_question_its_answer() -> None:
+def test_an_error_has_its_class_and_the_next_statement_works() -> None:
     async def story(pool: Pool) -> list[tuple[Any, ...]]:
         with pytest.raises(errors.DivisionByZero):
             await _rows(pool, WRONG, 1)
@@ -77,7 +77,7 @@ def test_an_error_has_its_name_and_the_next_question_its_answer() -> None:
     assert len(_with(story)) == 1
 
 
-def test_who_is_cancelled_leaves_no_answer_to_the_next() -> None:
+def test_a_cancelled_call_leaves_no_answer_to_the_next() -> None:
     async def story(pool: Pool) -> None:
         for _ in range(3):
             with pytest.raises(TimeoutError):
@@ -88,7 +88,7 @@ def test_who_is_cancelled_leaves_no_answer_to_the_next() -> None:
     _with(story)
 
 
-def test_a_connection_that_is_cut_in_the_middle_fails_once_and_is_replaced() -> None:
+def test_a_connection_cut_during_a_statement_fails_once_and_is_replaced() -> None:
     async def story(pool: Pool) -> None:
         for _ in range(3):
             handle = await pool.getconn()
@@ -105,7 +105,7 @@ def test_a_connection_that_is_cut_in_the_middle_fails_once_and_is_replaced() -> 
     _with(story)
 
 
-def test_a_connection_that_is_cut_while_nobody_asks_fails_nobody() -> None:
+def test_an_idle_connection_that_is_cut_fails_no_statement() -> None:
     async def story(pool: Pool) -> None:
         for _ in range(3):
             [(pid,)] = await _rows(pool, PID, 1)
@@ -116,7 +116,7 @@ def test_a_connection_that_is_cut_while_nobody_asks_fails_nobody() -> None:
     _with(story)
 
 
-def test_a_free_line_is_asked_again_and_many_at_once_have_one_each() -> None:
+def test_a_free_connection_is_reused_and_concurrent_statements_get_one_each() -> None:
     async def story(pool: Pool) -> None:
         assert await _rows(pool, PID, 1) == await _rows(pool, PID, 1)
         assert [rows[0][0] for rows in await asyncio.gather(*(_rows(pool, ECHO, str(n), n) for n in range(20)))] == [
@@ -126,7 +126,7 @@ def test_a_free_line_is_asked_again_and_many_at_once_have_one_each() -> None:
     _with(story)
 
 
-def test_lists_arrive_as_they_are() -> None:
+def test_lists_are_passed_unchanged() -> None:
     texts = ["plain", 'with "quotes"', "back\\slash", "{a,b}", "", "NULL"]
     numbers = [0, 1, -5, 2**40, 7, 8]
     assert _with(lambda pool: pool.rows(LIST, texts, numbers)) == list(zip(texts, numbers, strict=True))
@@ -134,12 +134,12 @@ def test_lists_arrive_as_they_are() -> None:
 
 def _terminate(pid: int) -> None:
     with connection.cursor() as cursor:
-        # The statement runs by then, or is cut before it began.
+        # The statement is running by then, or is cut before it started.
         cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
     connection.close()
 
 
-def test_a_server_that_stops_answering_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_stops_answering_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(pool: Pool) -> None:
         with pytest.raises(psycopg.OperationalError, match="does not answer"):
             await _rows(pool, SLOW, "4")
@@ -150,7 +150,7 @@ def test_a_server_that_stops_answering_is_given_up(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(("statement", "values"), [(ECHO, ("Ada", 2**40)), (ECHO, ("☃ '", -1)), (MANY, (300,)), (MANY, (0,))])
-def test_a_line_and_a_cursor_return_the_same_rows(statement: Statement, values: tuple[str | int, ...]) -> None:
+def test_a_prepared_statement_and_a_cursor_return_the_same_rows(statement: Statement, values: tuple[str | int, ...]) -> None:
     async def story(pool: Pool) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
         async with pool.connection() as handle:
             cursor = psycopg.AsyncRawCursor(handle)

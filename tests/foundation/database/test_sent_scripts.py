@@ -1,4 +1,4 @@
-"""Scripts whose answer is read later: they say what `run_script` says, and a failure leaves no answer behind."""
+"""Scripts whose answer is read later: the same results as `run_script`, and no leftover answer after a failure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_both_ways_return_the_same_rows(text: str) -> None:
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_both_ways_raise_what_the_database_says_and_the_next_script_has_its_own_answer() -> None:
+def test_both_ways_raise_the_database_error_and_the_next_script_works() -> None:
     with pytest.raises(DatabaseError, match="division by zero"):
         run_script(WRONG, {"number": 1})
     sender = script_sender()

@@ -1,4 +1,4 @@
-"""What is asked of a server that has failed, and when it is asked again."""
+"""Calls to a failed server, and when they resume."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from foundation.memory.outage_guard import OutageGuard
 
 
 class Clock:
-    """A clock that stands still until it is moved."""
+    """A clock that moves only on command."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -19,7 +19,7 @@ class Clock:
 
 
 class Server:
-    """Answers "shared", or fails while `failure` is set; counts how often it was asked."""
+    """Answers "shared", or fails while `failure` is set; counts its calls."""
 
     def __init__(self) -> None:
         self.failure: Exception | None = None
@@ -33,7 +33,7 @@ class Server:
 
 
 @pytest.mark.parametrize("failure", [redis.ConnectionError(), OSError()])
-def test_a_failed_server_is_left_alone_for_five_seconds(failure: Exception) -> None:
+def test_calls_to_a_failed_server_are_suspended_for_five_seconds(failure: Exception) -> None:
     clock, server = Clock(), Server()
     guard = OutageGuard(clock=clock)
     server.failure = failure
@@ -48,7 +48,7 @@ def test_a_failed_server_is_left_alone_for_five_seconds(failure: Exception) -> N
     assert not guard.is_open
 
 
-def test_one_caller_probes_a_server_that_may_be_back() -> None:
+def test_one_caller_probes_a_server_that_may_have_recovered() -> None:
     clock, server = Clock(), Server()
     guard = OutageGuard(clock=clock)
     guard.failed()
@@ -63,7 +63,7 @@ def test_one_caller_probes_a_server_that_may_be_back() -> None:
     assert found == ["own"]
 
 
-def test_the_pause_doubles_up_to_the_longest_and_begins_anew_after_an_answer() -> None:
+def test_the_pause_doubles_up_to_its_limit_and_resets_after_an_answer() -> None:
     guard = OutageGuard(0.5, longest=3.0, clock=Clock())
     assert [guard.failed() for _ in range(4)] == [0.5, 1.0, 2.0, 3.0]
     guard.answered()

@@ -8,7 +8,7 @@ from threading import Thread
 from foundation.memory.sketch import WIDTH, Sketch
 
 
-def test_a_name_is_counted_and_others_are_not() -> None:
+def test_only_the_counted_name_has_a_count() -> None:
     sketch = Sketch(60, clock=lambda: 120.0)
     assert [sketch.add("a") for _ in range(3)] == [1, 2, 3]
     assert (sketch.read("a"), sketch.read("b")) == (3, 0)
@@ -25,7 +25,7 @@ def test_counts_end_with_their_window() -> None:
     assert sketch.add("a") == 1
 
 
-def test_a_count_of_another_process_is_taken_over_and_never_lowers_ours() -> None:
+def test_a_count_of_another_process_is_adopted_and_never_lowers_ours() -> None:
     sketch = Sketch(60, clock=lambda: 0.0)
     sketch.add("a", 4)
     assert sketch.raise_to("a", 9) == 9
@@ -33,7 +33,7 @@ def test_a_count_of_another_process_is_taken_over_and_never_lowers_ours() -> Non
     assert sketch.add("a") == 10
 
 
-def test_memory_stays_the_same_however_many_names_there_are() -> None:
+def test_memory_is_constant_for_any_number_of_names() -> None:
     sketch = Sketch(60, clock=lambda: 0.0)
     sketch.add("first")
     before = sys.getsizeof(sketch._cells)
@@ -49,7 +49,7 @@ def test_an_estimate_is_never_too_low_and_rarely_too_high() -> None:
         sketch.add(f"name {number}", 3)
     estimates = [sketch.read(f"name {number}") for number in range(20_000)]
     assert min(estimates) == 3
-    # Two keyed rows of 65,536: both cells of a name are shared by one in some twenty.
+    # Two keyed rows of 65,536: about one name in twenty shares both cells.
     assert sum(estimate > 3 for estimate in estimates) < 2000
 
 

@@ -1,4 +1,4 @@
-"""What a process remembers: for how long, how much, and never from before it asked."""
+"""The cache: maximum age, maximum size, and no answer from before the call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from foundation.memory.ttl_cache import Cold, Remembered
 
 
 class Source:
-    """Answers with how often it was asked, at a time that the test moves."""
+    """Answers with the number of its calls, at a time that the test sets."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -22,7 +22,7 @@ class Source:
         return len(self.asked)
 
 
-def test_an_answer_is_kept_for_its_time_and_then_asked_again() -> None:
+def test_an_answer_is_cached_for_its_time_and_then_loaded_again() -> None:
     source = Source()
     assert [source.memory.get("a"), source.memory.get("a")] == [1, 1]
     source.now = 1.0
@@ -37,7 +37,7 @@ def test_a_younger_answer_can_be_demanded() -> None:
     assert source.memory.get("a", max_age=0.5) == 2
 
 
-def test_what_is_cold_is_said_and_not_loaded() -> None:
+def test_a_miss_on_an_event_loop_raises_instead_of_loading() -> None:
     source = Source()
     with pytest.raises(Cold):
         source.memory.warm("a")
@@ -57,7 +57,7 @@ def test_a_failed_load_is_not_remembered() -> None:
         source.memory.warm("missing")
 
 
-def test_the_oldest_answer_makes_room() -> None:
+def test_the_oldest_answer_is_evicted() -> None:
     source = Source()
     for key in ("a", "b", "c"):
         source.memory.get(key)
@@ -66,7 +66,7 @@ def test_the_oldest_answer_makes_room() -> None:
         source.memory.warm("a")
 
 
-def test_forgetting_makes_the_next_question_count() -> None:
+def test_forgetting_makes_the_next_call_load() -> None:
     source = Source()
     source.memory.get("a")
     source.memory.forget("a")
@@ -76,7 +76,7 @@ def test_forgetting_makes_the_next_question_count() -> None:
     assert source.memory.get("a") == 3
 
 
-def test_an_answer_is_as_old_as_the_question() -> None:
+def test_the_age_of_an_answer_starts_at_the_call() -> None:
     source = Source()
 
     def slow(key: str) -> int:
@@ -90,13 +90,13 @@ def test_an_answer_is_as_old_as_the_question() -> None:
         memory.warm("a")
 
 
-def test_answers_past_their_age_are_dropped_with_the_next_load() -> None:
+def test_expired_answers_are_dropped_with_the_next_load() -> None:
     source = Source()
     source.memory.get("a")
     source.now = 0.6
     source.memory.get("b")
     source.now = 1.2
-    # Asked again, the answer is young again, and is not what makes room.
+    # Loaded again, the answer is new again and is not evicted.
     source.memory.get("a")
     source.memory.get("c")
     assert [source.memory.warm("a"), source.memory.warm("c")] == [3, 4]
@@ -105,7 +105,7 @@ def test_answers_past_their_age_are_dropped_with_the_next_load() -> None:
     assert source.memory.size == 1
 
 
-def test_what_is_remembered_is_what_the_load_would_have_said_at_the_question() -> None:
+def test_a_cached_answer_equals_a_load_at_that_time() -> None:
     now, said = 0.0, {"a": 1, "b": 2}
     memory: Remembered[str, int] = Remembered(lambda key: said[key], seconds=1.0, clock=lambda: now)
     assert [memory.get(key) for key in "abab"] == [said[key] for key in "abab"]

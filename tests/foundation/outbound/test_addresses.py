@@ -69,7 +69,7 @@ def test_a_public_address_inside_an_ipv6_one_is_allowed() -> None:
     assert is_allowed("64:ff9b::8.8.8.8", ())
 
 
-def test_a_named_network_is_allowed_and_its_neighbours_are_not() -> None:
+def test_a_named_network_is_allowed_and_its_neighbors_are_not() -> None:
     networks = parse_networks(["10.1.0.0/16", "fd00:1::/32", "192.168.7.7"])
     for address in ("10.1.2.3", "::ffff:10.1.2.3", "fd00:1::5", "192.168.7.7"):
         assert is_allowed(address, networks)
@@ -107,8 +107,8 @@ def test_the_address_beside_a_special_purpose_range_is_allowed(address: str) -> 
 
 
 @pytest.mark.parametrize("address", ["192.0.0.192", "10.0.0.1", "::1", "::ffff:169.254.169.254", "2001:4:112::1", "fec0::1", "fd00::1"])
-def test_the_tables_of_python_decide_nothing(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Another patch release calls other ranges global; the worst one calls everything so.
+def test_the_tables_of_python_have_no_influence(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Other patch releases call other ranges global; the worst case calls every range global.
     for kind in (ipaddress.IPv4Address, ipaddress.IPv6Address):
         monkeypatch.setattr(kind, "is_global", property(lambda _address: True))
         for name in ("is_private", "is_reserved", "is_multicast", "is_unspecified", "is_loopback", "is_link_local"):
@@ -121,7 +121,7 @@ def test_the_tables_of_python_decide_nothing(address: str, monkeypatch: pytest.M
     [
         ("::ffff:0:169.254.169.254", False),  # translated
         ("::ffff:0:8.8.8.8", True),
-        ("64:ff9b:1::8.8.8.8", False),  # where the address stands is known only to the operator of the local prefix
+        ("64:ff9b:1::8.8.8.8", False),  # the place of the address is known only to the operator of the local prefix
         ("64:ff9b:1:a00:1::", False),
         ("2002:808:808::1", True),
         ("2002:c000:c0::1", False),
@@ -136,7 +136,7 @@ def test_an_ipv6_form_is_judged_by_every_address_in_it(address: str, *, allowed:
 
 
 @given(st.ip_addresses(v=4))
-def test_no_ipv6_form_of_an_address_is_judged_more_kindly_than_the_address(address: ipaddress.IPv4Address) -> None:
+def test_no_ipv6_form_of_a_refused_address_is_allowed(address: ipaddress.IPv4Address) -> None:
     if not is_allowed(str(address), ()):
         number = int(address)
         teredo = 0x2001_0000 << 96 | 0x0808_0808 << 64 | number ^ 0xFFFF_FFFF
@@ -152,7 +152,7 @@ def test_no_ipv6_form_of_an_address_is_judged_more_kindly_than_the_address(addre
 
 
 @given(st.text(max_size=20))
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_an_invalid_address_is_refused(text: str) -> None:
     try:
         ipaddress.ip_address(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Names that turn inward: the address that was checked is the address that is dialed, however the name is written."""
+"""DNS rebinding: the connection goes to the checked address, however the name is written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from foundation.outbound.outcomes import (
 from foundation.outbound.session import OutboundSession
 from tests.factories.scim import MisbehavingServer, misbehaving_server, reply
 
-# Public for these tests alone: nothing listens there.
+# Public for these tests only: no server listens there.
 PUBLIC = "127.0.0.77"
 RULES = OutboundRules(private_networks=parse_networks([f"{PUBLIC}/32"]), allow_http=True)
 
@@ -36,7 +36,7 @@ def inside() -> Iterator[MisbehavingServer]:
 
 
 def answering(*answers: list[str]) -> tuple[Resolver, list[str]]:
-    """A resolver that gives these answers one after the other, the last of them for ever, and the names it was asked."""
+    """A resolver that gives these answers in turn and then repeats the last, and a list of the names it was asked for."""
     following, asked = itertools.chain(answers, itertools.repeat(answers[-1])), list[str]()
 
     def resolver(host: str, _port: int, _seconds: float) -> list[str]:
@@ -52,8 +52,8 @@ def attempt(session: OutboundSession, url: str, *, seconds: float = 0.3) -> type
     return refusal.type
 
 
-def test_a_second_answer_of_the_resolver_is_never_asked_for(inside: MisbehavingServer) -> None:
-    # The classic rebinding: public while it is checked, internal while it is dialed.
+def test_the_resolver_is_asked_once_per_connection(inside: MisbehavingServer) -> None:
+    # The classic rebinding: public during the check, internal during the connection.
     resolver, asked = answering([PUBLIC], ["127.0.0.1"])
     assert attempt(OutboundSession(RULES, resolver=resolver), f"http://rebind.example.test:{inside.port}/") in (
         DeadlinePassed,
@@ -73,7 +73,7 @@ def test_a_new_connection_is_judged_by_its_own_answer(inside: MisbehavingServer)
     assert inside.received == []
 
 
-def test_a_check_beforehand_is_no_pass_for_the_request(inside: MisbehavingServer) -> None:
+def test_an_earlier_check_does_not_exempt_the_request(inside: MisbehavingServer) -> None:
     resolver, _ = answering([PUBLIC], ["127.0.0.1"])
     session, url = OutboundSession(RULES, resolver=resolver), f"http://rebind.example.test:{inside.port}/"
     assert session.addresses(url, deadline=time.monotonic() + 1) == [PUBLIC]
@@ -83,7 +83,7 @@ def test_a_check_beforehand_is_no_pass_for_the_request(inside: MisbehavingServer
     assert inside.received == []
 
 
-def test_a_name_is_not_asked_about_again_by_the_library_below(inside: MisbehavingServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_library_below_does_not_resolve_the_name_again(inside: MisbehavingServer, monkeypatch: pytest.MonkeyPatch) -> None:
     # Only literal addresses may reach the system's resolver while the connection is made.
     seen: list[str] = []
     original = socket.getaddrinfo
@@ -101,7 +101,7 @@ def test_a_name_is_not_asked_about_again_by_the_library_below(inside: Misbehavin
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_inward_is_an_answer(inside: MisbehavingServer, status: int) -> None:
+def test_a_redirect_to_an_internal_address_is_returned_as_a_response(inside: MisbehavingServer, status: int) -> None:
     target = f"http://localhost:{inside.port}/"
     resolver, asked = answering(["127.0.0.2"])
     rules = OutboundRules(private_networks=parse_networks(["127.0.0.2/32"]), allow_http=True)
@@ -118,7 +118,7 @@ def test_a_redirect_inward_is_an_answer(inside: MisbehavingServer, status: int) 
 
 
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])
-def test_a_proxy_of_the_environment_is_not_asked(inside: MisbehavingServer, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_proxy_of_the_environment_is_ignored(inside: MisbehavingServer, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, f"http://127.0.0.1:{inside.port}")
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
@@ -155,7 +155,7 @@ def test_no_spelling_of_an_internal_host_is_reached(inside: MisbehavingServer, h
 @pytest.mark.parametrize(
     "url", ["http://[x/", "http://a.test:99999/", "http://a.test:-1/", "http://a.test:x/", "http://a.test:\u0661/", "http:///x", "http://"]
 )
-def test_an_address_that_cannot_be_read_is_refused_by_name(url: str) -> None:
+def test_an_unparsable_address_is_refused_by_name(url: str) -> None:
     session = OutboundSession(OutboundRules(allow_http=True))
     assert attempt(session, url) in (UrlRefused, HostUnresolved, AddressRefused)
     for ask in (session.addresses, session.greet):
@@ -163,6 +163,6 @@ def test_an_address_that_cannot_be_read_is_refused_by_name(url: str) -> None:
             ask(url, deadline=time.monotonic() + 1)
 
 
-def test_the_resolver_of_the_system_reads_numbers_as_a_connection_would() -> None:
-    # So that what is checked is what would be dialed.
+def test_the_resolver_reads_numbers_like_a_connection() -> None:
+    # So that the checked address is the connected one.
     assert {*resolve("2130706433", 80, 5), *resolve("0x7f.1", 80, 5), *resolve("0177.0.0.1", 80, 5)} == {"127.0.0.1"}

@@ -1,4 +1,4 @@
-"""How long a server asks its clients to wait."""
+"""The wait that a server asks its clients for."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def test_callers_may_set_the_limits() -> None:
     assert retry_after({"Retry-After": "Fri, 01 May 2026 11:00:00 GMT"}, NOW, shortest=0.0, longest=600.0) == 0.0
 
 
-def test_an_answer_without_the_header_asks_for_nothing() -> None:
+def test_a_response_without_the_header_asks_for_no_wait() -> None:
     assert retry_after({}, NOW) is None

@@ -84,7 +84,7 @@ def test_requests_on_one_connection_resolve_the_name_once() -> None:
 
 
 @pytest.mark.parametrize("value", ["a\r\nX-Other: b", "a\n b"])
-def test_a_header_that_would_begin_another_is_refused(value: str) -> None:
+def test_a_header_value_that_contains_another_header_is_refused(value: str) -> None:
     with misbehaving_server(sequence(reply(200))) as server:
         session = OutboundSession(LOOPBACK, resolver=resolving("127.0.0.1"))
         with pytest.raises(UrlRefused):
@@ -97,7 +97,7 @@ def test_a_header_that_would_begin_another_is_refused(value: str) -> None:
 @pytest.mark.parametrize(
     ("method", "body", "length"), [("GET", None, None), ("DELETE", None, "0"), ("POST", None, "0"), ("PUT", b"", "0"), ("PUT", b"ab", "2")]
 )
-def test_a_server_is_told_how_long_the_body_is(method: str, body: bytes | None, length: str | None) -> None:
+def test_every_request_states_the_length_of_its_body(method: str, body: bytes | None, length: str | None) -> None:
     with misbehaving_server(sequence(reply(200))) as server:
         session = OutboundSession(LOOPBACK, resolver=resolving("127.0.0.1"))
         for _ in range(2):  # the second on the same connection
@@ -109,14 +109,14 @@ def test_a_server_is_told_how_long_the_body_is(method: str, body: bytes | None, 
     "host",
     ["2130706433", "0x7f000001", "0177.0.0.1", "127.1", "localhost", "localhost.", "0", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "[::]"],  # noqa: S104  (nothing binds it)
 )
-def test_no_spelling_of_loopback_is_reached_unless_it_is_named(host: str) -> None:
+def test_no_spelling_of_loopback_is_reached_unless_it_is_allowed(host: str) -> None:
     with misbehaving_server(sequence(reply(200))) as server:
         with pytest.raises((AddressRefused, HostUnresolved, UrlRefused)):
             fetch(OutboundSession(OutboundRules(allow_http=True)), f"http://{host}:{server.port}/")
         assert server.received == []
 
 
-def test_an_address_literal_of_ipv6_is_dialled_when_its_network_is_named() -> None:
+def test_an_ipv6_literal_is_reached_when_its_network_is_allowed() -> None:
     rules = OutboundRules(private_networks=(ip_network("::1/128"),), allow_http=True)
     with pytest.raises(ConnectFailed):
         fetch(OutboundSession(rules), "http://[::1]:1/")
@@ -131,7 +131,7 @@ def test_only_https_is_used_unless_http_is_allowed(url: str) -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_is_an_answer_and_is_not_followed(status: int) -> None:
+def test_a_redirect_is_returned_and_not_followed(status: int) -> None:
     with misbehaving_server(sequence(reply(status, raw=b"moved", headers={"Location": "/elsewhere"}))) as server:
         assert fetch(OutboundSession(LOOPBACK), f"http://127.0.0.1:{server.port}/", method="PUT", body=b"{}") == (status, b"moved")
         assert len(server.received) == 1
@@ -172,12 +172,12 @@ def test_the_size_is_counted_after_decoding() -> None:
             fetch(session, f"http://127.0.0.1:{server.port}/", seconds=20)
 
 
-def test_headers_without_end_meet_the_deadline_or_a_limit() -> None:
+def test_endless_headers_end_at_the_deadline_or_a_limit() -> None:
     with misbehaving_server(sequence(endless(b"HTTP/1.1 200 Said\r\nX-Long: "))) as server, pytest.raises(OutboundError):
         fetch(OutboundSession(LOOPBACK), f"http://127.0.0.1:{server.port}/", seconds=5)
 
 
-def test_a_server_that_never_accepts_meets_the_deadline() -> None:
+def test_a_server_that_never_accepts_ends_at_the_deadline() -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
         with own_time() as fetching, pytest.raises((DeadlinePassed, ConnectFailed)):
             fetch(OutboundSession(LOOPBACK), f"http://127.0.0.1:{listener.getsockname()[1]}/", seconds=0.4)
@@ -193,7 +193,7 @@ def test_proxies_and_netrc_of_the_environment_are_ignored(monkeypatch: pytest.Mo
         assert server.received[0].headers["authorization"] == "Bearer t"
 
 
-def test_no_cookie_travels_from_one_answer_to_the_next_request() -> None:
+def test_no_cookie_is_sent_with_the_next_request() -> None:
     with misbehaving_server(sequence(reply(200, headers={"Set-Cookie": "session=of-another-tenant; Path=/"}))) as server:
         session = OutboundSession(LOOPBACK)
         for _ in range(2):
@@ -206,7 +206,7 @@ def test_a_name_without_an_address_is_unresolved() -> None:
         resolve("no-such-host.invalid", 443, 5.0)
 
 
-def test_a_hanging_resolver_meets_the_deadline() -> None:
+def test_a_hanging_resolver_ends_at_the_deadline() -> None:
     release = threading.Event()
     waiting = [dialing._resolver_threads().submit(release.wait, 10) for _ in range(8)]
     try:
@@ -218,13 +218,13 @@ def test_a_hanging_resolver_meets_the_deadline() -> None:
     assert all(task.result(timeout=5) for task in waiting)
 
 
-def test_a_failure_says_nothing_about_the_request() -> None:
+def test_an_error_discloses_nothing_about_the_request() -> None:
     with pytest.raises(ConnectFailed) as failed:
         fetch(OutboundSession(LOOPBACK), "http://127.0.0.1:1/Users?filter=anna%40example.test")
     assert "anna" not in str(failed.value)
 
 
-def test_a_forked_child_has_a_session_of_its_own() -> None:
+def test_a_forked_child_has_a_separate_session() -> None:
     mine = outbound_session()
     assert outbound_session() is mine
     read, write = os.pipe()
@@ -243,7 +243,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> ServerCertificate:
 
 @contextmanager
 def tls_server(certificate: ServerCertificate, names: list[str | None]) -> Iterator[int]:
-    """Answer 200 over TLS with a certificate for localhost, keeping the names clients asked for."""
+    """Answer 200 over TLS with a certificate for localhost, and keep the requested server names."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate.chain, certificate.key)
     context.sni_callback = lambda connection, name, context: names.append(name)

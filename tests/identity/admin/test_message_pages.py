@@ -137,7 +137,7 @@ def test_a_text_of_another_tenant_is_not_shown(browser: Client) -> None:
         assert "Of the other" not in browser.get(address).content.decode()
 
 
-@pytest.mark.parametrize(("name", "language"), [("alert", ""), ("mfa_oob_code", ""), ("verify_email", "xx"), ("verify_email", "../de")])
+@pytest.mark.parametrize(("name", "language"), [("alert", ""), ("change_password", ""), ("verify_email", "xx"), ("verify_email", "../de")])
 def test_what_is_not_known_is_not_found(browser: Client, name: str, language: str) -> None:
     assert browser.get(at("_one", name, language)).status_code == 404
 

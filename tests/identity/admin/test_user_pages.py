@@ -87,7 +87,7 @@ def test_the_form_of_a_new_user_offers_the_database_connection(browser: Client, 
         ({"app_metadata": '{"a": "\\u0000"}'}, "NUL"),
         ({"app_metadata": "[" * 100_000}, "cannot be read"),
         ({"app_metadata": f'{{"a": {"9" * 5000}}}'}, "cannot be read"),
-        ({"app_metadata": json.dumps({"a": "x" * 600_000})}, "largest size"),
+        ({"app_metadata": json.dumps({"a": "x" * 600_000})}, "maximum size"),
     ],
 )
 def test_what_the_service_refuses_is_said_on_the_form(browser: Client, user: User, sent: dict[str, str], said: str) -> None:

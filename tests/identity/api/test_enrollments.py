@@ -1,13 +1,31 @@
 from __future__ import annotations
 
+from foundation.timestamps import wire_time
 from identity.models import EnrolledFactor, Tenant, User
 from tests.management import Management, segment
 
 
-def test_a_user_has_no_enrollments_while_no_login_asks_for_a_factor(api: Management, tenant: Tenant, ada: User) -> None:
-    EnrolledFactor.objects.of(tenant.pk).create(tenant=tenant, user=ada, kind="phone", address="+15550100")
+def test_enrollments_show_no_whole_number_and_nothing_that_is_not_confirmed(api: Management, tenant: Tenant, ada: User) -> None:
+    rows = EnrolledFactor.objects.of(tenant.pk)
+    phone = rows.create(tenant=tenant, user=ada, kind="phone", address="+15550100")
+    app = rows.create(tenant=tenant, user=ada, kind="totp", name="Old phone")
+    rows.create(tenant=tenant, user=ada, kind="email", address="ada@example.test", is_confirmed=False)
+    for kind in ("passkey", "recovery-code"):
+        rows.create(tenant=tenant, user=ada, kind=kind)
     answer = api.get(f"users/{segment(ada.user_id)}/enrollments")
-    assert (answer.status, answer.json) == (200, [])
+    assert answer.status == 200
+    shown = {"status": "confirmed", "name": "XXXXX0100", "identifier": "XXXXX0100", "phone_number": "XXXXX0100", "auth_method": "sms"}
+    assert answer.json == [
+        {"id": phone.device, "type": "phone", **shown, "enrolled_at": wire_time(phone.created_at)},
+        {
+            "id": app.device,
+            "status": "confirmed",
+            "type": "totp",
+            "name": "Old phone",
+            "auth_method": "authenticator",
+            "enrolled_at": wire_time(app.created_at),
+        },
+    ]
 
 
 def test_enrollments_of_an_unknown_user_name_the_user(api: Management) -> None:

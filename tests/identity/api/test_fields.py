@@ -25,6 +25,8 @@ from tests.management import Management, segment
 _NOT_LISTS = {
     "get_tenant_settings",
     "get_brute_force_protection",
+    "get_suspicious_ip_throttling",
+    "get_breached_password_detection",
     "get_job_errors",
     "list_user_blocks_by_identifier",
     "get_default_domain",
@@ -33,6 +35,10 @@ _NOT_LISTS = {
     "get_default_branding_theme",
     "get_connection_status",
     "list_user_enrollments",
+    "list_guardian_factors",
+    "list_guardian_policies",
+    "get_second_factors",
+    "get_organization_second_factors",
 }
 
 

@@ -123,6 +123,23 @@ def test_an_entry_says_who_from_where_what_and_why(tenant: Tenant) -> None:
     assert (made.before, made.after, made.facts) == ({"status": "active"}, {"status": "suspended"}, {"users": 3})
 
 
+def test_a_secret_that_is_passed_as_a_fact_or_within_an_image_is_hidden(tenant: Tenant) -> None:
+    planted = secrets.token_hex(16)
+    made = record(
+        "Rotated",
+        about=tenant,
+        before={"token": "old"},
+        after={"token": planted},
+        client_secret=planted,
+        found={"api_key": planted},
+        keys=2,
+    )
+
+    made.refresh_from_db()
+    assert made.facts == {"client_secret": HIDDEN, "found": {"api_key": HIDDEN}, "keys": 2}
+    assert (made.before, made.after) == ({"token": HIDDEN}, {"token": HIDDEN})
+
+
 def test_an_actor_can_be_named_where_nobody_acts_yet(tenant: Tenant) -> None:
     made = record("Signed in", tenant_id=tenant.pk, actor=ADA, ip="192.0.2.8", user_agent="Browser 2")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from events.log.cursor import CursorSealer
+from foundation.secrets import totp
 from identity.exports.exports import export_cursor, exported_users
+from identity.factors.user_factors import take_totp
 from identity.imports.imported_passwords import bcrypt_form
 from identity.imports.imports import CHUNK_ROWS, TooManyImports, start_import
 from identity.models import Connection, EnrolledFactor, Job, JobError, PasswordCredential, Tenant, User
@@ -193,6 +196,13 @@ def test_second_factors_are_kept_encrypted_and_shown_nowhere(tenant: Tenant, dat
     kept = list(EnrolledFactor.objects.of(tenant.pk))
     assert [(factor.kind, factor.address) for factor in kept] == [("totp", ""), ("phone", "+15551234567"), ("email", "a@example.test")]
     assert kept[0].secret() == "JBSWY3DPEHPK3PXP"
+    # They count at the first login, also a short secret that another system made; the one event of the user says so.
+    ada = User.objects.of(tenant.pk).get(email="ada@example.test")
+    now = time.time()
+    assert take_totp(ada, totp.code_of("JBSWY3DPEHPK3PXP", totp.step_at(now)), moment=now) == kept[0]
+    assert ada.multifactor == ["guardian"]
+    made = [event for event in numbered(tenant.pk) if event["type"] == "user.created"]
+    assert [event["data"]["object"]["multifactor"] for event in made] == [["guardian"]]
     shown = [*EnrolledFactor.objects.of(tenant.pk).values(), *JobError.objects.filter(job=job).values(), *numbered(tenant.pk)]
     assert "JBSWY3DPEHPK3PX" not in str(shown)
 

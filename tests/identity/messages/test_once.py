@@ -103,7 +103,7 @@ def test_a_message_of_another_place_cannot_be_opened(tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"kind": "mfa_oob_code"},
+        {"kind": "change_password"},
         {"kind": "nothing"},
         {"kind": "passwordless_sms"},
         {"recipient": "no address"},

@@ -14,8 +14,9 @@ export class Browser {
     return this.#walk(new URL(address), given.callback, given.user)
   }
 
-  async leave(address, target) {
-    return this.#walk(new URL(address), target, {})
+  // Go through the pages that follow an address until one begins with the target.
+  async leave(address, target, user = {}) {
+    return this.#walk(new URL(address), target, user)
   }
 
   async #walk(address, target, user) {

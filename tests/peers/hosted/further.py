@@ -154,8 +154,9 @@ def log_out_of_federated_applications(walk: Walk) -> None:
     client_id = walk.world.clients["federated"].client_id
     with walk.loading_without_script():
         walk.open(f"/wsfed/{client_id}")
-    walk.open(f"/wsfed?wa=wsignout1.0&wtrealm=urn:{client_id}&wreply={walk.world.origin}/callback")
-    # The page goes on by itself after some seconds.
+    with walk.loading_without_script():
+        walk.open(f"/wsfed?wa=wsignout1.0&wtrealm=urn:{client_id}&wreply={walk.world.origin}/callback")
+    # Without its script the page goes on after some seconds.
     walk.page.send("Page.stopLoading")
     walk.page.evaluate("window.stop()")
     walk.look("Logging you out", "This takes a few seconds.")

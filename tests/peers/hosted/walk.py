@@ -80,9 +80,9 @@ class Walk:
         """Go on in another browser, which knows nothing of this one."""
         self.page = self._new_page()
 
-    def log_in_silently(self, user: User | None = None) -> None:
+    def log_in_silently(self, user: User | None = None, **session: Any) -> None:
         """Give the browser a session, as a login that is over has left it."""
-        _, cookie = session_of(user or self.world.user)
+        _, cookie = session_of(user or self.world.user, **session)
         self.page.send("Network.setCookie", name=cookie_name(SESSION), value=cookie, url=self.world.service)
 
     def open(self, address: str) -> None:

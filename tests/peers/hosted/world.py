@@ -18,6 +18,7 @@ from identity.models import Connection, Tenant, User
 from identity.services.connections import create_connection, update_connection
 from identity.services.memberships import add_connection, add_members
 from identity.services.organizations import create_organization
+from tests.authapi.factors.passkeys import ON as PASSKEYS_ON
 from tests.conformance.web_process import web_process
 from tests.factories.models.identity import TenantFactory
 from tests.factories.sign_in import people, person
@@ -25,9 +26,10 @@ from tests.peers.chromium import Chromium, chromium
 
 LANGUAGES = ("en", "de", "ar")
 EMAIL, NUMBER, AUDIENCE = "ada@example.test", "+4915112345678", "urn:orders"
+PASSKEY_EMAIL = "nova@example.test"
 # Names of the tenant's own, in no language of the pages: none of them can be taken for a text of ours.
 TENANT, APPLICATION, SCOPE, ORGANIZATIONS = "Kvikkjokk", "Zettelkasten", "Grönland", ("Acme", "Globex")
-NAMES = {TENANT, APPLICATION, SCOPE, *ORGANIZATIONS, EMAIL, NUMBER}
+NAMES = {TENANT, APPLICATION, SCOPE, *ORGANIZATIONS, EMAIL, NUMBER, PASSKEY_EMAIL}
 _REALM_GRANT = "http://auth0.com/oauth/grant-type/password-realm"
 
 
@@ -91,8 +93,11 @@ def application_server() -> Iterator[str]:
 def new_world() -> Iterator[World]:
     """Make everything, serve it, and end it."""
     tenant = TenantFactory.create()
-    values = {"enabled_locales": list(LANGUAGES), "friendly_name": TENANT, "support_email": "help@example.test"}
-    TenantSettings(tenant=tenant, values=values).save()
+    page = {"enabled": True, "deletion": True}
+    shown = {"friendly_name": TENANT, "support_email": "help@example.test"}
+    values = {"enabled_locales": list(LANGUAGES), **shown, "account_page": page}
+    factors = ["webauthn-platform", "webauthn-roaming", "otp", "sms", "recovery-code"]
+    TenantSettings(tenant=tenant, values=values, second_factors={"factors": factors}).save()
     served = web_process(
         "uvicorn",
         LOCALHOST_TENANT=tenant.pk,
@@ -106,6 +111,7 @@ def new_world() -> Iterator[World]:
         world = World(tenant, f"http://127.0.0.1:{web.address[1]}", origin, browser, connection, person(connection))
         _make_clients(world)
         _make_organizations(world)
+        _take_passkeys(world)
         create_api_resource(tenant_id=tenant.pk, identifier=AUDIENCE, scopes=[{"value": "read:orders", "description": SCOPE}])
         yield world
 
@@ -126,6 +132,9 @@ def _make_clients(world: World) -> None:
         },
         "inviting": {"organization_usage": "allow", "initiate_login_uri": "https://app.example.test/login"},
         "federated": {"addons": {"wsfed": {}}},
+        "television": {},
+        "demanding": {"second_factor_policy": "always"},
+        "till": {},
     }
     for name, chosen in settings.items():
         _make_client(world, name, chosen)
@@ -133,6 +142,16 @@ def _make_clients(world: World) -> None:
     _enable(world, world.people, by_password)
     for strategy, names in (("email", {"by code", "every way"}), ("sms", {"by text", "every way"})):
         _enable(world, create_connection(tenant_id=world.tenant.pk, name=strategy, strategy=strategy), names)
+
+
+def _take_passkeys(world: World) -> None:
+    """Make an application whose people are offered passkeys, and leave those of the others alone."""
+    _make_client(world, "with passkeys", {})
+    connection = people(world.tenant, world.clients["with passkeys"], name="passkeys", **PASSKEYS_ON)
+    person(connection, email=PASSKEY_EMAIL)
+    row = TenantSettings.objects.of(world.tenant.pk).get()
+    row.second_factors = {**row.second_factors, "passkeys": True}
+    row.save(update_fields=["second_factors"])
 
 
 def _make_client(world: World, name: str, settings: dict[str, Any]) -> None:

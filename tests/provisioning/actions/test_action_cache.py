@@ -43,7 +43,7 @@ def test_the_earlier_of_both_limits_counts_and_a_day_is_the_longest(ttl: float |
     assert cache.get("key") is None
 
 
-def test_a_deleted_key_is_gone_and_actions_share_nothing() -> None:
+def test_a_key_can_be_deleted_and_actions_share_no_entries() -> None:
     caches, clock = ProcessCaches(), Clock()
     caches.of("a", clock).set("key", "value")
     assert caches.of("a", clock).get("key") == "value"
@@ -52,7 +52,7 @@ def test_a_deleted_key_is_gone_and_actions_share_nothing() -> None:
     assert caches.of("a", clock).get("key") is None
 
 
-def test_limits_are_refused_and_leave_what_was_there() -> None:
+def test_values_over_a_limit_are_refused_and_existing_entries_stay() -> None:
     cache = opened(Clock())
     for key, value in (("k" * 65, "v"), ("k", "v" * 4097)):
         with pytest.raises(CacheLimitReached):

@@ -114,7 +114,7 @@ def test_an_installed_entry_point_is_accepted(tenant: Tenant) -> None:
         ("n" * 129, "x"),
     ],
 )
-def test_an_odd_secret_is_refused_at_save_and_nothing_is_kept(tenant: Tenant, name: str, value: Any) -> None:
+def test_an_invalid_secret_is_refused_on_saving_and_nothing_is_stored(tenant: Tenant, name: str, value: Any) -> None:
     with pytest.raises(Invalid) as refused:
         make(tenant, secrets={"SCIM_BASE_URL": "https://scim.example.test", name: value})
     assert list(refused.value.errors) == ["secrets"]
@@ -155,7 +155,7 @@ def test_a_stored_token_is_not_sent_to_another_server(tenant: Tenant, address: s
     assert open_secrets(action) == ADDRESS
 
 
-def test_removing_the_address_first_does_not_free_the_token(tenant: Tenant) -> None:
+def test_removing_the_address_first_does_not_bypass_the_token_check(tenant: Tenant) -> None:
     action = make(tenant, secrets=ADDRESS)
     set_secret(tenant_id=tenant.pk, action_id=action.pk, name="SCIM_BASE_URL", value=None)
     with pytest.raises(Invalid, match="enter SCIM_BEARER_TOKEN as well"):
@@ -163,7 +163,7 @@ def test_removing_the_address_first_does_not_free_the_token(tenant: Tenant) -> N
     assert open_secrets(action) == {"SCIM_BEARER_TOKEN": "first"}
 
 
-def test_an_address_that_does_not_open_any_more_needs_the_token_too(tenant: Tenant) -> None:
+def test_replacing_an_undecryptable_address_needs_the_token(tenant: Tenant) -> None:
     action = make(tenant, secrets=ADDRESS)
     ActionSecret.objects.filter(action=action, name="SCIM_BASE_URL").update(sealed="garbage")
     with pytest.raises(Invalid, match="enter SCIM_BEARER_TOKEN as well"):
@@ -185,7 +185,7 @@ def test_an_address_changes_with_its_token_or_on_the_same_server(tenant: Tenant,
     assert open_secrets(action) == {name: value for name, value in {**ADDRESS, **secrets}.items() if value}
 
 
-def test_an_update_changes_what_it_names_and_leaves_other_secrets(tenant: Tenant) -> None:
+def test_an_update_changes_only_the_given_fields_and_secrets(tenant: Tenant) -> None:
     action = make(tenant, secrets={"A": "1", "B": "2"})
     update_action(
         tenant_id=tenant.pk, action_id=action.pk, changes={"name": "renamed", "options": {"upsert": True}}, secrets={"A": None, "C": "3"}

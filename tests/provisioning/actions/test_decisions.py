@@ -70,7 +70,7 @@ def test_an_event_of_an_allowed_connection_is_processed(allowed: str) -> None:
         assert run_event(server.base_url, secrets={"SCIM_CONNECTION_ALLOWLIST": allowed}).reason == "created"
 
 
-def test_another_type_is_ignored_with_a_line_and_without_success() -> None:
+def test_another_event_type_is_ignored_with_a_log_line() -> None:
     ran = run_without_requests(message=envelope("group.member.added"))
     assert (ran.reason, [line["message"] for line in ran.lines]) == ("unsupported type", ["unsupported type ignored"])
 
@@ -82,7 +82,7 @@ def test_a_user_without_a_correlation_key_is_skipped_with_a_warning(event_type: 
     assert ran.lines[0]["level"] == "warning"
 
 
-def test_success_leaves_one_line_that_says_what_was_done() -> None:
+def test_success_writes_one_log_line_with_the_result() -> None:
     with misbehaving_server(CREATED) as server:
         ran = run_event(server.base_url)
     assert ran.lines == [
@@ -101,7 +101,7 @@ def test_success_leaves_one_line_that_says_what_was_done() -> None:
 
 
 @pytest.mark.parametrize(("options", "mapping"), [({"update_mode": "odd"}, None), ({}, [{"path": "userName"}])])
-def test_a_set_up_that_was_damaged_after_it_was_saved_holds_the_stream(options: dict[str, Any], mapping: Any) -> None:
+def test_an_action_damaged_after_saving_holds_the_stream(options: dict[str, Any], mapping: Any) -> None:
     assert run_without_requests(options=options, mapping=mapping).failed.kind == "misconfigured"
 
 

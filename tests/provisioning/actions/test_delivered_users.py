@@ -51,7 +51,7 @@ def deliver(tenant: Tenant, stream: EventStream) -> list[tuple[str, str]]:
     return [(row.event_type, row.state) for row in rows]
 
 
-def test_a_user_reaches_the_server_changes_there_and_leaves_it(
+def test_a_user_is_created_updated_and_deleted_on_the_server(
     tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer
 ) -> None:
     user = UserFactory.create(
@@ -87,7 +87,7 @@ def test_a_stream_without_its_token_is_held_and_loses_nothing(
     tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer
 ) -> None:
     action_id = stream.destination["action_id"]
-    # A version without its token is not deployed any more; one of earlier times may be.
+    # A version without its token can no longer be deployed; an older one may exist.
     version = ActionVersion.objects.get(action_id=action_id, is_deployed=True)
     version.secrets = [secret for secret in version.secrets if secret["name"] != "SCIM_BEARER_TOKEN"]
     version.save(update_fields=["secrets"])

@@ -1,4 +1,4 @@
-"""The clock of installed actions: what does not end is ended, and what was set before is in place again."""
+"""Interruption of installed actions at their deadline, and restoring the previous timer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.factories.scim_runs import envelope
 
 
 class Endless:
-    """An installed action that does not end by itself, in the way its secret says."""
+    """An installed action that does not end; its secret selects how."""
 
     def on_execute_event_stream(self, event: Event, api: Api) -> None:
         way = event.secrets["WAY"]
@@ -48,11 +48,11 @@ def test_an_installed_action_that_does_not_end_is_interrupted(tenant: Tenant, mo
         run_action(setup, envelope("user.created"), attempt=1, deadline_seconds=0.3, correlation_id="x", links=RunLinks(setup, 1))
     assert time.monotonic() - started < 5
     assert signal.getsignal(signal.SIGALRM) is before
-    # The connection that was in use when the clock struck is not trusted any more; a new one works.
+    # The interrupted database connection was closed; a new one works.
     assert Action.objects.of(tenant.pk).filter(pk=action.pk).exists()
 
 
-def test_what_ends_in_time_is_left_alone_and_the_clock_is_taken_away() -> None:
+def test_an_action_that_ends_in_time_is_not_interrupted_and_the_timer_is_removed() -> None:
     before = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
     with TimeLimit(5):
         assert signal.getsignal(signal.SIGALRM) is not before[0]
@@ -60,7 +60,7 @@ def test_what_ends_in_time_is_left_alone_and_the_clock_is_taken_away() -> None:
     assert signal.getitimer(signal.ITIMER_REAL)[0] <= before[1][0]
 
 
-def test_a_timer_that_somebody_else_has_set_goes_on() -> None:
+def test_a_timer_set_by_other_code_continues() -> None:
     heard: list[Any] = []
     handler = signal.signal(signal.SIGALRM, lambda *said: heard.append(said))
     left, interval = signal.setitimer(signal.ITIMER_REAL, 20)
@@ -74,7 +74,7 @@ def test_a_timer_that_somebody_else_has_set_goes_on() -> None:
         signal.signal(signal.SIGALRM, handler)
 
 
-def test_what_is_caught_once_is_raised_again() -> None:
+def test_an_interruption_that_the_action_catches_is_raised_again() -> None:
     caught = []
 
     def stubborn() -> None:
@@ -91,7 +91,7 @@ def test_what_is_caught_once_is_raised_again() -> None:
     assert len(caught) == 3
 
 
-def test_no_alarm_escapes_from_blocks_that_end_as_it_strikes() -> None:
+def test_no_interruption_escapes_from_a_block_that_ends_at_the_deadline() -> None:
     before = signal.getsignal(signal.SIGALRM)
     for _ in range(300):
         limit = TimeLimit(0.001)

@@ -1,4 +1,4 @@
-"""The runner with a stored action: secrets, outcome, failures, and no secret in anything that leaves it."""
+"""The runner with a stored action: secrets, outcome, failures, and no secret in any result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_an_outcome_has_ids_lines_and_masked_exchanges(tenant: Tenant) -> None:
     assert outcome.exchanges[0]["request_headers"]["Authorization"] == "***"
 
 
-def test_the_address_is_masked_and_numbers_and_names_are_not(tenant: Tenant) -> None:
+def test_the_base_url_is_masked_but_numbers_and_names_are_not(tenant: Tenant) -> None:
     secrets = {"SCIM_TIMEOUT_MS": "1500", "SCIM_MAX_RETRIES": "1", "SCIM_CONNECTION_ALLOWLIST": "people"}
     with misbehaving_server(
         lambda request: reply(201, user("1", meta={"location": f"{server.base_url}/Users/1", "note": "1500 people"}))
@@ -89,7 +89,7 @@ ECHO = {"schemas": ["urn:ietf:params:scim:api:messages:2.0:Error"], "scimType": 
     ],
     ids=["refusal", "page", "id", "redirect", "broken"],
 )
-def test_a_token_that_the_server_echoes_is_kept_nowhere(
+def test_a_token_echoed_by_the_server_is_not_stored(
     tenant: Tenant, answer: bytes, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with misbehaving_server(by_verb(POST=answer, GET=listing())) as server:
@@ -117,19 +117,19 @@ def test_personal_data_of_a_fallback_lookup_is_not_in_the_recorded_path(tenant: 
     ]
 
 
-def test_a_secret_under_a_key_that_is_gone_holds_the_stream(tenant: Tenant, settings: Settings) -> None:
+def test_a_secret_encrypted_with_a_removed_key_holds_the_stream(tenant: Tenant, settings: Settings) -> None:
     action = scim_action(tenant, "http://127.0.0.1:1")
     settings.ENCRYPTION_KEYS = {"new": "n" * 40}
-    with pytest.raises(Misconfigured, match="cannot be read"):
+    with pytest.raises(Misconfigured, match="cannot be decrypted"):
         run(action)
 
 
-def test_a_secret_copied_from_another_action_does_not_open(tenant: Tenant) -> None:
+def test_a_secret_copied_from_another_action_cannot_be_decrypted(tenant: Tenant) -> None:
     first = scim_action(tenant, "http://127.0.0.1:1")
     second = ActionFactory.create(tenant_id=tenant.pk, name="other", template="scim-user-provisioning")
     for secret in first.secrets.all():
         ActionSecretFactory.create(action=second, name=secret.name, sealed=secret.sealed)
-    with pytest.raises(Misconfigured, match="cannot be read"):
+    with pytest.raises(Misconfigured, match="cannot be decrypted"):
         run(second)
 
 
@@ -147,7 +147,7 @@ def test_an_unknown_entry_point_holds_the_stream(tenant: Tenant) -> None:
         run(action)
 
 
-def test_a_passed_probe_is_stored_with_the_action_and_believed_by_the_next_run(tenant: Tenant) -> None:
+def test_a_passed_probe_is_stored_with_the_action_and_used_by_the_next_run(tenant: Tenant) -> None:
     def exact(request: Any) -> bytes:
         if request.verb == "PUT":
             return reply(204)
@@ -160,14 +160,14 @@ def test_a_passed_probe_is_stored_with_the_action_and_believed_by_the_next_run(t
         assert server.lines == ["GET /Users"] * 6 + ["PUT /Users/1", "GET /Users", "PUT /Users/1"]
 
 
-def test_plain_http_is_refused_at_run_time_when_the_switch_was_taken_back(tenant: Tenant, settings: Settings) -> None:
+def test_plain_http_is_refused_at_run_time_after_the_setting_was_disabled(tenant: Tenant, settings: Settings) -> None:
     action = scim_action(tenant, "http://127.0.0.1:1")
     settings.OUTBOUND_ALLOW_HTTP = False
     with pytest.raises(Misconfigured, match="https://"):
         run(action)
 
 
-def test_a_private_address_that_is_not_named_is_a_configuration_failure(tenant: Tenant, settings: Settings) -> None:
+def test_a_private_address_that_is_not_allowed_is_a_configuration_failure(tenant: Tenant, settings: Settings) -> None:
     settings.OUTBOUND_PRIVATE_NETWORKS = []
     with misbehaving_server(sequence(reply(201, user("1")))) as server:
         with pytest.raises(ActionError) as raised:
@@ -229,7 +229,7 @@ def test_an_installed_action_fails_by_calling_fail_or_by_raising(installed: Acti
     assert "canary-of-mine" not in "".join(traceback.format_exception(raised.value)) + json.dumps(raised.value.log_lines)
 
 
-def test_a_secret_set_anew_is_used_by_the_next_run(tenant: Tenant) -> None:
+def test_a_replaced_secret_is_used_by_the_next_run(tenant: Tenant) -> None:
     with misbehaving_server(sequence(reply(201, user("1")))) as server:
         action = scim_action(tenant, server.base_url)
         set_secret(tenant_id=tenant.pk, action_id=action.pk, name="SCIM_BEARER_TOKEN", value="rotated")

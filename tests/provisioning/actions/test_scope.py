@@ -1,4 +1,4 @@
-"""The scope of an action: who is outside is skipped for a reason that is seen, and the server hears nothing of it."""
+"""The scope of an action: users outside are skipped with a visible reason and without a request."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_an_answer_that_is_no_boolean_fails(value: Any) -> None:
 
 
 def test_an_expression_without_a_value_for_this_user_fails_and_quotes_nothing() -> None:
-    with pytest.raises(DataFailure, match="no answer for this user") as raised:
+    with pytest.raises(DataFailure, match="cannot be evaluated for this user") as raised:
         is_in_scope({"email": 17, "name": "Anna Berg"}, "contains(email, 'x')")
     assert "17" not in str(raised.value)
 
@@ -86,7 +86,7 @@ def test_an_expression_without_a_value_for_this_user_fails_and_quotes_nothing() 
         ("identities[0].connection == 'people'", True),
     ],
 )
-def test_true_is_inside_and_false_or_nothing_is_outside(scope: str, expected: bool) -> None:
+def test_true_is_in_the_scope_and_false_or_a_missing_value_is_outside(scope: str, expected: bool) -> None:
     document = {
         "email": "anna@example.test",
         "email_verified": True,
@@ -106,14 +106,16 @@ def test_an_event_of_a_user_outside_is_skipped_without_a_request(scoped: ScopedA
     assert [(line["level"], line["message"]) for line in outcome.log_lines] == [(level, "outside the scope")]
 
 
-def test_a_scope_that_does_not_fit_the_user_fails_the_delivery_without_a_request(scoped: ScopedAction) -> None:
+def test_a_scope_that_fails_for_the_user_fails_the_delivery_without_a_request(scoped: ScopedAction) -> None:
     with misbehaving_server(by_verb()) as server:
         with pytest.raises(DataFailure, match="neither true nor false"):
             run(scoped(server, "app_metadata.department"), "user.updated", {"app_metadata": {"department": "Sales"}})
         assert server.received == []
 
 
-def test_a_user_who_leaves_the_scope_is_left_as_it_is_there(tenant: Tenant, database_connection: Connection, scoped: ScopedAction) -> None:
+def test_the_account_of_a_user_who_leaves_the_scope_does_not_change(
+    tenant: Tenant, database_connection: Connection, scoped: ScopedAction
+) -> None:
     with misbehaving_server(by_verb(POST=reply(201, user("7")), GET=listing())) as server:
         stream = stream_of(scoped(server))
         anna = person(database_connection, "Sales")
@@ -131,7 +133,7 @@ def previewed(action: Action, anna: User) -> Preview:
     return mapping_preview(draft_setup(action), user_id=anna.user_id, operation="create")
 
 
-def test_the_preview_and_the_run_on_demand_show_who_is_outside(
+def test_the_preview_and_the_run_on_demand_show_that_a_user_is_outside(
     tenant: Tenant, database_connection: Connection, scoped: ScopedAction
 ) -> None:
     anna = person(database_connection, "Support")

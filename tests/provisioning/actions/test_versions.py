@@ -1,4 +1,4 @@
-"""Versions of an action: what deliveries run is what was deployed, whatever happens to the draft."""
+"""Versions of an action: deliveries run the deployed version, independent of the draft."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_an_action_that_was_never_deployed_runs_nothing(action: Action) -> None:
     assert deployed_setup(tenant_id="another", action_id=deploy(action).pk) is None
 
 
-def test_a_draft_that_is_deployed_makes_no_second_version(action: Action) -> None:
+def test_deploying_an_unchanged_draft_creates_no_version(action: Action) -> None:
     assert not action_versions.is_draft_deployed(action, None)
     deploy(action)
     deploy(action)
@@ -96,7 +96,7 @@ def test_a_version_of_another_action_is_not_deployed(tenant: Tenant, action: Act
             deploy_version(tenant_id=tenant.pk, action_id=action.pk, version_id=version_id)
 
 
-def test_the_oldest_versions_beyond_the_limit_go_and_the_deployed_one_stays(action: Action, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_versions_beyond_the_limit_are_deleted_but_not_the_deployed_one(action: Action, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(action_versions, "MAX_VERSIONS", 3)
     for number in range(5):
         change(action, options={"upsert": number % 2 == 0})
@@ -113,7 +113,7 @@ def test_a_tenant_has_at_most_a_hundred_actions(tenant: Tenant) -> None:
         create_action(tenant_id=tenant.pk, name="one more", template="scim-user-provisioning")
 
 
-def test_a_turn_reads_what_it_runs_in_one_query(action: Action) -> None:
+def test_a_turn_reads_the_deployed_version_in_one_query(action: Action) -> None:
     deploy(action)
     with CaptureQueriesContext(connection) as queries:
         assert open_sealed(running(action))["SCIM_BEARER_TOKEN"] == "first"

@@ -1,4 +1,4 @@
-"""Links between users and accounts in the admin: what a suspect is, confirming it, and forgetting a link."""
+"""Account links in the admin: states, confirming suspects, and deleting links."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def browser(tenant: Tenant, settings: Settings) -> Client:
     return client
 
 
-def test_the_list_says_how_each_link_stands(browser: Client, tenant: Tenant) -> None:
+def test_the_list_shows_the_state_of_each_link(browser: Client, tenant: Tenant) -> None:
     states: dict[str, dict[str, Any]] = {
         "database|linked": {},
         "database|suspect": {"is_suspect": True},
@@ -71,7 +71,7 @@ def test_a_recorded_create_without_a_name_is_confirmed_and_one_with_a_name_is_no
     assert "/confirm" not in browser.get(reverse("admin:provisioning_accountlink_change", args=(named.pk,))).content.decode()
 
 
-def test_chosen_suspects_are_confirmed_together_and_links_stay(browser: Client, tenant: Tenant) -> None:
+def test_selected_suspects_are_confirmed_together_and_other_links_do_not_change(browser: Client, tenant: Tenant) -> None:
     rows = [make_link(tenant, f"database|{number}", is_suspect=number < 2) for number in range(3)]
     chosen = {"action": "confirm_selected", "_selected_action": [str(row.pk) for row in rows]}
     asked = browser.post(LIST, chosen)
@@ -81,12 +81,12 @@ def test_chosen_suspects_are_confirmed_together_and_links_stay(browser: Client, 
     assert not AccountLink.objects.filter(tenant_id=tenant.pk, is_suspect=True).exists()
 
 
-def test_a_forgotten_link_is_gone_and_one_of_another_tenant_cannot_be_reached(browser: Client, tenant: Tenant) -> None:
+def test_a_link_is_deleted_but_not_one_of_another_tenant(browser: Client, tenant: Tenant) -> None:
     mine, theirs = make_link(tenant, "database|mine"), make_link(new_tenant(), "database|theirs")
     for row in (mine, theirs):
         browser.post(reverse("admin:provisioning_accountlink_action", args=(row.pk, "forget")))
     assert list(AccountLink.objects.filter(pk__in=[mine.pk, theirs.pk])) == [theirs]
 
 
-def test_a_tenant_without_links_is_told_when_one_appears(browser: Client) -> None:
+def test_an_empty_list_explains_when_a_link_appears(browser: Client) -> None:
     assert "No links yet" in browser.get(LIST).content.decode()

@@ -1,4 +1,4 @@
-"""The form of an action: options as fields, refusals at the field they concern, secrets that are never shown."""
+"""The form of an action: options as fields, errors at their fields, write-only secrets."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def shown(answer: Any) -> str:
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("SCIM_BASE_URL", "ftp://scim.example.test", "SCIM_BASE_URL must be an address"),
+        ("SCIM_BASE_URL", "ftp://scim.example.test", "SCIM_BASE_URL must be a URL"),
         ("SCIM_BASE_URL", "https://scim.example.test/v2?tenant=a", "must have no query"),
-        ("SCIM_BEARER_TOKEN", "Bearer abc", "SCIM_BEARER_TOKEN must be printable ASCII without blanks"),
+        ("SCIM_BEARER_TOKEN", "Bearer abc", "SCIM_BEARER_TOKEN must be printable ASCII without spaces"),
         ("SCIM_TIMEOUT_MS", "1.5", "SCIM_TIMEOUT_MS must be a whole number from 1 to 20000"),
         ("SCIM_MAX_RETRIES", "-1", "SCIM_MAX_RETRIES must be a whole number from 0 to 10"),
         ("update_mode", "POST", "Select a valid choice"),
@@ -62,7 +62,7 @@ def shown(answer: Any) -> str:
         ("requests_per_second", "2000", "less than or equal to 1000"),
     ],
 )
-def test_what_does_not_fit_is_said_at_its_field_and_nothing_is_made(
+def test_invalid_values_are_reported_at_their_field_and_nothing_is_created(
     name: str, value: str, sentence: str, browser: Client, tenant: Tenant
 ) -> None:
     text = shown(browser.post(reverse(ADD), {**NEW, name: value}))
@@ -74,7 +74,7 @@ def test_what_does_not_fit_is_said_at_its_field_and_nothing_is_made(
     assert TOKEN not in text
 
 
-def test_options_are_fields_and_only_what_differs_from_the_default_is_kept(browser: Client, tenant: Tenant) -> None:
+def test_options_are_fields_and_only_values_that_differ_from_the_default_are_stored(browser: Client, tenant: Tenant) -> None:
     sent = {
         **NEW,
         "update_mode": "patch_per_attribute",
@@ -111,7 +111,7 @@ def test_a_known_server_gives_defaults_and_notes(browser: Client, tenant: Tenant
     action = Action.objects.of(tenant.pk).get()
 
     assert action.options == {"server_profile": "slack"}
-    assert "All SCIM applications of an organization share one limit." in shown(browser.get(page(action)))
+    assert "The SCIM applications of an organization share one limit." in shown(browser.get(page(action)))
 
 
 def test_an_unchanged_form_changes_neither_options_nor_secrets(browser: Client, action: Action) -> None:
@@ -125,7 +125,7 @@ def test_an_unchanged_form_changes_neither_options_nor_secrets(browser: Client, 
 def test_a_secret_is_removed_by_name_and_falls_back_to_its_default(browser: Client, action: Action) -> None:
     sent = {"name": "to scim", "update_mode": "put", "removed_secrets": ["SCIM_TIMEOUT_MS"]}
     both = shown(browser.post(page(action), {**sent, "SCIM_TIMEOUT_MS": "800"}))
-    assert "cannot be entered and removed at once" in both
+    assert "cannot be entered and removed at the same time" in both
     assert browser.post(page(action), sent).status_code == 302
 
     assert "SCIM_TIMEOUT_MS" not in open_secrets(Action.objects.of(action.tenant_id).get(pk=action.pk))
@@ -147,7 +147,7 @@ def test_another_server_needs_its_token(browser: Client, action: Action) -> None
     }
 
 
-def test_what_is_missing_and_what_takes_too_long_is_said_on_the_page(browser: Client, tenant: Tenant) -> None:
+def test_missing_secrets_and_a_too_long_run_are_shown_on_the_page(browser: Client, tenant: Tenant) -> None:
     secrets = {"SCIM_BASE_URL": "https://scim.example.test", "SCIM_TIMEOUT_MS": "5000"}
     action = ActionFactory.create(tenant_id=tenant.pk, name="slow", template="scim-user-provisioning", secrets=secrets)
     text = shown(browser.get(page(action)))
@@ -156,10 +156,10 @@ def test_what_is_missing_and_what_takes_too_long_is_said_on_the_page(browser: Cl
     assert "3 x (2 x 5000 ms + 250 ms of pauses) = 30750 ms" in text
 
 
-def test_an_action_within_its_time_is_not_warned_of(browser: Client, action: Action) -> None:
+def test_an_action_within_its_budget_has_no_warning(browser: Client, action: Action) -> None:
     text = shown(browser.get(page(action)))
 
-    assert "Within the time that a run gets." in text
+    assert "Within the budget of a run." in text
     assert "Missing:" not in text
     assert TOKEN not in text
 
@@ -179,5 +179,5 @@ def test_an_entry_point_has_options_of_its_own_and_none_of_the_template(browser:
     assert action.options == {"depth": 4}
 
 
-def test_a_new_action_is_one_of_the_template_unless_somebody_says_otherwise(browser: Client) -> None:
+def test_a_new_action_uses_the_template_by_default(browser: Client) -> None:
     assert '<option value="scim-user-provisioning" selected>' in browser.get(reverse(ADD)).content.decode()

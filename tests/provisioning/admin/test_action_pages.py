@@ -1,4 +1,4 @@
-"""The pages of an action: its mapping as a table, its tests, its versions. All of it works without a script."""
+"""The pages of an action: mapping table, tests, versions. All of them work without scripts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
+from foundation.expressions.functions import NAMES
+from foundation.expressions.language import compile_expression
 from identity.models import Connection, Staff, Tenant, User
 from provisioning.actions.setups import draft_setup
 from provisioning.admin.function_help import FUNCTIONS
-from provisioning.mapping.expression_functions import NAMES
-from provisioning.mapping.expressions import compile_expression
 from provisioning.mapping.table import DEFAULT_TABLE
 from provisioning.models import Action, ActionVersion, Trial
 from provisioning.services.actions import create_action, update_action
@@ -63,7 +63,7 @@ def page(action: Action, name: str) -> str:
 
 
 def table_of(rows: list[dict[str, Any]], **buttons: Any) -> dict[str, Any]:
-    """Return what a browser sends for these rows."""
+    """Return the form data of these rows."""
     sent: dict[str, Any] = {"rows-TOTAL_FORMS": len(rows), "rows-INITIAL_FORMS": 0, "operation": "update", **buttons}
     for number, row in enumerate(rows):
         filled = {"when": "both", "if_empty": "omit", "enabled": True, "ORDER": number + 1, **row}
@@ -81,7 +81,7 @@ def test_the_table_shows_the_default_rows_and_every_function(browser: Client, ac
     assert all(example in shown for example, _ in FUNCTIONS)
 
 
-def test_every_function_stands_in_the_help_and_every_example_is_understood() -> None:
+def test_the_help_lists_every_function_and_every_example_is_valid() -> None:
     examples = " ".join(example for example, _ in FUNCTIONS)
     assert {name for name in NAMES if f"{name}(" not in examples} == set()
     for example, _ in FUNCTIONS:
@@ -107,13 +107,13 @@ def test_rows_are_reordered_removed_and_added_by_numbers_and_ticks(browser: Clie
     assert shown.index('value="nickName"') < shown.index('value="externalId"')
 
 
-def test_what_is_wrong_stands_beside_its_row_and_nothing_is_saved(browser: Client, action: Action) -> None:
+def test_problems_are_shown_at_their_row_and_nothing_is_saved(browser: Client, action: Action) -> None:
     rows = [ROWS[0], {"path": "na me", "source": "email"}, {"path": "title", "source": "nope(name)"}]
     answer = browser.post(page(action, "mapping"), table_of(rows, save="1"))
     shown = html.unescape(answer.content.decode())
     assert answer.status_code == 200
     cells = re.findall(r"<tr>.*?</tr>", shown, re.DOTALL)
-    assert any("is no path such as" in cell and 'value="na me"' in cell for cell in cells)
+    assert any("is not a path such as" in cell and 'value="na me"' in cell for cell in cells)
     assert any("There is no function nope()" in cell and 'value="title"' in cell for cell in cells)
     assert (
         browser.post(page(action, "mapping"), table_of(ROWS[:1], save="1")).content.decode().count("needs an enabled row for userName") == 1
@@ -122,7 +122,7 @@ def test_what_is_wrong_stands_beside_its_row_and_nothing_is_saved(browser: Clien
     assert action.mapping is None
 
 
-def test_more_rows_can_be_asked_for_and_what_was_typed_stays(browser: Client, action: Action) -> None:
+def test_more_rows_can_be_requested_and_entered_values_are_kept(browser: Client, action: Action) -> None:
     shown = browser.post(page(action, "mapping"), table_of([{"path": "userName", "source": "odd ("}], more="1")).content.decode()
     assert 'name="rows-3-path"' in shown
     assert 'value="odd ("' in shown
@@ -130,7 +130,7 @@ def test_more_rows_can_be_asked_for_and_what_was_typed_stays(browser: Client, ac
     assert action.mapping is None
 
 
-def test_the_default_comes_back_and_equal_rows_are_the_default(browser: Client, action: Action) -> None:
+def test_the_default_can_be_restored_and_equal_rows_are_the_default(browser: Client, action: Action) -> None:
     update_action(tenant_id=action.tenant_id, action_id=action.pk, changes={"mapping": ROWS})
     assert browser.post(page(action, "mapping"), table_of(ROWS, reset="1")).status_code == 302
     action.refresh_from_db()
@@ -140,15 +140,15 @@ def test_the_default_comes_back_and_equal_rows_are_the_default(browser: Client, 
     assert (action.mapping, action.options) == (None, {})
 
 
-def test_the_preview_says_who_is_outside_the_scope_and_where_the_scope_does_not_fit(browser: Client, action: Action, anna: User) -> None:
+def test_the_preview_shows_that_a_user_is_outside_the_scope_or_that_the_scope_fails(browser: Client, action: Action, anna: User) -> None:
     note = "This user is outside the scope of the action"
-    for scope, shown in {"email_verified": note, "!email_verified": "Exactly this is sent", "email": "neither true nor false"}.items():
+    for scope, shown in {"email_verified": note, "!email_verified": "Request", "email": "neither true nor false"}.items():
         update_action(tenant_id=action.tenant_id, action_id=action.pk, changes={"options": {"scope": scope}})
         answer = browser.post(page(action, "mapping"), table_of(ROWS, preview="1", user=anna.user_id)).content.decode()
         assert (shown in answer, note in answer) == (True, scope == "email_verified")
 
 
-def test_saving_the_table_points_out_an_attribute_that_no_schema_has(browser: Client, action: Action) -> None:
+def test_saving_the_table_warns_about_an_attribute_outside_the_schemas(browser: Client, action: Action) -> None:
     rows = [*ROWS, {"path": "favoriteColor", "source": "nickname", "when": "both", "if_empty": "omit", "enabled": True}]
     saved = browser.post(page(action, "mapping"), table_of(rows, save="1"), follow=True).content.decode()
     assert "RFC 7643 has no attribute favoriteColor" in saved
@@ -183,20 +183,20 @@ def test_the_switch_turns_the_enterprise_rows_on(browser: Client, action: Action
     assert (action.options, action.mapping) == ({"enterprise": True}, None)
 
 
-def test_a_broken_form_breaks_nothing(browser: Client, action: Action) -> None:
+def test_a_malformed_form_changes_nothing(browser: Client, action: Action) -> None:
     for odd in ({}, {"rows-TOTAL_FORMS": "9" * 30, "more": "1"}, {"rows-TOTAL_FORMS": "-1", "rows-INITIAL_FORMS": "0", "save": "1"}):
         assert browser.post(page(action, "mapping"), odd).status_code == 200
     action.refresh_from_db()
     assert action.mapping is None
 
 
-def test_saving_is_deployed_only_by_deploying_and_an_earlier_version_comes_back(browser: Client, action: Action) -> None:
+def test_a_saved_draft_must_be_deployed_and_an_earlier_version_can_be_restored(browser: Client, action: Action) -> None:
     change = reverse("admin:provisioning_action_change", args=(quote(action.pk),))
     browser.post(page(action, "mapping"), table_of(ROWS, save="1"))
     shown = browser.get(change).content.decode()
     assert "Version 1; the draft has changes that are not deployed" in shown
     deploy = reverse("admin:provisioning_action_action", args=(quote(action.pk), "deploy"))
-    assert "Now they run version 1." in browser.get(deploy).content.decode()
+    assert "Currently they run version 1." in browser.get(deploy).content.decode()
     browser.post(deploy)
     assert ActionVersion.objects.get(action=action, is_deployed=True).number == 2
 
@@ -209,9 +209,7 @@ def test_saving_is_deployed_only_by_deploying_and_an_earlier_version_comes_back(
     assert (ActionVersion.objects.get(action=action, is_deployed=True).number, action.mapping) == (3, None)
 
 
-def test_a_connection_test_shows_rows_and_where_requests_come_from(
-    browser: Client, tenant: Tenant, staff: Staff, settings: Settings
-) -> None:
+def test_a_connection_test_shows_steps_and_the_source_addresses(browser: Client, tenant: Tenant, staff: Staff, settings: Settings) -> None:
     settings.OUTBOUND_ADDRESSES = ["eu=203.0.113.7"]
     with running_scim_server() as server:
         action = action_at(tenant, server.base_url)
@@ -230,7 +228,7 @@ def test_a_failed_test_gives_advice_and_never_shows_the_token(browser: Client, t
     with misbehaving_server(lambda request: reply(401, raw=f"<script>{TOKEN}</script>".encode(), headers={"X-Echo": TOKEN})) as server:
         action = action_at(tenant, server.base_url)
         shown = browser.post(page(action, "connection-test")).content.decode()
-    assert "enter SCIM_BEARER_TOKEN anew" in shown
+    assert "enter SCIM_BEARER_TOKEN again" in shown
     everything = shown + browser.get(reverse("admin:provisioning_action_change", args=(quote(action.pk),))).content.decode()
     everything += browser.get(reverse("admin:provisioning_trial_changelist")).content.decode()
     assert TOKEN not in everything
@@ -241,7 +239,7 @@ def test_a_dry_run_shows_the_difference_and_a_run_writes_it(browser: Client, ten
         action = action_at(tenant, server.base_url)
         server.add(externalId=anna.user_id, userName="old@example.test")
         dry = browser.post(page(action, "user-run"), {"user": "anna@example.test"}).content.decode()
-        assert "What would change on the server" in dry
+        assert "Changes on the server" in dry
         assert "old@example.test" in dry
         assert name_of(server, anna) == "old@example.test"
         done = browser.post(page(action, "user-run"), {"user": anna.user_id, "write": "on"}).content.decode()
@@ -257,7 +255,7 @@ def name_of(server: RealServer, user: User) -> Any:
     return found["userName"]
 
 
-def test_pages_of_another_tenant_s_action_are_not_there(browser: Client, anna: User) -> None:
+def test_pages_of_an_action_of_another_tenant_are_not_found(browser: Client, anna: User) -> None:
     stranger = action_at(new_tenant(), "http://127.0.0.1:9/v2")
     for name in ("mapping", "connection-test", "user-run"):
         assert browser.get(page(stranger, name)).status_code == 404

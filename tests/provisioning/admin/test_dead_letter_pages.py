@@ -1,4 +1,4 @@
-"""Working through dead letters in the admin: who may, what a filter means, kinds, decisions, jobs, files and notes."""
+"""Dead letters in the admin: permissions, filters, kinds, decisions, jobs, exports and audit entries."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def browser(staff: Staff) -> Client:
 
 @pytest.fixture
 def lacks(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Take rights from the role of the account."""
+    """Remove permissions from the role of the account."""
 
     def take(*rights: Right) -> None:
         take_from_administrators(monkeypatch, *(right.value for right in rights))
@@ -115,7 +115,7 @@ def last_note(staff: Staff) -> AuditEntry:
     return AuditEntry.objects.filter(actor_name=staff.email).latest("pk")
 
 
-# Who may
+# Permissions
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def last_note(staff: Staff) -> AuditEntry:
         (Right.TRIAGE, ("acknowledge", "ignore", "resolve")),
     ],
 )
-def test_an_act_without_its_right_is_403_and_has_no_button(
+def test_an_act_without_its_permission_is_403_and_has_no_button(
     right: Right, names: tuple[str, ...], browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder, lacks: Any
 ) -> None:
     (letter,) = bury(tenant, stream, recorder, "user:a")
@@ -142,7 +142,7 @@ def test_an_act_without_its_right_is_403_and_has_no_button(
     assert letter.state == "open"
 
 
-def test_pages_and_columns_without_their_right_are_403_or_missing(
+def test_pages_and_columns_without_their_permission_are_403_or_missing(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder, lacks: Any
 ) -> None:
     (letter,) = bury(tenant, stream, recorder, "user:a")
@@ -170,7 +170,7 @@ def test_pages_and_columns_without_their_right_are_403_or_missing(
         assert browser.get(address).status_code == 403, address
 
 
-def test_force_is_not_taken_from_an_account_that_may_not(
+def test_force_is_refused_without_its_permission(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder, lacks: Any
 ) -> None:
     letters = bury(tenant, stream, recorder, "user:a", "user:b")
@@ -185,7 +185,7 @@ def test_force_is_not_taken_from_an_account_that_may_not(
 # Other tenants
 
 
-def test_kinds_files_and_jobs_of_another_tenant_are_not_there(browser: Client, stream: EventStream, recorder: Recorder) -> None:
+def test_kinds_exports_and_jobs_of_another_tenant_are_not_found(browser: Client, stream: EventStream, recorder: Recorder) -> None:
     other = new_tenant("other")
     strange = make_stream(other)
     (letter,) = bury(other, strange, recorder, "user:stranger", text="strange refusal")
@@ -203,7 +203,7 @@ def test_kinds_files_and_jobs_of_another_tenant_are_not_there(browser: Client, s
     assert not IgnoredKind.objects.filter(stream_id=strange.pk).exists()
 
 
-# What a filter means
+# Filters
 
 
 def test_an_export_takes_exactly_what_the_list_shows(browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
@@ -237,7 +237,7 @@ def test_an_export_takes_exactly_what_the_list_shows(browser: Client, tenant: Te
 
 
 @pytest.mark.parametrize("query", [{"tenant_id": "x"}, {"error_status": "many"}, {"state__exact": "gone"}, {"created_at__gte": "soon"}])
-def test_a_filter_that_is_none_leads_back_and_acts_on_nothing(
+def test_an_unknown_filter_redirects_back_and_changes_nothing(
     query: dict[str, str], browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     bury(tenant, stream, recorder, "user:a")
@@ -246,7 +246,7 @@ def test_a_filter_that_is_none_leads_back_and_acts_on_nothing(
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_a_table_is_harmless_to_spreadsheets_and_holds_no_profile(
+def test_a_csv_export_contains_no_formulas_and_no_profiles(
     browser: Client, staff: Staff, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     bury(tenant, stream, recorder, "user:=cmd()", text="=HYPERLINK(1)")
@@ -259,10 +259,10 @@ def test_a_table_is_harmless_to_spreadsheets_and_holds_no_profile(
     assert stream.pk in str(last_note(staff).facts)
 
 
-def test_a_file_is_streamed_under_asgi_too(
+def test_an_export_is_streamed_under_asgi(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
-    # The host that this client of Django names, whatever it is told.
+    # Django's async test client always sends this host.
     settings.PLATFORM_HOST = "testserver"
     letters = bury(tenant, stream, recorder, "user:a", "user:b")
 
@@ -280,7 +280,7 @@ def test_a_file_is_streamed_under_asgi_too(
 # Decisions
 
 
-def test_a_decision_asks_for_its_reason_and_is_noted_with_it(
+def test_a_decision_requires_a_reason_and_is_recorded_with_it(
     browser: Client, staff: Staff, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     (letter,) = bury(tenant, stream, recorder, "user:a")
@@ -294,7 +294,7 @@ def test_a_decision_asks_for_its_reason_and_is_noted_with_it(
     assert browser.post(do(letter, "acknowledge"), {"reason": "again"}).status_code == 403
 
 
-def test_many_are_decided_about_after_a_confirmation(
+def test_a_bulk_decision_needs_a_confirmation(
     browser: Client, staff: Staff, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letters = bury(tenant, stream, recorder, "user:a", "user:b", "user:c")
@@ -326,7 +326,7 @@ def test_kinds_are_counted_over_users_and_lead_to_their_letters(
     assert (cut.is_cut, len(cut.kinds)) == (True, 1)
 
 
-def test_a_kind_is_ignored_until_a_day_and_heard_of_again(
+def test_a_kind_is_ignored_until_a_date_and_can_be_reopened(
     browser: Client, staff: Staff, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     (letter,) = bury(tenant, stream, recorder, "user:a")
@@ -341,10 +341,10 @@ def test_a_kind_is_ignored_until_a_day_and_heard_of_again(
     assert bury(tenant, stream, recorder, "user:c")[0].state == "open"
 
 
-# Redelivering all that is shown
+# Redelivering all shown letters
 
 
-def test_all_that_is_shown_is_redelivered_by_a_job_that_its_page_follows_and_cancels(
+def test_all_shown_letters_are_redelivered_by_a_job_with_progress_and_cancellation(
     browser: Client, staff: Staff, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     bury(tenant, stream, recorder, "user:a", "user:b", "user:c")
@@ -376,7 +376,7 @@ def test_all_that_is_shown_is_redelivered_by_a_job_that_its_page_follows_and_can
     assert list(states) == ["resolved", "resolved", "open", "open"]
 
 
-def test_one_is_sent_first_when_somebody_is_not_sure(browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_one_letter_can_be_redelivered_first(browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letters = bury(tenant, stream, recorder, "user:b", "user:a")
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="20 deliveries failed")
     address = f"{place('redelivery')}?stream_id={stream.pk}"
@@ -388,20 +388,17 @@ def test_one_is_sent_first_when_somebody_is_not_sure(browser: Client, tenant: Te
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_failures_in_a_row_are_said_before_everything_is_sent(
+def test_consecutive_failures_are_shown_before_a_bulk_redelivery(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     bury(tenant, stream, recorder, "user:a")
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="x")
     breaker.resume_stream(stream_id=stream.pk, tenant_id=tenant.pk)
     Breaker.objects.filter(stream_id=stream.pk).update(failures=7)
-    assert (
-        "The last 7 deliveries of this stream failed in a row"
-        in browser.get(place("redelivery"), {"stream_id": stream.pk}).content.decode()
-    )
+    assert "The last 7 deliveries of this stream failed." in browser.get(place("redelivery"), {"stream_id": stream.pk}).content.decode()
 
 
-def test_without_a_stream_the_streams_of_what_is_shown_are_offered(
+def test_without_a_stream_the_streams_of_the_shown_letters_are_offered(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     bury(tenant, stream, recorder, "user:a")
@@ -412,7 +409,7 @@ def test_without_a_stream_the_streams_of_what_is_shown_are_offered(
         assert f"?error_status=400&amp;stream_id={offered.pk}" in page
 
 
-def test_the_only_stream_of_what_is_shown_is_not_asked_for(
+def test_a_single_stream_of_the_shown_letters_is_selected_automatically(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     bury(tenant, stream, recorder, "user:a")
@@ -442,7 +439,7 @@ def test_an_attempt_shows_requests_answers_and_both_resources_escaped(
     assert "<b>no</b>" not in page
 
 
-def test_a_delivery_says_when_it_is_tried_next(
+def test_a_delivery_shows_its_next_attempt(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = [600]
@@ -453,7 +450,7 @@ def test_a_delivery_says_when_it_is_tried_next(
     first, second = Delivery.objects.filter(stream_id=stream.pk).order_by("position")
     pages = [browser.get(reverse("admin:provisioning_delivery_change", args=(quote(row.pk),))).content.decode() for row in (first, second)]
     assert f"{Lane.objects.get(stream_id=stream.pk).not_before:%Y-%m-%d %H:%M:%S}" in pages[0]
-    assert "After the earlier events of the same user" in pages[1]
+    assert "After earlier waiting events of the same user" in pages[1]
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="away")
     assert (
         "Waits while the stream is held: away"
@@ -461,7 +458,9 @@ def test_a_delivery_says_when_it_is_tried_next(
     )
 
 
-def test_a_letter_that_is_on_its_way_offers_nothing(browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_letter_that_is_being_redelivered_has_no_buttons(
+    browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     (letter,) = bury(tenant, stream, recorder, "user:a")
     redelivery.redeliver_letters(tenant_id=tenant.pk, letter_ids=[letter.pk], order=redelivery.Order("x"))
     page = browser.get(place("change", letter.pk)).content.decode()

@@ -1,4 +1,4 @@
-"""Connecting a SCIM server step by step: nothing is live before the last step, and whoever leaves can go on or throw it away."""
+"""Guided setup of a SCIM server: nothing is delivered before the last step; a setup can be continued or discarded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from events.models import EventStream
 from identity.models import Connection, Job, Tenant
 from identity.services.jobs import run_job
 from provisioning.models import Action, ActionVersion
-from provisioning.synchronization import work  # noqa: F401  (it registers what the jobs do)
+from provisioning.synchronization import work  # noqa: F401  (registers the jobs)
 from tests.config.console.staff_account.sessions import grow_old
 from tests.factories.admin import browser_of, new_staff, new_tenant
 from tests.factories.identity import make_user
@@ -72,7 +72,7 @@ def newest_job(tenant: Tenant) -> Job:
         ({"name": "Wiki", "SCIM_BASE_URL": "https://a.test", "SCIM_BEARER_TOKEN": "x", "SCIM_TIMEOUT_MS": "soon"}, "SCIM_TIMEOUT_MS"),
     ],
 )
-def test_what_cannot_be_used_is_said_at_its_field_and_nothing_is_kept(
+def test_invalid_values_are_reported_at_their_field_and_nothing_is_stored(
     browser: Client, tenant: Tenant, values: dict[str, str], field: str
 ) -> None:
     answer = browser.post(f"{BEGIN}new/", values)
@@ -81,14 +81,14 @@ def test_what_cannot_be_used_is_said_at_its_field_and_nothing_is_kept(
     assert not Action.objects.of(tenant.pk).exists()
 
 
-def test_all_steps_lead_to_a_stream_that_is_live_and_none_before_the_last_does(
+def test_only_the_last_step_enables_the_stream(
     browser: Client, tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     make_user(connection=database_connection, email="anna@example.test")
     action = begun(browser, tenant, server.base_url)
     assert TOKEN not in text_of(browser.get(place("server", action)))
 
-    assert "Everything works" in text_of(browser.post(place("test", action), follow=True)) or "Usable" in text_of(
+    assert "All checks passed" in text_of(browser.post(place("test", action), follow=True)) or "Usable" in text_of(
         browser.get(place("test", action))
     )
     assert "Would create the user" in text_of(browser.post(place("preview", action), {"user": "anna@example.test"}, follow=True))
@@ -110,7 +110,7 @@ def test_all_steps_lead_to_a_stream_that_is_live_and_none_before_the_last_does(
     assert place("discard", action) not in text_of(browser.get(BEGIN))
 
 
-def test_whoever_left_goes_on_at_the_step_that_is_next(browser: Client, tenant: Tenant, server: RealServer) -> None:
+def test_an_interrupted_setup_continues_at_the_next_step(browser: Client, tenant: Tenant, server: RealServer) -> None:
     action = begun(browser, tenant, server.base_url)
     assert place("test", action) in text_of(browser.get(BEGIN))
 
@@ -121,14 +121,14 @@ def test_whoever_left_goes_on_at_the_step_that_is_next(browser: Client, tenant: 
     assert place("discard", action) in page
 
 
-def test_a_set_up_that_is_thrown_away_leaves_nothing(browser: Client, tenant: Tenant, server: RealServer) -> None:
+def test_discarding_a_setup_deletes_all_its_rows(browser: Client, tenant: Tenant, server: RealServer) -> None:
     action = begun(browser, tenant, server.base_url)
     browser.post(place("dry-run", action), {"match": "userName", "rate": "20"})
     refused = text_of(browser.post(place("discard", action)))
     assert "at work" in refused
     assert newest_job(tenant).is_finished
 
-    assert "thrown away" in text_of(browser.post(place("discard", action), follow=True))
+    assert "discarded" in text_of(browser.post(place("discard", action), follow=True))
     assert not Action.objects.of(tenant.pk).exists()
     assert not EventStream.objects.of(tenant.pk).exists()
 
@@ -141,14 +141,14 @@ def test_the_changes_alone_enable_the_stream_at_once(browser: Client, tenant: Te
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_a_user_that_is_not_there_is_said_at_the_field(browser: Client, tenant: Tenant, server: RealServer) -> None:
+def test_an_unknown_user_is_reported_at_the_field(browser: Client, tenant: Tenant, server: RealServer) -> None:
     action = begun(browser, tenant, server.base_url)
     answer = browser.post(place("preview", action), {"user": "nobody@example.test"})
 
     assert answer.context["form"].errors == {"user": ["The user does not exist."]}
 
 
-def test_a_stored_token_goes_to_no_other_server(browser: Client, tenant: Tenant, server: RealServer) -> None:
+def test_a_stored_token_is_not_sent_to_another_server_by_the_setup(browser: Client, tenant: Tenant, server: RealServer) -> None:
     action = begun(browser, tenant, server.base_url)
     answer = browser.post(place("server", action), {"name": "Wiki", "SCIM_BASE_URL": "https://elsewhere.example.test/v2"})
 
@@ -165,7 +165,7 @@ def test_the_set_up_of_another_tenant_is_unknown(browser: Client, tenant: Tenant
         assert stranger.post(place(step, action)).status_code == 404
 
 
-def test_a_token_is_neither_asked_for_nor_taken_in_a_session_that_is_old(browser: Client, tenant: Tenant, server: RealServer) -> None:
+def test_a_token_is_neither_shown_nor_accepted_without_a_recent_proof(browser: Client, tenant: Tenant, server: RealServer) -> None:
     action = begun(browser, tenant, server.base_url)
     before = action.secrets.get(name="SCIM_BEARER_TOKEN").sealed
     grow_old(browser)
@@ -174,5 +174,5 @@ def test_a_token_is_neither_asked_for_nor_taken_in_a_session_that_is_old(browser
             assert answer.headers["Location"].startswith("/admin/account/prove/?next="), address
     assert Action.objects.of(tenant.pk).get().name == "Wiki"
     assert action.secrets.get(name="SCIM_BEARER_TOKEN").sealed == before
-    # The other steps show no secret and take none.
+    # The other steps neither show nor accept secrets.
     assert browser.get(place("test", action)).status_code == 200

@@ -1,4 +1,4 @@
-"""The pages of provisioning, as a signed-in account sees them."""
+"""Pages of provisioning in the admin."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_dead_letter_is_listed_with_its_reason_and_a_button(browser: Client, l
 def test_the_button_in_the_list_redelivers_on_post_only(browser: Client, letter: DeadLetter) -> None:
     place = reverse("admin:provisioning_deadletter_action", args=(quote(letter.pk), "redeliver")) + "?list"
 
-    assert "is sent again" in browser.get(place).content.decode()
+    assert "with a new series of attempts" in browser.get(place).content.decode()
     assert DeadLetter.objects.get(pk=letter.pk).state == "open"
     answer = browser.post(place)
 
@@ -113,7 +113,7 @@ def test_the_page_of_a_dead_letter_shows_event_exchanges_and_attempts_escaped(br
 
 
 @pytest.mark.parametrize("name", ["delivery", "attempt", "deadletter", "lane", "breaker", "action", "actionsecret"])
-def test_another_tenant_s_rows_are_not_there(name: str, browser: Client, tenant: Tenant, recorder: Recorder) -> None:
+def test_rows_of_another_tenant_are_not_found(name: str, browser: Client, tenant: Tenant, recorder: Recorder) -> None:
     other = Tenant(id=f"{tenant.pk}-b", name="other")
     other.save()
     stranger = make_stream(other)
@@ -129,7 +129,7 @@ def test_another_tenant_s_rows_are_not_there(name: str, browser: Client, tenant:
         assert browser.get(_page("action", action.pk)).status_code == 404
 
 
-def test_what_workers_write_cannot_be_changed_by_hand(browser: Client, letter: DeadLetter) -> None:
+def test_rows_written_by_workers_are_read_only(browser: Client, letter: DeadLetter) -> None:
     for name, key in (("delivery", letter.delivery_id), ("deadletter", letter.pk)):
         assert browser.get(_page(name, key)).status_code == 200
         assert browser.post(_page(name, key), {"state": "delivered"}).status_code == 403
@@ -137,7 +137,7 @@ def test_what_workers_write_cannot_be_changed_by_hand(browser: Client, letter: D
         assert browser.post(reverse(f"admin:provisioning_{name}_delete", args=(key,)), {"post": "yes"}).status_code == 403
 
 
-def test_secrets_of_an_action_are_written_and_never_shown(browser: Client, tenant: Tenant) -> None:
+def test_secrets_of_an_action_are_write_only(browser: Client, tenant: Tenant) -> None:
     values = {"name": "to scim", "template": "scim-user-provisioning", "SCIM_BASE_URL": "http://127.0.0.1:9/v2", "SCIM_BEARER_TOKEN": TOKEN}
     answer = browser.post(reverse("admin:provisioning_action_add"), values)
     assert answer.status_code == 302, answer.content.decode()
@@ -154,7 +154,7 @@ def test_secrets_of_an_action_are_written_and_never_shown(browser: Client, tenan
     assert (secrets["SCIM_BEARER_TOKEN"], secrets["SCIM_TIMEOUT_MS"]) == (TOKEN, "700")
 
 
-def test_an_odd_secret_is_refused_with_a_sentence(browser: Client) -> None:
+def test_an_invalid_secret_is_refused_with_a_sentence(browser: Client) -> None:
     values = {"name": "odd", "template": "scim-user-provisioning", "SCIM_TIMEOUT_MS": "soon"}
 
     answer = browser.post(reverse("admin:provisioning_action_add"), values)

@@ -1,4 +1,4 @@
-"""The form of an event stream: binding it to an action or to a webhook, whose secrets never come back and never go elsewhere."""
+"""The form of an event stream: binding it to an action or a webhook, whose secrets are never shown or sent to another URL."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def secrets_of(stream: EventStream) -> dict[str, str]:
         ({"webhook_endpoint": ""}, "Missing required property"),
         ({"webhook_endpoint": "http://hooks.example.test"}, "begins with https://"),
         ({"webhook_endpoint": "https://me:pw@hooks.example.test"}, "without user name"),
-        ({"token": ""}, "This is required"),
+        ({"token": ""}, "This field is required"),
         ({"token": "line\r\nbreak"}, "Printable ASCII"),
         ({"method": "basic", "username": "a:b", "password": "p"}, "without a colon"),
         ({"method": "basic", "username": "", "password": "p"}, "Missing required property"),
@@ -85,9 +85,7 @@ def secrets_of(stream: EventStream) -> dict[str, str]:
         ({"destination_type": "eventbridge"}, "Select a valid choice"),
     ],
 )
-def test_a_destination_that_does_not_fit_is_refused_with_a_sentence(
-    sent: dict[str, str], sentence: str, browser: Client, tenant: Tenant
-) -> None:
+def test_an_invalid_destination_is_refused_with_a_sentence(sent: dict[str, str], sentence: str, browser: Client, tenant: Tenant) -> None:
     answer = browser.post(reverse(ADD), {**NEW, **sent})
 
     assert answer.status_code == 200

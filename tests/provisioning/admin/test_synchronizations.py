@@ -87,7 +87,7 @@ def test_the_button_makes_a_dry_run_and_its_report_has_the_button_that_writes(
     asked = browser.post(_job_page(dry, "write"), {"enable": "on", "delete_missing": "on", "deletion_limit": "0"})
     assert asked.status_code == 302
     job = _newest(tenant)
-    assert "confirm or decline" in job.status_details
+    assert "Confirm or decline" in job.status_details
     for place in (
         _place_of(job),
         reverse("admin:identity_job_changelist"),
@@ -145,7 +145,7 @@ def test_a_flood_of_deletions_is_allowed_on_the_page_of_the_stream(browser: Clie
     scim.refresh_from_db()
 
     page = browser.get(reverse("admin:events_eventstream_change", args=(quote(scim.pk),))).content.decode()
-    assert "2 deletions of users within 600 seconds, more than the threshold of 1" in page
+    assert "2 deletions of users within 600 seconds exceed the threshold of 1" in page
     assert _stream_page(scim, "resume") not in page
     assert browser.post(_stream_page(scim, "allow-deletions")).status_code == 302
     scim.refresh_from_db()

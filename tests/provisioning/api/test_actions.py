@@ -1,4 +1,4 @@
-"""Actions over the wire: drafts, deployment, versions, secrets, and what runs have left."""
+"""Actions over the wire: drafts, deployment, versions, secrets, and executions."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_an_action_may_be_deployed_as_it_is_created(api: Management) -> None:
         ({"odd": 1}, "odd"),
     ],
 )
-def test_a_body_that_does_not_fit_makes_no_action(api: Management, changes: dict[str, Any], place: str) -> None:
+def test_an_invalid_body_creates_no_action(api: Management, changes: dict[str, Any], place: str) -> None:
     answer = api.post("actions/actions", body_of(**changes))
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body"), answer.body
     assert answer.json["message"].endswith(f" on property {place}")
@@ -94,7 +94,7 @@ def test_a_body_that_does_not_fit_makes_no_action(api: Management, changes: dict
 @pytest.mark.parametrize(
     "changes", [{"code": "exports.x = 1"}, {"dependencies": [{"name": "lodash"}]}, {"modules": [{}]}, {"runtime": "node22"}]
 )
-def test_code_of_a_client_s_own_is_refused_with_a_reason(api: Management, changes: dict[str, Any]) -> None:
+def test_custom_code_is_refused_with_a_reason(api: Management, changes: dict[str, Any]) -> None:
     answer = api.post("actions/actions", body_of(**changes))
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
     assert api.post("actions/actions", body_of(code="", dependencies=[], modules=[], runtime="python")).status == 201
@@ -113,7 +113,7 @@ def test_an_installed_entry_point_takes_the_place_of_a_template(api: Management)
     assert (refused.status, "entry_point" in refused.json["message"]) == (400, True)
 
 
-def test_a_name_is_taken_once_and_a_tenant_has_a_hundred_actions(api: Management, tenant: Tenant) -> None:
+def test_names_are_unique_and_a_tenant_has_at_most_a_hundred_actions(api: Management, tenant: Tenant) -> None:
     assert api.post("actions/actions", body_of()).status == 201
     assert api.post("actions/actions", body_of()).status == 409
     Action.objects.of(tenant.pk).bulk_create(
@@ -140,7 +140,7 @@ def test_lists_have_pages_totals_and_filters(api: Management, tenant: Tenant) ->
     assert api.get("actions/actions", {"per_page": 101}).status == 400
 
 
-def test_changing_the_draft_leaves_what_is_deployed(api: Management) -> None:
+def test_changing_the_draft_does_not_change_the_deployed_version(api: Management) -> None:
     action = api.post("actions/actions", body_of(deploy=True)).json
     path = f"actions/actions/{action['id']}"
     changed = api.patch(path, {"options": {"update_mode": "patch"}, "name": "Renamed"}).json
@@ -221,12 +221,12 @@ def test_a_bound_action_is_deleted_by_force_only(api: Management, tenant: Tenant
         ("PATCH", "actions/triggers/event-stream/bindings", "update:actions"),
     ],
 )
-def test_each_operation_asks_for_its_scope(tenant: Tenant, method: str, path: str, scope: str) -> None:
+def test_each_operation_requires_its_scope(tenant: Tenant, method: str, path: str, scope: str) -> None:
     refused = Management(tenant, scope="read:users").call(method, path)
     assert (refused.status, refused.json["message"]) == (403, f"Insufficient scope, expected any of: {scope}")
 
 
-def test_the_one_trigger_is_bound_to_entities(api: Management) -> None:
+def test_the_only_trigger_is_bound_to_entities(api: Management) -> None:
     [trigger] = api.get("actions/triggers").json["triggers"]
     assert (trigger["id"], trigger["version"], trigger["binding_policy"]) == ("event-stream", "v1", "entity-bound")
     path = "actions/triggers/event-stream/bindings"
@@ -239,7 +239,7 @@ def test_the_one_trigger_is_bound_to_entities(api: Management) -> None:
 
 @pytest.fixture
 def failed(tenant: Tenant, database_connection: Connection) -> Attempt:
-    """One failed run of an action: nothing listens at its address."""
+    """One failed run of an action: its server does not listen."""
     secrets = {"SCIM_BASE_URL": "http://127.0.0.1:9/v2", "SCIM_BEARER_TOKEN": SECRET, "SCIM_MAX_RETRIES": "0"}
     body = body_of(deploy=True, secrets=[{"name": name, "value": value} for name, value in secrets.items()])
     action = Management(tenant).post("actions/actions", body).json
@@ -269,7 +269,7 @@ def test_every_run_is_an_execution_that_is_found_by_its_id(api: Management, fail
     assert SECRET not in answer.body.decode()
 
 
-def test_executions_of_others_old_ones_and_odd_ids_are_not_there(api: Management, failed: Attempt, tenant: Tenant) -> None:
+def test_foreign_old_and_malformed_executions_are_not_found(api: Management, failed: Attempt, tenant: Tenant) -> None:
     identifier = execution_id(failed.delivery_id, failed.number)
     odd = [uuid.uuid4(), uuid.UUID(int=0), uuid.UUID(int=2**128 - 1), execution_id(failed.delivery_id, 2**62 - 1), "no-uuid"]
     assert {api.get(f"actions/executions/{wanted}").status for wanted in odd} == {404}

@@ -1,4 +1,4 @@
-"""Deliveries over the wire: what failed, what became of one event, redelivery, test events, and counts."""
+"""Deliveries over the wire: failures, history of one event, redelivery, test events, and counts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_failed_event_is_listed_with_its_attempts_and_the_event_itself(
     assert delivery["event"]["data"] == {"object": {"key": "user:a", "number": 0}}
 
 
-def test_what_was_delivered_is_not_listed_but_has_a_history(
+def test_a_delivered_event_is_not_listed_but_has_a_history(
     api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     (event,) = append_events(tenant, ["user:a"])
@@ -84,7 +84,9 @@ def test_pages_go_from_checkpoint_to_checkpoint(api: Management, tenant: Tenant,
     assert "next" not in second
 
 
-def test_filters_hold_together_and_odd_ones_are_refused(api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_filters_can_be_combined_and_invalid_ones_are_refused(
+    api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     failed(tenant, stream, recorder, "user:a")
     path = f"event-streams/{stream.pk}/deliveries"
     for fits in ({"statuses": "failed"}, {"event_types": "user.created, user.updated"}, {"date_from": "2020-01-01T00:00:00Z"}):
@@ -101,7 +103,9 @@ def test_filters_hold_together_and_odd_ones_are_refused(api: Management, tenant:
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string"), odd
 
 
-def test_one_event_is_redelivered_and_its_history_tells(api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_one_event_is_redelivered_and_its_history_shows_it(
+    api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     (event,) = failed(tenant, stream, recorder, "user:a")
     path = f"event-streams/{stream.pk}/redeliver/{event.event_id}"
     answer = api.post(path)
@@ -135,7 +139,7 @@ def test_many_are_redelivered_by_a_job_in_the_order_of_each_user(
     assert Delivery.objects.get(event_id=late[0].event_id).state == "dead"
 
 
-def test_what_fails_again_is_not_taken_twice_by_one_job(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_letter_that_fails_again_is_not_redelivered_twice_by_one_job(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     failed(tenant, stream, recorder, "user:a", "user:b")
     job = redelivery_jobs.start_redelivery_job(
         tenant_id=tenant.pk, stream_id=stream.pk, selection=redelivery_jobs.Selection(), actor="an operator", rate_per_second=1
@@ -149,7 +153,7 @@ def test_what_fails_again_is_not_taken_twice_by_one_job(tenant: Tenant, stream: 
     assert list(Delivery.objects.filter(stream_id=stream.pk).values_list("redeliveries", flat=True)) == [1, 1]
 
 
-def test_a_body_that_selects_oddly_redelivers_nothing(api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_an_invalid_selection_redelivers_nothing(api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     failed(tenant, stream, recorder, "user:a")
     for odd in ({"statuses": ["delivered"]}, {"event_types": ["user.renamed"]}, {"date_to": "soon"}, {"date_from": 5}, {"x": 1}):
         answer = api.post(f"event-streams/{stream.pk}/redeliver", odd)
@@ -186,7 +190,7 @@ def test_a_test_event_is_refused_by_a_disabled_stream_and_goes_with_its_delivery
     assert not Event.objects.filter(event_id=sent["id"]).exists()
 
 
-def test_counts_stand_beside_their_days(api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_counts_are_aligned_with_their_days(api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     failed(tenant, stream, recorder, "user:a")
     append_events(tenant, ["user:b", "user:c"])
     dispatch_stream(stream.pk)
@@ -201,7 +205,7 @@ def test_counts_stand_beside_their_days(api: Management, tenant: Tenant, stream:
     assert odd.status == 400
 
 
-def test_ids_that_cannot_be_and_ids_that_are_not_there(api: Management, stream: EventStream) -> None:
+def test_malformed_ids_are_400_and_unknown_ids_are_404(api: Management, stream: EventStream) -> None:
     assert api.get("event-streams/est_short/deliveries").status == 400
     assert api.get(f"event-streams/est_{'x' * 22}/deliveries").status == 404
     assert api.get(f"event-streams/{stream.pk}/deliveries/evt_short").status == 400
@@ -209,7 +213,7 @@ def test_ids_that_cannot_be_and_ids_that_are_not_there(api: Management, stream: 
     assert api.post(f"event-streams/{stream.pk}/redeliver/evt_{'x' * 22}").status == 404
 
 
-def test_each_operation_asks_for_its_scope(tenant: Tenant, stream: EventStream) -> None:
+def test_each_operation_requires_its_scope(tenant: Tenant, stream: EventStream) -> None:
     reader = Management(tenant, scope="read:event_streams")
     path = f"event-streams/{stream.pk}"
     assert reader.get(f"{path}/deliveries").status == 200

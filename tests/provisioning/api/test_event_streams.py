@@ -63,12 +63,12 @@ def test_a_stream_may_start_disabled_and_without_a_name(api: Management, action:
     assert "name" not in stream
 
 
-def test_a_name_is_taken_once_per_tenant(api: Management, action: Action) -> None:
+def test_names_of_streams_are_unique_per_tenant(api: Management, action: Action) -> None:
     assert api.post("event-streams", body_of(action)).status == 201
     assert api.post("event-streams", body_of(action)).status == 409
 
 
-def test_a_body_that_does_not_fit_makes_no_stream(api: Management, tenant: Tenant, action: Action) -> None:
+def test_an_invalid_body_creates_no_stream(api: Management, tenant: Tenant, action: Action) -> None:
     undeployed = ActionFactory.create(tenant_id=tenant.pk, name="Not yet", template="scim-user-provisioning")
     odd = [*ODD_BODIES, {"destination": {"type": "action", "configuration": {"action_id": str(undeployed.pk)}}}]
     for changes in odd:
@@ -91,7 +91,7 @@ def test_other_destinations_are_refused_with_a_reason(api: Management, action: A
     assert "eventbridge" in answer.json["message"]
 
 
-def test_changing_replaces_what_is_named(api: Management, action: Action) -> None:
+def test_an_update_replaces_the_given_members(api: Management, action: Action) -> None:
     stream = api.post("event-streams", body_of(action)).json
     path = f"event-streams/{stream['id']}"
     changed = api.patch(path, {"name": "Renamed", "subscriptions": [{"event_type": "user.updated"}]})
@@ -144,7 +144,7 @@ def test_an_id_of_another_length_is_no_stream_id(api: Management) -> None:
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_uri")
 
 
-def test_the_list_knows_the_checkpoint_form_alone(api: Management, tenant: Tenant, action: Action) -> None:
+def test_the_list_supports_checkpoint_pagination_only(api: Management, tenant: Tenant, action: Action) -> None:
     ids = [api.post("event-streams", body_of(action, name=str(number))).json["id"] for number in range(5)]
     built_in = Head.objects.get(pk=tenant.pk).stream_id
     first = api.get("event-streams", {"take": 2, "include_totals": "true", "page": 0}).json

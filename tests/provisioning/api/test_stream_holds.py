@@ -1,4 +1,4 @@
-"""Held streams over the wire: resuming, allowing deletions, thresholds, and what a stream is warned about."""
+"""Held streams over the wire: resuming, allowing deletions, thresholds, and warnings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.provisioning.engine.logs import append_events
 
 
 def stage(tenant: Tenant, stream: EventStream) -> None:
-    """Have more users deleted than the stream lets pass."""
+    """Delete more users than the threshold of the stream."""
     deletion_guard.set_guard(tenant_id=tenant.pk, stream_id=stream.pk, threshold=1)
     append_events(tenant, ["user:a", "user:b", "user:c"], event_type="user.deleted")
     dispatch.dispatch_tenant(tenant.pk)
@@ -30,7 +30,7 @@ def hold(stream: EventStream) -> None:
     breaker.hold_stream(stream_id=stream.pk, tenant_id=stream.tenant_id, reason="The token has expired.")
 
 
-def test_a_held_stream_is_resumed_and_one_that_is_not_held_stays_as_it_is(api: Management, stream: EventStream) -> None:
+def test_a_held_stream_is_resumed_and_resuming_another_has_no_effect(api: Management, stream: EventStream) -> None:
     hold(stream)
     assert "held" in api.get(f"event-streams/{stream.pk}").json
     for _ in range(2):
@@ -38,7 +38,7 @@ def test_a_held_stream_is_resumed_and_one_that_is_not_held_stays_as_it_is(api: M
         assert (answer.status, answer.json["id"], "held" in answer.json) == (200, stream.pk, False)
 
 
-def test_a_stream_whose_deletions_wait_is_not_resumed_but_by_allowing_them(api: Management, tenant: Tenant, stream: EventStream) -> None:
+def test_a_stream_with_staged_deletions_is_resumed_only_by_allowing_them(api: Management, tenant: Tenant, stream: EventStream) -> None:
     stage(tenant, stream)
     path = f"event-streams/{stream.pk}"
     assert api.post(f"{path}/resume").status == 409
@@ -64,7 +64,7 @@ def test_enabling_a_held_stream_resumes_it(api: Management, stream: EventStream,
     assert (answer.status, answer.json["status"], "held" in answer.json) == (200, "enabled", False)
 
 
-def test_a_disabled_stream_whose_deletions_wait_is_not_enabled(api: Management, tenant: Tenant, stream: EventStream) -> None:
+def test_a_disabled_stream_with_staged_deletions_is_not_enabled(api: Management, tenant: Tenant, stream: EventStream) -> None:
     stage(tenant, stream)
     path = f"event-streams/{stream.pk}"
     assert api.patch(path, {"status": "disabled"}).status == 200
@@ -87,7 +87,7 @@ def test_a_threshold_is_set_read_and_removed(api: Management, stream: EventStrea
     "body",
     [{}, {"threshold": -1}, {"threshold": None}, {"threshold": "5"}, {"threshold": 5, "window_seconds": 0}, {"threshold": 5, "more": 1}],
 )
-def test_a_threshold_that_cannot_be_is_refused_and_changes_nothing(api: Management, stream: EventStream, body: dict[str, Any]) -> None:
+def test_an_invalid_threshold_is_refused_and_changes_nothing(api: Management, stream: EventStream, body: dict[str, Any]) -> None:
     path = f"event-streams/{stream.pk}/deletion-threshold"
     assert api.call("PUT", path, body=body).status == 400
     assert api.get(path).json == {"threshold": None}
@@ -142,8 +142,8 @@ def test_two_streams_that_write_to_one_server_for_the_same_connections_are_warne
     if not said:
         assert set(shown.values()) == {None}
         return
-    assert shown[first.pk] == [f"The event stream second writes to the same server for {said}: each overwrites what the other has written."]
-    assert shown[second.pk] == [f"The event stream first writes to the same server for {said}: each overwrites what the other has written."]
+    assert shown[first.pk] == [f"The event stream second writes to the same server for {said}: they overwrite each other's values."]
+    assert shown[second.pk] == [f"The event stream first writes to the same server for {said}: they overwrite each other's values."]
     assert api.get(f"event-streams/{first.pk}").json["warnings"] == shown[first.pk]
 
 
@@ -152,7 +152,7 @@ def test_a_disabled_stream_and_one_of_another_tenant_overwrite_nothing(api: Mana
     disabled = bound(scim(tenant, "b"), "second", is_enabled=False)
     bound(scim(other := new_tenant(), "c"), "third")
     assert "warnings" not in api.get(f"event-streams/{stream.pk}").json
-    # Enabled, it would write beside the first one.
+    # If it were enabled, both streams would write to the same server.
     assert len(api.get(f"event-streams/{disabled.pk}").json["warnings"]) == 1
     assert overlaps.overlap_warnings(other.pk) == {}
 
@@ -180,7 +180,7 @@ def test_an_action_is_answered_with_its_warnings(api: Management) -> None:
     assert "warnings" not in api.post("actions/actions", {**body, "name": "quick", "secrets": [], "mapping": None}).json
 
 
-def test_a_row_that_can_send_nothing_is_refused_when_it_is_saved(api: Management) -> None:
+def test_a_mapping_row_that_can_never_send_a_value_is_refused_on_saving(api: Management) -> None:
     rows = [
         {"path": "externalId", "source": "user_id"},
         {"path": "userName", "source": "email"},

@@ -8,7 +8,7 @@ from events.models import EventStream
 from identity.models import Connection, Job, Tenant
 from identity.services.jobs import run_job
 from provisioning.engine.streams import create_stream
-from provisioning.synchronization import work  # noqa: F401  (it registers what the jobs do)
+from provisioning.synchronization import work  # noqa: F401  (registers the jobs)
 from tests.factories.identity import make_user
 from tests.factories.scim import Received, Wire, by_verb, listing, misbehaving_server, reply, user
 from tests.management import Management
@@ -17,7 +17,7 @@ from tests.provisioning.synchronization.conftest import stream_to
 
 @pytest.fixture
 def scim(tenant: Tenant) -> EventStream:
-    """A disabled stream to a server that nobody starts."""
+    """A disabled stream to a server that is not running."""
     return stream_to(tenant, "http://127.0.0.1:1")
 
 
@@ -37,7 +37,7 @@ def test_a_synchronization_is_a_job_that_is_read_like_any_other(api: Management,
     assert job["summary"] == {"total": 2, "created": 1, "skipped": 1, "extra": 0, "deleted": 0}
 
 
-def test_what_is_asked_for_is_what_the_job_does(api: Management, tenant: Tenant, scim: EventStream) -> None:
+def test_the_job_follows_the_requested_plan(api: Management, tenant: Tenant, scim: EventStream) -> None:
     body = {
         "mode": "write",
         "match": "employeeNumber=app_metadata.number",
@@ -67,7 +67,7 @@ def test_what_is_asked_for_is_what_the_job_does(api: Management, tenant: Tenant,
         {"x": 1},
     ],
 )
-def test_an_impossible_one_is_refused(body: dict[str, object], api: Management, scim: EventStream) -> None:
+def test_an_impossible_plan_is_refused(body: dict[str, object], api: Management, scim: EventStream) -> None:
     assert api.post(f"event-streams/{scim.pk}/synchronizations", body).status == 400
 
 
@@ -78,18 +78,16 @@ def started(api: Management, stream: EventStream, **body: object) -> str:
 
 
 def said_by(place: str, name: str) -> str:
-    """Return who gave an answer, as the job keeps it."""
+    """Return the actor of an answer, as stored in the job."""
     return str(Job.all_tenants.get(pk=place.rpartition("/")[2]).parameters.get(name, ""))
 
 
 def work_on(place: str) -> None:
-    """Let a worker do all it can do now."""
+    """Let a worker do all work that is due."""
     run_job(place.rpartition("/")[2])
 
 
-def test_without_a_mode_nothing_is_written_and_the_report_says_what_would_be(
-    api: Management, tenant: Tenant, database_connection: Connection
-) -> None:
+def test_the_default_mode_writes_nothing_and_reports_the_changes(api: Management, tenant: Tenant, database_connection: Connection) -> None:
     anna = make_user(connection=database_connection, email="anna@example.test")
     with misbehaving_server(by_verb(GET=listing())) as server:
         stream = stream_to(tenant, server.base_url)
@@ -111,7 +109,9 @@ def test_without_a_mode_nothing_is_written_and_the_report_says_what_would_be(
     assert [one["id"] for one in listed["synchronizations"]] == [shown["id"]]
 
 
-def test_one_that_was_stopped_says_so_and_goes_on(api: Management, tenant: Tenant, database_connection: Connection) -> None:
+def test_a_stopped_synchronization_shows_its_reason_and_can_be_resumed(
+    api: Management, tenant: Tenant, database_connection: Connection
+) -> None:
     for name in ("anna", "bert", "cleo", "dora"):
         make_user(connection=database_connection, email=f"{name}@example.test")
     with misbehaving_server(by_verb(GET=reply(401))) as server:
@@ -156,7 +156,7 @@ def test_staged_deletions_wait_for_an_answer(
     assert (done["status"], done["outcomes"]) == ("completed", {"deleted": 1} if deleted else {"extra": 1})
 
 
-def test_one_is_cancelled_once(api: Management, scim: EventStream) -> None:
+def test_a_synchronization_is_canceled_once(api: Management, scim: EventStream) -> None:
     place = started(api, scim)
     cancelled = api.post(f"{place}/cancel")
     assert (cancelled.status, cancelled.json["status"]) == (202, "failed")
@@ -165,7 +165,7 @@ def test_one_is_cancelled_once(api: Management, scim: EventStream) -> None:
         assert api.post(f"{place}/{answer}").status == 409
 
 
-def test_the_job_of_another_stream_or_kind_is_not_there(api: Management, tenant: Tenant, scim: EventStream) -> None:
+def test_a_job_of_another_stream_or_type_is_not_found(api: Management, tenant: Tenant, scim: EventStream) -> None:
     place = started(api, scim)
     other = create_stream(
         tenant_id=tenant.pk, name="other", subscriptions=["user.created"], destination_type="action", destination=scim.destination
@@ -177,7 +177,7 @@ def test_the_job_of_another_stream_or_kind_is_not_there(api: Management, tenant:
     assert api.get(place).json["status"] == "pending"
 
 
-def test_reading_needs_one_scope_and_answering_the_other(tenant: Tenant, scim: EventStream) -> None:
+def test_reading_and_answering_need_different_scopes(tenant: Tenant, scim: EventStream) -> None:
     reader, writer = Management(tenant, scope="read:event_streams"), Management(tenant, scope="update:event_streams")
     place = started(writer, scim)
     assert [reader.get(place).status, reader.get(f"{place}/report").status] == [200, 200]

@@ -17,7 +17,7 @@ from tests.provisioning.engine.logs import DESTINATION, make_stream
 
 @dataclass
 class Answer:
-    """What the destination returns for one event."""
+    """The result of the destination for one event."""
 
     status: str = "delivered"
     reason: str = ""
@@ -27,7 +27,7 @@ class Answer:
 
 
 class Recorder:
-    """Takes every event, and answers or raises what the test has put up for its key."""
+    """Records every event, and returns or raises the outcome that the test set for its key."""
 
     def __init__(self) -> None:
         self.taken: list[tuple[str, str, int]] = []

@@ -1,4 +1,4 @@
-"""Links in the database: read before a write, written with the outcome, and locked where two streams share a server."""
+"""Account links in the database: read before a write, written with the outcome, locked if two streams share a server."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def stream_to(tenant: Tenant, base_url: str, name: str = "to scim", **options: A
 
 
 def deliver(tenant: Tenant, *streams: EventStream) -> list[str]:
-    """Deliver everything once; return how every delivery of the first stream ended so far, in order."""
+    """Deliver everything once; return the results of the first stream's deliveries in order."""
     number_tenant(tenant.pk)
     dispatch.dispatch_tenant(tenant.pk)
     for stream in streams:
@@ -89,7 +89,7 @@ def link(action_id: str, **more: Any) -> Link:
 
 
 def test_the_database_and_the_twin_in_memory_keep_the_same_rows(committed_db: None) -> None:
-    """Random writes and beginnings, late ones and old ones among them, leave the same link in both."""
+    """Random writes and doubts, including late and old ones, result in the same link in both."""
     chance = random.Random(7)
     for _ in range(60):
         action_id, memory = str(uuid4()), MemoryLinks()
@@ -151,7 +151,7 @@ def test_an_account_is_a_fact_although_the_lease_of_its_create_was_lost(tenant: 
     assert AccountLink.objects.get(tenant_id=tenant.pk).remote_id == "9"
 
 
-def test_a_doubt_is_stored_before_the_create_is_sent_and_goes_with_a_refusal(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_doubt_is_stored_before_the_create_is_sent_and_removed_after_a_refusal(tenant: Tenant, database_connection: Connection) -> None:
     seen: list[int | None] = []
 
     def answer(request: Any) -> bytes:
@@ -167,7 +167,7 @@ def test_a_doubt_is_stored_before_the_create_is_sent_and_goes_with_a_refusal(ten
     assert AccountLink.objects.get(tenant_id=tenant.pk).doubt is None
 
 
-def test_a_secret_that_the_server_echoes_as_an_id_is_not_kept(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_secret_that_the_server_echoes_as_an_id_is_not_stored(tenant: Tenant, database_connection: Connection) -> None:
     with misbehaving_server(by_verb(POST=reply(201, {"id": TOKEN}))) as server:
         stream = stream_to(tenant, server.base_url)
         UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
@@ -223,14 +223,14 @@ def test_a_stream_with_a_server_of_its_own_takes_no_lock(tenant: Tenant, server:
         assert not AccountLock.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_the_lock_of_a_dead_worker_runs_out(tenant: Tenant, server: RealServer) -> None:
+def test_the_lock_of_a_dead_worker_expires(tenant: Tenant, server: RealServer) -> None:
     setup = draft_setup(Action.objects.of(tenant.pk).get(pk=stream_to(tenant, server.base_url).destination["action_id"]))
     AccountLockFactory.create(tenant_id=tenant.pk, server=SERVER, user_id="database|anna")
     with RunLinks(setup, 1, shared_servers=frozenset({SERVER})).lock(SERVER, "database|anna", seconds=30):
         assert AccountLock.objects.filter(tenant_id=tenant.pk, until__gt=timezone.now()).exists()
 
 
-def test_deletions_that_only_a_name_proves_hold_the_stream_after_five_in_an_hour(tenant: Tenant, database_connection: Connection) -> None:
+def test_more_than_five_deletions_per_hour_proven_by_a_name_alone_hold_the_stream(tenant: Tenant, database_connection: Connection) -> None:
     def answer(request: Any) -> bytes:
         if request.filter.startswith("externalId"):
             return scim_error(400, "invalidFilter")
@@ -248,14 +248,14 @@ def test_deletions_that_only_a_name_proves_hold_the_stream_after_five_in_an_hour
         deliver(tenant, stream)
         assert sum(line.startswith("DELETE") for line in server.lines) == 5
         stream.refresh_from_db()
-        assert "only their userName" in stream.held_reason
+        assert "by their userName alone" in stream.held_reason
         assert not DeadLetter.objects.filter(stream_id=stream.pk, event_type="user.deleted").exists()
         resume_stream(tenant_id=tenant.pk, stream_id=stream.pk)
         deliver(tenant, stream)
         assert sum(line.startswith("DELETE") for line in server.lines) == 6
 
 
-def test_the_hour_of_named_deletions_passes(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
+def test_the_limit_of_named_deletions_is_reset_after_an_hour(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
     settings.DELETIONS_BY_NAME_PER_HOUR = 1
     known = {"stream_id": stream.pk, "tenant_id": tenant.pk}
     for _ in range(3):
@@ -302,7 +302,7 @@ def test_confirming_and_forgetting_links_ends_at_the_tenant(tenant: Tenant) -> N
     assert forget_link(tenant_id=tenant.pk, link_id=stored.pk)
 
 
-def test_users_that_a_server_does_not_find_are_counted_and_told_of_above_a_share(
+def test_users_not_found_are_counted_and_raise_an_alert_above_a_percentage(
     tenant: Tenant, database_connection: Connection, settings: Settings
 ) -> None:
     settings.NOT_FOUND_ALERT_USERS = 3
@@ -352,7 +352,7 @@ def test_what_a_server_returns_as_ids_does_not_break_the_reading_of_links(tenant
         assert deliver(tenant, stream) == ["no user to update"]
 
 
-def test_a_secret_in_an_id_is_not_kept_by_a_change_of_the_name_either(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_secret_in_an_id_is_not_stored_by_a_change_of_the_name(tenant: Tenant, database_connection: Connection) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
     echo = {"id": f"x{TOKEN}", "externalId": user.user_id, "userName": "anna@example.test"}
     with misbehaving_server(by_verb(GET=reply(200, {"Resources": [echo], "totalResults": 1}), PUT=reply(204))) as server:
@@ -482,7 +482,7 @@ def test_a_confirmed_link_takes_its_witnesses_from_the_first_account_that_it_rea
         assert "DELETE /Users/7" not in server.lines
 
 
-def test_what_was_confirmed_while_a_run_was_under_way_stays_confirmed(tenant: Tenant) -> None:
+def test_a_link_confirmed_during_a_run_stays_confirmed(tenant: Tenant) -> None:
     row = replace(link(str(uuid4()), remote_id=uuid4().hex, is_suspect=True), tenant_id=tenant.pk)
     write_links([row.document()])
     confirm_links(tenant_id=tenant.pk, link_ids=AccountLink.objects.filter(tenant_id=tenant.pk).values_list("pk", flat=True))
@@ -503,7 +503,7 @@ def two_suspects(tenant: Tenant) -> list[int]:
     return list(AccountLink.objects.filter(tenant_id=tenant.pk).order_by("pk").values_list("pk", flat=True))
 
 
-def test_of_two_suspects_of_one_account_confirmed_together_neither_is(tenant: Tenant) -> None:
+def test_two_suspects_of_one_account_cannot_be_confirmed_in_one_call(tenant: Tenant) -> None:
     suspects = two_suspects(tenant)
     with pytest.raises(Conflict):
         confirm_links(tenant_id=tenant.pk, link_ids=suspects)
@@ -513,7 +513,7 @@ def test_of_two_suspects_of_one_account_confirmed_together_neither_is(tenant: Te
         confirm_links(tenant_id=tenant.pk, link_ids=suspects[1:])
 
 
-def test_of_two_suspects_of_one_account_confirmed_at_once_one_is(tenant: Tenant) -> None:
+def test_two_concurrent_confirmations_of_one_account_confirm_one_suspect(tenant: Tenant) -> None:
     first, second = two_suspects(tenant)
 
     def confirm_second() -> int:
@@ -537,7 +537,7 @@ def test_of_two_suspects_of_one_account_confirmed_at_once_one_is(tenant: Tenant)
     assert list(AccountLink.objects.filter(tenant_id=tenant.pk, is_suspect=True).values_list("pk", flat=True)) == [second]
 
 
-def test_ended_links_go_when_no_dead_letter_could_bring_their_user_back(tenant: Tenant, settings: Settings) -> None:
+def test_ended_links_are_deleted_if_their_user_has_no_dead_letter(tenant: Tenant, settings: Settings) -> None:
     rows = [replace(link(str(uuid4()), remote_id=name, ended=ended), tenant_id=tenant.pk) for name, ended in (("open", None), ("over", 4))]
     write_links([row.document() for row in rows])
     with connection.cursor() as cursor:

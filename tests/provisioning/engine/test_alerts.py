@@ -1,4 +1,4 @@
-"""Alerts: raised once per stream, kind and period, whoever sweeps, and sent once, with nothing in them that is nobody's business."""
+"""Alerts: raised once per stream, kind and period by any sweeper, sent once, without personal data and secrets."""
 
 from __future__ import annotations
 
@@ -55,13 +55,15 @@ def age(stream: EventStream, **by: float) -> None:
     DeadLetter.objects.filter(stream_id=stream.pk).update(created_at=earlier)
 
 
-def test_nothing_is_raised_when_nothing_is_asked_for(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_no_alert_is_raised_if_none_is_enabled(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     bury(tenant, stream, recorder, "user:a")
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="x")
     assert raised(stream) == []
 
 
-def test_the_first_letter_of_each_kind_is_told_once(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
+def test_the_first_letter_of_each_kind_raises_one_alert(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
+) -> None:
     settings.DEAD_LETTER_ALERT_FIRST = True
     letters = [
         bury(tenant, stream, recorder, "user:a"),
@@ -79,9 +81,7 @@ def test_the_first_letter_of_each_kind_is_told_once(tenant: Tenant, stream: Even
     assert len(raised(stream)) == 2
 
 
-def test_a_kind_that_is_known_for_long_or_ignored_is_not_new(
-    tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
-) -> None:
+def test_an_old_or_ignored_kind_raises_no_alert(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
     settings.DEAD_LETTER_ALERT_FIRST = True
     letter = bury(tenant, stream, recorder, "user:a")
     age(stream, days=3)
@@ -94,14 +94,16 @@ def test_a_kind_that_is_known_for_long_or_ignored_is_not_new(
     assert raised(stream) == []
 
 
-def test_many_new_kinds_at_once_are_bounded(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
+def test_the_number_of_alerts_about_new_kinds_is_limited(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
+) -> None:
     settings.DEAD_LETTER_ALERT_FIRST = True
     for number in range(7):
         bury(tenant, stream, recorder, f"user:{number}", "kind " + "abcdefg"[number])
     assert (len(raised(stream)), len(raised(stream))) == (5, 5)
 
 
-def test_many_open_letters_and_an_old_one_are_told(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
+def test_many_open_letters_and_an_old_one_raise_alerts(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
     settings.DEAD_LETTER_ALERT_OPEN, settings.DEAD_LETTER_ALERT_AGE_SECONDS = 2, 3600.0
     letters = [bury(tenant, stream, recorder, "user:a")]
     assert raised(stream) == []
@@ -111,7 +113,7 @@ def test_many_open_letters_and_an_old_one_are_told(tenant: Tenant, stream: Event
     assert [alert.kind for alert in raised(stream)] == ["many_open", "old_open"]
 
 
-def test_what_somebody_takes_care_of_raises_nothing(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
+def test_acknowledged_letters_raise_no_alert(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
     settings.DEAD_LETTER_ALERT_OPEN, settings.DEAD_LETTER_ALERT_AGE_SECONDS = 1, 1.0
     letter = bury(tenant, stream, recorder, "user:a")
     triage.decide(tenant_id=tenant.pk, letter_ids=[letter.pk], state="acknowledged", reason="why", actor="x")
@@ -119,20 +121,20 @@ def test_what_somebody_takes_care_of_raises_nothing(tenant: Tenant, stream: Even
     assert raised(stream) == []
 
 
-def test_a_hold_is_told_again_after_a_period_and_not_before(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
+def test_a_hold_raises_another_alert_after_a_period(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
     settings.DEAD_LETTER_ALERT_HELD = True
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="token very-secret expired")
     (alert,) = raised(stream)
     assert (alert.kind, "very-secret" in json.dumps(alert.facts)) == ("held", False)
     day = timedelta(seconds=settings.DEAD_LETTER_ALERT_PERIOD_SECONDS)
-    # The slot of the clock has ended, the period since the last one has not.
+    # The slot of the clock has ended, but less than a period has passed since the last alert.
     Alert.objects.filter(pk=alert.pk).update(period=alert.period - day)
     assert len(raised(stream)) == 1
     Alert.objects.filter(pk=alert.pk).update(period=alert.period - 2 * day, created_at=alert.created_at - 2 * day)
     assert len(raised(stream)) == 2
 
 
-def test_two_sweepers_at_once_raise_one(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
+def test_two_concurrent_sweepers_raise_one_alert(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
     settings.DEAD_LETTER_ALERT_HELD = True
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="x")
     together = threading.Barrier(4)
@@ -171,7 +173,7 @@ def test_active_admins_of_the_tenant_are_mailed_once(tenant: Tenant, stream: Eve
     assert (alert.mailed_to, alert.problem) == (1, "")
 
 
-def test_a_crash_while_sending_loses_one_and_never_doubles_it(
+def test_a_crash_while_sending_loses_the_message_but_never_repeats_it(
     tenant: Tenant, stream: EventStream, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new_staff(tenant)
@@ -189,7 +191,7 @@ def test_a_crash_while_sending_loses_one_and_never_doubles_it(
     assert len(mail.outbox) == 1
 
 
-def test_the_webhook_gets_a_signed_post_without_anything_secret(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
+def test_the_webhook_gets_a_signed_post_without_secrets(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
     with misbehaving_server(sequence(reply(204))) as server:
         settings.ALERT_WEBHOOK_URL, settings.ALERT_WEBHOOK_SECRET = f"http://127.0.0.1:{server.port}/alerts?key=x", SECRET
         alert = held(tenant, stream, settings)
@@ -205,7 +207,7 @@ def test_the_webhook_gets_a_signed_post_without_anything_secret(tenant: Tenant, 
     assert alert.posted_at is not None
 
 
-def test_what_does_not_reach_the_webhook_is_kept_with_the_alert(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
+def test_a_failure_of_the_webhook_is_stored_with_the_alert(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
     with misbehaving_server(sequence(reply(500))) as server:
         settings.ALERT_WEBHOOK_URL = f"http://127.0.0.1:{server.port}/alerts?key=in-the-query"
         alert = held(tenant, stream, settings)
@@ -214,7 +216,7 @@ def test_what_does_not_reach_the_webhook_is_kept_with_the_alert(tenant: Tenant, 
     assert (alert.posted_at, alert.problem) == (None, "the webhook on 127.0.0.1 answered 500")
 
 
-def test_old_alerts_and_those_of_streams_that_are_gone_go(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
+def test_old_alerts_and_those_of_deleted_streams_are_deleted(tenant: Tenant, stream: EventStream, settings: Settings) -> None:
     alert = held(tenant, stream, settings)
     retention.prune()
     assert Alert.objects.filter(pk=alert.pk).exists()
@@ -223,7 +225,7 @@ def test_old_alerts_and_those_of_streams_that_are_gone_go(tenant: Tenant, stream
     assert not Alert.objects.filter(pk=alert.pk).exists()
 
 
-def test_streams_of_a_tenant_that_is_not_active_raise_nothing(stream: EventStream, settings: Settings) -> None:
+def test_streams_of_an_inactive_tenant_raise_no_alert(stream: EventStream, settings: Settings) -> None:
     settings.DEAD_LETTER_ALERT_HELD = True
     other = new_tenant("asleep")
     Tenant.objects.filter(pk=other.pk).update(status=Tenant.Status.SUSPENDED)
@@ -233,7 +235,7 @@ def test_streams_of_a_tenant_that_is_not_active_raise_nothing(stream: EventStrea
 
 
 def settle(stream: EventStream, number: int, reason: str) -> None:
-    """Add deliveries of today that ended with this reason."""
+    """Add deliveries of today with this reason."""
     state = "skipped" if reason.startswith("no user") else "delivered"
     with connection.cursor() as cursor:
         cursor.execute(
@@ -250,7 +252,7 @@ def settle(stream: EventStream, number: int, reason: str) -> None:
 
 
 @pytest.mark.parametrize(("missed", "found", "is_raised"), [(50_100, 0, True), (12_000, 40_000, True), (10_000, 45_000, False)])
-def test_users_not_found_are_told_of_by_their_share_however_many_events_there_are(
+def test_users_not_found_raise_an_alert_by_percentage_for_any_number_of_events(
     tenant: Tenant, stream: EventStream, settings: Settings, missed: int, found: int, is_raised: bool
 ) -> None:
     settings.NOT_FOUND_ALERT_PERCENT, settings.NOT_FOUND_ALERT_USERS = 20, 10

@@ -54,7 +54,7 @@ def _fail_forever(recorder: Recorder, error: Exception) -> None:
 
 
 @pytest.mark.parametrize("error", [TransientFailure("away"), ConfigurationFailure("refused")])
-def test_failures_in_a_row_of_several_users_hold_the_stream(
+def test_consecutive_failures_of_several_users_hold_the_stream(
     tenant: Tenant, stream: EventStream, recorder: Recorder, error: Exception
 ) -> None:
     _queue(tenant, KEYS)
@@ -84,7 +84,7 @@ def test_one_failing_user_runs_through_its_attempts_into_the_dead_letters(
     assert DeadLetter.objects.get(stream_id=stream.pk).attempts == 21
 
 
-def test_failures_of_documents_hold_nothing(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_failures_of_documents_do_not_hold_the_stream(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     _queue(tenant, KEYS)
     _fail_forever(recorder, DataFailure("too long"))
 
@@ -94,7 +94,7 @@ def test_failures_of_documents_hold_nothing(tenant: Tenant, stream: EventStream,
     assert not _is_held(stream)
 
 
-def test_a_success_ends_the_row(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_success_resets_the_count_of_failures(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     _queue(tenant, [*KEYS, "user:good", "user:good"])
     _fail_forever(recorder, TransientFailure("away"))
 
@@ -107,7 +107,7 @@ def test_a_success_ends_the_row(tenant: Tenant, stream: EventStream, recorder: R
     assert Breaker.objects.get(stream_id=stream.pk).failures == 1
 
 
-def test_zero_switches_the_breaker_off(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
+def test_zero_disables_the_breaker(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
     settings.BREAKER_FAILURES = 0
     _queue(tenant, KEYS)
     _fail_forever(recorder, TransientFailure("away"))
@@ -118,7 +118,7 @@ def test_zero_switches_the_breaker_off(tenant: Tenant, stream: EventStream, reco
     assert not _is_held(stream)
 
 
-def test_a_misconfigured_action_holds_its_stream_at_once_and_burns_no_attempt(
+def test_a_misconfigured_action_holds_its_stream_at_once_and_uses_no_attempt(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     _queue(tenant, KEYS)
@@ -146,7 +146,7 @@ def test_a_held_stream_is_still_dispatched_and_resumes_in_order(tenant: Tenant, 
     assert not breaker.resume_stream(stream_id=stream.pk, tenant_id=tenant.pk)
 
 
-def test_a_probe_that_fails_keeps_the_hold_and_burns_no_attempt(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_failed_probe_keeps_the_hold_and_uses_no_attempt(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     _queue(tenant, KEYS)
     _fail_forever(recorder, TransientFailure("away"))
     for _ in range(2):
@@ -164,7 +164,7 @@ def test_a_probe_that_fails_keeps_the_hold_and_burns_no_attempt(tenant: Tenant, 
 
 
 @pytest.mark.parametrize("answer", [None, DataFailure("too long")])
-def test_a_probe_that_the_destination_deals_with_resumes_the_stream(
+def test_a_probe_that_the_destination_processes_resumes_the_stream(
     tenant: Tenant, stream: EventStream, recorder: Recorder, answer: Exception | None
 ) -> None:
     _queue(tenant, KEYS)
@@ -178,7 +178,7 @@ def test_a_probe_that_the_destination_deals_with_resumes_the_stream(
     assert Breaker.objects.get(stream_id=stream.pk).probe_at is None
 
 
-def test_a_probe_with_nothing_to_try_resumes_the_stream(tenant: Tenant, stream: EventStream) -> None:
+def test_a_probe_without_a_waiting_delivery_resumes_the_stream(tenant: Tenant, stream: EventStream) -> None:
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="by hand")
 
     delivering.probe_stream(stream.pk, tenant.pk)
@@ -186,7 +186,7 @@ def test_a_probe_with_nothing_to_try_resumes_the_stream(tenant: Tenant, stream: 
     assert not _is_held(stream)
 
 
-def test_what_waits_behind_a_hold_for_too_long_becomes_dead_letters(tenant: Tenant, stream: EventStream) -> None:
+def test_deliveries_held_for_too_long_become_dead_letters(tenant: Tenant, stream: EventStream) -> None:
     _queue(tenant, [*KEYS, *KEYS])
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="by hand")
     too_long = replace(delivering.failure_of(ConfigurationFailure("held too long"), 0.0), duration_ms=None)

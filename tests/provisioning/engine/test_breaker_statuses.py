@@ -1,4 +1,4 @@
-"""What 401 and 403 do to a stream: an expired token holds it before anything becomes a dead letter."""
+"""Answers with 401 and 403: an expired token holds the stream before any event becomes a dead letter."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_an_expired_token_and_three_changed_users_hold_the_stream_with_one_alert
     assert set(Delivery.objects.filter(stream_id=stream.pk).values_list("state", flat=True)) == {"delivered"}
 
 
-def test_401_of_one_user_holds_as_well_since_it_speaks_of_the_token(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_401_for_one_user_holds_the_stream_because_it_concerns_the_token(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     queue(tenant, ["user:a"])
     recorder.answers = {"user:a": [unauthorized() for _ in range(3)]}
     for _ in range(3):
@@ -99,7 +99,9 @@ def test_401_of_one_user_holds_as_well_since_it_speaks_of_the_token(tenant: Tena
 
 
 @pytest.mark.parametrize("between", [None, DataFailure("too long", status=400), TransientFailure("away", status=503)])
-def test_another_answer_ends_the_row_of_401(tenant: Tenant, stream: EventStream, recorder: Recorder, between: ActionError | None) -> None:
+def test_another_answer_resets_the_count_of_401(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, between: ActionError | None
+) -> None:
     queue(tenant, [*KEYS, "user:other"])
     recorder.answers = {key: [unauthorized() for _ in range(2)] for key in KEYS} | ({"user:other": [between]} if between else {})
     run(stream, "user:a", "user:b", "user:other", "user:c", "user:a")
@@ -109,7 +111,7 @@ def test_another_answer_ends_the_row_of_401(tenant: Tenant, stream: EventStream,
 
 
 @pytest.mark.parametrize("between", [TransientFailure("no answer"), DataFailure("the user cannot be mapped")])
-def test_what_brings_no_answer_does_not_end_the_row_of_401(
+def test_a_request_without_an_answer_does_not_reset_the_count_of_401(
     tenant: Tenant, stream: EventStream, recorder: Recorder, between: ActionError
 ) -> None:
     queue(tenant, [*KEYS, "user:other"])
@@ -144,7 +146,7 @@ def test_403_of_one_user_runs_into_the_dead_letters_and_of_two_holds_the_stream(
     assert letters(stream) == 1
 
 
-def test_403_of_one_user_sends_a_worker_to_ask_whether_reading_is_refused_too(
+def test_403_for_one_user_sends_a_nudge_for_the_read_probe(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.DELIVERY_NUDGES_ENABLED = True
@@ -163,21 +165,21 @@ def test_403_of_one_user_sends_a_worker_to_ask_whether_reading_is_refused_too(
     assert len([task for task, *_ in sent if task == nudges.READ_PROBE]) == 1
 
 
-def test_an_answer_between_two_users_ends_the_row_of_403(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_another_answer_resets_the_count_of_403(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     queue(tenant, KEYS)
     recorder.answers = {"user:a": [forbidden()], "user:c": [forbidden()]}
     run(stream, *KEYS)
     assert not is_held(stream)
 
 
-def test_the_failure_that_opens_the_breaker_is_caught_on_its_last_attempt_too(
+def test_the_failure_that_opens_the_breaker_is_no_dead_letter_even_on_its_last_attempt(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = []
     settings.BREAKER_UNAUTHORIZED = 1
     queue(tenant, KEYS)
     recorder.answers = {key: [unauthorized() for _ in range(20)] for key in KEYS}
-    # Two workers run while the breaker opens: what the second one comes to is part of the hold.
+    # Two workers run while the breaker opens: the failure of the second one belongs to the hold.
     claims = [lanes.claim_named(stream.pk, key) for key in KEYS]
     for claim in claims:
         assert isinstance(claim, Claim)
@@ -200,7 +202,7 @@ def test_a_delivery_that_runs_while_a_person_holds_the_stream_is_no_dead_letter(
         assert isinstance(claim, Claim)
         delivering.deliver_claim(claim, delivering.Turn(deliveries=1))
 
-    # What speaks of one document has nothing to do with the hold.
+    # A failure of one document does not belong to the hold.
     assert dict(Delivery.objects.filter(stream_id=stream.pk).values_list("key", "state")) == {"user:a": "todo", "user:b": "dead"}
 
 
@@ -237,7 +239,7 @@ def scim_stream(tenant: Tenant) -> Callable[..., EventStream]:
 @pytest.mark.parametrize(
     ("answer", "is_refused"), [(scim_error(403), True), (scim_error(401), True), (scim_error(500), False), (None, False)]
 )
-def test_403_of_one_user_holds_the_stream_when_reading_is_refused_too(
+def test_403_for_one_user_holds_the_stream_if_reading_is_refused_as_well(
     tenant: Tenant, scim_stream: Callable[..., EventStream], answer: Any, is_refused: bool
 ) -> None:
     reads: list[Received] = []

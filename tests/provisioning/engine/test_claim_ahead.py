@@ -1,4 +1,4 @@
-"""Claims that are made ahead: what the database does while a delivery runs, and what becomes of it when something goes wrong."""
+"""Claims made ahead: settling and claiming during a run, and errors meanwhile."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEYS = [f"user:{letter}" for letter in "abcdef"]
 
 
 class Watched(Recorder):
-    """A destination during whose runs something happens."""
+    """A destination that calls a function during its runs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Watched(Recorder):
 def destination(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> Watched:
     watched = destinations.DESTINATIONS[DESTINATION] = Watched()
     monkeypatch.setattr(nudges, "send", lambda *_, **__: True)
-    # Fast is what these runs are, whatever else the machine does.
+    # Treat these runs as fast, independent of the load of the machine.
     monkeypatch.setattr(claim_ahead, "FAST_MILLISECONDS", 10_000.0)
     return watched
 
@@ -72,7 +72,7 @@ def _assert_books_agree(stream: EventStream) -> None:
         assert list(numbers) == list(range(1, delivery.attempts + 1)), delivery.key
 
 
-def test_while_one_runs_the_one_before_is_settled_and_the_one_after_is_claimed(
+def test_during_a_run_the_previous_delivery_is_settled_and_the_next_one_is_claimed(
     tenant: Tenant, stream: EventStream, destination: Watched
 ) -> None:
     _queue(tenant, *KEYS)
@@ -106,7 +106,7 @@ def test_events_of_one_document_stay_in_order_while_others_are_claimed_ahead(
 
 
 @pytest.mark.parametrize("cause", ["it failed", "it was slow", "the turn is over"])
-def test_what_was_claimed_ahead_of_something_else_than_a_fast_success_is_given_back(
+def test_a_claim_ahead_is_given_back_unless_the_run_is_a_fast_success(
     cause: str, tenant: Tenant, stream: EventStream, destination: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _queue(tenant, *KEYS)
@@ -132,13 +132,13 @@ def test_what_was_claimed_ahead_of_something_else_than_a_fast_success_is_given_b
         assert not _is_leased(stream, "user:d")
         assert _delivery(stream, "user:d").attempts == 0
     else:
-        # Its one attempt is its own, and behind it nothing is claimed any more.
+        # It used one attempt, and no further claim was made ahead.
         assert seen == [(False, 1)]
         assert {key for key, _, _ in destination.taken} == set(KEYS)
     _assert_books_agree(stream)
 
 
-def test_a_delivery_that_kills_its_worker_takes_one_attempt_of_its_neighbour_with_it_and_no_more(
+def test_a_delivery_that_kills_its_worker_costs_one_other_delivery_one_attempt(
     tenant: Tenant, stream: EventStream, destination: Watched
 ) -> None:
     _queue(tenant, *KEYS)
@@ -169,7 +169,7 @@ def test_a_delivery_that_kills_its_worker_takes_one_attempt_of_its_neighbour_wit
     _assert_books_agree(stream)
 
 
-def test_an_outcome_whose_lease_went_to_another_worker_is_discarded_behind_the_next_run_too(
+def test_an_outcome_after_the_lease_is_discarded_even_if_it_is_settled_during_the_next_run(
     tenant: Tenant, stream: EventStream, destination: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
     _queue(tenant, *KEYS)
@@ -203,7 +203,7 @@ def test_without_a_second_connection_deliveries_go_on_one_by_one(
     assert caplog.text.count("nothing is claimed ahead") == 1
 
 
-def test_what_is_given_back_keeps_its_place_and_shows_no_attempt(
+def test_a_delivery_given_back_keeps_its_place_and_has_no_attempt(
     tenant: Tenant, stream: EventStream, destination: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _queue(tenant, *KEYS)
@@ -227,7 +227,7 @@ def test_what_is_given_back_keeps_its_place_and_shows_no_attempt(
     assert [key for key, _, _ in destination.taken] == KEYS
 
 
-def test_where_a_delivery_has_one_attempt_nothing_is_claimed_ahead(
+def test_nothing_is_claimed_ahead_if_deliveries_have_a_single_attempt(
     tenant: Tenant, stream: EventStream, destination: Watched, settings: Any
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = []
@@ -250,7 +250,7 @@ def test_where_a_delivery_has_one_attempt_nothing_is_claimed_ahead(
 def test_a_second_connection_that_was_interrupted_is_not_used_again(
     tenant: Tenant, stream: EventStream, destination: Watched, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A time limit raises anywhere: here while the connection waits for an answer, which is then still to come."""
+    """A time limit may raise anywhere: here while the connection waits for an answer, which is then still pending."""
 
     def interrupt(cursor: Any, _statements: object) -> None:
         cursor.connection.pgconn.send_query(b"SELECT 1")
@@ -269,7 +269,7 @@ def test_a_second_connection_that_was_interrupted_is_not_used_again(
     assert set(Delivery.objects.filter(stream_id=stream.pk).values_list("state", flat=True)) == {"delivered"}
 
 
-def test_an_outcome_that_cannot_be_written_does_not_take_that_of_the_next_run_with_it(
+def test_an_outcome_that_cannot_be_written_does_not_affect_the_next_outcome(
     tenant: Tenant, stream: EventStream, destination: Watched
 ) -> None:
     _queue(tenant, *KEYS)

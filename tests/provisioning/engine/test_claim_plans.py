@@ -1,4 +1,4 @@
-"""What a claim reads does not grow with what waits beside it, whatever statistics the planner has of the tables."""
+"""The number of blocks that a claim reads does not grow with other waiting deliveries, for any statistics of the planner."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.provisioning.engine.logs import append_events
 WAITING = 800
 KEYS = 400
 OTHERS = 2000
-# Some ten rows in five tables with their indexes take 20 to 70. Each lane or waiting delivery that is read besides costs one or two
-# more: all lanes 400 to 800, all deliveries 800 to 1,600.
+# Blocks. About ten rows in five tables with their indexes take 20 to 70. Each additional lane or delivery costs one or two more: all
+# lanes 400 to 800, all deliveries 800 to 1,600.
 MOST_BLOCKS = 200
 PLANS = ("force_generic_plan", "force_custom_plan")
 TABLES = (
@@ -104,7 +104,7 @@ def settled_deliveries() -> None:
 
 @dataclass(frozen=True)
 class ByHand:
-    """Sizes that `pg_class` tells of every table and index; the planner multiplies rows by page with the true number of pages."""
+    """Sets sizes in `pg_class` of every table and index; the planner scales rows per page by the real number of pages."""
 
     rows: int
     pages: int
@@ -141,16 +141,16 @@ def go_on(claim: Claim) -> None:
 
 @pytest.fixture
 def unkept(committed_db: None) -> Iterator[None]:
-    """A transaction that is taken back: its rows, its dead rows, and the statistics of columns."""
+    """A transaction that is rolled back: rows, dead rows, and statistics of columns."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
-    # Sizes of tables are not taken back.
+    # Sizes of tables are not rolled back.
     execute(f"ANALYZE {', '.join(TABLES)}")
 
 
 def queue(tenant: Tenant, stream: EventStream, *, keys: int = KEYS) -> Claim:
-    """Let `WAITING` events wait in so many lanes, and claim in one of them."""
+    """Create `WAITING` events in this number of lanes, and claim one of them."""
     append_events(tenant, [f"user:{number % keys}" for number in range(WAITING)])
     dispatch.dispatch_tenant(tenant.pk)
     first = lanes.claim_oldest(stream.pk)
@@ -166,7 +166,7 @@ def large_reads(claim: Claim) -> dict[str, int]:
 
 
 def blocks_read(claim: Claim) -> dict[str, int]:
-    """Run what workers run for a claim, and return how many blocks each statement touches."""
+    """Run the statements of a claim; return the number of blocks that each touches."""
     success = Success(is_skipped=False, is_written=True, duration_ms=1.0)
     values = {**delivery_rows.success_values(claim, success), "lease": 45.0, "most": 7, "probe": False}
     read = {}
@@ -188,7 +188,7 @@ def blocks_read(claim: Claim) -> dict[str, int]:
 
 
 def blocks_of(statement: str, values: dict[str, Any]) -> int:
-    """Run the statement as workers run it, and return how many blocks it has touched."""
+    """Run the statement like a worker; return the number of blocks that it touched."""
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", values)
         plan = cursor.fetchone()[0][0]["Plan"]
@@ -224,7 +224,7 @@ def test_claims_read_their_own_lane_when_the_sizes_of_the_tables_are_wrong(
 @pytest.mark.parametrize("stand", [add_paused_lanes, redeliver_everything, go_on], ids=lambda stand: stand.__name__)
 @pytest.mark.parametrize("keys", [1, KEYS])
 @pytest.mark.parametrize("others", [drop_everything, a_row_for_each_stream], ids=lambda others: others.__name__)
-def test_claims_read_their_own_lane_however_the_others_of_the_stream_stand(
+def test_claims_read_their_own_lane_for_any_state_of_the_other_lanes(
     tenant: Tenant, stream: EventStream, unkept: None, others: Callable[[], None], keys: int, stand: Callable[[Claim], None]
 ) -> None:
     others()

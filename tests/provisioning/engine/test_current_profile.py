@@ -1,4 +1,4 @@
-"""Redelivery with the profile of now, and deletions of users that exist again."""
+"""Redelivery with the current profile, and deletions of users that exist again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ACTOR = "ada@example.test"
 
 
 class Destination:
-    """Keeps the objects it is sent, and refuses those of the types that it is told to refuse."""
+    """Stores the objects of events, and refuses selected event types."""
 
     def __init__(self) -> None:
         self.refused: set[str] = set()
@@ -80,7 +80,7 @@ def redeliver(letter: DeadLetter, **order: Any) -> bool:
     return redeliver_one(tenant_id=letter.tenant_id, letter_id=letter.pk, order=Order(ACTOR, **order))
 
 
-def test_a_creation_is_sent_with_the_profile_of_now_and_marked(destination: Destination, stream: EventStream, user: User) -> None:
+def test_a_creation_is_sent_with_the_current_profile_and_marked(destination: Destination, stream: EventStream, user: User) -> None:
     destination.refused, destination.skipped = {"user.created"}, {"user.updated"}
     deliver(stream, user)
     update_user(tenant_id=stream.tenant_id, user_id=user.user_id, changes={"given_name": "Ada"})
@@ -101,7 +101,7 @@ def test_a_creation_is_sent_with_the_profile_of_now_and_marked(destination: Dest
     assert (letter.state, "given_name" in orjson.loads(bytes(letter.body or b""))["data"]["object"]) == ("resolved", False)
 
 
-def test_the_profile_of_now_is_not_superseded_by_an_older_write(destination: Destination, stream: EventStream, user: User) -> None:
+def test_the_current_profile_is_not_superseded_by_an_older_write(destination: Destination, stream: EventStream, user: User) -> None:
     destination.refused = {"user.created"}
     deliver(stream, user)
     update_user(tenant_id=stream.tenant_id, user_id=user.user_id, changes={"given_name": "Ada"})
@@ -114,7 +114,7 @@ def test_the_profile_of_now_is_not_superseded_by_an_older_write(destination: Des
     assert [sent["given_name"] for _, sent in destination.taken] == ["Ada", "Ada"]
 
 
-def test_an_exact_redelivery_after_it_sends_what_was_recorded(destination: Destination, stream: EventStream, user: User) -> None:
+def test_a_later_exact_redelivery_sends_the_recorded_event(destination: Destination, stream: EventStream, user: User) -> None:
     destination.refused = {"user.created"}
     deliver(stream, user)
     letter = letter_of(stream, "user.created")
@@ -127,7 +127,7 @@ def test_an_exact_redelivery_after_it_sends_what_was_recorded(destination: Desti
     assert "given_name" not in destination.taken[0][1]
 
 
-def test_without_the_user_or_a_profile_there_is_nothing_to_rebuild(destination: Destination, stream: EventStream, user: User) -> None:
+def test_an_event_without_user_or_profile_cannot_be_rebuilt(destination: Destination, stream: EventStream, user: User) -> None:
     destination.refused = {"user.created", "user.deleted"}
     deliver(stream, user)
     delete_user(tenant_id=stream.tenant_id, user_id=user.user_id)

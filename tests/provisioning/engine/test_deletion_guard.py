@@ -1,4 +1,4 @@
-"""A flood of deletions waits for a person, with everything behind it in its order."""
+"""Mass deletions wait for approval; later events wait behind them in order."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def test_a_stream_without_a_guard_delivers_every_deletion(tenant: Tenant, stream
     assert sorted(recorder.event_ids) == sorted(sent)
 
 
-def test_a_flood_is_held_whole_and_delivered_in_order_once_it_is_allowed(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_mass_deletions_are_held_and_delivered_in_order_after_approval(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     set_guard(tenant_id=tenant.pk, stream_id=stream.pk, threshold=2)
     first = append_deletions(tenant, "a", "b", "c")
     after = [event.event_id for event in append_events(tenant, ["user:a", "user:d"], event_type="user.created")]
     deliver(stream)
     assert recorder.taken == []
-    assert "3 deletions of users within 3,600 seconds, more than the threshold of 2" in stream.held_reason
+    assert "3 deletions of users within 3,600 seconds exceed the threshold of 2" in stream.held_reason
     allow_deletions(tenant_id=tenant.pk, stream_id=stream.pk)
     deliver(stream)
     assert sorted(recorder.event_ids) == sorted([*first, *after])
@@ -54,7 +54,7 @@ def test_a_flood_is_held_whole_and_delivered_in_order_once_it_is_allowed(tenant:
     assert (stream.held_since, stream.held_reason) == (None, "")
 
 
-def test_neither_a_probe_nor_a_plain_resume_lets_the_deletions_go(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_neither_a_probe_nor_resuming_releases_staged_deletions(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     set_guard(tenant_id=tenant.pk, stream_id=stream.pk, threshold=0)
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="the destination is away")
     append_deletions(tenant, "a")
@@ -67,7 +67,7 @@ def test_neither_a_probe_nor_a_plain_resume_lets_the_deletions_go(tenant: Tenant
     assert "deletions" in stream.held_reason
 
 
-def test_the_next_window_counts_anew(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_the_next_window_starts_a_new_count(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     set_guard(tenant_id=tenant.pk, stream_id=stream.pk, threshold=1, window_seconds=60)
     sent = append_deletions(tenant, "a")
     deliver(stream)
@@ -80,7 +80,7 @@ def test_the_next_window_counts_anew(tenant: Tenant, stream: EventStream, record
     assert stream.held_since is not None
 
 
-def test_a_guard_is_switched_off_and_refuses_nonsense(tenant: Tenant, stream: EventStream) -> None:
+def test_a_guard_can_be_removed_and_refuses_invalid_values(tenant: Tenant, stream: EventStream) -> None:
     with pytest.raises(Invalid):
         set_guard(tenant_id=tenant.pk, stream_id=stream.pk, threshold=-1)
     with pytest.raises(Invalid):
@@ -92,7 +92,7 @@ def test_a_guard_is_switched_off_and_refuses_nonsense(tenant: Tenant, stream: Ev
         allow_deletions(tenant_id=tenant.pk, stream_id=stream.pk)
 
 
-def test_a_guard_goes_with_its_stream(tenant: Tenant, stream: EventStream) -> None:
+def test_a_guard_is_deleted_with_its_stream(tenant: Tenant, stream: EventStream) -> None:
     set_guard(tenant_id=tenant.pk, stream_id=stream.pk, threshold=1)
     streams.delete_stream(tenant_id=tenant.pk, stream_id=stream.pk)
     assert not DeletionGuard.objects.filter(stream_id=stream.pk).exists()

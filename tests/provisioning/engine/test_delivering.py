@@ -20,7 +20,7 @@ from tests.provisioning.engine.logs import DESTINATION, append_events
 
 @pytest.fixture(autouse=True)
 def sent(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
-    """What would have gone to the broker."""
+    """Messages that would have been sent to the broker."""
     settings.DELIVERY_RETRY_JITTER = 0.0
     messages: list[tuple[object, ...]] = []
 
@@ -34,7 +34,7 @@ def sent(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[tuple[obje
 
 @pytest.fixture
 def short_turns(monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many deliveries a turn has."""
+    """The number of deliveries of a turn."""
     monkeypatch.setattr(delivering, "TURN_DELIVERIES", 20)
     return 20
 
@@ -48,7 +48,7 @@ def _states(stream: EventStream) -> list[str]:
     return list(Delivery.objects.filter(stream_id=stream.pk).order_by("position").values_list("state", flat=True))
 
 
-def test_one_turn_empties_short_lanes(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_one_turn_delivers_all_of_several_short_lanes(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     _queue(tenant, "user:a", "user:b", "user:a", "user:c")
 
     delivering.deliver_lane(stream.pk, "user:a")
@@ -57,7 +57,7 @@ def test_one_turn_empties_short_lanes(tenant: Tenant, stream: EventStream, recor
     assert _states(stream) == ["delivered"] * 4
 
 
-def test_a_turn_ends_after_its_number_of_deliveries_and_sends_itself_again(
+def test_a_turn_ends_after_its_number_of_deliveries_and_sends_another_message(
     tenant: Tenant, stream: EventStream, recorder: Recorder, sent: list[tuple[object, ...]], short_turns: int
 ) -> None:
     _queue(tenant, *["user:a"] * (short_turns + 5))
@@ -68,7 +68,7 @@ def test_a_turn_ends_after_its_number_of_deliveries_and_sends_itself_again(
     assert sent == [(nudges.DELIVER, stream.pk, "user:a", None)]
 
 
-def test_a_turn_that_ends_with_its_lane_goes_on_with_what_is_left(
+def test_a_turn_that_ends_with_its_lane_sends_a_message_for_the_rest(
     tenant: Tenant, stream: EventStream, recorder: Recorder, sent: list[tuple[object, ...]], short_turns: int
 ) -> None:
     _queue(tenant, *["user:a"] * short_turns, "user:b")
@@ -82,7 +82,7 @@ def test_a_turn_that_ends_with_its_lane_goes_on_with_what_is_left(
     assert (len(recorder.taken), sent) == (short_turns + 1, [])
 
 
-def test_a_turn_that_ends_with_the_work_sends_nothing(
+def test_a_turn_without_remaining_work_sends_no_message(
     tenant: Tenant, stream: EventStream, recorder: Recorder, sent: list[tuple[object, ...]], short_turns: int
 ) -> None:
     _queue(tenant, *["user:a"] * short_turns)
@@ -98,7 +98,7 @@ def test_a_turn_ends_after_its_time_or_its_number() -> None:
     assert [turn.goes_on(), turn.goes_on()] == [True, False]
 
 
-def test_a_failure_asks_for_the_same_message_after_its_delay(
+def test_a_failure_retries_the_same_message_after_its_delay(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = [7.0]
@@ -139,7 +139,9 @@ def test_a_failure_in_another_lane_gets_a_message_of_its_own(
     assert sent == [(nudges.DELIVER, stream.pk, "user:b", 7.0)]
 
 
-def test_what_a_failure_says_is_kept_with_its_attempt(tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings) -> None:
+def test_details_of_a_failure_are_stored_with_its_attempt(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
+) -> None:
     settings.DELIVERY_RETRY_DELAYS = []
     error = DataFailure("value\0 rejected", status=400, scim_type="invalidValue")
     error.exchanges = [{"request": {"path": "/Users"}}]
@@ -156,7 +158,7 @@ def test_what_a_failure_says_is_kept_with_its_attempt(tenant: Tenant, stream: Ev
     assert attempt.duration_ms is not None
 
 
-def test_a_success_keeps_its_result_and_no_bodies(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_success_stores_its_result_without_bodies(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     recorder.answers["user:a"] = [Answer(reason="created", detail={"id": "42"}, log_lines=[{"message": "created ada"}])]
     _queue(tenant, "user:a")
 

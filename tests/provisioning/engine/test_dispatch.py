@@ -40,7 +40,7 @@ def test_other_event_types_move_the_position_only(tenant: Tenant, recorder: obje
     assert not Lane.objects.filter(stream_id=stream.pk).exists()
 
 
-def test_more_than_one_page_is_dispatched_without_gap_or_double(
+def test_several_pages_are_dispatched_without_gaps_or_duplicates(
     tenant: Tenant, stream: EventStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dispatch, "BATCH", 10)
@@ -72,7 +72,7 @@ def test_a_disabled_stream_is_not_dispatched(tenant: Tenant, stream: EventStream
     assert dispatch.dispatch_stream(stream.pk).deliveries == 0
 
 
-def test_a_stream_that_somebody_dispatches_is_left_to_them(tenant: Tenant, stream: EventStream) -> None:
+def test_a_stream_that_another_process_dispatches_is_skipped(tenant: Tenant, stream: EventStream) -> None:
     append_events(tenant, ["user:a"])
     in_thread: list[int] = []
     with transaction.atomic():

@@ -20,7 +20,7 @@ DONE = Success(is_skipped=False, is_written=True, duration_ms=1.0)
 
 
 class Paused(threading.Thread):
-    """Does its work in a transaction of its own and commits when it is told to."""
+    """Works in a separate transaction and commits on request."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         super().__init__(daemon=True)
@@ -48,7 +48,7 @@ class Paused(threading.Thread):
         assert self.error is None
 
 
-def _somebody_waits_for_a_lock() -> bool:
+def _a_session_waits_for_a_lock() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
         return bool(cursor.fetchone()[0])
@@ -70,11 +70,11 @@ def _assert_second_event_is_claimable(stream: EventStream) -> None:
     assert isinstance(lanes.claim_named(stream.pk, "user:a"), Claim)
 
 
-def test_a_worker_that_would_delete_its_lane_waits_for_the_dispatch_that_fills_it(stream: EventStream, last_claim: Claim) -> None:
+def test_deleting_an_empty_lane_waits_for_the_dispatch_that_adds_to_it(stream: EventStream, last_claim: Claim) -> None:
     filling = Paused(lambda: dispatch.dispatch_stream(stream.pk))
     assert filling.is_done.wait(10)
     settling = Paused(lambda: lanes.settle(last_claim, DONE, go_on=False))
-    eventually(_somebody_waits_for_a_lock)
+    eventually(_a_session_waits_for_a_lock)
 
     filling.finish()
     settling.finish()
@@ -82,12 +82,12 @@ def test_a_worker_that_would_delete_its_lane_waits_for_the_dispatch_that_fills_i
     _assert_second_event_is_claimable(stream)
 
 
-def test_a_worker_that_goes_on_sees_what_a_dispatch_committed_while_it_waited(stream: EventStream, last_claim: Claim) -> None:
+def test_a_worker_sees_deliveries_that_a_dispatch_committed_during_its_wait(stream: EventStream, last_claim: Claim) -> None:
     steps: list[lanes.Step] = []
     filling = Paused(lambda: dispatch.dispatch_stream(stream.pk))
     assert filling.is_done.wait(10)
     settling = Paused(lambda: steps.append(lanes.settle(last_claim, DONE, go_on=True)))
-    eventually(_somebody_waits_for_a_lock)
+    eventually(_a_session_waits_for_a_lock)
 
     filling.finish()
     settling.finish()
@@ -99,11 +99,11 @@ def test_a_worker_that_goes_on_sees_what_a_dispatch_committed_while_it_waited(st
 
 
 @pytest.mark.parametrize("go_on", [False, True])
-def test_a_dispatch_makes_the_lane_anew_that_a_worker_has_just_deleted(stream: EventStream, last_claim: Claim, go_on: bool) -> None:
+def test_a_dispatch_recreates_a_lane_that_a_worker_has_just_deleted(stream: EventStream, last_claim: Claim, go_on: bool) -> None:
     settling = Paused(lambda: lanes.settle(last_claim, DONE, go_on=go_on))
     assert settling.is_done.wait(10)
     filling = Paused(lambda: dispatch.dispatch_stream(stream.pk))
-    eventually(_somebody_waits_for_a_lock)
+    eventually(_a_session_waits_for_a_lock)
 
     settling.finish()
     filling.finish()
@@ -111,7 +111,7 @@ def test_a_dispatch_makes_the_lane_anew_that_a_worker_has_just_deleted(stream: E
     _assert_second_event_is_claimable(stream)
 
 
-def test_a_claim_of_the_oldest_lane_passes_by_a_lane_that_is_being_filled(tenant: Tenant, stream: EventStream, last_claim: Claim) -> None:
+def test_a_claim_of_the_oldest_lane_skips_a_lane_locked_by_a_dispatch(tenant: Tenant, stream: EventStream, last_claim: Claim) -> None:
     filling = Paused(lambda: dispatch.dispatch_stream(stream.pk))
     assert filling.is_done.wait(10)
 

@@ -1,8 +1,9 @@
-"""The transition table, on committed data."""
+"""Transitions of deliveries, on committed data."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -66,7 +67,7 @@ def _state(event: Event, stream: EventStream) -> str:
     return Delivery.objects.get(stream_id=stream.pk, event=event.pk).state
 
 
-def test_a_lane_is_delivered_in_order_and_then_is_gone(tenant: Tenant, stream: EventStream) -> None:
+def test_a_lane_is_delivered_in_order_and_then_deleted(tenant: Tenant, stream: EventStream) -> None:
     events = _queue(tenant, "user:a", "user:a", "user:a")
     claim: Claim | None = _claimed(stream)
     seen = []
@@ -96,7 +97,7 @@ def test_the_attempt_is_counted_when_it_starts(tenant: Tenant, stream: EventStre
     assert delivery.first_attempt_at == delivery.last_attempt_at == claim.started_at
 
 
-def test_a_turn_that_ends_leaves_the_lane_to_the_next(tenant: Tenant, stream: EventStream) -> None:
+def test_a_turn_that_ends_releases_its_lane(tenant: Tenant, stream: EventStream) -> None:
     first, second = _queue(tenant, "user:a", "user:a")
 
     step = lanes.settle(_claimed(stream), DONE, go_on=False)
@@ -117,7 +118,7 @@ def test_after_its_lane_a_worker_goes_on_with_the_oldest_one(tenant: Tenant, str
     assert step.next.key == "user:a"
 
 
-def test_a_skipped_event_is_settled_and_says_why(tenant: Tenant, stream: EventStream) -> None:
+def test_a_skipped_event_is_settled_with_a_reason(tenant: Tenant, stream: EventStream) -> None:
     (event,) = _queue(tenant, "user:a")
 
     lanes.settle(_claimed(stream), SKIPPED, go_on=True)
@@ -182,7 +183,7 @@ def test_an_outcome_after_the_lease_is_discarded(tenant: Tenant, stream: EventSt
     assert not Attempt.objects.filter(delivery__event=event.pk).exists()
     step = lanes.settle(claim, DONE, go_on=True)
 
-    # Whoever comes late goes on like anybody else: the delivery is tried again under a new token.
+    # The late worker continues normally: the delivery is attempted again under a new token.
     assert step.is_discarded
     assert step.next is not None
     assert (step.next.event_id, step.next.attempt) == (event.event_id, 2)
@@ -201,7 +202,7 @@ def test_an_outcome_with_another_token_is_discarded(tenant: Tenant, stream: Even
     assert lanes.settle(successor, DONE, go_on=True).next is None
 
 
-def test_a_zombie_cannot_settle_a_lane_that_was_made_anew(tenant: Tenant, stream: EventStream) -> None:
+def test_a_worker_with_an_old_claim_cannot_settle_a_recreated_lane(tenant: Tenant, stream: EventStream) -> None:
     _queue(tenant, "user:a")
     zombie = _claimed(stream)
     _forward(stream, 1000)
@@ -238,7 +239,7 @@ def test_an_event_that_kills_every_worker_becomes_a_dead_letter(tenant: Tenant, 
     assert Attempt.objects.filter(delivery=letter.delivery_id, outcome="lost").count() == 3
 
 
-def test_an_event_that_the_log_has_dropped_becomes_a_dead_letter(tenant: Tenant, stream: EventStream) -> None:
+def test_an_event_pruned_from_the_log_becomes_a_dead_letter(tenant: Tenant, stream: EventStream) -> None:
     first, second = _queue(tenant, "user:a", "user:a")
     Event.objects.filter(pk=first.pk).delete()
 
@@ -259,7 +260,7 @@ def test_a_held_or_disabled_stream_is_not_claimed_and_goes_on_in_order(tenant: T
     assert _claimed(stream).event_id == first.event_id
 
 
-def test_a_stream_held_during_a_turn_keeps_what_waits(tenant: Tenant, stream: EventStream) -> None:
+def test_a_stream_held_during_a_turn_keeps_its_waiting_deliveries(tenant: Tenant, stream: EventStream) -> None:
     _, second = _queue(tenant, "user:a", "user:a")
     claim = _claimed(stream)
     stream.held_since = claim.started_at
@@ -300,3 +301,40 @@ def test_the_columns_of_a_claiming_statement_are_the_fields_of_what_was_taken(st
         prepare(cursor, [lane_rows.TAKE_NEXT])
         cursor.execute(statement, values)
         assert tuple(column.name for column in cursor.description) == lane_rows.Taken._fields
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda claim: lanes.fail(claim, BUSY, go_on=False),
+        lambda claim: lanes.fail(claim, BUSY, go_on=True),
+        lambda claim: lanes.release(claim, BUSY),
+        lambda claim: lanes.put_off(claim, seconds=60),
+        lambda claim: lanes.give_back(claim),
+        lambda claim: lanes.give_back(claim, is_settled=True),
+    ],
+    ids=["fail", "fail and go on", "release", "put off", "give back", "give back what is settled"],
+)
+def test_a_worker_whose_lane_another_one_has_claimed_changes_nothing(
+    tenant: Tenant, stream: EventStream, act: Callable[[Claim], object]
+) -> None:
+    _queue(tenant, "user:a", "user:a")
+    stale = _claimed(stream)
+    _forward(stream, 1000)
+    successor = _claimed(stream)
+    before = _rows(stream)
+
+    with pytest.raises(LeaseLost):
+        act(stale)
+
+    assert _rows(stream) == before
+    # The worker that holds the lane writes its outcome.
+    lanes.settle(successor, DONE, go_on=False)
+
+
+def _rows(stream: EventStream) -> list[tuple[object, ...]]:
+    """All rows of the stream's lanes, deliveries and attempts."""
+    lanes_of = Lane.objects.filter(stream_id=stream.pk).order_by("pk").values_list()
+    deliveries = Delivery.objects.filter(stream_id=stream.pk).order_by("pk").values_list()
+    attempts = Attempt.objects.filter(delivery__stream_id=stream.pk).order_by("pk").values_list()
+    return [*lanes_of, *deliveries, *attempts]

@@ -1,4 +1,4 @@
-"""What keeps events in the log beyond their retention, and what does not."""
+"""Streams and deliveries that keep events in the log beyond their retention, and those that do not."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ def _settle(stream: EventStream, *, keys: str) -> None:
         lanes.settle(claim, Success(is_skipped=False, duration_ms=1.0, is_written=True), go_on=False)
 
 
-def test_an_enabled_stream_that_has_not_read_on_keeps_what_it_has_not_read(tenant: Tenant, stream: EventStream) -> None:
+def test_an_enabled_stream_behind_the_log_keeps_unread_events(tenant: Tenant, stream: EventStream) -> None:
     _old_events(tenant)
     EventStream.objects.of(tenant.pk).update(position=1)
     done = _pruned(tenant)
     assert (done.count, done.held_back) == (1, 3)
-    assert [hold.holder for hold in done.holds] == [f"event stream {stream.pk}, which has not read on"]
+    assert [hold.holder for hold in done.holds] == [f"event stream {stream.pk} (behind the log)"]
 
 
-def test_what_a_delivery_waits_for_stays_until_it_is_delivered(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_the_event_of_a_waiting_delivery_stays_until_it_is_delivered(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     events = _old_events(tenant)
     dispatch.dispatch_tenant(tenant.pk)
     _settle(stream, keys="ab")
@@ -82,12 +82,12 @@ def test_what_a_delivery_waits_for_stays_until_it_is_delivered(tenant: Tenant, s
     assert (_pruned(tenant).count, remaining(tenant.pk)) == (2, (EVERYTHING, EVERYTHING, [], 0))
 
 
-def test_a_run_says_what_is_held_back_and_by_whom(tenant: Tenant, stream: EventStream, caplog: pytest.LogCaptureFixture) -> None:
+def test_pruning_reports_held_positions_and_their_followers(tenant: Tenant, stream: EventStream, caplog: pytest.LogCaptureFixture) -> None:
     _old_events(tenant)
     out = StringIO()
     with caplog.at_level(logging.WARNING, logger="events.log.retention"):
         call_command("events", "prune", "--tenant", tenant.pk, stdout=out)
-    told = f"{tenant.pk}: 4 positions are kept beyond their retention for event stream {stream.pk}, which has not read on at 0"
+    told = f"{tenant.pk}: 4 positions are kept beyond their retention for event stream {stream.pk} (behind the log) at 0"
     assert told in caplog.messages
     assert told in out.getvalue()
     assert "held back: 4" in out.getvalue()
@@ -159,7 +159,7 @@ def test_a_disabled_stream_holds_nothing_back_and_what_waited_in_it_becomes_dead
     assert sorted(recorder.event_ids) == sorted(bodies)
 
 
-def test_what_waits_in_a_disabled_stream_for_newer_events_keeps_waiting(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_newer_deliveries_of_a_disabled_stream_keep_waiting(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     _old_events(tenant, keys="ab")
     append_events(tenant, ["user:c"])
     disable_stream(tenant_id=tenant.pk, stream_id=stream.pk)
@@ -209,7 +209,7 @@ def test_after_a_restore_deliveries_go_on_from_the_position_of_the_stream(tenant
 def test_a_stream_beyond_the_restored_head_goes_back_to_it_and_misses_nothing_new(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
-    """Only the log was restored: the stream and its deliveries are of a later time, under numbers that come again."""
+    """Only the log was restored: the stream and its deliveries are newer, with positions and row ids that are assigned again."""
     append_events(tenant, ["user:a", "user:b", "user:c"])
     dispatch.dispatch_tenant(tenant.pk)
     _settle(stream, keys="b")
@@ -232,7 +232,7 @@ def test_a_stream_beyond_the_restored_head_goes_back_to_it_and_misses_nothing_ne
     assert list(Delivery.objects.filter(stream_id=stream.pk).values_list("key", flat=True)) == ["user:a"]
     assert list(Lane.objects.filter(stream_id=stream.pk).values_list("key", flat=True)) == ["user:a"]
     [_, again] = append_events(tenant, ["user:x", "user:c"])
-    # The row number of a lost event is given again, as by a sequence that was restored.
+    # The row id of a lost event is assigned again, as by a restored sequence.
     with connection.cursor() as cursor:
         cursor.execute("UPDATE events_event SET id = %s WHERE id = %s", [lost.pk, again.pk])
         cursor.execute("UPDATE events_logentry SET event_id = %s WHERE event_id = %s", [lost.pk, again.pk])
@@ -241,7 +241,7 @@ def test_a_stream_beyond_the_restored_head_goes_back_to_it_and_misses_nothing_ne
     assert sorted(key for key, _, _ in recorder.taken) == ["user:a", "user:c", "user:x"]
 
 
-def test_another_tenants_streams_are_left_alone_by_a_restore(tenant: Tenant, stream: EventStream) -> None:
+def test_a_restore_does_not_change_streams_of_another_tenant(tenant: Tenant, stream: EventStream) -> None:
     EventStream.objects.of(tenant.pk).update(position=9)
     other = TenantFactory.create(id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     restoring.start_over(other.pk)

@@ -1,4 +1,4 @@
-"""Publishing never raises and never blocks the caller, whatever the broker does."""
+"""Publishing never raises and never blocks the caller, for any behavior of the broker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _fresh(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def silent_broker() -> Iterator[str]:
-    """An address that accepts connections and never answers."""
+    """The address of a server that accepts connections but never answers."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(16)
@@ -37,7 +37,7 @@ def _app(url: str) -> Celery:
     return app
 
 
-def test_a_broker_that_hangs_blocks_no_poster_and_silences_the_nudges(silent_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_that_hangs_blocks_no_caller_and_suspends_publishing(silent_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nudges, "current_app", _app(silent_broker))
     with own_time() as posting:
         nudges.dispatch_numbered("t-one", 1)
@@ -55,7 +55,7 @@ def test_publishing_to_a_broker_that_hangs_takes_a_few_seconds_at_most(silent_br
     assert sending.seconds < 5
 
 
-def test_a_broker_that_is_away_raises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_broker_raises_no_exception(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         monkeypatch.setattr(nudges, "current_app", _app(f"redis://127.0.0.1:{unused.getsockname()[1]}/0"))
@@ -81,7 +81,7 @@ def test_equal_posts_that_wait_together_are_sent_once(monkeypatch: pytest.Monkey
     assert sent.count((nudges.DISPATCH, "t-one")) <= 2
 
 
-def test_switched_off_nothing_is_posted(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_nudge_is_posted_if_nudges_are_disabled(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.DELIVERY_NUDGES_ENABLED = False
 
     nudges.post(nudges.DISPATCH, "t-one")

@@ -9,7 +9,7 @@ def _fingerprint(message: str, status: int = 400) -> str:
     return Failure("data", message, status=status).fingerprint
 
 
-def test_failures_of_one_kind_share_a_fingerprint_whoever_they_concern() -> None:
+def test_failures_of_one_kind_have_one_fingerprint_for_all_users() -> None:
     first = _fingerprint('The value "ada" of ada@example.test is taken (request 17, evt_1234567890123456789012)')
     second = _fingerprint('The value "bob" of bob@example.test is taken (request 99, evt_2234567890123456789012)')
 
@@ -20,7 +20,7 @@ def test_another_text_or_status_is_another_kind() -> None:
     assert len({_fingerprint("taken"), _fingerprint("too long"), _fingerprint("taken", 409)}) == 3
 
 
-def test_what_postgresql_cannot_store_is_cleaned() -> None:
+def test_values_that_postgresql_cannot_store_are_removed() -> None:
     assert storable({"a\0": ["x\0y", "half \ud800 pair", 1, None, True, 1.5]}) == {"a": ["xy", "half ? pair", 1, None, True, 1.5]}
     # A server's JSON may hold them, and Python reads them.
     assert storable(json.loads("[NaN, -Infinity, 1e999]")) == ["nan", "-inf", "inf"]

@@ -1,4 +1,4 @@
-"""The limit of requests per second: shared by everybody who sends, kept without attempts, and never overtaken by a pause."""
+"""The limit of requests per second: shared by all senders, and without counted attempts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def enabled_stream(tenant: Tenant, server: MisbehavingServer, *, rate: float | N
 
 
 def deliver_all(tenant: Tenant, stream: EventStream) -> None:
-    """Let every lane have its turn once, as messages would."""
+    """Deliver each lane once, like its message."""
     number_tenant(tenant.pk)
     dispatch.dispatch_tenant(tenant.pk)
     for lane in Lane.objects.filter(stream_id=stream.pk).order_by("pk"):
@@ -51,13 +51,13 @@ def deliver_all(tenant: Tenant, stream: EventStream) -> None:
 
 
 def pass_time(action: Action) -> None:
-    """Let every token be back, and every pause be over."""
+    """Refill the bucket and end all pauses."""
     PaceRow.objects.filter(pk=action.pk).update(full_at=timezone.now() - timedelta(seconds=5))
     Lane.objects.update(not_before=timezone.now(), nudged_until=None)
 
 
 def take_every_token(action: Action) -> None:
-    """Leave none for the next minutes."""
+    """Take all tokens of the next minutes."""
     full_at = timezone.now() + timedelta(seconds=300)
     PaceRow.objects.update_or_create(action=action, defaults={"full_at": full_at, "promised_until": full_at})
 
@@ -74,9 +74,7 @@ def pace(action: Action, rate: float | None = 1, **more: Any) -> Pace:
     return Pace(action.pk, rate, may_be_put_off=True, **more)
 
 
-def test_the_doubt_about_a_lost_create_stays_when_the_limit_leaves_no_room_for_the_lookup(
-    tenant: Tenant, database_connection: Connection
-) -> None:
+def test_the_doubt_about_a_lost_create_stays_if_the_limit_prevents_the_lookup(tenant: Tenant, database_connection: Connection) -> None:
     def lost(request: Received) -> Wire:
         take_every_token(Action.objects.of(tenant.pk).get())
         connection.close()
@@ -87,7 +85,7 @@ def test_the_doubt_about_a_lost_create_stays_when_the_limit_leaves_no_room_for_t
         make_user(connection=database_connection, email="anna@example.test")
         deliver_all(tenant, stream)
         assert server.lines == ["POST /Users"]
-    assert "leaves no room" in Attempt.objects.get(delivery__stream_id=stream.pk).error_message
+    assert "is reached" in Attempt.objects.get(delivery__stream_id=stream.pk).error_message
     assert AccountLink.objects.get(tenant_id=tenant.pk).doubt is not None
 
 
@@ -115,7 +113,7 @@ def test_a_delivery_without_a_turn_is_put_off_and_costs_no_attempt(tenant: Tenan
 
 def test_a_run_that_may_have_written_is_not_put_off(tenant: Tenant, database_connection: Connection) -> None:
     def hang_up_for_good(_request: Received) -> Wire:
-        # Others take the tokens that the repetition would need, while the answer is lost.
+        # Other runs take the tokens that the repetition needs, while the answer is lost.
         try:
             take_every_token(Action.objects.of(tenant.pk).get())
         finally:
@@ -134,7 +132,7 @@ def test_a_run_that_may_have_written_is_not_put_off(tenant: Tenant, database_con
         assert (failed.error_class, "requests per second" in failed.error_message) == ("transient", True)
 
 
-def test_what_the_server_asks_for_holds_for_every_user(tenant: Tenant, database_connection: Connection) -> None:
+def test_retry_after_pauses_requests_for_every_user(tenant: Tenant, database_connection: Connection) -> None:
     with misbehaving_server(by_verb(POST=scim_error(429, **{"Retry-After": "120"}))) as server:
         stream = enabled_stream(tenant, server, rate=100)
         for name in ("anna", "bert"):
@@ -147,7 +145,7 @@ def test_what_the_server_asks_for_holds_for_every_user(tenant: Tenant, database_
         assert Attempt.objects.filter(delivery__stream_id=stream.pk).count() == 1
 
 
-def test_an_action_without_a_limit_keeps_nothing(tenant: Tenant, database_connection: Connection) -> None:
+def test_an_action_without_a_limit_stores_no_pace(tenant: Tenant, database_connection: Connection) -> None:
     with misbehaving_server(by_verb(POST=created)) as server:
         stream = enabled_stream(tenant, server, rate=None)
         for name in ("anna", "bert"):
@@ -176,11 +174,11 @@ def test_no_two_senders_take_one_token(tenant: Tenant) -> None:
     for sender in senders:
         sender.join()
 
-    # A second's worth may go at once, everything else at the rate.
+    # The tokens of one second may be used at once, all others at the rate.
     assert time.monotonic() - began >= (3 * each - rate) / rate - 0.05
 
 
-def test_turns_are_given_one_after_the_other_and_never_far_away(tenant: Tenant) -> None:
+def test_turns_are_assigned_in_sequence_and_limited_in_time(tenant: Tenant) -> None:
     action = new_action(tenant)
     take_every_token(action)
     turns = []
@@ -197,7 +195,7 @@ def test_turns_are_given_one_after_the_other_and_never_far_away(tenant: Tenant) 
     assert 300 < refused.value.seconds < 1000
 
 
-def test_a_person_is_told_to_come_back_and_waits_no_longer_than_the_time_there_is(tenant: Tenant) -> None:
+def test_a_trial_waits_for_a_token_within_its_time_and_then_fails_with_the_delay(tenant: Tenant) -> None:
     action = new_action(tenant)
     of_person = Pace(action.pk, 1.0, may_be_put_off=False)
     of_person.take("GET", 10.0)

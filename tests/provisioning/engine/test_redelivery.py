@@ -21,7 +21,7 @@ def _one_attempt(settings: Settings) -> None:
 
 
 def _dead_letter(tenant: Tenant, stream: EventStream, recorder: Recorder, *, then: list[Answer | Exception] | None = None) -> Event:
-    """Let the first event of a user fail for good, and the following ones be answered with `then`."""
+    """Turn the first event of a user into a dead letter; later ones get the outcome `then`."""
     following = then or []
     recorder.answers["user:a"] = [DataFailure("too long", status=400), *following]
     events = append_events(tenant, ["user:a"] * (1 + len(following)))
@@ -103,7 +103,7 @@ def test_a_newer_event_that_was_not_written_supersedes_nothing(
     assert recorder.event_ids == [event.event_id]
 
 
-def test_a_deletion_that_found_nothing_to_delete_supersedes_what_is_older(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_deletion_of_a_missing_account_supersedes_older_events(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     recorder.answers["user:a"] = [DataFailure("too long", status=400), Answer(status="skipped", reason="no user to delete")]
     (created,) = append_events(tenant, ["user:a"], event_type="user.created")
     append_events(tenant, ["user:a"], event_type="user.deleted")
@@ -133,7 +133,7 @@ def test_a_skipped_deletion_of_a_relation_supersedes_nothing(tenant: Tenant, str
     assert recorder.event_ids == [updated.event_id]
 
 
-def test_a_redelivered_event_goes_before_what_waits_of_its_user(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_redelivered_event_precedes_waiting_events_of_its_user(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     old = _dead_letter(tenant, stream, recorder)
     (new,) = append_events(tenant, ["user:a"])
     dispatch.dispatch_tenant(tenant.pk)
@@ -144,13 +144,13 @@ def test_a_redelivered_event_goes_before_what_waits_of_its_user(tenant: Tenant, 
     assert recorder.event_ids == [old.event_id, new.event_id]
 
 
-def test_a_letter_is_redelivered_once_however_often_it_is_asked_for(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_repeated_requests_redeliver_a_letter_once(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letter = _letter(_dead_letter(tenant, stream, recorder))
 
     assert [_redeliver(tenant, letter, letter), _redeliver(tenant, letter)] == [1, 0]
 
 
-def test_an_event_that_the_log_has_dropped_is_redelivered_from_its_letter(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_an_event_pruned_from_the_log_is_redelivered_from_its_letter(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     event = _dead_letter(tenant, stream, recorder)
     Event.objects.filter(pk=event.pk).delete()
 
@@ -160,7 +160,7 @@ def test_an_event_that_the_log_has_dropped_is_redelivered_from_its_letter(tenant
     assert recorder.event_ids == [event.event_id]
 
 
-def test_the_letters_of_another_tenant_are_out_of_reach(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_letters_of_another_tenant_cannot_be_redelivered(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     event = _dead_letter(tenant, stream, recorder)
     other = TenantFactory.create(id=f"{tenant.pk}-b", name="other", host=f"{tenant.pk}-b.example.test")
 

@@ -1,4 +1,4 @@
-"""Redelivering many as a job: what is meant, in which order, what becomes of it, and ending it half-way."""
+"""Redelivery jobs: selection, order, progress, and cancellation."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_each_part_of_a_selection_narrows_it(tenant: Tenant, stream: EventStream
     assert chosen(stream, Selection(created_from=now + timedelta(hours=1))) == set()
 
 
-def test_ignored_letters_are_sent_only_when_they_are_asked_for(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_ignored_letters_are_redelivered_on_request_only(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letters = dict(zip(("open", "acknowledged", "ignored", "resolved"), bury(tenant, stream, recorder, *"abcd"), strict=True))
     for state, letter in letters.items():
         if state != "open":
@@ -90,9 +90,7 @@ def test_ignored_letters_are_sent_only_when_they_are_asked_for(tenant: Tenant, s
     assert chosen(stream, Selection(states=("resolved", "redelivered"))) == set()
 
 
-def test_each_user_s_events_keep_their_order_and_what_became_of_them_is_counted(
-    tenant: Tenant, stream: EventStream, recorder: Recorder
-) -> None:
+def test_events_of_each_user_keep_their_order_and_results_are_counted(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letters = bury(tenant, stream, recorder, "user:b", "user:a", "user:b", "user:c")
     append_events(tenant, ["user:c"])
     dispatch.dispatch_tenant(tenant.pk)
@@ -112,7 +110,7 @@ def test_each_user_s_events_keep_their_order_and_what_became_of_them_is_counted(
     assert Delivery.objects.get(event_id=letters[3].event_id).state == "superseded"
 
 
-def test_a_job_that_is_cancelled_half_way_does_no_more_and_undoes_nothing(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_canceled_job_stops_and_undoes_nothing(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     bury(tenant, stream, recorder, "user:a", "user:b", "user:c")
     job = start(stream, rate=1)
     run_job(job.pk)
@@ -143,7 +141,7 @@ def test_only_jobs_that_allow_it_are_cancelled_and_only_by_their_tenant(
     assert Job.objects.of(tenant.pk).get(pk=job.pk).status == "pending"
 
 
-def test_one_job_of_a_stream_is_at_work_and_its_rate_is_bounded(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_stream_has_one_redelivery_job_at_a_time_with_a_limited_rate(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     bury(tenant, stream, recorder, "user:a")
     for rate in (0, -1, 101):
         with pytest.raises(Invalid):

@@ -1,4 +1,4 @@
-"""The dry run of a redelivery against real sockets: it reads, says what would be sent, and writes nothing."""
+"""The dry run of a redelivery against real sockets: it reads, shows the request, and writes nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def person(database_connection: Connection) -> User:
 
 
 def buried(server: MisbehavingServer, person: User, event_type: str, **options: Any) -> DeadLetter:
-    """Bind a stream to the server and let an event of the user fail there; what the server got until then is forgotten."""
+    """Bind a stream to the server, let an event of the user fail, and clear the recorded requests."""
     tenant_id = person.tenant_id
     action = ActionFactory.create(
         tenant_id=tenant_id,
@@ -81,7 +81,7 @@ def test_an_update_shows_the_request_and_the_difference_and_sends_nothing(person
     assert Delivery.objects.get(pk=letter.delivery_id).state == "dead"
 
 
-def test_with_the_current_profile_it_shows_what_the_user_is_now(person: User) -> None:
+def test_with_the_current_profile_it_shows_the_current_user(person: User) -> None:
     with misbehaving_server(by_verb(GET=listing(), POST=scim_error(400))) as server:
         letter = buried(server, person, "user.updated", upsert=True)
         update_user(tenant_id=person.tenant_id, user_id=person.user_id, changes={"given_name": "Augusta"})
@@ -90,7 +90,7 @@ def test_with_the_current_profile_it_shows_what_the_user_is_now(person: User) ->
     assert [shown.sent["name"]["givenName"] for shown in (exact, current)] == ["Ada", "Augusta"]
 
 
-def test_a_taken_user_name_is_said_before_anything_is_sent(person: User) -> None:
+def test_a_taken_user_name_is_reported_before_anything_is_sent(person: User) -> None:
     holder = user("9", userName="ADA@example.test", externalId="database|stranger")
     handler = by_verb(
         GET=lambda request: listing(holder) if request.filter.startswith("userName") else listing(), POST=scim_error(409, "uniqueness")
@@ -102,7 +102,7 @@ def test_a_taken_user_name_is_said_before_anything_is_sent(person: User) -> None
     assert {request.verb for request in server.received} == {"GET"}
 
 
-def test_a_deletion_of_a_user_that_is_there_again_says_so(person: User) -> None:
+def test_a_note_says_that_the_user_of_a_deletion_exists_again(person: User) -> None:
     there = known(person)
     handler = by_verb(GET=lambda request: reply(200, there) if request.path.endswith("/7") else listing(there), DELETE=scim_error(400))
     with misbehaving_server(handler) as server:
@@ -117,7 +117,7 @@ def test_a_deletion_of_a_user_that_is_there_again_says_so(person: User) -> None:
     assert "exists again" in shown.notes[0]
 
 
-def test_a_user_outside_the_scope_is_said_to_be_skipped_and_nobody_is_asked(person: User) -> None:
+def test_a_user_outside_the_scope_is_reported_as_skipped_without_a_request(person: User) -> None:
     with misbehaving_server(by_verb(GET=listing(), POST=scim_error(400))) as server:
         letter = buried(server, person, "user.updated", upsert=True, scope="given_name == 'Ada'")
         update_user(tenant_id=person.tenant_id, user_id=person.user_id, changes={"given_name": "Augusta"})
@@ -129,14 +129,14 @@ def test_a_user_outside_the_scope_is_said_to_be_skipped_and_nobody_is_asked(pers
 
 
 @pytest.mark.parametrize("answer", [scim_error(401), reply(200, raw=b"<html>"), reply(200, {"Resources": "none"})])
-def test_a_server_that_answers_badly_is_a_sentence_and_no_error(answer: bytes, person: User) -> None:
+def test_an_invalid_answer_becomes_a_note_and_no_error(answer: bytes, person: User) -> None:
     with misbehaving_server(by_verb(GET=answer)) as server:
         shown = preview(buried(server, person, "user.updated"), current_profile=False)
     assert (shown.verb, shown.sent) == ("", None)
     assert shown.notes[0].startswith("It would fail now")
 
 
-def test_a_user_whose_page_is_no_json_is_a_sentence_too(person: User) -> None:
+def test_an_answer_that_is_not_json_becomes_a_note(person: User) -> None:
     page = sequence(scim_error(400), listing(known(person)), reply(200, raw=b"<html>"))
     with misbehaving_server(page) as server:
         shown = preview(buried(server, person, "user.updated"), current_profile=False)
@@ -167,5 +167,5 @@ def test_the_page_shows_both_sides(person: User, tenant: Tenant) -> None:
         assert browser.get(place).status_code == 200
         assert server.received == []
         page = browser.post(place, {"profile": "exact"}).content.decode()
-    for shown in ("PUT", "/Users/7", "Before", "What would change"):
+    for shown in ("PUT", "/Users/7", "Before", "Changes"):
         assert shown in page

@@ -32,7 +32,7 @@ def _failed_delivery(tenant: Tenant, stream: EventStream, recorder: Recorder) ->
     return Delivery.objects.get(stream_id=stream.pk, key="user:bad")
 
 
-def test_exchanges_go_after_two_weeks_and_rows_after_a_month(
+def test_exchanges_are_deleted_after_two_weeks_and_rows_after_a_month(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: object
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = []  # type: ignore[attr-defined]  # pytest-django's settings
@@ -52,7 +52,7 @@ def test_exchanges_go_after_two_weeks_and_rows_after_a_month(
     _age(stream, 31)
     retention.prune()
 
-    # A dead letter that nobody has dealt with stays, with its delivery.
+    # An open dead letter is kept, with its delivery.
     assert list(Delivery.objects.filter(stream_id=stream.pk)) == [failed]
     redeliver_letters(tenant_id=tenant.pk, letter_ids=[DeadLetter.objects.get(delivery=failed).pk], order=Order("ada@example.test"))
     delivering.deliver_lane(stream.pk, "user:bad")
@@ -62,7 +62,7 @@ def test_exchanges_go_after_two_weeks_and_rows_after_a_month(
     assert not Attempt.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_what_waits_is_never_too_old(tenant: Tenant, stream: EventStream) -> None:
+def test_waiting_deliveries_are_never_deleted(tenant: Tenant, stream: EventStream) -> None:
     append_events(tenant, ["user:a"])
     dispatch.dispatch_tenant(tenant.pk)
     _age(stream, 400)
@@ -73,7 +73,7 @@ def test_what_waits_is_never_too_old(tenant: Tenant, stream: EventStream) -> Non
     assert Lane.objects.filter(stream_id=stream.pk).exists()
 
 
-def test_the_rest_of_a_stream_that_is_gone_is_dropped(tenant: Tenant, stream: EventStream) -> None:
+def test_remaining_rows_of_a_deleted_stream_are_deleted(tenant: Tenant, stream: EventStream) -> None:
     append_events(tenant, ["user:a"] * 5)
     dispatch.dispatch_tenant(tenant.pk)
     stream_id = stream.pk

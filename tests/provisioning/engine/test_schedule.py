@@ -21,7 +21,7 @@ def test_without_delays_the_first_failure_is_the_last() -> None:
 
 
 @pytest.mark.parametrize(("asked", "waited"), [(0.2, 5.0), (60.0, 60.0), (1e9, LONGEST_RETRY_AFTER_SECONDS)])
-def test_the_destination_may_ask_for_more_patience_up_to_an_hour(asked: float, waited: float) -> None:
+def test_retry_after_prolongs_the_delay_up_to_an_hour(asked: float, waited: float) -> None:
     assert delay_before_next(2, DELAYS, jitter=0, chance=1, retry_after=asked) == waited
 
 

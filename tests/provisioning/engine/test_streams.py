@@ -63,9 +63,7 @@ def test_names_are_unique_in_a_tenant(tenant: Tenant, action: Action) -> None:
         _create(tenant, action.pk, name="one")
 
 
-def test_what_is_recorded_while_a_stream_is_disabled_is_never_delivered_by_it(
-    tenant: Tenant, stream: EventStream, recorder: Recorder
-) -> None:
+def test_events_recorded_while_a_stream_is_disabled_are_never_delivered(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     (before,) = append_events(tenant, ["user:a"])
     streams.disable_stream(tenant_id=tenant.pk, stream_id=stream.pk)
     append_events(tenant, ["user:a", "user:b"])
@@ -88,7 +86,7 @@ def test_enabling_an_enabled_stream_skips_nothing(tenant: Tenant, stream: EventS
     assert streams.enable_stream(tenant_id=tenant.pk, stream_id=stream.pk).position == 0
 
 
-def test_a_deleted_stream_takes_its_rows_with_it_and_may_be_deleted_twice(tenant: Tenant, stream: EventStream) -> None:
+def test_deleting_a_stream_deletes_its_rows_and_can_be_repeated(tenant: Tenant, stream: EventStream) -> None:
     append_events(tenant, ["user:a", "user:b"])
     dispatch.dispatch_tenant(tenant.pk)
 
@@ -110,7 +108,7 @@ def test_a_stream_of_another_tenant_does_not_exist(tenant: Tenant, stream: Event
     assert EventStream.objects.of(tenant.pk).filter(pk=stream.pk).exists()
 
 
-def test_a_change_of_subscriptions_holds_for_what_is_dispatched_next(tenant: Tenant, stream: EventStream) -> None:
+def test_changed_subscriptions_apply_to_events_dispatched_later(tenant: Tenant, stream: EventStream) -> None:
     append_events(tenant, ["user:a"])
     dispatch.dispatch_tenant(tenant.pk)
 

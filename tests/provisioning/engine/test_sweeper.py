@@ -4,17 +4,20 @@ import uuid
 
 import pytest
 from django.db import connection
+from pytest_django.fixtures import Settings
 
-from events.models import EventStream
+from events.models import EventStream, Mark
 from identity.models import Tenant
 from provisioning.engine import breaker, dispatch, lanes, nudges, sweeper
 from provisioning.models import Sweeper
+from tests.events.log_reading import types
+from tests.factories.identity import make_connection, make_user
 from tests.provisioning.engine.logs import append_events
 
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
-    """What would have gone to the broker."""
+    """Messages that would have been sent to the broker."""
     messages: list[tuple[object, ...]] = []
 
     def send(*message: str, countdown: float | None = None) -> bool:
@@ -46,7 +49,9 @@ def _nudged(sent: list[tuple[object, ...]], stream: EventStream) -> list[str]:
     return sorted(str(key) for task, stream_id, key in sent if task == nudges.DELIVER and stream_id == stream.pk)
 
 
-def test_due_lanes_get_one_message_until_it_counts_as_lost(tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]) -> None:
+def test_a_due_lane_gets_no_second_message_until_the_first_counts_as_lost(
+    tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]
+) -> None:
     _queue(tenant, "user:a", "user:b")
 
     assert _nudged(sent, stream) == []  # the dispatch has just sent its own
@@ -67,7 +72,7 @@ def test_many_due_lanes_share_their_messages_since_a_turn_goes_through_many(
     assert _nudged(sent, stream) == []
 
 
-def test_a_leased_lane_is_left_alone_until_its_lease_runs_out(tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]) -> None:
+def test_a_leased_lane_gets_no_message_until_its_lease_expires(tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]) -> None:
     _queue(tenant, "user:a")
     lanes.claim_named(stream.pk, "user:a")
 
@@ -110,7 +115,7 @@ def test_a_stream_behind_its_log_is_dispatched(tenant: Tenant, stream: EventStre
     assert (nudges.DISPATCH, tenant.pk) not in sent
 
 
-def test_a_held_stream_is_probed_when_its_turn_comes(tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]) -> None:
+def test_a_held_stream_is_probed_when_its_probe_is_due(tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]) -> None:
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="by hand")
     with connection.cursor() as cursor:
         cursor.execute("UPDATE provisioning_breaker SET probe_at = now() WHERE stream_id = %s", [stream.pk])
@@ -120,7 +125,7 @@ def test_a_held_stream_is_probed_when_its_turn_comes(tenant: Tenant, stream: Eve
     assert (nudges.PROBE, stream.pk, tenant.pk) in sent
 
 
-def test_one_process_leads_until_its_lease_runs_out(committed_db: None) -> None:
+def test_one_process_leads_until_its_lease_expires(committed_db: None) -> None:
     Sweeper.objects.all().delete()
     one, other = uuid.uuid4(), uuid.uuid4()
 
@@ -132,3 +137,15 @@ def test_one_process_leads_until_its_lease_runs_out(committed_db: None) -> None:
     assert sweeper.take_lead(other, 5.0)
     assert not sweeper.take_lead(one, 5.0)
     Sweeper.objects.all().delete()
+
+
+def test_a_sweep_records_changes_that_sent_no_signals(committed_db: None, tenant: Tenant, settings: Settings) -> None:
+    settings.EVENTS_SWEEPER_ENABLED = True
+    user = make_user(connection=make_connection(tenant_id=tenant.pk, name="people"))
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", [user.pk])
+
+    sweeper.sweep()
+
+    assert types(tenant.pk)[-1] == "user.updated"
+    assert not Mark.objects.filter(tenant_id=tenant.pk).exists()

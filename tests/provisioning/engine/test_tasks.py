@@ -1,4 +1,4 @@
-"""How Celery is set up, and that a task is retried after exactly the delay it names."""
+"""The configuration of Celery, and retries after exactly the requested delay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from provisioning.engine import delivering
 from provisioning.engine.retrying import RetryLater
 
 
-def test_the_queue_is_an_executor_only() -> None:
+def test_the_queue_stores_no_results() -> None:
     conf = app.conf
     assert (conf.task_acks_late, conf.task_reject_on_worker_lost, conf.worker_prefetch_multiplier) == (True, True, 1)
     assert conf.task_ignore_result

@@ -1,4 +1,4 @@
-"""What people decide about dead letters, against races, repetition and other tenants."""
+"""Decisions about dead letters: races, repetition and other tenants."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ignore(letter: DeadLetter, days: float = 1) -> int:
     return triage.ignore_kind(**kind, until=until, reason="they know", actor=ACTOR)
 
 
-def test_nothing_is_decided_without_a_reason_or_into_a_state_that_is_none(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_decision_needs_a_reason_and_a_valid_state(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
     for state, reason in (("acknowledged", "  "), ("redelivered", "why"), ("gone", "why")):
         with pytest.raises(Invalid):
@@ -65,7 +65,7 @@ def test_another_tenant_decides_nothing(tenant: Tenant, stream: EventStream, rec
     assert DeadLetter.objects.get(pk=letter.pk).state == "open"
 
 
-def test_a_decision_is_kept_with_who_when_and_why_and_made_once(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_decision_is_stored_with_actor_time_and_reason_and_applied_once(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
     assert [decide(letter, "acknowledged"), decide(letter, "acknowledged", reason="again")] == [1, 0]
     letter.refresh_from_db()
@@ -80,7 +80,7 @@ def test_a_decision_is_kept_with_who_when_and_why_and_made_once(tenant: Tenant, 
     assert (letter.resolution, letter.resolved_at) == ("", None)
 
 
-def test_what_is_being_redelivered_or_was_delivered_is_left_alone(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_letters_being_redelivered_or_delivered_do_not_change(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
     redelivery.redeliver_letters(tenant_id=tenant.pk, letter_ids=[letter.pk], order=redelivery.Order(ACTOR))
     assert decide(letter, "ignored") == 0
@@ -112,7 +112,7 @@ def test_new_letters_of_an_ignored_kind_start_ignored_until_it_expires(tenant: T
     assert DeadLetter.objects.get(pk=second.pk).state == "ignored"
 
 
-def test_a_kind_is_heard_of_again_when_somebody_says_so(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_an_ignored_kind_can_be_reopened(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
     ignore(letter)
     stop = {"tenant_id": tenant.pk, "stream_id": stream.pk, "fingerprint": letter.fingerprint}
@@ -151,7 +151,7 @@ def test_retention_drops_ignored_letters_and_keeps_acknowledged_ones(tenant: Ten
     assert Attempt.objects.filter(tenant_id=tenant.pk).count() == 2
 
 
-def test_what_was_decided_goes_with_its_stream(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_decisions_are_deleted_with_their_stream(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     ignore(bury(tenant, stream, recorder, "user:a"))
     retention.drop_stream_rows(stream.pk)
     assert not IgnoredKind.objects.filter(stream_id=stream.pk).exists()

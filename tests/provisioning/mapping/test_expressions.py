@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioning.mapping.expression_functions import LONGEST_TEXT
-from provisioning.mapping.expressions import MAX_CHARACTERS, ExpressionFailed, ExpressionRefused, compile_expression
+from foundation.expressions.functions import LONGEST_TEXT
+from foundation.expressions.language import MAX_CHARACTERS, ExpressionFailed, ExpressionRefused, compile_expression
 
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,10}", fullmatch=True)
 JSON = st.recursive(
@@ -98,12 +99,12 @@ def test_an_expression_yields_a_value_of_the_document(expression: str, value: An
 
 
 @pytest.mark.parametrize("expression", REFUSED)
-def test_what_cannot_be_read_is_refused(expression: str) -> None:
+def test_an_invalid_expression_is_refused(expression: str) -> None:
     with pytest.raises(ExpressionRefused):
         compile_expression(expression)
 
 
-def test_a_refused_function_is_told_beside_those_that_exist() -> None:
+def test_an_unknown_function_is_reported_with_the_known_ones() -> None:
     with pytest.raises(ExpressionRefused, match=r"no function nothing\(\); there are abs, ceil, coalesce, "):
         compile_expression("nothing(email)")
 
@@ -142,8 +143,35 @@ def test_an_expression_that_would_grow_for_ever_ends_soon(expression: str) -> No
     assert not isinstance(value, str) or len(value) <= LONGEST_TEXT
 
 
+@pytest.mark.parametrize("expression", ["join(long, many)", "join(long, [short, short])", "concat(long, long)"])
+def test_texts_are_measured_before_they_are_joined(expression: str) -> None:
+    document = {"long": "a" * 200_000, "many": [""] * 9_999, "short": "b"}
+    tracemalloc.start()
+    try:
+        with pytest.raises(ExpressionFailed, match="characters"):
+            compile_expression(expression)(document)
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("work", ["[*].sort(@)", "[*].reverse(sort(@))", "[?contains([0], 'aaab')]"])
+def test_a_long_list_is_not_read_again_and_again(work: str) -> None:
+    many = ["a" * 30_000, *(f"{number * 7919 % 9_000:05}" for number in range(8_999))]
+    tenfold = f"|[*].[{','.join('@' * 10)}][]"
+    started = time.process_time()
+    with pytest.raises(ExpressionFailed, match="too large"):
+        compile_expression(f"[many]{tenfold * 3}|{work}|length(@)")({"many": many})
+    assert time.process_time() - started < 1
+
+
+def test_separators_between_texts_may_fill_what_a_text_may_hold() -> None:
+    value = compile_expression("join(separator, parts)")({"separator": "-" * LONGEST_TEXT, "parts": ["", ""]})
+    assert value == "-" * LONGEST_TEXT
+
+
 @given(names=st.lists(NAMES, min_size=1, max_size=6), value=st.text(min_size=1))
-def test_any_path_of_names_finds_what_stands_there(names: list[str], value: str) -> None:
+def test_any_path_of_names_returns_its_value(names: list[str], value: str) -> None:
     document: Any = value
     for name in reversed(names):
         document = {name: document}

@@ -72,7 +72,7 @@ def test_a_whole_profile_becomes_the_whole_scim_user() -> None:
     }
 
 
-def test_what_the_profile_lacks_is_left_out() -> None:
+def test_missing_attributes_are_omitted() -> None:
     bare = {"user_id": "database|anna", "email": "anna@example.test", "name": None, "given_name": "", "nickname": " "}
     assert mapped(bare) == {
         "schemas": [USER],
@@ -149,7 +149,7 @@ def test_a_user_larger_than_the_limit_is_not_mapped() -> None:
         mapped({**ANNA, "name": "x" * 40_000})
 
 
-def test_a_person_is_found_by_what_the_table_says_even_when_other_rows_would_fail() -> None:
+def test_the_key_of_a_user_is_mapped_even_if_other_rows_would_fail() -> None:
     table = parse_table(
         [*REQUIRED[:1], {"path": "userName", "source": "nickname"}, {"path": "title", "source": "missing", "if_empty": "error"}]
     )

@@ -1,4 +1,4 @@
-"""Values by the type of their attribute: what is sent, what keeps its JSON type, and what cannot be sent and is said."""
+"""Values by the type of their attribute: conversions, JSON types without a schema, and reported problems."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def table_of(*rows: tuple[str, str], **more: Any) -> tuple[MappingRow, ...]:
     [True, False, 7, 0, 7.5, "2026-11-22T10:00:00Z", "text", ["a", 7, True], [{"value": "a"}], {"code": 7, "since": "2026"}],
     ids=repr,
 )
-def test_what_no_schema_describes_keeps_its_json_type(value: Any) -> None:
+def test_a_value_without_a_schema_keeps_its_json_type(value: Any) -> None:
     table = table_of(
         (f"{CUSTOM}:thing", "app_metadata.thing"), (f"{CUSTOM}:group.part", "app_metadata.thing"), ("oddity", "app_metadata.thing")
     )
@@ -112,7 +112,7 @@ def test_a_whole_object_is_sent_by_its_parts() -> None:
         (f"{ENTERPRISE_USER}:department", {"a": 1}, "a text is expected, not an object"),
     ],
 )
-def test_what_an_attribute_does_not_take_is_left_out_and_said(path: str, value: Any, said: str) -> None:
+def test_a_value_of_the_wrong_type_is_omitted_and_reported(path: str, value: Any, said: str) -> None:
     result = map_user({**ANNA, "app_metadata": {"x": value}}, table_of((path, "app_metadata.x")), "create")
     assert result.unusable == (path,)
     assert said in result.left_out[0]
@@ -138,7 +138,7 @@ def test_the_core_urn_changes_nothing_about_an_attribute() -> None:
             table_of((f"{USER}:{name}", "email"))
 
 
-def test_an_unusable_value_removes_nothing_and_is_the_error_that_a_row_asks_for() -> None:
+def test_an_unusable_value_removes_nothing_and_fails_a_row_with_error() -> None:
     document = {**ANNA, "nickname": ["a"]}
     assert map_user(document, table_of(("nickName", "nickname"), if_empty="remove"), "update").removed == ()
     with pytest.raises(MappingFailed, match="a text is expected, not a list"):
@@ -181,7 +181,7 @@ def test_an_update_per_attribute_sends_the_parts_of_an_extension_by_their_own_pa
     [
         ("nickName.first", "name", "Row 3: nickName has no parts"),
         ("name.first", "name", "Row 3: name has no part first; it has formatted"),
-        ('name[type eq "work"].formatted', "name", "Row 3: name is no list"),
+        ('name[type eq "work"].formatted', "name", "Row 3: name is not a list"),
         ('emails[type eq "work"].address', "email", "Row 3: emails has no part address"),
         (f"{ENTERPRISE_USER}:manager.id", "name", "Row 3: manager has no part id"),
         ("active", "'true'", "Row 3: This constant cannot be sent: true or false is expected, not a text"),
@@ -190,9 +190,7 @@ def test_an_update_per_attribute_sends_the_parts_of_an_extension_by_their_own_pa
         (f"{USER}:userName", "email", "Row 3: Each attribute"),
     ],
 )
-def test_a_row_that_can_send_nothing_is_refused_when_it_is_saved_and_runs_where_it_was_saved_before(
-    path: str, source: str, about: str
-) -> None:
+def test_an_impossible_row_is_refused_on_saving_but_an_older_table_still_runs(path: str, source: str, about: str) -> None:
     table = table_of((path, source))
     map_user(ANNA, table, "create")
     with pytest.raises(MappingRefused, match=about):
@@ -204,7 +202,7 @@ def test_the_default_table_can_be_sent_whole() -> None:
     assert undescribed(parse_table(None, enterprise=True)) == []
 
 
-def test_an_attribute_that_its_schema_does_not_have_is_pointed_out() -> None:
+def test_an_attribute_outside_its_schema_causes_a_warning() -> None:
     table = table_of(("favoriteColor", "name"), (f"{CUSTOM}:color", "name"), (f"{ENTERPRISE_USER}:color", "name"))
     check_sendable(table)
     assert [text.partition(": it is sent")[0].rpartition(" ")[2] for text in undescribed(table)] == [

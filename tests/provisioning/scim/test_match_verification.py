@@ -1,4 +1,4 @@
-"""No lookup answer of a bad server makes the client write to or delete somebody else (`contract` 3.2)."""
+"""No lookup answer of a misbehaving server makes the client write to or delete another user's account."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHANGES = ["user.updated", "user.deleted"]
 
 
 def over(users: list[dict[str, Any]], matching: Any) -> Handler:
-    """A server over `users` whose filters are judged by `matching(attribute, value, user)`; writes are answered, not made."""
+    """A server with `users` whose filter is `matching(attribute, value, user)`; it answers writes without performing them."""
 
     def answer(request: Received) -> Wire:
         if request.verb == "GET":
@@ -48,7 +48,7 @@ def run(handler: Handler, event_type: str, **more: Any) -> tuple[Ran, list[str]]
 
 
 @pytest.mark.parametrize("event_type", CHANGES)
-def test_on_a_server_that_ignores_filters_a_named_stranger_is_no_match(event_type: str) -> None:
+def test_on_a_server_that_ignores_filters_an_account_with_another_key_is_no_match(event_type: str) -> None:
     ran, lines = run(over([user("1", externalId="hr|1", userName="x@example.test")], ignoring), event_type)
     assert ran.reason in ("no user to update", "no user to delete")
     assert lines == ["GET /Users"]
@@ -56,7 +56,7 @@ def test_on_a_server_that_ignores_filters_a_named_stranger_is_no_match(event_typ
 
 
 @pytest.mark.parametrize("event_type", CHANGES)
-def test_on_a_server_that_ignores_filters_an_unnamed_stranger_is_unverifiable(event_type: str) -> None:
+def test_on_a_server_that_ignores_filters_an_account_without_a_key_is_unverifiable(event_type: str) -> None:
     ran, lines = run(over([user("1", userName="x@example.test")], ignoring), event_type)
     assert isinstance(ran.failed, UnverifiableMatch)
     assert ran.failed.kind == "data"
@@ -89,7 +89,7 @@ def test_an_id_only_answer_is_accepted_after_the_probe_and_the_probe_is_made_onc
         assert server.lines == ["GET /Users"] * 6 + ["PUT /Users/1", "GET /Users", "PUT /Users/1"]
 
 
-def test_what_was_proven_of_one_server_is_not_believed_of_another() -> None:
+def test_a_probe_of_one_server_does_not_count_for_another() -> None:
     findings = Findings()
     handler = over([{"id": "1", "hidden_externalId": "database|anna"}], exactly)
     with misbehaving_server(handler) as first, misbehaving_server(handler) as second:

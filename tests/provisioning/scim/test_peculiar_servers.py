@@ -49,7 +49,7 @@ def never(attribute: str, value: str, item: dict[str, Any]) -> bool:
 
 
 class PeculiarServer:
-    """Keeps users, and does what `matching` and the overridden methods make of the protocol."""
+    """Stores users; `matching` and the overridden methods define its deviations."""
 
     matching = staticmethod(exactly)
     drops: tuple[str, ...] = ()
@@ -110,14 +110,14 @@ class ReadsPatterns(PeculiarServer):
 
 
 class IgnoresFilters(PeculiarServer):
-    """Canaille: every lookup returns everybody, and `externalId` is not kept."""
+    """Canaille: every lookup returns all users, and `externalId` is not stored."""
 
     matching = staticmethod(ignored)
     drops = ("externalId",)
 
 
 class ComparesAnother(PeculiarServer):
-    """saml-jackson: whatever attribute is asked for, the user name is compared; a deletion is answered by 200 and a body."""
+    """saml-jackson: any filter compares the user name; a deletion is answered with 200 and a body."""
 
     matching = staticmethod(by_user_name)
 
@@ -127,7 +127,7 @@ class ComparesAnother(PeculiarServer):
 
 
 class FindsNothing(PeculiarServer):
-    """django-scim2 as it is installed: a filter on `externalId` matches nobody; its 409 has no type and a number as status."""
+    """django-scim2 as it is installed: a filter on `externalId` matches no user; its 409 has no type and a number as status."""
 
     matching = staticmethod(never)
 
@@ -180,9 +180,9 @@ def life_of_anna(server: PeculiarServer, **more: Any) -> list[str]:
     [
         (PeculiarServer, ["created", "updated", "deleted"]),
         (ReadsPatterns, ["created", "updated", "deleted"]),
-        # The linked account carries no key, and a name that was sent to it.
+        # The linked account has no key, but a name that was sent to it.
         (IgnoresFilters, ["created", "updated", "deleted"]),
-        # The lookup by key finds a stranger whose name is our key, or no account at all: the link knows better.
+        # The lookup by key finds another account whose name is our key, or none; the link identifies the right account.
         (ComparesAnother, ["created", "updated", "deleted"]),
         (FindsNothing, ["created", "updated", "deleted"]),
         (NamesAreIds, ["created", "updated", "deleted"]),
@@ -190,13 +190,13 @@ def life_of_anna(server: PeculiarServer, **more: Any) -> list[str]:
         (LabelsPlainJson, ["created", "updated", "deleted"]),
     ],
 )
-def test_a_user_s_life_on_it_touches_nobody_else(kind: type[PeculiarServer], ends: list[str]) -> None:
+def test_creating_renaming_and_deleting_a_user_changes_no_other_user(kind: type[PeculiarServer], ends: list[str]) -> None:
     assert life_of_anna(kind()) == ends
 
 
 @pytest.mark.parametrize("kind", [ReadsPatterns, IgnoresFilters, ComparesAnother, FindsNothing])
 @pytest.mark.parametrize("event_type", ["user.updated", "user.deleted"])
-def test_a_user_who_is_not_there_is_not_taken_for_somebody_who_is(kind: type[PeculiarServer], event_type: str) -> None:
+def test_a_missing_user_is_not_matched_with_another_user(kind: type[PeculiarServer], event_type: str) -> None:
     server = kind()
     with misbehaving_server(server) as running:
         ran = run_event(running.base_url, event_type, {**ANNA, "user_id": "database|."}, options={"upsert": False})

@@ -28,7 +28,7 @@ NEEDED = {"SCIM_BASE_URL": "https://scim.example.test/v2/", "SCIM_BEARER_TOKEN":
 
 
 @given(TEXTS)
-def test_a_filter_value_is_one_json_string_whatever_it_holds(value: str) -> None:
+def test_any_filter_value_is_one_json_string(value: str) -> None:
     text = filters.equals("externalId", value)
     assert text.startswith("externalId eq ")
     assert json.loads(text.removeprefix("externalId eq ")) == value
@@ -145,12 +145,12 @@ def test_trailing_slashes_are_removed_and_http_needs_the_switch() -> None:
 
 @pytest.mark.parametrize("name", ["SCIM_TIMEOUT_MS", "SCIM_MAX_RETRIES"])
 @pytest.mark.parametrize("value", ["-1", "1.5", "abc", "1e3", "1_000", "٣", "99999999999", "0x10", "+5"])
-def test_an_odd_number_is_refused_with_a_sentence(name: str, value: str) -> None:
+def test_an_invalid_number_is_refused_with_a_sentence(name: str, value: str) -> None:
     with pytest.raises(SecretRefused, match=f"{name} must be a whole number from"):
         check_secret(name, value, allow_http=False)
 
 
-def test_a_timeout_of_zero_is_refused_and_no_retries_are_not() -> None:
+def test_a_timeout_of_zero_is_refused_but_zero_retries_are_accepted() -> None:
     with pytest.raises(SecretRefused):
         check_secret("SCIM_TIMEOUT_MS", "0", allow_http=False)
     check_secret("SCIM_MAX_RETRIES", "0", allow_http=False)
@@ -221,7 +221,7 @@ def test_options_that_cannot_be_used_are_refused(options: dict[str, Any]) -> Non
         parse_options(options)
 
 
-def test_what_is_known_of_a_server_holds_where_nothing_is_set() -> None:
+def test_the_server_profile_sets_defaults_for_missing_options() -> None:
     slack, google = parse_options({"server_profile": "slack"}), parse_options({"server_profile": "google"})
     assert (slack.requests_per_second, google.update_mode) == (3, "patch_per_attribute")
     assert rate_of({"server_profile": "slack"}) == 3.0
@@ -247,7 +247,7 @@ def test_options_have_the_specs_defaults() -> None:
 
 
 @given(secret=st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=6), before=TEXTS, after=TEXTS)
-def test_a_secret_is_masked_in_every_form_in_which_it_travels(secret: str, before: str, after: str) -> None:
+def test_a_secret_is_masked_in_every_encoding(secret: str, before: str, after: str) -> None:
     mask = Mask([secret])
     for text in (f"{before}{secret}{after}", json.dumps({"echo": secret}), f"/Users?{filters.query(secret)}"):
         masked = mask.text(text)

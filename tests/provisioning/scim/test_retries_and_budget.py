@@ -41,7 +41,7 @@ def test_one_repeat_is_the_default(first: Wire) -> None:
 
 
 @pytest.mark.parametrize(("retries", "tries"), [("0", 1), ("1", 2), ("3", 4), ("", 2)])
-def test_the_secret_says_how_often_a_request_is_repeated(retries: str, tries: int) -> None:
+def test_the_secret_sets_the_number_of_repeats(retries: str, tries: int) -> None:
     with misbehaving_server(sequence(scim_error(503))) as server:
         ran = run_event(server.base_url, "user.updated", secrets={"SCIM_MAX_RETRIES": retries})
         assert ran.failed.kind == "transient"
@@ -89,7 +89,7 @@ def test_a_create_lost_in_an_earlier_attempt_is_found_before_a_second_post() -> 
         assert server.lines == ["GET /Users"]
 
 
-def test_a_second_attempt_posts_when_only_the_name_is_taken_by_somebody_unlinked() -> None:
+def test_a_second_attempt_posts_if_an_unlinked_account_has_the_name() -> None:
     unlinked = listing(user("5", userName="anna@example.test"))
     with misbehaving_server(by_verb(POST=scim_error(409), GET=unlinked)) as server:
         ran = run_event(server.base_url, attempt=2)
@@ -98,7 +98,7 @@ def test_a_second_attempt_posts_when_only_the_name_is_taken_by_somebody_unlinked
         assert server.lines == [*lookup_and_probe, "POST /Users", *lookup_and_probe]
 
 
-def test_a_refusal_that_says_nothing_was_done_is_repeated_without_a_lookup() -> None:
+def test_a_refusal_without_side_effects_is_repeated_without_a_lookup() -> None:
     with misbehaving_server(sequence(scim_error(503), CREATED)) as server:
         assert run_event(server.base_url).reason == "created"
         assert server.lines == ["POST /Users", "POST /Users"]

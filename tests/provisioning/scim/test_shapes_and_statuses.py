@@ -1,4 +1,4 @@
-"""Every answer ends in the class that decides what the delivery does next (`contract` 3.3), and no bad shape is acted on."""
+"""Every answer maps to the class of failure that decides the next step, and malformed answers have no effect."""
 
 from __future__ import annotations
 

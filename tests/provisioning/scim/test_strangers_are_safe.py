@@ -1,4 +1,4 @@
-"""No request changes or deletes an account that is not the user's, whatever a server does (`design` 6.1).
+"""No request changes or deletes an account of another user, for any behavior of a server (docs/adr/0072).
 
 Random users of two tenants, each with two streams, against one server with bad manners, with workers that die at any request,
 answers that are lost, accounts of strangers, old backups, and old events that are sent again.
@@ -21,7 +21,7 @@ from tests.factories.scim_runs import Findings, run_event
 BASE_URL = "https://scim.example.test/scim"
 ADDRESSES = ["ann@example.test", "Bob@example.test", "data@example.test"]
 TENANTS = ("one", "two")
-# One id is a pattern that finds the other, which holds a quote that not every server reads.
+# One id is a pattern that matches the other, which contains a quote.
 USERS = ("database|{tenant}", 'database|{tenant}"2')
 MANNERS: dict[str, list[Any]] = {
     "key_filter": ["exact", "ignored", "pattern", "user_name", "nothing", "refused"],
@@ -75,7 +75,7 @@ class World:
         act()
 
     def write_user(self) -> None:
-        """Create a user who is not there, or change or delete one who is."""
+        """Create a missing user, or change or delete an existing one."""
         tenant = self.chance.choice(TENANTS)
         user_id = self.chance.choice(USERS).format(tenant=tenant)
         events = self.events[tenant, user_id]
@@ -87,7 +87,7 @@ class World:
         events.append((self.newest[tenant], kind, document))
 
     def deliver(self) -> None:
-        """Run the next event of a user in one of the two streams; one that fails is tried again and then given up."""
+        """Run the next event of a user in one of the two streams; a failed one is retried and then given up."""
         waiting = [
             (tenant, user_id, action)
             for (tenant, user_id), events in self.events.items()
@@ -108,7 +108,7 @@ class World:
         self.next[lane] += not self.attempts[lane]
 
     def send_again(self) -> None:
-        """Run an event once more, by force, that was given up or settled."""
+        """Run an event again, by force, that was given up or settled."""
         settled = [(lane, place) for lane, count in self.next.items() for place in range(count)]
         if settled:
             (tenant, user_id, action), place = self.chance.choice(settled)
@@ -119,14 +119,14 @@ class World:
         self.steps.append("a stranger joins")
 
     def replace_account(self) -> None:
-        """An administrator of the server deletes an account, and a stranger gets one, perhaps under the same id and name."""
+        """An administrator of the server deletes an account, and another person gets one, possibly with the same id and name."""
         if self.server.accounts:
             gone = self.server.accounts.pop(self.chance.choice(sorted(self.server.accounts)))
             self.steps.append(f"the server loses {gone}")
             self.server.add_stranger(self.chance.choice([gone["userName"], *ADDRESSES]), None)
 
     def renew_action(self) -> None:
-        """An administrator deletes an action and makes it anew: the links of the old one stay."""
+        """An administrator deletes an action and creates it again; the links of the old one remain."""
         tenant, action = self.chance.choice(TENANTS), self.chance.choice("AB")
         self.renewals[tenant, action] += 1
         self.steps.append(f"{tenant} makes {action} anew")
@@ -163,7 +163,7 @@ class World:
         return ran.result is not None
 
     def is_excused(self, account: Account) -> bool:
-        """Tell whether the rules let the user write to an account that is not the user's: nothing tells it apart, or the name proves it."""
+        """Tell whether the rules allow a write to another person's account: it is indistinguishable, or the name proves it."""
         return self.is_indistinguishable(account) or self.is_proven_by_name(account)
 
     def is_proven_by_name(self, account: Account) -> bool:
@@ -213,7 +213,7 @@ ANN = {"user_id": "database|ann", "email": "ann@example.test", "email_verified":
 
 @pytest.mark.parametrize("key_filter", ["exact", "ignored", "pattern", "user_name", "nothing", "refused"])
 @pytest.mark.parametrize("keys", ["kept", "hidden", "dropped"])
-def test_the_account_of_a_stranger_whose_address_a_user_signs_up_with_stays(key_filter: str, keys: str) -> None:
+def test_signing_up_with_the_address_of_another_person_does_not_change_their_account(key_filter: str, keys: str) -> None:
     server, links = BadServer(Manners(key_filter=key_filter, keys=keys)), MemoryLinks()
     server.add_stranger("ann@example.test", None)
     before = dict(server.accounts)
@@ -225,7 +225,7 @@ def test_the_account_of_a_stranger_whose_address_a_user_signs_up_with_stays(key_
 
 @pytest.mark.parametrize("ids", ["counted", "given_again", "names"])
 @pytest.mark.parametrize("created", ["real", "absent"])
-def test_the_stranger_made_after_our_deletion_is_not_touched_by_old_events(ids: str, created: str) -> None:
+def test_old_events_do_not_change_an_account_created_after_our_deletion(ids: str, created: str) -> None:
     server, links = BadServer(Manners(key_filter="refused", keys="dropped", ids=ids, created=created)), MemoryLinks()
     verified = {**ANN, "email_verified": True}
     assert _life(server, links, ("user.created", verified), ("user.deleted", verified)) == ["created", "deleted"]
@@ -236,7 +236,7 @@ def test_the_stranger_made_after_our_deletion_is_not_touched_by_old_events(ids: 
     assert server.accounts == before
 
 
-def test_a_user_is_followed_through_a_rename_where_the_server_keeps_no_key() -> None:
+def test_a_renamed_user_is_found_on_a_server_that_stores_no_key() -> None:
     server, links = BadServer(Manners(key_filter="refused", keys="dropped")), MemoryLinks()
     renamed = {**ANN, "email": "new@example.test"}
     ends = _life(server, links, ("user.created", ANN), ("user.updated", renamed), ("user.updated", renamed), ("user.deleted", renamed))
@@ -262,7 +262,7 @@ def test_the_creation_time_of_a_link_is_that_of_the_last_read() -> None:
     assert links.only().created_there.endswith(".123Z")
 
 
-def test_a_key_is_known_to_be_kept_once_a_read_has_shown_it() -> None:
+def test_a_key_counts_as_stored_after_a_read_has_returned_it() -> None:
     server, links = BadServer(Manners()), MemoryLinks()
     _life(server, links, ("user.created", ANN))
     assert not links.only().is_keyed
@@ -320,7 +320,7 @@ def test_an_event_older_than_the_account_that_another_action_made_writes_nothing
     assert len(server.accounts) == 1
 
 
-def test_one_answer_that_an_account_is_gone_does_not_give_it_to_another_user() -> None:
+def test_one_404_does_not_assign_an_account_to_another_user() -> None:
     server, links = BadServer(Manners(key_filter="refused", keys="dropped")), MemoryLinks()
     _life(server, links, ("user.created", FIRST))
     server.back_up()
@@ -350,7 +350,7 @@ def test_a_deletion_after_a_create_whose_answer_was_lost_is_never_skipped() -> N
     assert _life(server, links, ("user.deleted", ANN)) == ["DeletionInDoubt"]
 
 
-def test_a_refused_create_leaves_no_doubt() -> None:
+def test_a_refused_create_removes_the_doubt() -> None:
     server, links = BadServer(Manners()), MemoryLinks()
     server.add_stranger("ann@example.test", None)
     assert _life(server, links, ("user.created", ANN), ("user.deleted", ANN)) == ["Conflict", "no user to delete"]
@@ -363,7 +363,7 @@ def test_a_name_that_was_refused_because_it_is_taken_is_no_witness() -> None:
     assert not links.only().has_sent("taken@example.test")
 
 
-def test_a_key_that_a_user_can_choose_is_believed_only_of_a_linked_account() -> None:
+def test_a_key_that_users_can_choose_counts_only_for_a_linked_account() -> None:
     table = [{"path": "externalId", "source": "user_metadata.number"}, {"path": "userName", "source": "email"}]
     server, links = BadServer(Manners()), MemoryLinks()
     server.add_stranger("boss@example.test", "7")
@@ -401,7 +401,7 @@ def test_a_create_of_another_tenant_whose_answer_was_lost_keeps_its_account_from
 
 
 @pytest.mark.parametrize(("proof", "ends"), [("never", "UnverifiableMatch"), ("verified", "updated"), ("always", "updated")])
-def test_a_verified_name_counts_as_the_option_says(proof: str, ends: str) -> None:
+def test_the_option_decides_whether_a_verified_name_counts(proof: str, ends: str) -> None:
     server, links = BadServer(Manners(key_filter="refused", name_filter="folded", keys="dropped")), MemoryLinks()
     server.add_stranger("ANN@example.test", None)
     server.is_excused = lambda account: True
@@ -410,7 +410,7 @@ def test_a_verified_name_counts_as_the_option_says(proof: str, ends: str) -> Non
     assert [link.is_suspect for link in links.rows.values()] == ([True] if ends == "updated" else [])
 
 
-def test_a_name_is_compared_by_letters_of_ascii_alone() -> None:
+def test_names_are_case_folded_for_ascii_only() -> None:
     assert same_name("ANN@x.test", "ann@X.TEST")
     assert not same_name("\u212anut@x.test", "knut@x.test")
 
@@ -472,7 +472,7 @@ def test_a_second_tenant_with_the_same_user_id_deletes_nothing_of_the_first_wher
     assert server.violations == []
 
 
-def test_a_tenant_whose_requests_are_refused_makes_no_key_of_another_tenant_worthless() -> None:
+def test_refused_requests_of_a_tenant_do_not_invalidate_keys_of_another_tenant() -> None:
     server, links = BadServer(Manners()), MemoryLinks()
     assert _life(server, links, ("user.created", ANN)) == ["created"]
     links.rows.clear()
@@ -480,7 +480,7 @@ def test_a_tenant_whose_requests_are_refused_makes_no_key_of_another_tenant_wort
     assert _life(server, links, ("user.updated", ANN)) == ["updated"]
 
 
-def test_a_user_whose_account_got_the_id_of_one_that_is_gone_is_followed() -> None:
+def test_an_account_with_the_reused_id_of_a_deleted_account_is_linked() -> None:
     server, links = BadServer(Manners(ids="given_again")), MemoryLinks()
     bob = {**ANN, "user_id": "database|bob", "email": "bob@example.test"}
     _life(server, links, ("user.created", ANN))
@@ -489,7 +489,7 @@ def test_a_user_whose_account_got_the_id_of_one_that_is_gone_is_followed() -> No
     assert ends == ["no user to update", "created", "updated", "deleted"]
 
 
-def test_workspaces_behind_one_address_may_count_their_ids_alike() -> None:
+def test_workspaces_with_one_base_url_may_use_the_same_ids() -> None:
     links, ends = MemoryLinks(), []
     for tenant, user_id in (("one", "database|ann"), ("two", "database|bob")):
         server = BadServer(Manners())
@@ -501,7 +501,7 @@ def test_workspaces_behind_one_address_may_count_their_ids_alike() -> None:
     assert ends == ["created", "created", "updated", "deleted"]
 
 
-def test_the_end_of_a_link_moves_on_with_a_later_deletion() -> None:
+def test_a_later_deletion_moves_the_end_of_a_link() -> None:
     server, links = BadServer(Manners()), MemoryLinks()
 
     def at(position: int, kind: str, **more: Any) -> str:
@@ -525,7 +525,7 @@ def test_the_deletion_of_a_suspect_that_is_not_found_any_more_is_never_skipped()
     assert ends == ["updated", "no user to update", "UnconfirmedAccount"]
 
 
-def test_a_deleted_user_leaves_no_name_and_no_key_behind() -> None:
+def test_the_link_of_a_deleted_user_stores_no_name_and_no_key() -> None:
     server, links = BadServer(Manners()), MemoryLinks()
     assert _life(server, links, ("user.created", ANN), ("user.deleted", ANN)) == ["created", "deleted"]
     assert (links.only().user_names, links.only().user_name, links.only().keys) == ((), "", ())

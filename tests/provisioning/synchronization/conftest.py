@@ -1,4 +1,4 @@
-"""A stream to a real SCIM server that writes down what it is asked, and users of every kind."""
+"""A stream to a real SCIM server that records its requests, and users of every kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from identity.models import Job, Tenant
 from identity.services.jobs import run_job
 from provisioning.engine.streams import create_stream
 from provisioning.services.actions import deploy_action
-from provisioning.synchronization import service, work  # noqa: F401  (`work` registers what the jobs do)
+from provisioning.synchronization import service, work  # noqa: F401  (`work` registers the jobs)
 from provisioning.synchronization.plan import Plan
 from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import TOKEN, RealServer, running_scim_server
@@ -69,7 +69,7 @@ def synchronize(tenant: Tenant, stream: EventStream) -> Synchronize:
 
 
 def work_on(job: Job) -> Job:
-    """Work until the job has ended or rests."""
+    """Work until the job has ended or pauses."""
     run_job(job.pk)
     job.refresh_from_db()
     return job

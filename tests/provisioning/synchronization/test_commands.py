@@ -1,4 +1,4 @@
-"""`manage.py provision synchronize` and `compare`, as they are used at a terminal."""
+"""`manage.py provision synchronize` and `compare` at a terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.faults import worker
 
 
 def provision(*arguments: str) -> tuple[int, str]:
-    """Run the command in this process; return its exit status and everything it said."""
+    """Run the command in this process; return its exit status and output."""
     said = io.StringIO()
     try:
         call_command("provision", *arguments, stdout=said, stderr=said)
@@ -35,13 +35,13 @@ def provision(*arguments: str) -> tuple[int, str]:
 
 @pytest.fixture
 def answer(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What somebody types."""
+    """The typed answer."""
     typed: list[str] = []
     monkeypatch.setattr("builtins.input", lambda _prompt: typed.pop(0))
     return typed
 
 
-def test_it_shows_what_it_would_do_and_asks(
+def test_the_command_shows_a_dry_run_and_asks_for_confirmation(
     database_connection: Connection, stream: EventStream, server: RealServer, answer: list[str]
 ) -> None:
     user = make_user(connection=database_connection, email="anna@example.test")
@@ -91,7 +91,7 @@ def test_the_former_names_of_the_commands_still_work(database_connection: Connec
     assert len(server.users()) == 1
 
 
-def test_deletions_over_the_limit_say_how_they_are_allowed(tenant: Tenant, stream: EventStream, server: RealServer) -> None:
+def test_the_output_explains_how_to_allow_deletions_over_the_limit(tenant: Tenant, stream: EventStream, server: RealServer) -> None:
     server.add(userName="gone@example.test", externalId="database|gone")
     status, said = provision("synchronize", stream.pk, "--yes", "--delete-missing", "--deletion-limit", "0")
     job = Job.objects.of(tenant.pk).get()
@@ -101,17 +101,17 @@ def test_deletions_over_the_limit_say_how_they_are_allowed(tenant: Tenant, strea
     assert server.users() == []
 
 
-def test_what_cannot_be_is_said_in_a_sentence(stream: EventStream) -> None:
+def test_invalid_arguments_are_reported_in_a_sentence(stream: EventStream) -> None:
     for arguments, text in (
         (["est_nobody"], "There is no event stream est_nobody"),
         ([stream.pk, "--yes", "--match", "employeeNumber"], "needs the expression"),
-        ([stream.pk, "--resume", "job_0000000000000000"], "There is no such synchronization"),
+        ([stream.pk, "--resume", "job_0000000000000000"], "The synchronization does not exist"),
     ):
         with pytest.raises(CommandError, match=text):
             call_command("provision", "synchronize", *arguments)
 
 
-def test_ctrl_c_says_how_to_go_on_and_going_on_ends_it(
+def test_ctrl_c_prints_how_to_resume_and_resuming_completes_the_job(
     tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer
 ) -> None:
     for number in range(120):
@@ -136,7 +136,7 @@ def test_ctrl_c_says_how_to_go_on_and_going_on_ends_it(
     assert f"manage.py provision synchronize {stream.pk} --resume {job.pk}" in said
     done: dict[str, Any] = job.summary
     assert 20 <= done["done"] < 120
-    # At once: who was stopped by hand has let go of the job.
+    # At once: an interrupted command releases the job.
     job.parameters["plan"]["rate"] = 1000
     job.save()
     assert provision("synchronize", stream.pk, "--resume", job.pk)[0] == 0

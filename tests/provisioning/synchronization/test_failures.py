@@ -1,4 +1,4 @@
-"""What a synchronization does when the server is wrong, busy or away, and when its worker dies."""
+"""Synchronizations with a misbehaving, busy or unreachable server, and with a killed worker."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_server_that_ignores_filters_is_never_written_to(tenant: Tenant, datab
     assert "unverifiable match" in reason
 
 
-def test_a_comparison_calls_no_user_missing_whose_account_the_listing_holds(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_comparison_does_not_report_a_listed_user_as_missing(tenant: Tenant, database_connection: Connection) -> None:
     ours = users(database_connection, 3)
     accounts = [user(str(number), externalId=key, userName=f"renamed{number}@example.test") for number, key in enumerate(ours[:2])]
 
@@ -131,7 +131,7 @@ def test_a_comparison_calls_no_user_missing_whose_account_the_listing_holds(tena
     assert outcomes_of(job) == {"missing": 1, "unsearchable": 2}
     found = SynchronizationRow.objects.filter(job=job, outcome="unsearchable").order_by("scim_id")
     assert [(row.user_id, row.scim_id) for row in found] == list(zip(ours[:2], ["0", "1"], strict=True))
-    assert "does not find accounts that its own listing holds" in job.status_details
+    assert "misses accounts that its listing contains" in job.status_details
 
 
 def test_accounts_of_another_tenant_are_neither_noted_nor_deleted(tenant: Tenant, database_connection: Connection) -> None:
@@ -163,14 +163,14 @@ def test_a_dry_run_sends_lookups_only(
     assert {request.verb for request in wrong.received} == {"GET"}
 
 
-def test_three_refusals_in_a_row_stop_the_job_and_the_same_users_are_tried_again(
+def test_three_consecutive_refusals_stop_the_job_and_these_users_are_retried(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     users(database_connection, 5)
     stream = stream_to(tenant, server.base_url, SCIM_BEARER_TOKEN="wrong")
     job = work_on(service.start(tenant_id=tenant.pk, stream_id=stream.pk, plan=FAST, actor="a test"))
     assert (job.status, job.parameters["waits_for"], job.rows_done) == ("processing", "resume", 0)
-    assert "3 users in a row failed" in job.status_details
+    assert "3 consecutive users failed" in job.status_details
     assert "401" in job.status_details
     with pytest.raises(Conflict):
         service.confirm_deletions(tenant_id=tenant.pk, job_id=job.pk, actor="a test")
@@ -181,7 +181,7 @@ def test_three_refusals_in_a_row_stop_the_job_and_the_same_users_are_tried_again
     assert (work_on(job).status, outcomes_of(job), job.status_details) == ("completed", {"created": 5}, "")
 
 
-def test_a_busy_server_is_given_the_time_it_asks_for(
+def test_the_job_waits_for_the_retry_after_of_a_busy_server(
     tenant: Tenant, database_connection: Connection, wrong: MisbehavingServer, directory: Directory
 ) -> None:
     users(database_connection, 2)
@@ -230,7 +230,7 @@ def test_a_user_that_changes_while_it_is_written_is_written_again(
     assert [account["displayName"] for account in directory.accounts.values()] == ["Newer"]
 
 
-def test_a_user_that_is_deleted_while_it_is_written_does_not_stay(
+def test_a_user_deleted_during_its_write_is_deleted_on_the_server(
     tenant: Tenant, database_connection: Connection, wrong: MisbehavingServer, directory: Directory
 ) -> None:
     (leaving,) = users(database_connection, 1)
@@ -248,7 +248,7 @@ def test_only_users_of_allowed_connections_are_sent(
     server.add(userName="boss@example.test", externalId=other.user_id)
     stream = stream_to(tenant, server.base_url, SCIM_CONNECTION_ALLOWLIST="people")
     job = work_on(service.start(tenant_id=tenant.pk, stream_id=stream.pk, plan=replace(FAST, deletes_missing=True), actor="a test"))
-    # Whoever is here is no account without a user, whatever the connection.
+    # Users of other connections exist as well, so their accounts are not accounts without a user.
     assert outcomes_of(job) == {"created": 1}
     assert {account["externalId"] for account in server.users()} == {allowed, other.user_id}
 
@@ -287,7 +287,7 @@ def test_a_log_that_has_started_over_does_not_let_the_stream_be_enabled_behind_i
     assert stream.status == "disabled"
 
 
-def test_one_synchronization_of_a_stream_at_a_time_and_none_of_what_cannot_be(tenant: Tenant, server: RealServer) -> None:
+def test_a_stream_has_one_synchronization_at_a_time_and_impossible_plans_are_refused(tenant: Tenant, server: RealServer) -> None:
     stream = stream_to(tenant, server.base_url)
     known = {"tenant_id": tenant.pk, "stream_id": stream.pk, "actor": "a test"}
     for plan in (Plan(rate=0), Plan(match="employeeNumber"), Plan(deletion_limit="many"), Plan(is_dry_run=True, enables_stream=True)):
@@ -308,9 +308,7 @@ def test_one_synchronization_of_a_stream_at_a_time_and_none_of_what_cannot_be(te
         service.resume(tenant_id=tenant.pk, job_id="job_0000000000000000", actor="a person")
 
 
-def test_a_job_that_another_process_works_on_is_left_to_it(
-    tenant: Tenant, database_connection: Connection, wrong: MisbehavingServer
-) -> None:
+def test_a_job_held_by_another_process_is_skipped(tenant: Tenant, database_connection: Connection, wrong: MisbehavingServer) -> None:
     users(database_connection, 1)
     job = start(tenant, wrong)
     until = (timezone.now() + timedelta(seconds=30)).isoformat()
@@ -319,7 +317,7 @@ def test_a_job_that_another_process_works_on_is_left_to_it(
     assert (work_on(job).status, wrong.received) == ("processing", [])
 
 
-def test_killed_in_the_middle_it_goes_on_where_it_was_and_creates_nobody_twice(
+def test_a_killed_synchronization_continues_and_creates_no_duplicates(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     users(database_connection, 60)
@@ -335,7 +333,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was_and_creates_nobody_twice(
     job = Job.objects.of(tenant.pk).get(type="stream_synchronization")
     done = job.rows_done
     assert 20 <= done < 60
-    # Spares the test the minute after which a job counts as left alone.
+    # Skips the minute after which another process may take the job.
     job.parameters["held_until"] = timezone.now().isoformat()
     job.save()
     assert (work_on(job).status, job.rows_done) == ("completed", 60)

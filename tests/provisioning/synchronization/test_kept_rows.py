@@ -1,4 +1,4 @@
-"""Which users the report of a synchronization names when it cannot name them all."""
+"""The users in the report of a synchronization if there are more than the limit."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def rows(job: Job, outcome: str) -> list[SynchronizationRow]:
     return list(SynchronizationRow.objects.filter(job=job, outcome=outcome).order_by("pk"))
 
 
-def test_users_are_created_linked_updated_or_left_alone(
+def test_users_are_created_linked_updated_or_unchanged(
     database_connection: Connection, stream: EventStream, server: RealServer, synchronize: Synchronize
 ) -> None:
     new = make_user(connection=database_connection, email="new@example.test", name="New")
@@ -91,7 +91,7 @@ def test_a_dry_run_reports_the_same_and_writes_nothing(
     assert outcomes_of(dry) == outcomes_of(synchronize()) == {"created": 1, "linked": 1}
 
 
-def test_a_dry_run_foresees_that_a_new_user_name_is_taken(
+def test_a_dry_run_reports_that_a_new_user_name_is_taken(
     database_connection: Connection, server: RealServer, synchronize: Synchronize
 ) -> None:
     user = make_user(connection=database_connection, email="new@example.test")
@@ -104,7 +104,7 @@ def test_a_dry_run_foresees_that_a_new_user_name_is_taken(
 
 
 @pytest.mark.parametrize(("match", "verified"), [("userName", False), ("none", True)])
-def test_an_account_with_our_user_name_is_left_alone_without_a_reason_to_trust_it(
+def test_an_account_with_our_user_name_is_not_linked_without_a_trusted_match(
     match: str, verified: bool, database_connection: Connection, server: RealServer, synchronize: Synchronize
 ) -> None:
     make_user(connection=database_connection, email="anna@example.test", email_verified=verified)
@@ -146,13 +146,13 @@ def test_accounts_without_a_user_are_reported_and_deleted_on_request_only(
     server.add(userName="hr@example.test", externalId="hr|17")
     reported = synchronize()
     assert (outcomes_of(reported)["extra"], len(server.users())) == (1, 3)
-    assert "left alone" in reported.status_details
+    assert "not deleted" in reported.status_details
     job = synchronize(deletes_missing=True)
     assert outcomes_of(job) == {"unchanged": 1, "deleted": 1}
     assert {account.get("externalId") for account in server.users()} == {user.user_id, "hr|17"}
 
 
-def test_too_many_deletions_wait_for_a_person(tenant: Tenant, server: RealServer, synchronize: Synchronize) -> None:
+def test_deletions_over_the_limit_wait_for_approval(tenant: Tenant, server: RealServer, synchronize: Synchronize) -> None:
     for number in range(3):
         server.add(userName=f"gone{number}@example.test", externalId=f"database|gone{number}")
     job = synchronize(deletes_missing=True, deletion_limit="2")
@@ -164,7 +164,7 @@ def test_too_many_deletions_wait_for_a_person(tenant: Tenant, server: RealServer
     assert (work_on(job).status, outcomes_of(job), server.users()) == ("completed", {"deleted": 3}, [])
 
 
-def test_declined_deletions_leave_the_accounts_alone(tenant: Tenant, server: RealServer, synchronize: Synchronize) -> None:
+def test_declined_deletions_keep_the_accounts(tenant: Tenant, server: RealServer, synchronize: Synchronize) -> None:
     server.add(userName="gone@example.test", externalId="database|gone")
     job = synchronize(deletes_missing=True, deletion_limit="0%")
     service.decline_deletions(tenant_id=tenant.pk, job_id=job.pk, actor="a person")
@@ -202,7 +202,7 @@ def deliver(tenant: Tenant, stream: EventStream) -> list[tuple[str, str]]:
     return [(row.event_type, row.state) for row in Delivery.objects.filter(stream_id=stream.pk).order_by("position")]
 
 
-def test_what_happened_since_the_cursor_is_delivered_once_the_stream_is_enabled(
+def test_changes_since_the_cursor_are_delivered_after_the_stream_is_enabled(
     tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer
 ) -> None:
     changed = make_user(connection=database_connection, email="first@example.test")
@@ -227,7 +227,7 @@ def test_what_happened_since_the_cursor_is_delivered_once_the_stream_is_enabled(
     assert server.user(late.user_id) is not None
 
 
-def test_what_waited_in_the_stream_does_not_bring_old_profiles_back(
+def test_waiting_deliveries_of_the_stream_do_not_overwrite_profiles(
     tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer, synchronize: Synchronize
 ) -> None:
     streams.enable_stream(tenant_id=tenant.pk, stream_id=stream.pk)

@@ -1,4 +1,4 @@
-"""The connection test and its write check, against the real server and against one server for each way to be wrong."""
+"""The connection test and its write check, against the real server and against one server per deviation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.management import Management
 
 
 class ScimServer:
-    """A small server that is right in everything; a test makes it wrong in one thing."""
+    """A small correct server; each test changes one behavior."""
 
     def __init__(self, *existing: dict[str, Any]) -> None:
         self.users: dict[str, dict[str, Any]] = {item["id"]: item for item in existing}
@@ -147,7 +147,7 @@ def test_the_result_is_kept_with_the_action_and_as_a_trial(action: Action) -> No
     assert trial.ended_at is not None
 
 
-def test_the_addresses_requests_come_from_are_told(action: Action, settings: Settings) -> None:
+def test_the_source_addresses_of_requests_are_reported(action: Action, settings: Settings) -> None:
     settings.OUTBOUND_ADDRESSES = ["eu=203.0.113.7"]
     assert probed(action).document["outbound_addresses"] == ["eu=203.0.113.7"]
 
@@ -165,15 +165,13 @@ def always(answer: Wire) -> Handler:
         (reply(301, headers={"Location": "https://elsewhere.test/"}), "redirects"),
         (scim_error(429), "rate"),
         (scim_error(500), "log"),
-        (reply(200, raw=b"<html>hello</html>"), "no SCIM 2.0 server"),
-        (reply(200, {"totalResults": 0}), "no SCIM 2.0 server"),
+        (reply(200, raw=b"<html>hello</html>"), "does not comply with RFC 7644"),
+        (reply(200, {"totalResults": 0}), "does not comply with RFC 7644"),
         (HANG_UP, ""),
     ],
     ids=["token", "permission", "path", "redirect", "rate", "failure", "page", "shape", "hang-up"],
 )
-def test_a_server_that_cannot_be_used_fails_where_it_does_with_advice(
-    make_action: Callable[..., Action], answer: Wire, advice: str
-) -> None:
+def test_an_unusable_server_fails_at_its_step_with_advice(make_action: Callable[..., Action], answer: Wire, advice: str) -> None:
     with misbehaving_server(always(answer)) as server:
         report = probed(make_action(server.base_url), with_write_check=True)
         assert {request.verb for request in server.received} == {"GET"}
@@ -183,7 +181,7 @@ def test_a_server_that_cannot_be_used_fails_where_it_does_with_advice(
     assert report.document["outcome"] == "failed"
 
 
-def test_an_address_that_may_not_be_reached_is_named_with_what_to_do(make_action: Callable[..., Action], settings: Settings) -> None:
+def test_a_forbidden_address_is_reported_with_advice(make_action: Callable[..., Action], settings: Settings) -> None:
     action = make_action("http://127.0.0.1:9")
     settings.OUTBOUND_PRIVATE_NETWORKS = []
     report = probed(action)
@@ -191,7 +189,7 @@ def test_an_address_that_may_not_be_reached_is_named_with_what_to_do(make_action
     assert "OUTBOUND_PRIVATE_NETWORKS" in at(report, "address").advice
 
 
-def test_a_port_where_nobody_listens_and_a_host_that_nobody_knows(make_action: Callable[..., Action], tenant: Tenant) -> None:
+def test_a_closed_port_and_an_unknown_host_are_reported(make_action: Callable[..., Action], tenant: Tenant) -> None:
     report = probed(make_action("http://127.0.0.1:9"))
     assert (states(report)["address"], states(report)["connection"], states(report)["authentication"]) == ("ok", "failed", "skipped")
     assert "firewall" in at(report, "connection").advice
@@ -273,16 +271,16 @@ class OffersNoPatch(ScimServer):
     ("server_class", "step", "state", "text"),
     [
         (IgnoresFilters, "filter", "failed", "ignored"),
-        (IgnoresFilters, "user_name_filter", "warning", "found users"),
-        (ReadsPatterns, "filter", "failed", "value that nobody has"),
-        (FindsNobody, "filter", "failed", "not found by it"),
+        (IgnoresFilters, "user_name_filter", "warning", "returned users"),
+        (ReadsPatterns, "filter", "failed", "unused value"),
+        (FindsNobody, "filter", "failed", "does not find that user"),
         (RefusesFilters, "filter", "warning", "refuses the filter"),
         (RefusesFilters, "user_name_filter", "warning", "refuses the filter"),
-        (SendsAll, "paging", "warning", "sent 2"),
-        (RepeatsPages, "paging", "warning", "first one again"),
+        (SendsAll, "paging", "warning", "returned 2 users instead of 1"),
+        (RepeatsPages, "paging", "warning", "equals the first one"),
         (HasNoDiscovery, "configuration", "warning", "Not readable"),
         (HasNoDiscovery, "schemas", "warning", "Not readable"),
-        (OffersNoPatch, "configuration", "warning", "does not offer PATCH"),
+        (OffersNoPatch, "configuration", "warning", "no support for PATCH"),
     ],
 )
 def test_each_row_of_the_probe_fails_for_its_own_reason(
@@ -350,7 +348,7 @@ def flown(make_action: Callable[..., Action], server: ScimServer) -> TrialReport
         return probed(make_action(running.base_url), with_write_check=True)
 
 
-def test_a_patch_that_doubles_e_mails_is_seen_and_the_other_way_recommended(make_action: Callable[..., Action]) -> None:
+def test_a_patch_that_duplicates_emails_is_detected_and_another_mode_recommended(make_action: Callable[..., Action]) -> None:
     report = flown(make_action, server := DoublesLists())
     assert [states(report)[mode] for mode in ("put", "patch", "patch_per_attribute")] == ["warning", "warning", "ok"]
     assert "emails (2 instead of 1)" in at(report, "patch").text
@@ -364,27 +362,27 @@ class RefusesPut(ScimServer):
         return scim_error(405)
 
 
-def test_a_way_that_can_remove_attributes_is_recommended_before_one_that_cannot(make_action: Callable[..., Action]) -> None:
+def test_a_mode_that_can_remove_attributes_is_preferred(make_action: Callable[..., Action]) -> None:
     report = flown(make_action, RefusesPut())
     assert [states(report)[mode] for mode in ("put", "patch", "patch_per_attribute")] == ["warning", "ok", "ok"]
     assert report.findings["recommended_update_mode"] == "patch_per_attribute"
 
 
-def test_attributes_that_are_not_kept_are_named(make_action: Callable[..., Action]) -> None:
+def test_attributes_that_are_not_stored_are_reported(make_action: Callable[..., Action]) -> None:
     report = flown(make_action, server := DropsExternalId())
     assert (states(report)["create"], at(report, "create").details["not_kept"]) == ("warning", ["externalId"])
     assert states(report)["find"] == "failed"
     assert server.users == {}
 
 
-def test_a_server_that_says_yes_and_changes_nothing_has_no_way_of_updating(make_action: Callable[..., Action]) -> None:
+def test_a_server_that_accepts_updates_without_storing_them_has_no_working_mode(make_action: Callable[..., Action]) -> None:
     report = flown(make_action, server := ChangesNothing())
     assert "recommended_update_mode" not in report.findings
     assert states(report)["recommendation"] == "failed"
     assert server.users == {}
 
 
-def test_a_deletion_that_deletes_nothing_or_is_refused_says_what_is_left(make_action: Callable[..., Action], tenant: Tenant) -> None:
+def test_a_failed_deletion_reports_the_remaining_user(make_action: Callable[..., Action], tenant: Tenant) -> None:
     for server_class in (KeepsForEver, CannotDelete):
         report = flown(make_action, server_class())
         assert states(report)["delete"] == "failed"
@@ -392,7 +390,7 @@ def test_a_deletion_that_deletes_nothing_or_is_refused_says_what_is_left(make_ac
         Action.objects.of(tenant.pk).delete()
 
 
-def test_a_user_whose_creation_was_answered_badly_is_found_and_deleted(make_action: Callable[..., Action]) -> None:
+def test_a_user_created_with_an_invalid_answer_is_found_and_deleted(make_action: Callable[..., Action]) -> None:
     report = flown(make_action, server := LosesTheAnswer())
     assert (states(report)["create"], states(report)["delete"]) == ("failed", "ok")
     assert server.users == {}
@@ -408,7 +406,7 @@ def test_one_test_of_an_action_runs_at_a_time_and_a_lost_one_does_not_block(acti
     assert running.outcome == "lost"
 
 
-def test_an_installed_entry_point_has_no_connection_of_ours(tenant: Tenant) -> None:
+def test_an_installed_entry_point_has_no_connection_test(tenant: Tenant) -> None:
     path = "provisioning.actions.event_stream.v1.ScimUserProvisioning"
     with pytest.raises(NotSupported):
         probed(create_action(tenant_id=tenant.pk, name="own", entry_point_path=path))

@@ -1,4 +1,4 @@
-"""Running an action for a test event: in a worker, within the budget, and with what an installed entry point does wrong shown."""
+"""Running an action for a test event: in a worker, within the budget, with errors of an installed entry point shown."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MODULE = f"{PACKAGE}.tried"
 
 
 class Echo:
-    """Says what it was given."""
+    """Logs its arguments."""
 
     def onExecuteEventStream(self, event: Any, api: Any) -> None:  # noqa: N802  (the name of the trigger)
         api.log("info", f"{event.message.type} {event.message.purpose} {event.secrets.get('KEY')}", seen=event.message.data.object)
@@ -73,7 +73,7 @@ def action_of(tenant: Tenant, name: str, **more: Any) -> Action:
 
 
 def ended(action: Action, event_type: str = "user.created", data: dict[str, Any] | None = None) -> Trial:
-    """Run the draft as a worker does, in this thread: that is where a worker can be interrupted."""
+    """Run the draft like a worker in this thread: only the main thread can be interrupted."""
     trial = event_trials.ask_for_event(draft_setup(action), event_type=event_type, data=data, actor="a test")
     tasks.try_event(str(trial.pk))
     return event_trials.wait_for_end(trial)
@@ -81,7 +81,7 @@ def ended(action: Action, event_type: str = "user.created", data: dict[str, Any]
 
 @pytest.fixture
 def worker(committed_db: None) -> Iterator[None]:
-    """Take trials as a worker does, until the test ends."""
+    """Take trials like a worker, until the test ends."""
     is_over = threading.Event()
 
     def work() -> None:
@@ -97,7 +97,7 @@ def worker(committed_db: None) -> Iterator[None]:
     thread.join()
 
 
-def test_one_that_hangs_is_interrupted_at_the_budget(tenant: Tenant) -> None:
+def test_an_entry_point_that_hangs_is_interrupted_at_the_budget(tenant: Tenant) -> None:
     began = time.monotonic()
     trial = ended(action_of(tenant, "Hang"))
 
@@ -105,7 +105,7 @@ def test_one_that_hangs_is_interrupted_at_the_budget(tenant: Tenant) -> None:
     assert (trial.outcome, "was interrupted" in trial.summary) == ("failed", True)
 
 
-def test_one_that_raises_is_shown_with_its_secret_masked(tenant: Tenant) -> None:
+def test_an_exception_of_an_entry_point_is_shown_with_its_secret_masked(tenant: Tenant) -> None:
     trial = ended(action_of(tenant, "Crash"))
 
     assert trial.outcome == "failed"
@@ -113,7 +113,7 @@ def test_one_that_raises_is_shown_with_its_secret_masked(tenant: Tenant) -> None
     assert SECRET not in str([trial.summary, trial.steps])
 
 
-def test_what_was_logged_is_kept_masked_and_the_event_is_not(tenant: Tenant) -> None:
+def test_log_lines_are_stored_masked_and_the_event_is_not_stored(tenant: Tenant) -> None:
     trial = ended(action_of(tenant, "Echo"), data={"object": {"user_id": "u-1"}, "context": {}})
 
     (step,) = trial.steps
@@ -139,7 +139,7 @@ def test_the_version_that_is_deployed_is_what_runs(tenant: Tenant) -> None:
     assert ended(action).outcome == "failed"
 
 
-def test_it_runs_once_however_often_the_message_comes(tenant: Tenant) -> None:
+def test_repeated_messages_run_a_trial_once(tenant: Tenant) -> None:
     action = action_of(tenant, "Echo")
     trial = ended(action)
     for _ in range(2):
@@ -148,12 +148,12 @@ def test_it_runs_once_however_often_the_message_comes(tenant: Tenant) -> None:
     assert len(event_trials.wait_for_end(trial).steps) == 1
 
 
-def test_without_a_worker_it_is_given_up_and_is_not_run_later(tenant: Tenant) -> None:
+def test_a_trial_without_a_worker_is_given_up_and_not_run_later(tenant: Tenant) -> None:
     action = action_of(tenant, "Echo")
     trial = event_trials.ask_for_event(draft_setup(action), event_type="user.created", data=None, actor="a test")
     with pytest.raises(Conflict, match="Another test"):
         event_trials.ask_for_event(draft_setup(action), event_type="user.created", data=None, actor="another")
-    with pytest.raises(Conflict, match="No worker has begun it"):
+    with pytest.raises(Conflict, match="No worker has started the run"):
         event_trials.wait_for_end(trial, begin_seconds=0.2)
     tasks.try_event(str(trial.pk))
 

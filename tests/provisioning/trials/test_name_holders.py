@@ -1,4 +1,4 @@
-"""A `userName` that another account holds: previews and dry runs say what the server will answer, and a delivery meets exactly that."""
+"""A `userName` that another account holds: previews and dry runs predict the server's answer to a delivery."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def notes(action: Action, user: User, operation: Any = "create", **more: Any) ->
     return mapping_preview(draft_setup(action), user_id=user.user_id, operation=operation, **more).notes
 
 
-def test_nothing_is_said_where_the_name_is_free_or_the_account_is_the_users_own(action: Action, anna: User, server: RealServer) -> None:
+def test_no_note_is_shown_for_a_free_name_or_the_user_s_own_account(action: Action, anna: User, server: RealServer) -> None:
     assert run(action, anna, dry_run=True).summary.startswith("Would create")
     assert notes(action, anna) == ()
     server.add(externalId=anna.user_id, userName=NAME)
@@ -39,9 +39,7 @@ def test_nothing_is_said_where_the_name_is_free_or_the_account_is_the_users_own(
 
 
 @pytest.mark.parametrize("external_id", ["database|stranger", None])
-def test_a_create_that_a_taken_name_stands_against_is_foreseen(
-    action: Action, anna: User, server: RealServer, external_id: str | None
-) -> None:
+def test_a_create_with_a_taken_name_is_predicted_to_fail(action: Action, anna: User, server: RealServer, external_id: str | None) -> None:
     holder = server.add(userName=NAME.upper(), **({"externalId": external_id} if external_id else {}))
     dry = run(action, anna, dry_run=True)
     assert dry.steps.first_failure
@@ -54,9 +52,7 @@ def test_a_create_that_a_taken_name_stands_against_is_foreseen(
     assert server.users() == [holder]
 
 
-def test_a_create_that_takes_the_account_over_is_foreseen_as_that(
-    make_action: Callable[..., Action], anna: User, server: RealServer
-) -> None:
+def test_a_create_that_takes_over_an_account_is_predicted(make_action: Callable[..., Action], anna: User, server: RealServer) -> None:
     action = make_action(server.base_url, options={"adopt_on_conflict": True})
     holder = server.add(userName=NAME)
     dry = run(action, anna, dry_run=True)
@@ -65,7 +61,7 @@ def test_a_create_that_takes_the_account_over_is_foreseen_as_that(
     assert run(action, anna, dry_run=False).summary == "Done: adopted."
 
 
-def test_an_update_to_a_taken_name_is_foreseen(action: Action, anna: User, server: RealServer) -> None:
+def test_an_update_to_a_taken_name_is_predicted_to_fail(action: Action, anna: User, server: RealServer) -> None:
     server.add(externalId=anna.user_id, userName="before@example.test")
     holder = server.add(externalId="database|stranger", userName=NAME)
     dry = run(action, anna, dry_run=True)
@@ -74,7 +70,7 @@ def test_an_update_to_a_taken_name_is_foreseen(action: Action, anna: User, serve
     assert "409" in at(run(action, anna, dry_run=False), "write").text
 
 
-def test_a_server_that_does_not_tell_leaves_the_preview_and_says_so(make_action: Callable[..., Action], anna: User) -> None:
+def test_a_preview_notes_that_the_server_does_not_answer(make_action: Callable[..., Action], anna: User) -> None:
     with misbehaving_server(by_verb(GET=scim_error(500))) as server:
         (note,) = notes(make_action(server.base_url), anna)
     assert note.startswith("It is not known whether another account holds the userName")
@@ -86,7 +82,7 @@ def test_a_server_that_ignores_the_filter_names_no_stranger(make_action: Callabl
         assert notes(make_action(server.base_url), anna) == ()
 
 
-def test_without_its_secrets_nothing_is_asked(tenant: Tenant, anna: User) -> None:
+def test_without_secrets_no_request_is_sent(tenant: Tenant, anna: User) -> None:
     assert notes(ActionFactory.create(tenant_id=tenant.pk, name="empty", template="scim-user-provisioning"), anna) == ()
 
 

@@ -1,4 +1,4 @@
-"""A server that mistakes the name of an extension for a path: the write check reads back what it wrote, and says so."""
+"""A server that splits the URN of an extension like a path: the write check reads the user back and reports it."""
 
 from __future__ import annotations
 

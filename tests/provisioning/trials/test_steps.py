@@ -1,4 +1,4 @@
-"""The runner of trials: which steps are taken after one that failed, and what the report says of the others."""
+"""The runner of trials: steps after a failed one, and steps that are not run."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def states(steps: Steps) -> list[tuple[str, str]]:
     return [(taken.name, taken.finding.state) for taken in steps.taken]
 
 
-def test_nothing_is_taken_after_a_needed_step_failed_and_its_error_is_masked() -> None:
+def test_no_step_runs_after_a_needed_step_failed_and_its_error_is_masked() -> None:
     steps = Steps(Mask(["hunter22"]))
     assert not steps.run([Step("ask", "Ask", fails, is_needed=True), step("read", not_taken="Not read."), step("write")])
     assert states(steps) == [("ask", "failed"), ("read", "skipped")]
     assert steps.first_failure == "Ask: refused with the token ***"
 
 
-def test_a_failed_step_that_is_not_needed_stops_nothing() -> None:
+def test_a_failed_optional_step_does_not_stop_later_steps() -> None:
     steps = Steps(None)
     assert steps.run([Step("ask", "Ask", fails), step("write")])
     assert states(steps) == [("ask", "failed"), ("write", "ok")]
 
 
-def test_a_step_that_cleans_up_is_taken_only_where_there_may_be_something_to_clean() -> None:
+def test_a_cleanup_step_runs_only_if_its_resource_may_exist() -> None:
     steps = Steps(None)
     steps.run([Step("create", "Create", fails, is_needed=True), step("delete", cleans_up_after="create"), step("judge")])
     assert states(steps) == [("create", "failed"), ("delete", "ok")]
@@ -47,7 +47,7 @@ def test_a_step_that_cleans_up_is_taken_only_where_there_may_be_something_to_cle
     assert states(steps) == [("ask", "failed")]
 
 
-def test_a_step_that_cleans_up_is_taken_when_an_earlier_one_crashes() -> None:
+def test_a_cleanup_step_runs_if_an_earlier_step_crashes() -> None:
     steps = Steps(None)
     with pytest.raises(RuntimeError):
         steps.run([step("create"), Step("change", "Change", crashes), step("read"), step("delete", cleans_up_after="create")])

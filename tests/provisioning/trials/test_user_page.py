@@ -1,4 +1,4 @@
-"""The page of a user: what belongs to it and where that is changed, its timeline, and bringing it to a server now."""
+"""The page of a user: related rows, timeline, and provisioning the user now."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def shown(browser: Client, user: User, page: str = "change", **query: Any) -> st
     return answer.content.decode()
 
 
-def test_organizations_groups_and_roles_stand_on_the_page_with_how_they_came(browser: Client, tenant: Tenant, ada: User) -> None:
+def test_the_page_shows_organizations_groups_and_roles_with_their_source(browser: Client, tenant: Tenant, ada: User) -> None:
     inside, outside, direct = make_group(tenant, "inside"), make_group(tenant, "outside"), make_role(tenant, "direct")
     groups.add_group_members(tenant_id=tenant.pk, group_id=inside.pk, user_ids=[ada.user_id])
     through, company = make_role(tenant, "through"), make_organization(tenant, "company")
@@ -111,7 +111,7 @@ def test_blocks_of_a_user_are_lifted_together(browser: Client, ada: User) -> Non
     assert place(ada, "action", "lift-blocks") not in shown(browser, ada)
 
 
-def test_an_auditor_sees_the_panels_and_no_way_to_change_them(tenant: Tenant, ada: User) -> None:
+def test_an_auditor_sees_the_panels_without_buttons(tenant: Tenant, ada: User) -> None:
     make_session(ada)
     page = shown(browser_of(new_staff(tenant, role="auditor")), ada)
 
@@ -137,7 +137,7 @@ def test_the_timeline_shows_each_event_with_its_deliveries_and_links_both(browse
     assert "To SCIM" in page
 
 
-def test_the_timeline_is_turned_by_keys_to_its_end_and_back(browser: Client, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_timeline_can_be_paged_to_its_end_and_back(browser: Client, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("provisioning.admin.user_pages.PAGE_ROWS", 2)
     for number in range(4):
         update_user(tenant_id=ada.tenant_id, user_id=ada.user_id, changes={"nickname": str(number)})
@@ -178,4 +178,4 @@ def test_a_user_is_provisioned_now_and_every_step_is_shown(browser: Client, acti
 
 
 def test_without_a_deployed_action_the_page_says_what_to_do(browser: Client, ada: User) -> None:
-    assert "No action is deployed" in shown(browser, ada, "provision")
+    assert "No deployed action" in shown(browser, ada, "provision")

@@ -1,4 +1,4 @@
-"""One user on demand: what a dry run shows is what a run writes, and neither overtakes what waits."""
+"""Provisioning one user on demand: a dry run shows the changes of a run, and neither overtakes waiting deliveries."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def test_a_dry_run_shows_every_step_and_the_difference_and_writes_nothing(action
     assert Trial.objects.get(action=action).kind == "dry_run"
 
 
-def test_a_patch_leaves_what_it_does_not_name(make_action: Callable[..., Action], anna: User, server: RealServer) -> None:
+def test_a_patch_does_not_change_other_attributes(make_action: Callable[..., Action], anna: User, server: RealServer) -> None:
     server.add(externalId=anna.user_id, userName="anna@example.test", title="Boss")
     report = run(make_action(server.base_url, options={"update_mode": "patch"}), anna, dry_run=True)
     assert "title" not in {change["path"] for change in at(report, "write").details["changes"]}
 
 
-def test_a_user_who_is_not_there_would_be_created_and_is(action: Action, anna: User, server: RealServer) -> None:
+def test_a_missing_user_is_created_as_the_dry_run_predicts(action: Action, anna: User, server: RealServer) -> None:
     dry = run(action, anna, dry_run=True)
     assert (dry.summary.startswith("Would create"), server.users()) == (True, [])
     report = run(action, anna, dry_run=False)
@@ -84,13 +84,13 @@ def test_a_user_who_is_not_there_would_be_created_and_is(action: Action, anna: U
     made = server.user(anna.user_id)
     assert made is not None
     assert made["name"]["givenName"] == "Anna"
-    assert run(action, anna, dry_run=True).summary == "Nothing would change."
+    assert run(action, anna, dry_run=True).summary == "No changes."
     kept = Trial.objects.get(pk=report.id)
     assert (kept.kind, kept.outcome, kept.user_id, kept.version, kept.actor) == ("user_run", "passed", anna.user_id, 1, "somebody")
     assert [exchange["verb"] for exchange in kept.steps[-1]["details"]["exchanges"]] == ["GET", "GET", "POST"]
 
 
-def test_a_real_run_waits_for_what_is_queued_and_a_dry_run_says_so(
+def test_a_real_run_is_refused_while_deliveries_wait_and_a_dry_run_reports_them(
     action: Action, stream: EventStream, database_connection: Connection, server: RealServer
 ) -> None:
     user = UserFactory.create(tenant_id=action.tenant_id, connection=database_connection, email="anna@example.test")
@@ -98,7 +98,7 @@ def test_a_real_run_waits_for_what_is_queued_and_a_dry_run_says_so(
         run(action, user, dry_run=False)
     assert server.users() == []
     dry = at(run(action, user, dry_run=True), "write")
-    assert (dry.state, "1 deliveries" in dry.advice) == ("warning", True)
+    assert (dry.state, "1 waiting" in dry.advice) == ("warning", True)
 
     deliver(user.tenant, stream)
     assert run(action, user, dry_run=False).summary == "Done: updated."
@@ -121,7 +121,7 @@ def test_no_delivery_of_a_user_starts_while_its_lanes_are_held(
     assert Delivery.objects.get(stream_id=stream.pk, event_type="user.updated").state == "delivered"
 
 
-def test_a_hold_whose_process_is_gone_ends_by_itself_and_counts_as_no_attempt(action: Action, stream: EventStream, anna: User) -> None:
+def test_a_hold_of_a_dead_process_expires_and_counts_as_no_attempt(action: Action, stream: EventStream, anna: User) -> None:
     deliver(anna.tenant, stream)
     key = f"user:{anna.user_id}"
     hold = held_lanes([stream.pk], tenant_id=action.tenant_id, key=key, seconds=0.0)
@@ -132,7 +132,7 @@ def test_a_hold_whose_process_is_gone_ends_by_itself_and_counts_as_no_attempt(ac
     hold.__exit__(None, None, None)
 
 
-def test_a_draft_may_be_tried_and_never_writes(action: Action, anna: User, server: RealServer) -> None:
+def test_a_draft_can_only_be_run_as_a_dry_run(action: Action, anna: User, server: RealServer) -> None:
     mapping = [{"path": "externalId", "source": "user_id"}, {"path": "userName", "source": "upper(email)"}]
     update_action(tenant_id=action.tenant_id, action_id=action.pk, changes={"mapping": mapping})
     draft = draft_setup(Action.objects.of(action.tenant_id).get(pk=action.pk))
@@ -152,7 +152,7 @@ def test_a_user_of_another_tenant_or_connection_is_not_run(make_action: Callable
     assert server.users() == []
 
 
-def test_a_stranger_with_the_same_name_is_told_and_not_touched(action: Action, anna: User, server: RealServer) -> None:
+def test_another_account_with_the_same_name_is_reported_and_not_changed(action: Action, anna: User, server: RealServer) -> None:
     stranger = server.add(externalId="database|other", userName="anna@example.test")
     report = run(action, anna, dry_run=False)
     assert (states(report)["match"], states(report)["write"]) == ("ok", "failed")
@@ -160,7 +160,7 @@ def test_a_stranger_with_the_same_name_is_told_and_not_touched(action: Action, a
     assert server.user("database|other") == stranger
 
 
-def test_a_user_without_an_e_mail_is_said_to_be_skipped(action: Action, tenant: Tenant) -> None:
+def test_a_user_without_an_email_is_reported_as_skipped(action: Action, tenant: Tenant) -> None:
     phones = Connection.objects.of(tenant.pk).create(tenant=tenant, name="sms", strategy="sms")
     user = create_user(tenant_id=tenant.pk, connection=phones, phone_number="+15550101234")
     report = run(action, user, dry_run=True)

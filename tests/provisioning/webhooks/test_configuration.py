@@ -1,4 +1,4 @@
-"""Configurations of webhooks: what is shown, what is sealed, what is refused, and the header they send."""
+"""Configurations of webhooks: visible and sealed members, refusals, and the header."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("configuration", "name"), REFUSED)
-def test_what_does_not_fit_is_refused_by_its_path(configuration: dict[str, Any], name: str) -> None:
+def test_an_invalid_member_is_refused_with_its_path(configuration: dict[str, Any], name: str) -> None:
     with pytest.raises(ConfigurationRefused) as refused:
         parse_configuration(configuration, allow_http=False)
     assert refused.value.name == name
 
 
-def test_plain_http_is_taken_where_the_settings_allow_it() -> None:
+def test_plain_http_is_accepted_if_the_settings_allow_it() -> None:
     configuration = {"webhook_endpoint": "http://127.0.0.1:9/", "webhook_authorization": BEARER}
     assert parse_configuration(configuration, allow_http=True).shown["webhook_endpoint"] == "http://127.0.0.1:9/"

@@ -1,4 +1,4 @@
-"""Deliveries to a real HTTP server: what arrives, what each answer means, and what is kept."""
+"""Deliveries to a real HTTP server: requests, classes of answers, and stored exchanges."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_destination_over_the_wire_never_shows_its_secrets_again(tenant: Tenan
     assert not WebhookSecrets.objects.filter(pk=created.json["id"]).exists()
 
 
-def test_a_webhook_whose_secrets_are_gone_holds_its_stream(tenant: Tenant) -> None:
+def test_a_webhook_without_its_secrets_holds_the_stream(tenant: Tenant) -> None:
     stream = bind(tenant, "http://127.0.0.1:1/")
     WebhookSecrets.objects.all().filter(pk=stream.pk).delete()
     append_events(tenant, ["user:a"])

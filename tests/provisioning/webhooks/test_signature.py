@@ -9,7 +9,7 @@ import pytest
 from provisioning.webhooks.signature import SecretRefused, key_of, signature
 
 
-def test_the_published_example_is_met() -> None:
+def test_the_published_example_is_reproduced() -> None:
     signed = signature(
         "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
         message_id="msg_p5jXN8AQM9LWM0D4loKWxJek",
@@ -22,6 +22,6 @@ def test_the_published_example_is_met() -> None:
 @pytest.mark.parametrize(
     "secret", ["", "whsec_", "whsec_!", base64.b64encode(b"k" * 32).decode(), f"whsec_{base64.b64encode(b'k' * 23).decode()}"]
 )
-def test_a_secret_of_another_form_is_refused(secret: str) -> None:
+def test_a_malformed_secret_is_refused(secret: str) -> None:
     with pytest.raises(SecretRefused):
         key_of(secret)

@@ -16,8 +16,9 @@ from authapi.models import Client
 from authapi.pages.tenant_page import tenant_page
 from authapi.protocols.legacy import account_links, ticket_login
 from authapi.protocols.oauth.carried import received
+from authapi.protocols.oauth.checks import refusal_of_repeated
 from authapi.protocols.oauth.entry import OAUTH, facts_of, respond_refused
-from authapi.protocols.oauth.parameters import read, single, target_of
+from authapi.protocols.oauth.parameters import Parameters, read, single, target_of
 from authapi.protocols.oauth.sent import sent_pairs
 from identity.hosts import HostMatch
 
@@ -29,10 +30,11 @@ def authorize(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """Answer the client, or lead to the page that is due."""
     parameters = read(sent_pairs(request))
     client = requested_client(host, single(parameters, "client_id"))
-    if parameters.repeated:
-        name, target = min(parameters.repeated), target_of(parameters, facts_of(client))
-        return respond_refused(request, host, target, RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=name[:100]))
+    if refused := _repeated(client, parameters):
+        return respond_refused(request, ProtocolRequest(host, client, {}), target_of(parameters, facts_of(client)), refused)
     carried = received(client, parameters)
+    if refused := _repeated(client, carried):
+        return respond_refused(request, ProtocolRequest(host, client, {}), target_of(carried, facts_of(client)), refused)
     asked = ProtocolRequest(host, client, without_legacy_members(carried.state))
     if carried is not parameters:
         # What a client has signed or pushed is complete: no ticket and no token stands beside it.
@@ -42,6 +44,12 @@ def authorize(request: HttpRequest, host: HostMatch) -> HttpResponse:
     if token := parameters.get(account_links.PARAMETER):
         return account_links.authorize(request, OAUTH, asked, token)
     return flow.begin(request, OAUTH, asked)
+
+
+def _repeated(client: Client, parameters: Parameters) -> RequestRefused | None:
+    if not parameters.repeated:
+        return None
+    return refusal_of_repeated(parameters.repeated, facts_of(client), has_audience=bool(parameters.audience))
 
 
 def without_legacy_members(values: Mapping[str, str]) -> dict[str, str]:

@@ -13,8 +13,9 @@ from authapi.failures import RequestRefused
 from authapi.failures.logins import LoginCase
 from authapi.login import round_trips
 from authapi.login.browser import address_of, see_other, user_agent_of, with_parameters
-from authapi.login.cookies import SESSION, drop_cookie, form_token, is_own_form, read_cookie
+from authapi.login.cookies import SESSION, form_token, is_own_form, read_cookie
 from authapi.login.protocol import BrowserCall
+from authapi.login.session_state import forget_session
 from authapi.login.sessions import find_session
 from authapi.models import Client, Initiator, Session
 from authapi.pages.application_link import application_link
@@ -175,7 +176,7 @@ def _end(request: HttpRequest, host: HostMatch, ending: Ending) -> HttpResponse:
     else:
         answer = see_other(request, ending.address) if ending.address else _ended(request, host, ending.client, is_done=True)
     answer["Cache-Control"] = "no-store"
-    drop_cookie(answer, SESSION)
+    forget_session(request, answer)
     return answer
 
 
@@ -191,7 +192,7 @@ def _question(request: HttpRequest, host: HostMatch, ending: Ending, sent: Mappi
 
 
 def _ended(request: HttpRequest, host: HostMatch, client: Client | None, **outcome: bool) -> HttpResponse:
-    application = application_link(client, tenant_id=host.tenant_id)
+    application = application_link(client, host=host)
     return hosted_page(request, host, "logout", {**outcome, "application": application})
 
 

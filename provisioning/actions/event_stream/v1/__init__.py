@@ -1,4 +1,4 @@
-"""Version 1 of the event-stream trigger: the classes an action may name as its entry point live in this package."""
+"""Version 1 of the event-stream trigger. Classes that actions may name as their entry point must be in this package."""
 
 from provisioning.actions.event_stream.v1.scim_users import ScimUserProvisioning
 

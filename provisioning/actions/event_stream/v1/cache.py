@@ -1,4 +1,4 @@
-"""`api.cache`: a few short-lived texts per action, kept in the worker process and lost with it. Pure but for the clock given."""
+"""`api.cache`: short-lived strings per action in the memory of the worker process. Pure except for the given clock."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_ACTIONS = 1000
 
 
 class CacheLimitReached(ValueError):
-    """The cache of an action holds 20 entries, keys of 64 bytes, values of 4 kB and 8 kB in all."""
+    """The cache of an action is limited to 20 entries, keys of 64 bytes, values of 4 kB and 8 kB in total."""
 
     def __init__(self) -> None:
         super().__init__(self.__doc__)
@@ -41,13 +41,16 @@ class ActionCache:
         self._clock = clock
 
     def get(self, key: str) -> str | None:
-        """Return the text kept under `key`, or None."""
+        """Return the string stored under `key`, or None."""
         self._entries.drop_expired(self._clock())
         found = self._entries.values.get(key)
         return found[0] if found else None
 
     def set(self, key: str, value: str, *, ttl: float | None = None, expires_at: float | None = None) -> None:
-        """Keep `value` for `ttl` seconds or until `expires_at`, whichever is earlier; raise `CacheLimitReached`."""
+        """Store `value` for `ttl` seconds or until `expires_at` (seconds since the epoch), whichever is earlier.
+
+        Raises `CacheLimitReached`.
+        """
         now = self._clock()
         self._entries.drop_expired(now)
         if len(key.encode()) > MAX_KEY_BYTES or len(value.encode()) > MAX_VALUE_BYTES:
@@ -62,12 +65,12 @@ class ActionCache:
             raise CacheLimitReached
 
     def delete(self, key: str) -> None:
-        """Forget `key`."""
+        """Remove `key`."""
         self._entries.values.pop(key, None)
 
 
 class ProcessCaches:
-    """The caches of the actions that ran in this process; those unused for longest are dropped first."""
+    """Caches of the actions that ran in this process; the least recently used are removed first."""
 
     def __init__(self) -> None:
         self._actions: OrderedDict[str, _Entries] = OrderedDict()

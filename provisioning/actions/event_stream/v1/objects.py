@@ -20,7 +20,7 @@ from provisioning.scim.transport import Pacing
 
 @dataclass(frozen=True)
 class MessageData:
-    """`event.message.data`: the object as it is now, and what is known about the change."""
+    """`event.message.data`: the object after the change, and details of the change."""
 
     object: dict[str, Any] | None = None
     previous_object: dict[str, Any] | None = None
@@ -55,7 +55,7 @@ class Message:
 
     @classmethod
     def of_envelope(cls, envelope: Mapping[str, Any], *, prefix: str) -> Message:
-        """Read an envelope whatever it holds: a member of the wrong type counts as absent."""
+        """Read any envelope; members of the wrong type count as absent."""
         data = _object(envelope.get("data")) or {}
         texts = {name: value for name in ("id", "type", "source", "specversion", "time") if isinstance(value := envelope.get(name), str)}
         purpose = envelope.get(f"{prefix}purpose")
@@ -69,20 +69,20 @@ class Message:
 
 @dataclass(frozen=True)
 class Event:
-    """The `event` argument. The secrets never show in a `repr`."""
+    """The `event` argument. The secrets are excluded from `repr`."""
 
     message: Message
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class Sender(Protocol):
-    """The one way out; see `foundation.outbound.session.OutboundSession`."""
+    """Sends HTTP requests; see `foundation.outbound.session.OutboundSession`."""
 
     def send(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, deadline: float) -> Answer: ...
 
 
 class Links(Protocol):
-    """Which accounts are whose; see `provisioning.links.rows.RunLinks`."""
+    """Account links of a run; see `provisioning.links.rows.RunLinks`."""
 
     def book(self, server: str, user_id: str) -> LinkBook: ...
 
@@ -91,10 +91,10 @@ class Links(Protocol):
 
 @dataclass(frozen=True)
 class Run:
-    """The circumstances of this run: how the action is set up, which attempt it is, and when it must have ended.
+    """The context of a run: configuration of the action, number of the attempt, deadline.
 
-    `deadline` is a reading of `time.monotonic`. `trusted_strategies` are those of connections whose verified addresses prove a
-    user; `allow_named_deletion` raises when too many accounts were deleted of late that only their name has proven.
+    `deadline` is a reading of `time.monotonic`. `trusted_strategies` are strategies of connections whose verified addresses prove
+    a user. `allow_named_deletion` raises above the hourly limit of deletions of accounts identified by their name alone.
     """
 
     options: Mapping[str, Any]
@@ -123,7 +123,7 @@ class MessageApi:
 
 @dataclass(frozen=True)
 class Api:
-    """The `api` argument: `cache` and `message` as documented, `log` for lines that are kept, `run` for installed actions."""
+    """The `api` argument: `cache` and `message` as documented, `log` for stored log lines, `run` for installed actions."""
 
     cache: ActionCache
     log: RunLog

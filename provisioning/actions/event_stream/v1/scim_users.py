@@ -17,7 +17,7 @@ from provisioning.scim.settings import ScimSettings, parse_settings
 from provisioning.scim.transport import ScimTransport
 from provisioning.scim.user_sync import Circumstances, UserSync
 
-# A run that overstays its deadline by a request still holds its lock.
+# Seconds added to the lock, because the last request of a run may end after its deadline.
 _LOCK_MARGIN_SECONDS = 5.0
 
 
@@ -25,15 +25,15 @@ class ScimUserProvisioning:
     """Creates, updates and deletes users on a SCIM 2.0 server."""
 
     def on_execute_event_stream(self, event: Event, api: Api) -> Result:
-        """Process one event; raise a subclass of `ActionError` when it must be delivered again.
+        """Process one event; raise a subclass of `ActionError` if it must be delivered again.
 
-        1. Read the secrets. A missing one holds the stream: nothing is consumed.
-        2. An event without a type or an object is skipped with a warning that shows its top-level names.
-        3. A test event is skipped: it never causes a request.
-        4. An event of a connection outside `SCIM_CONNECTION_ALLOWLIST` is skipped.
-        5. An event of a type that is not about users is ignored.
-        6. An event of a user outside the scope is skipped, a deletion too; no request is sent.
-        7. Success and skip leave one line that says what was done.
+        1. Read the secrets. A missing required secret holds the stream; the event stays in its lane.
+        2. Skip an event without a type or an object, with a warning that contains its top-level names.
+        3. Skip a test event: it never causes a request.
+        4. Skip an event of a connection outside `SCIM_CONNECTION_ALLOWLIST`.
+        5. Ignore an event type that is not about users.
+        6. Skip an event of a user outside the scope, including deletions, without a request.
+        7. Write one log line with the result.
         """
         settings = parse_settings(event.secrets, allow_http=api.run.allow_http)
         if (skip := self._not_processed(event.message, settings, api)) is not None:
@@ -45,7 +45,7 @@ class ScimUserProvisioning:
         api.log("info", "sync ok", **_about(event.message), action=result.reason, scim_id=result.detail.get("scim_id"))
         return result
 
-    # The spec's name of the entry point.
+    # The name of the entry point in the spec.
     onExecuteEventStream = on_execute_event_stream  # noqa: N815
 
     def _not_processed(self, message: Message, settings: ScimSettings, api: Api) -> Result | None:
@@ -68,7 +68,7 @@ class ScimUserProvisioning:
     def _synchronized(
         self, message: Message, settings: ScimSettings, options: ScimOptions, table: tuple[MappingRow, ...], api: Api
     ) -> Result:
-        """Bring the user to the server; only one stream of the tenant at a time writes to one user there."""
+        """Apply the event to the server; a lock lets only one stream of the tenant write to the user at a time."""
         run, document = api.run, message.data.object or {}
         user_id, server = str(document.get("user_id", "")), server_of(settings.base_url)
         with run.links.lock(server, user_id, seconds=max(run.deadline - time.monotonic(), 0.0) + _LOCK_MARGIN_SECONDS):
@@ -101,7 +101,7 @@ class ScimUserProvisioning:
 
 
 def _set_up(options: Any, mapping: Any) -> tuple[ScimOptions, tuple[MappingRow, ...]]:
-    """Read what was checked when it was saved; a row changed by other means holds the stream."""
+    """Parse options and mapping, which were checked on saving. Raises `Misconfigured`, which holds the stream, if the row is invalid."""
     try:
         parsed = parse_options(options)
         return parsed, parse_table(mapping, enterprise=parsed.enterprise)
@@ -110,7 +110,7 @@ def _set_up(options: Any, mapping: Any) -> tuple[ScimOptions, tuple[MappingRow, 
 
 
 def _outside(message: Message, api: Api) -> Result:
-    """Skip the event; a user that was there before may have left an account behind, which is worth a warning."""
+    """Skip the event; log a warning if the user may have an account from before, when it was in the scope."""
     api.log("info" if message.type == "user.created" else "warning", OUTSIDE, **_about(message))
     return skipped(OUTSIDE, user_id=(message.data.object or {}).get("user_id"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from identity.services.users import update_user
 from tests.authapi.asgi_client import read_profile
 from tests.authapi.forging import decoded
 from tests.authapi.protocols.legacy.conftest import EMAIL, GRANTS, OldClient, refusal
+from tests.factories.breach_list import detect, use_list, write_list
+from tests.factories.sign_in import PASSWORD
 
 WRONG = (401, "invalid_user_password", "Wrong email or password.")
 
@@ -57,6 +60,18 @@ def test_an_unknown_user_costs_the_hash_of_a_known_one(old: OldClient, monkeypat
     monkeypatch.setattr(password_login, "verified", noted)
     old.log_in(username="nobody@example.test")
     assert len(checked) == 1
+
+
+def test_a_breached_password_is_refused_at_both_old_endpoints_and_only_the_right_one(old: OldClient, tmp_path: Path, settings: Any) -> None:
+    use_list(settings, write_list(tmp_path / "list", PASSWORD, "wrong"))
+    detect(old.tenant.pk, "block")
+    leaked = (401, "password_leaked", "This password was part of a breach elsewhere. Choose a new one.")
+    assert refusal(old.log_in()) == leaked
+    assert refusal(old.authenticate()) == leaked
+    assert refusal(old.log_in(password="wrong")) == WRONG
+    assert not RefreshToken.objects.of(old.tenant.pk).exists()
+    use_list(settings, "")
+    assert old.log_in().status == 200
 
 
 def test_a_blocked_user_is_told_so_and_only_with_the_right_password(old: OldClient) -> None:

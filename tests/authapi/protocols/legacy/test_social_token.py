@@ -57,22 +57,6 @@ def social(old: OldClient) -> Iterator[Social]:
     metadata.documents.clear()
 
 
-@pytest.fixture
-def google(old: OldClient) -> Iterator[Social]:
-    metadata.documents.clear()
-    with running_provider() as provider:
-        options = {"client_id": CLIENT_ID, "client_secret": SECRET, "issuer": provider.issuer, "allowed_audiences": ["our-phone-app"]}
-        connection = create_connection(
-            tenant_id=old.tenant.pk, name="google", strategy="google-oauth2", enabled_clients=[old.client.client_id], options=options
-        )
-        provider.discovery["tokeninfo_endpoint"] = f"{provider.issuer}/tokeninfo"
-        made = Social(old, provider, connection)
-        made.says("/tokeninfo", aud=CLIENT_ID, azp=CLIENT_ID, sub="248289")
-        made.says("/userinfo", **PERSON)
-        yield made
-    metadata.documents.clear()
-
-
 @pytest.mark.parametrize("missing", ["client_id", "access_token", "connection"])
 def test_what_is_missing_is_named(social: Social, missing: str) -> None:
     assert refusal(social.ask(**{missing: None})) == (400, "invalid_request", f"missing {missing} parameter")
@@ -155,22 +139,3 @@ def test_the_token_is_in_no_log(social: Social, caplog: pytest.LogCaptureFixture
         social.ask(access_token="canary-token-of-the-provider")
     assert "canary-token" not in caplog.text
     assert "canary-token" not in repr(SignIn.objects.of(social.old.tenant.pk).values())
-
-
-@pytest.mark.parametrize("told", [{"aud": CLIENT_ID, "azp": CLIENT_ID}, {"aud": CLIENT_ID, "azp": "our-phone-app"}, {"aud": CLIENT_ID}])
-def test_google_says_for_whom_its_tokens_are(google: Social, told: dict[str, Any]) -> None:
-    google.says("/tokeninfo", sub="248289", **told)
-    assert google.ask().status == 200
-
-
-@pytest.mark.parametrize(
-    "told", [{"aud": "another", "azp": "another"}, {"aud": CLIENT_ID, "azp": "another"}, {"aud": "another", "azp": CLIENT_ID}, {}]
-)
-def test_a_google_token_of_another_application_is_refused(google: Social, told: dict[str, Any]) -> None:
-    google.says("/tokeninfo", sub="248289", **told)
-    assert refusal(google.ask()) == INVALID
-
-
-def test_an_expired_google_token_is_refused(google: Social) -> None:
-    google.says("/tokeninfo", 400, error="invalid_token")
-    assert refusal(google.ask()) == INVALID

@@ -174,7 +174,7 @@ def test_a_check_that_only_the_engine_has_refuses_as_well(monkeypatch: pytest.Mo
 
 
 def test_a_parameter_takes_the_place_of_nothing_that_the_engine_knows() -> None:
-    names = ("client", "user", "scopes", "types", "target", "extra_credentials", "claims")
+    names = ("client", "user", "scopes", "types", "target", "extra_credentials", "details")
     assert judged({**GOOD, **dict.fromkeys(names, "{")}) == judged(GOOD)
 
 

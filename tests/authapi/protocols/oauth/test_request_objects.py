@@ -22,8 +22,10 @@ from joserfc.jwk import RSAKey
 
 from authapi.client_auth.remote_keys import remote_keys
 from authapi.models import Client, ClientCredential
+from authapi.services.api_resources import create_api_resource
 from authapi.services.client_credentials import NewCredential, change_credential, create_credential
 from authapi.services.clients import create_client, update_client
+from authapi.services.tenant_settings import update_tenant_settings
 from identity.models import Tenant
 from identity.services.failures import Invalid
 from identity.services.tenants import create_tenant
@@ -138,6 +140,7 @@ def test_claims_that_are_optional_may_be_missing(login: Login) -> None:
         ({"aud": "https://elsewhere.test/"}, "Its aud"),
         ({"aud": None}, "Its aud"),
         ({"aud": ["https://elsewhere.test/", "http://x.example.test/"]}, "Its aud"),
+        ({"aud": []}, "Its aud"),
         ({"response_type": None}, "response_type"),
         ({"response_type": ["code"]}, "response_type"),
         ({"exp": 1}, "It has expired"),
@@ -154,6 +157,11 @@ def test_claims_that_are_optional_may_be_missing(login: Login) -> None:
 )
 def test_a_claim_that_does_not_fit_is_refused_by_name(login: Login, changes: dict[str, Any], text: str) -> None:
     assert text in refused(go(login, request_object(login, **changes)))
+
+
+def test_the_issuer_may_be_one_of_several_audiences_and_all_are_texts(login: Login) -> None:
+    assert go(login, request_object(login, aud=["https://elsewhere.test/", login.issuer])).status == 302
+    assert "Its aud" in refused(go(login, request_object(login, aud=[login.issuer, 7])))
 
 
 def test_it_is_no_assertion_that_authenticates_the_client(login: Login) -> None:
@@ -349,3 +357,21 @@ def test_keys_that_cannot_be_had_are_a_failure_that_passes(login: Login, pusher:
     answer = pusher.push(request=request_object(login, key="second"))
     assert (answer.status, answer.json()["error"], answer.headers["retry-after"]) == (503, "temporarily_unavailable", "2")
     assert go(login, request_object(login)).status == 302, "registered keys need no fetch"
+
+
+def test_members_that_are_json_themselves_stand_in_it_as_json(login: Login) -> None:
+    update_tenant_settings(tenant_id=login.tenant.pk, changes={"resource_parameter_profile": "compatibility"})
+    types = {"authorization_details": [{"type": "payment", "sentence": "Pay {amount}."}]}
+    create_api_resource(tenant_id=login.tenant.pk, identifier="urn:bank", settings=types)
+    forget_all()
+    details, claims = [{"type": "payment", "amount": 7}], {"id_token": {"name": None}}
+    signed = request_object(login, authorization_details=details, claims=claims, resource=["urn:bank"])
+    # Nothing outside counts: neither a higher amount nor another claim.
+    beside = {"authorization_details": json.dumps([{"type": "payment", "amount": 8}]), "claims": "[]"}
+    page = login.browser.follow(login.log_in(go(login, signed, **beside)))
+    assert "Pay <strong><bdi>7</bdi></strong>." in page.body.decode()
+    assert "code" in login.browser.submit(page, answer="allow").answer
+    several = go(login, request_object(login, resource=["urn:bank", "urn:other"]))
+    assert several.answer["error"] == "invalid_target"
+    wrong = go(login, request_object(login, authorization_details=[{"type": "unknown"}], resource="urn:bank"))
+    assert wrong.answer["error"] == "invalid_authorization_details"

@@ -214,7 +214,7 @@ def test_a_sign_out_that_was_asked_about_leads_where_the_application_said(
     fields = fields_of(question)
     answer = browser.post(fields.pop("action"), {**fields, "answer": said}, headers=IMAGE)
     assert Session.objects.of(tenant.pk).exists() is is_kept
-    assert answer["Location"].startswith(REPLY if is_kept else "/u/wsfed/cleanup?")
+    assert answer["Location"].startswith(REPLY if is_kept else "/u/logout/frames?")
 
 
 def test_an_answer_that_another_page_made_up_is_asked_about_again(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:

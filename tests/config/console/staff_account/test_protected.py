@@ -29,12 +29,15 @@ BUTTONS = {
     ("authapi.samlkey", "prepare"),
     ("authapi.samlkey", "rotate"),
     ("authapi.samlkey", "remove"),
+    ("identity.enrolledfactor", "remove"),
     ("identity.tenant", "delete"),
+    ("identity.user", "reset-factors"),
 }
 FORMS = {
     ("authapi.client", "add"),
     ("authapi.clientcredential", "add"),
     ("authapi.edgekey", "add"),
+    ("authapi.initialaccesstoken", "add"),
     ("identity.staff", "add"),
     ("identity.staff", "change"),
     ("provisioning.action", "add"),
@@ -43,17 +46,21 @@ FORMS = {
 LISTS = {("provisioning.deadletter", "redeliver_selected")}
 # Buttons that need none: each moves, tries, ends or decides something, and shows no secret.
 OTHER_BUTTONS = {
-    "identity.user": {"block", "unblock", "link", "lift-blocks", "log-out"},
+    "identity.user": {"block", "unblock", "link", "forget-browsers", "lift-blocks", "log-out"},
+    "identity.organization": {"second-factors"},
     "identity.linkedidentity": {"unlink"},
     "identity.job": {"cancel", "write", "resume", "confirm-deletions", "decline-deletions"},
     "identity.tenant": {"activate", "suspend", "restore"},
     "identity.customdomain": {"verify"},
-    "authapi.client": {"revoke"},
+    "authapi.client": {"revoke", "end-registration"},
+    "authapi.initialaccesstoken": {"revoke"},
+    "authapi.rememberedbrowser": {"forget"},
     "authapi.session": {"end", "revoke"},
     "authapi.refreshtoken": {"revoke"},
     "authapi.consent": {"withdraw"},
     "authapi.invitation": {"resend", "revoke"},
     "authapi.loginfailures": {"lift"},
+    "authapi.addressblock": {"lift"},
     "events.eventstream": {"enable", "disable", "resume", "synchronize", "compare", "allow-deletions", "deletion-threshold"},
     "provisioning.action": {"deploy"},
     "provisioning.accountlink": {"confirm", "forget"},
@@ -188,6 +195,18 @@ def test_secret_options_of_a_connection_are_not_taken_in_a_session_that_is_old(t
 
     assert Connection.objects.of(tenant.pk).get(pk=connection.pk).sealed_options == {}
     plain = browser.post(place_of("identity.connection", "change", quote(connection.pk)), {"options": "{}"})
+    assert "/prove/" not in plain.headers.get("location", "")
+
+
+def test_a_secret_in_a_field_of_its_own_is_not_taken_in_a_session_that_is_old(tenant: Tenant) -> None:
+    connection = ConnectionFactory.create(tenant_id=tenant.pk, name="elsewhere", strategy="github", options={"client_id": "c"})
+    browser = browser_of(new_staff(tenant))
+    grow_old(browser)
+    address = place_of("identity.connection", "change", quote(connection.pk))
+    answer = browser.post(address, {"option_client_id": "c", "option_client_secret": "x"})
+    assert answer.headers["location"].startswith("/admin/account/prove/?next=")
+    assert Connection.objects.of(tenant.pk).get(pk=connection.pk).sealed_options == {}
+    plain = browser.post(address, {"option_client_id": "c", "option_client_secret": ""})
     assert "/prove/" not in plain.headers.get("location", "")
 
 

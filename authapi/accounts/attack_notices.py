@@ -1,0 +1,100 @@
+"""Telling the administrators of a tenant of attacks: asked for as things happen, sent as one mail for each kind and period.
+
+Each asks for the mail of its kind once; the sender counts what has happened since the last one. A worker that dies with a mail in hand
+loses that mail: the next attack brings another one, and the sign-in log keeps every line.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+import structlog
+from django.conf import settings
+from django.utils import timezone
+
+from authapi.models import AddressBlock, AttackNotice, SignIn
+from foundation.database.transactions import unit_of_work
+from identity.hosts import scheme
+from identity.mail.sending import send_mail
+from identity.models import Staff
+
+log = structlog.get_logger(__name__)
+
+_MOST_ADDRESSES, _MOST_SHOWN, _MOST_COUNTED = 50, 20, 1000
+_AT_ONCE = 100
+# The line of what happened is written a moment before the mail is asked for.
+_BEFORE = timedelta(minutes=1)
+_LEAKS = {"pwd_leak": "logins", "signup_pwd_leak": "sign_ups", "reset_pwd_leak": "changes"}
+
+
+@unit_of_work
+def ask_for_notice(tenant_id: str, kind: AttackNotice.Kind, period: timedelta) -> None:
+    """Let the administrators be told of what happens now, no sooner than `period` after the last mail of this kind."""
+    now = timezone.now()
+    rows = AttackNotice.objects.of(tenant_id).filter(kind=kind)
+    row = rows.first()
+    if row is None:
+        new = AttackNotice(tenant_id=tenant_id, kind=kind, since=now - _BEFORE, due_at=now)
+        AttackNotice.objects.of(tenant_id).bulk_create([new], ignore_conflicts=True)
+        return
+    due_at = max(now, row.sent_at + period) if row.sent_at else now
+    if row.due_at is None:
+        rows.filter(due_at=None).update(since=row.sent_at or now - _BEFORE, due_at=due_at)
+    elif due_at < row.due_at:
+        # The tenant wants to be told more often now.
+        rows.filter(due_at__gt=due_at).update(due_at=due_at)
+
+
+def due_notices() -> list[int]:
+    """Return the keys of the notices that are due, of every tenant."""
+    rows = AttackNotice.all_tenants.filter(due_at__lte=timezone.now()).order_by("due_at")
+    return list(rows.values_list("pk", flat=True)[:_AT_ONCE])
+
+
+def send_due_notices() -> int:
+    """Send the mails that are due; return how many notices there were. Two workers at once send each once."""
+    taken = [row for key in due_notices() if (row := _taken(key)) is not None]
+    for row in taken:
+        _send(row)
+    return len(taken)
+
+
+@unit_of_work
+def _taken(key: int) -> AttackNotice | None:
+    """Take a notice that is still due, so that no other worker sends it; return it as it was."""
+    now = timezone.now()
+    row = AttackNotice.all_tenants.select_for_update(skip_locked=True).filter(pk=key, due_at__lte=now).first()
+    if row is not None:
+        AttackNotice.objects.of(row.tenant_id).filter(pk=key).update(since=None, due_at=None, sent_at=now)
+    return row
+
+
+def _send(row: AttackNotice) -> None:
+    if not settings.MAIL_IS_CONFIGURED:
+        return
+    context = {"tenant": row.tenant_id, "kind": row.kind, "since": row.since, "link": _link(row), **_facts(row)}
+    admins = Staff.objects.filter(tenant_id=row.tenant_id, is_active=True).order_by("pk")
+    for address in admins.values_list("email", flat=True)[:_MOST_ADDRESSES]:
+        try:
+            send_mail("attack_notice", to=[address], context=context)
+        except Exception as error:  # noqa: BLE001  (what a mail server raises; it may name addresses, so only its kind is kept)
+            log.warning("a notice of an attack was not mailed", tenant=row.tenant_id, kind=row.kind, failure=type(error).__name__)
+
+
+def _facts(row: AttackNotice) -> dict[str, Any]:
+    since: datetime = row.since or timezone.now()
+    if row.kind == AttackNotice.Kind.BLOCKED_ADDRESSES:
+        blocks = AddressBlock.objects.of(row.tenant_id).filter(blocked_at__gt=since).order_by("-blocked_at")
+        return {"count": blocks[:_MOST_COUNTED].count(), "most": _MOST_COUNTED, "blocks": list(blocks[:_MOST_SHOWN])}
+    lines = SignIn.objects.of(row.tenant_id).filter(created_at__gt=since)
+    counts = {name: lines.filter(type=code)[:_MOST_COUNTED].count() for code, name in _LEAKS.items()}
+    return {**counts, "most": _MOST_COUNTED}
+
+
+def _link(row: AttackNotice) -> str:
+    base = f"{scheme()}://{settings.PLATFORM_HOST}/admin/authapi"
+    if row.kind == AttackNotice.Kind.BLOCKED_ADDRESSES:
+        return f"{base}/addressblock/"
+    return f"{base}/signin/?{urlencode({'type__exact': 'pwd_leak'})}"

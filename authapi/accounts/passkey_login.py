@@ -1,0 +1,173 @@
+"""Logging in with a passkey alone: found by the key that has signed, judged while its user is held, told to the log.
+
+The key says who the user is, so a person types nothing. What a person without the key learns is the same for every reason: by text, by
+status, and no account is looked for before the key was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from authapi.accounts.attempts import LoginRefused, Refusal
+from authapi.accounts.password_login import note_login_without_signals
+from authapi.accounts.suspicion import LOGIN, count_attempt, is_suspicious, rate_of_suspicious
+from authapi.factors.passkey_options import takes_passkeys
+from authapi.models import Client
+from authapi.services import sign_in_log
+from foundation.database.transactions import unit_of_work
+from identity.factors import ceremonies
+from identity.factors.ceremonies import CeremonyRefused, RelyingParty
+from identity.factors.user_factors import take_key, user_handle
+from identity.models import Connection, EnrolledFactor, User
+from identity.services.failures import NotFound
+from identity.services.users import locked_user
+
+_SUCCESS, _FAILURE, _LIMIT = "s", "f", "limit_mu"
+_UNKNOWN = "The passkey is unknown, or of another domain."
+_CLOSED = "The connection of the user takes no passkeys here."
+_NOT_INVITED = "The invitation is for another address."
+_WRONG = "The passkey was not accepted: its answer is wrong, old, or for another login."
+_BLOCKED = "The user is blocked by an administrator."
+_SUSPICIOUS = "The address has failed at too many accounts."
+
+
+@dataclass(frozen=True)
+class PasskeyAttempt:
+    """One answer of an authenticator. `challenge` is None where none is open: it was answered before, or has expired.
+
+    `connections` are those through which the person may come. `email` is the only address that counts, where an invitation names one.
+    """
+
+    tenant_id: str
+    client: Client
+    connections: tuple[Connection, ...]
+    party: RelyingParty
+    answer: str | Mapping[str, Any] = field(repr=False)
+    challenge: bytes | None = field(repr=False)
+    ip: str = ""
+    user_agent: str = ""
+    email: str = ""
+
+
+@dataclass(frozen=True)
+class KnownPerson:
+    """Who has logged in, and through which connection."""
+
+    user: User
+    connection: Connection
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """How an attempt ended. Returned and not raised: what was noted must be committed."""
+
+    person: KnownPerson | None = None
+    refusal: Refusal | None = None
+
+
+def log_in_with_passkey(attempt: PasskeyAttempt) -> KnownPerson:
+    """Return whose passkey has signed, with its count kept and the login noted. Raises `LoginRefused`.
+
+    1. Refuse a place that fails at many accounts. 2. Find the key. 3. Hold its user. 4. Check the answer, which says that the
+    authenticator has verified the person. 5. Refuse a blocked user, and one whose connection takes no passkeys here.
+    """
+    if is_suspicious(attempt.tenant_id, attempt.ip, LOGIN):
+        _note(attempt, None, _SUSPICIOUS, type=_LIMIT)
+        raise LoginRefused(Refusal.SUSPICIOUS_ADDRESS, rate_of_suspicious(attempt.tenant_id, LOGIN))
+    judged = _judge(attempt)
+    if judged.refusal is Refusal.WRONG_CREDENTIALS:
+        count_attempt(attempt.tenant_id, attempt.ip, LOGIN)
+    if judged.person is None:
+        raise LoginRefused(judged.refusal or Refusal.WRONG_CREDENTIALS)
+    return judged.person
+
+
+def note_passkey_login(attempt: PasskeyAttempt, factor: EnrolledFactor, user: User) -> None:
+    """Note a login at the user and in the log."""
+    note_login_without_signals(user, attempt.ip)
+    _note(attempt, user, factor=factor)
+
+
+@unit_of_work
+def _judge(attempt: PasskeyAttempt) -> _Judged:
+    factor = _held_passkey(attempt)
+    if factor is None:
+        return _refused(attempt, None, _UNKNOWN)
+    user = factor.user
+    if attempt.challenge is None or not _has_signed(attempt, factor, attempt.challenge):
+        return _refused(attempt, user, _WRONG)
+    connection = next((one for one in attempt.connections if one.pk == user.connection_id and takes_passkeys(one)), None)
+    if connection is None:
+        return _refused(attempt, user, _CLOSED)
+    if attempt.email and (user.email or "").lower() != attempt.email.lower():
+        return _refused(attempt, user, _NOT_INVITED)
+    if user.blocked:
+        return _refused(attempt, user, _BLOCKED, Refusal.USER_BLOCKED)
+    note_passkey_login(attempt, factor, user)
+    return _Judged(KnownPerson(user, connection))
+
+
+def _held_passkey(attempt: PasskeyAttempt) -> EnrolledFactor | None:
+    """Return the passkey that an answer names, with its user held: one that is removed meanwhile is gone."""
+    try:
+        named = ceremonies.credential_in(attempt.answer)
+    except CeremonyRefused:
+        return None
+    rows = EnrolledFactor.objects.of(attempt.tenant_id).filter(
+        credential_id=named, kind=EnrolledFactor.Kind.PASSKEY, is_confirmed=True, relying_party=attempt.party.id
+    )
+    owner = rows.values_list("user__user_id", flat=True).first()
+    try:
+        user = locked_user(tenant_id=attempt.tenant_id, user_id=owner) if owner else None
+    except NotFound:
+        return None
+    factor = rows.filter(user=user).first() if user is not None else None
+    if factor is not None and user is not None:
+        factor.user = user
+    return factor
+
+
+def _has_signed(attempt: PasskeyAttempt, factor: EnrolledFactor, challenge: bytes) -> bool:
+    try:
+        # WebAuthn, 7.2, step 6: without a name the answer itself must say whose the key is.
+        if not ceremonies.parsed(attempt.answer)["response"].get("userHandle"):
+            return False
+        use = ceremonies.verified_use(
+            attempt.answer,
+            attempt.party,
+            challenge=challenge,
+            public_key=bytes(factor.public_key or b""),
+            sign_count=factor.sign_count,
+            handle=user_handle(factor.user),
+        )
+    except CeremonyRefused:
+        return False
+    return take_key(factor, sign_count=use.sign_count, is_backed_up=use.is_backed_up)
+
+
+def _refused(attempt: PasskeyAttempt, user: User | None, why: str, refusal: Refusal = Refusal.WRONG_CREDENTIALS) -> _Judged:
+    _note(attempt, user, why)
+    return _Judged(refusal=refusal)
+
+
+def _note(
+    attempt: PasskeyAttempt, user: User | None, description: str = "", *, factor: EnrolledFactor | None = None, type: str = _FAILURE
+) -> None:
+    sign_in_log.note(
+        tenant_id=attempt.tenant_id,
+        type=_SUCCESS if factor is not None else type,
+        is_success=factor is not None,
+        description=description,
+        user=user,
+        client=attempt.client,
+        connection=_name_of(user, attempt.connections),
+        ip=attempt.ip,
+        user_agent=attempt.user_agent,
+        details={"passkey": factor.device, "name": factor.name} if factor is not None else {"factor": EnrolledFactor.Kind.PASSKEY.value},
+    )
+
+
+def _name_of(user: User | None, connections: Iterable[Connection]) -> str:
+    return next((one.name for one in connections if user is not None and one.pk == user.connection_id), "")

@@ -1,0 +1,90 @@
+"""Where a person is logged in, and what they have allowed applications: shown, and taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.utils import timezone
+
+from authapi.accounts.access import revoke_session, withdraw_consent
+from authapi.accounts.self_service.own_act import OwnAct, own_act
+from authapi.models import Client, Consent, RefreshToken, Session
+from authapi.tokens.revocation import revoke_refresh_tokens
+from identity.models import User
+
+MOST_SHOWN = 100
+_LOGGED_OUT = "slo"
+
+
+@dataclass
+class AllowedApplication:
+    """One application, with what the person has allowed it at each of its APIs."""
+
+    client: Client
+    consents: list[Consent] = field(default_factory=list)
+    last_used_at: datetime | None = None
+
+
+def sessions_of(user: User) -> Sequence[Session]:
+    """Return the sessions that are alive, the last used first; `MOST_SHOWN` at most."""
+    now = timezone.now()
+    alive = Session.objects.of(user.tenant_id).filter(user=user, expires_at__gt=now, idle_expires_at__gt=now)
+    return list(alive.select_related("connection").order_by("-last_interacted_at", "pk")[:MOST_SHOWN])
+
+
+@own_act("Logged out another browser")
+def end_own_session(own: OwnAct, user: User, *, session_id: str) -> bool:
+    """End a session of the user and the refresh tokens that were issued in it; return False for one that is none of theirs."""
+    session = Session.objects.of(user.tenant_id).filter(user=user, pk=session_id).exclude(pk=own.session.pk).select_related("user").first()
+    if session is None:
+        return False
+    _end(own, session)
+    return True
+
+
+@own_act("Logged out everywhere else")
+def end_other_sessions(own: OwnAct, user: User) -> int:
+    """End every other session, and every refresh token that was not issued in this one; return how many sessions there were."""
+    others = list(Session.objects.of(user.tenant_id).filter(user=user).exclude(pk=own.session.pk).select_related("user").order_by("pk"))
+    for session in others:
+        _end(own, session)
+    tokens = RefreshToken.objects.of(user.tenant_id).filter(user=user, revoked=None).exclude(sid=own.session.pk)
+    revoke_refresh_tokens(tenant_id=user.tenant_id, ids=list(tokens.values_list("wire_id", flat=True)))
+    if not others:
+        own.record("Logged out everywhere else")
+    return len(others)
+
+
+def _end(own: OwnAct, session: Session) -> None:
+    revoke_session(session)
+    own.note(_LOGGED_OUT, sid=session.pk)
+    own.record("Logged out another browser", session=session.pk)
+
+
+def applications_of(user: User) -> list[AllowedApplication]:
+    """Return what the user has allowed, by application, in the order in which it was allowed."""
+    found: dict[int, AllowedApplication] = {}
+    rows = Consent.objects.of(user.tenant_id).filter(user=user).select_related("client").order_by("pk")
+    for consent in rows[:MOST_SHOWN]:
+        found.setdefault(consent.client_id, AllowedApplication(consent.client)).consents.append(consent)
+    tokens = RefreshToken.objects.of(user.tenant_id).filter(user=user, revoked=None, application_id__in=list(found))
+    for client_id, used_at, created in tokens.values_list("application_id", "last_exchanged_at", "created"):
+        one, moment = found[client_id], used_at or created
+        one.last_used_at = max(one.last_used_at or moment, moment)
+    return list(found.values())
+
+
+@own_act("Took back what an application was allowed")
+def take_back(own: OwnAct, user: User, *, client_id: str) -> bool:
+    """Withdraw every consent to a client with the refresh tokens that rest on it; return False where there is none."""
+    rows = Consent.objects.of(user.tenant_id).filter(user=user, client__client_id=client_id).select_related("client", "user")
+    consents = list(rows.order_by("pk"))
+    for consent in consents:
+        withdraw_consent(consent)
+    if consents:
+        # A token for an API that was allowed together with others, or whose consent was withdrawn before.
+        revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk, client_id=client_id)
+        own.record("Took back what an application was allowed", client=client_id)
+    return bool(consents)

@@ -1,0 +1,26 @@
+"""A person deletes their account: at once, for good, and only where the tenant allows it."""
+
+from __future__ import annotations
+
+from authapi.accounts.self_service.own_act import OwnAct, own_act, shown_name
+from authapi.failures import RequestRefused
+from authapi.failures.requests import RequestCase
+from authapi.tenant_settings import sign_in_settings
+from identity.models import User
+from identity.services.users import delete_user
+
+
+def is_confirmed(user: User, typed: str) -> bool:
+    """Tell whether a person has typed what the account is called, in any case."""
+    return typed.strip().casefold() == shown_name(user).casefold()
+
+
+@own_act("Deleted the own account")
+def delete_account(own: OwnAct, user: User) -> None:
+    """Delete the user of the act; sessions, tokens, consents, memberships and linked identities go with it, with their events.
+
+    Raises `RequestRefused` where the tenant does not allow it.
+    """
+    if not sign_in_settings(user.tenant_id).account_page.deletion:
+        raise RequestRefused(RequestCase.UNSERVED)
+    delete_user(tenant_id=user.tenant_id, user_id=user.user_id)

@@ -1,0 +1,106 @@
+"""One act of a person on their own account: the user, the session that proves them, and where the request came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from authapi.accounts.event_context import context_of
+from authapi.failures import RequestRefused
+from authapi.failures.logins import LoginCase
+from authapi.models import Client, Session
+from authapi.services import sign_in_log
+from foundation.acting import Act, Actor, acting
+from foundation.change_context import change_context
+from foundation.database.transactions import unit_of_work
+from identity.audit.entries import record
+from identity.hosts import HostMatch
+from identity.models import User
+from identity.services.failures import NotFound
+from identity.services.users import locked_user
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class OwnAct:
+    """`session` is the one of the browser; the account of its user changes. `client` is that of the account page."""
+
+    host: HostMatch
+    client: Client
+    session: Session
+    ip: str
+    user_agent: str
+
+    @property
+    def user(self) -> User:
+        return self.session.user
+
+    def note(self, code: str, *, is_success: bool = True, description: str = "", **details: Any) -> None:
+        """Write a line of the sign-in log about the user."""
+        sign_in_log.note(
+            tenant_id=self.host.tenant_id,
+            type=code,
+            is_success=is_success,
+            description=description,
+            user=self.user,
+            client=self.client,
+            connection=self.session.connection.name,
+            ip=self.ip,
+            user_agent=self.user_agent,
+            details=details,
+        )
+
+    def record(self, act: str, **facts: Any) -> None:
+        """Note an act whose rows the audit log does not watch. Call it within `own_act`."""
+        record(act, about=self.user, **facts)
+
+    def locked_user(self) -> User:
+        """Return the user with the row locked. Raises `RequestRefused` where the session has ended.
+
+        Blocking or deleting a user ends the sessions under the same lock, so a session that is there proves that neither happened.
+        """
+        try:
+            user = locked_user(tenant_id=self.host.tenant_id, user_id=self.user.user_id)
+        except NotFound as error:
+            raise RequestRefused(LoginCase.LOGIN_REQUIRED) from error
+        rows = Session.objects.of(self.host.tenant_id).filter(pk=self.session.pk, digest=self.session.digest)
+        if user.blocked or not rows.exists():
+            raise RequestRefused(LoginCase.LOGIN_REQUIRED)
+        return user
+
+
+def own_act(
+    label: str, *, before: Callable[[OwnAct], None] | None = None
+) -> Callable[[Callable[Concatenate[OwnAct, User, Params], Result]], Callable[Concatenate[OwnAct, Params], Result]]:
+    """Run a function as one transaction of the person, with the row of the user locked; it gets that user after the act.
+
+    `label` names the act in the audit log; events name the client of the account page. Raises `RequestRefused` where the session of
+    the act has ended meanwhile. `before` takes locks that come before that of the user.
+    """
+
+    def decorate(function: Callable[Concatenate[OwnAct, User, Params], Result]) -> Callable[Concatenate[OwnAct, Params], Result]:
+        @unit_of_work
+        def locked(own: OwnAct, /, *args: Params.args, **kwargs: Params.kwargs) -> Result:
+            if before is not None:
+                before(own)
+            return function(own, own.locked_user(), *args, **kwargs)
+
+        @wraps(function)
+        def act(own: OwnAct, /, *args: Params.args, **kwargs: Params.kwargs) -> Result:
+            actor = Actor("user", own.user.user_id, shown_name(own.user))
+            context = context_of(own.host, own.client, ip=own.ip, user_agent=own.user_agent)
+            with acting(Act(actor, ip=own.ip or None, user_agent=own.user_agent, label=label)), change_context(context):
+                return locked(own, *args, **kwargs)
+
+        return act
+
+    return decorate
+
+
+def shown_name(user: User) -> str:
+    """Return how a user is called in logs and on pages."""
+    return user.email or user.username or user.phone_number or user.name or user.user_id

@@ -1,0 +1,1 @@
+"""Second factors and passkeys over the management interface."""

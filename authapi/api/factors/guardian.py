@@ -1,0 +1,200 @@
+"""Second factors of a tenant: `/guardian/factors`, `/guardian/policies`, `/guardian/enrollments/{id}`, and our own `/second-factors`."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any, ClassVar
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from authapi.api.factors.bodies import FactorSwitch, OrganizationPolicy, SecondFactorsToChange
+from authapi.api.factors.documents import guardian_enrollment
+from authapi.api.factors.methods import masks_numbers
+from authapi.api.factors.schemas import (
+    ENROLLMENT,
+    FACTOR,
+    FACTOR_LIST,
+    ORGANIZATION_SECOND_FACTORS,
+    POLICY_LIST,
+    SECOND_FACTORS,
+)
+from authapi.factors.kinds import FACTORS
+from authapi.factors.settings import factor_values, policy_of_organization
+from authapi.factors.settings_changes import DEMANDING, set_organization_policy, switch_factor, update_second_factors
+from authapi.models import SecondFactorPolicy, TenantSettings
+from foundation.api.endpoint import Endpoint
+from foundation.api.operations import Operation
+from foundation.api.refusals import Refusal, invalid_body, invalid_path, not_supported
+from identity.api.lookups import organization_at
+from identity.factors.user_factors import remove_factor
+from identity.models import EnrolledFactor
+
+# Factors of vendors and of an app that this service does not have. Deploy tools write them back as they read them.
+_NOT_HERE = ("push-notification", "duo")
+# In the order in which clients are used to find them.
+NAMES = ("sms", "push-notification", "otp", "email", "duo", "webauthn-roaming", "webauthn-platform", "recovery-code")
+# Ours has more policies than the wire; what is laxer than both is the empty list.
+POLICIES = {SecondFactorPolicy.ALWAYS.value: "all-applications", SecondFactorPolicy.NEW_DEVICE.value: "confidence-score"}
+_READ, _CHANGE = ("read:guardian_factors",), ("update:guardian_factors",)
+_READ_POLICY, _CHANGE_POLICY = ("read:mfa_policies",), ("update:mfa_policies",)
+_NO_ENROLLMENT = "The enrollment does not exist."
+_INEXISTENT_ENROLLMENT = "inexistent_enrollment"
+
+
+class GuardianFactorsEndpoint(Endpoint):
+    """The second factors that a tenant may offer, and which of them it does."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation("list_guardian_factors", "List the second factors, and which are on", _READ, 200, FACTOR_LIST),
+    }
+
+    def list(self, request: Request) -> Response:
+        is_on = _values()["factors"]
+        return Response([{"name": name, "enabled": name in is_on, "trial_expired": False} for name in NAMES])
+
+
+class GuardianFactorEndpoint(Endpoint):
+    """One of them."""
+
+    path_schemas: ClassVar[dict[str, Any]] = {"factor": {"enum": list(NAMES)}}
+    operations: ClassVar[dict[str, Operation]] = {
+        "update": Operation("set_guardian_factor", "Turn a second factor on or off", _CHANGE, 200, FACTOR, FactorSwitch),
+    }
+
+    def update(self, request: Request, factor: str) -> Response:
+        if factor not in NAMES:
+            raise invalid_path(f"Expected one of {', '.join(NAMES)}", "factor")
+        is_on = self.body_of(request, FactorSwitch)["enabled"]
+        if factor in FACTORS:
+            switch_factor(tenant_id=self.tenant_id, factor=factor, is_on=is_on)
+        elif is_on:
+            raise not_supported(f"Not supported: this service has no factor {factor}.")
+        return Response({"enabled": is_on})
+
+
+class GuardianPoliciesEndpoint(Endpoint):
+    """When logins ask for a second factor, in the words of the wire: always, in new browsers, or neither (an empty list)."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation("list_guardian_policies", "Read when logins ask for a second factor", _READ_POLICY, 200, POLICY_LIST),
+        "update": Operation(
+            "set_guardian_policies",
+            "Set when logins ask for a second factor; the strictest one counts",
+            _CHANGE_POLICY,
+            200,
+            POLICY_LIST,
+            body_schema=POLICY_LIST,
+        ),
+    }
+
+    def list(self, request: Request) -> Response:
+        return Response(_policies())
+
+    def update(self, request: Request) -> Response:
+        named = request.data
+        if not isinstance(named, builtins.list):
+            raise invalid_body("Expected type array", "body")
+        if any(name not in POLICIES.values() for name in named):
+            raise invalid_body(f"Expected some of {', '.join(POLICIES.values())}", "body")
+        # Strictest first, as in the table.
+        wanted = next((policy for policy, name in POLICIES.items() if name in named), None)
+        present = _values()["policy"]
+        if wanted is not None or present in DEMANDING:
+            policy = wanted or SecondFactorPolicy.ON_REQUEST.value
+            update_second_factors(tenant_id=self.tenant_id, changes={"policy": policy})
+        return Response(_policies())
+
+
+class GuardianEnrollmentEndpoint(Endpoint):
+    """One second factor of some user of the tenant, by its device alone."""
+
+    not_found_code = _INEXISTENT_ENROLLMENT
+    operations: ClassVar[dict[str, Operation]] = {
+        "retrieve": Operation(
+            "get_guardian_enrollment", "Read a second factor", ("read:guardian_enrollments",), 200, ENROLLMENT, refuses=(404,)
+        ),
+        "destroy": Operation(
+            "delete_guardian_enrollment", "Remove a second factor from its user", ("delete:guardian_enrollments",), 204, refuses=(404,)
+        ),
+    }
+
+    def retrieve(self, request: Request, id: str) -> Response:
+        return Response(guardian_enrollment(_enrollment_at(id), masks_numbers=masks_numbers()))
+
+    def destroy(self, request: Request, id: str) -> Response:
+        factor = _enrollment_at(id)
+        remove_factor(tenant_id=self.tenant_id, user_id=factor.user.user_id, device=factor.device)
+        return Response(status=204)
+
+
+class SecondFactorsEndpoint(Endpoint):
+    """Every setting of second factors and passkeys. An addition of this service: it has more of them than the wire."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation("get_second_factors", "Read the settings of second factors and passkeys", _READ, 200, SECOND_FACTORS),
+        "partial_update": Operation(
+            "update_second_factors",
+            "Change settings of second factors and passkeys; null brings a default back",
+            ("update:guardian_factors update:mfa_policies",),
+            200,
+            SECOND_FACTORS,
+            SecondFactorsToChange,
+        ),
+    }
+
+    def list(self, request: Request) -> Response:
+        return Response(_values())
+
+    def partial_update(self, request: Request) -> Response:
+        changes = self.body_of(request, SecondFactorsToChange)
+        return Response(factor_values(update_second_factors(tenant_id=self.tenant_id, changes=changes)) if changes else _values())
+
+
+class OrganizationSecondFactorsEndpoint(Endpoint):
+    """What an organization demands of logins beyond its tenant and the application. An addition of this service."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "list": Operation(
+            "get_organization_second_factors",
+            "Read what an organization demands",
+            ("read:organizations",),
+            200,
+            ORGANIZATION_SECOND_FACTORS,
+            refuses=(404,),
+        ),
+        "update": Operation(
+            "set_organization_second_factors",
+            "Set what an organization demands; null leaves it to the tenant and the application",
+            ("update:organizations",),
+            200,
+            ORGANIZATION_SECOND_FACTORS,
+            OrganizationPolicy,
+            refuses=(404,),
+        ),
+    }
+
+    def list(self, request: Request, id: str) -> Response:
+        return Response({"policy": policy_of_organization(organization_at(id))})
+
+    def update(self, request: Request, id: str) -> Response:
+        organization = organization_at(id)
+        policy = self.body_of(request, OrganizationPolicy)["policy"]
+        set_organization_policy(tenant_id=self.tenant_id, organization_id=organization.pk, policy=policy)
+        return Response({"policy": policy})
+
+
+def _values() -> dict[str, Any]:
+    return factor_values(TenantSettings.objects.first())
+
+
+def _policies() -> builtins.list[str]:
+    return [POLICIES[policy] for policy in (_values()["policy"],) if policy in POLICIES]
+
+
+def _enrollment_at(device: str) -> EnrolledFactor:
+    rows = EnrolledFactor.objects.filter(device=device, kind__in=EnrolledFactor.SECOND_FACTORS)
+    factor = rows.select_related("user").first()
+    if factor is None:
+        raise Refusal(404, _NO_ENROLLMENT, _INEXISTENT_ENROLLMENT)
+    return factor

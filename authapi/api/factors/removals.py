@@ -1,0 +1,101 @@
+"""Taking factors off a user, by the older paths: authenticators, providers, remembered browsers; and a new recovery code."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from authapi.api.factors.schemas import RECOVERY_CODE
+from authapi.factors.kinds import TOTP
+from authapi.login.remembered_browsers import forget_all_browsers
+from foundation.api.endpoint import Endpoint
+from foundation.api.operations import Operation
+from foundation.api.refusals import invalid_path, not_supported
+from identity.api.lookups import user_at
+from identity.factors.user_factors import note, remove_all_factors, remove_factors_of_kind, renew_recovery_code
+
+# The providers that clients name, and the kind of factor that each stands for here.
+_PROVIDERS = {"google-authenticator": TOTP}
+_OTHER_PROVIDERS = ("duo",)
+_CHANGES_USERS = ("update:users",)
+
+
+class AuthenticatorsEndpoint(Endpoint):
+    """Every second factor of a user."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "destroy": Operation(
+            "delete_user_authenticators",
+            "Remove every second factor of a user, and the recovery code; passkeys stay",
+            ("delete:guardian_enrollments",),
+            204,
+            refuses=(404,),
+        ),
+    }
+
+    def destroy(self, request: Request, id: str) -> Response:
+        user_at(id)
+        remove_all_factors(tenant_id=self.tenant_id, user_id=id)
+        return Response(status=204)
+
+
+class MultifactorProviderEndpoint(Endpoint):
+    """The factors of a user that one provider has made."""
+
+    path_schemas: ClassVar[dict[str, Any]] = {"provider": {"enum": [*_PROVIDERS, *_OTHER_PROVIDERS]}}
+    operations: ClassVar[dict[str, Operation]] = {
+        "destroy": Operation(
+            "delete_user_multifactor_provider", "Remove the authenticator apps of a user", _CHANGES_USERS, 204, refuses=(404,)
+        ),
+    }
+
+    def destroy(self, request: Request, id: str, provider: str) -> Response:
+        user_at(id)
+        if provider in _OTHER_PROVIDERS:
+            raise not_supported(f"Not supported: factors of {provider} are not asked for.")
+        if provider not in _PROVIDERS:
+            raise invalid_path(f"Expected one of {', '.join((*_PROVIDERS, *_OTHER_PROVIDERS))}", "provider")
+        remove_factors_of_kind(tenant_id=self.tenant_id, user_id=id, kind=_PROVIDERS[provider])
+        return Response(status=204)
+
+
+class RememberedBrowsersEndpoint(Endpoint):
+    """The browsers in which a user is spared the second factor."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "create": Operation(
+            "invalidate_remembered_browsers",
+            "Ask a user for the second factor in every browser again",
+            _CHANGES_USERS,
+            204,
+            refuses=(404,),
+        ),
+    }
+
+    def create(self, request: Request, id: str) -> Response:
+        user = user_at(id)
+        count = forget_all_browsers(user)
+        if count:
+            note(user, "Forgot the remembered browsers", browsers=count)
+        return Response(status=204)
+
+
+class RecoveryCodeEndpoint(Endpoint):
+    """The recovery code of a user. The caller has to hand it over: nothing shows it again."""
+
+    operations: ClassVar[dict[str, Operation]] = {
+        "create": Operation(
+            "regenerate_user_recovery_code",
+            "Replace the recovery code of a user; the new one is in this answer only",
+            _CHANGES_USERS,
+            200,
+            RECOVERY_CODE,
+            refuses=(404, 409),
+        ),
+    }
+
+    def create(self, request: Request, id: str) -> Response:
+        user_at(id)
+        return Response({"recovery_code": renew_recovery_code(tenant_id=self.tenant_id, user_id=id)})

@@ -1,0 +1,1 @@
+"""Profiles of token exchange in the management interface."""

@@ -1,0 +1,112 @@
+"""Authorization details as clients send them: read within bounds, and judged by the types of one API. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from authapi.details.schema import SchemaOdd, problem_of
+from authapi.details.types import LONGEST_TYPE, DetailType
+from foundation.json_values import json_problem
+
+Detail = Mapping[str, Any]
+MAX_BYTES = 8 * 1024
+MAX_OBJECTS = 20
+MAX_DEPTH = 8
+_TOO_LONG = f"The authorization_details are longer than {MAX_BYTES} bytes."
+# RFC 9396, 2.2: lists of text that every type may have.
+LISTS = ("locations", "actions", "datatypes", "privileges")
+
+
+class DetailsRefused(ValueError):
+    """The details cannot be granted; the text says why, without any of their values."""
+
+
+def read_details(sent: Any) -> tuple[Detail, ...]:
+    """Return the objects of a parameter, JSON text or a list; raise `DetailsRefused`. No type is looked up."""
+    if isinstance(sent, str):
+        sent = _read(sent)
+    if not isinstance(sent, list) or not sent:
+        raise DetailsRefused("The authorization_details must be a JSON array with an object at least.")
+    if len(sent) > MAX_OBJECTS:
+        raise DetailsRefused(f"The authorization_details have more than {MAX_OBJECTS} objects.")
+    for place, each in enumerate(sent, start=1):
+        problem = _problem(each)
+        if problem:
+            raise DetailsRefused(f"Object {place} of the authorization_details: {problem}")
+    if len(orjson.dumps(sent)) > MAX_BYTES:
+        raise DetailsRefused(_TOO_LONG)
+    return tuple(sent)
+
+
+def judge(details: tuple[Detail, ...], types: Mapping[str, DetailType], *, audience: str) -> None:
+    """Raise `DetailsRefused` for an object whose type is not among `types`, that its schema refuses, or that is for another API."""
+    for place, each in enumerate(details, start=1):
+        problem = _problem_at_api(each, types, audience)
+        if problem:
+            raise DetailsRefused(f"Object {place} of the authorization_details: {problem}")
+
+
+def accepted(details: tuple[Detail, ...], types: Mapping[str, DetailType], *, audience: str) -> tuple[Detail, ...]:
+    """Return those of the objects that `judge` has nothing against."""
+    return tuple(each for each in details if not _problem_at_api(each, types, audience))
+
+
+def _read(text: str) -> Any:
+    if len(text.encode("utf-8", "replace")) > MAX_BYTES:
+        raise DetailsRefused(_TOO_LONG)
+    try:
+        return orjson.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DetailsRefused("The authorization_details are no JSON.") from error
+
+
+def _problem(value: Any) -> str:
+    if not isinstance(value, dict):
+        return "It is no object."
+    name = value.get("type")
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_TYPE:
+        return "It has no type."
+    if _depth(value, MAX_DEPTH) < 0:
+        return f"It is nested deeper than {MAX_DEPTH} levels."
+    problem = json_problem(value)
+    if problem:
+        return problem
+    odd = next((name for name in LISTS if name in value and not _is_list_of_texts(value[name])), None)
+    if odd:
+        return f"Its {odd} must be an array of strings."
+    return "" if isinstance(value.get("identifier", ""), str) else "Its identifier must be a string."
+
+
+def _depth(value: Any, left: int) -> int:
+    """Return how many levels are left below a value, or something negative."""
+    if left < 0 or not isinstance(value, dict | list):
+        return left
+    inner = value.values() if isinstance(value, dict) else value
+    return min((_depth(each, left - 1) for each in inner), default=left)
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def _problem_at_api(value: Detail, types: Mapping[str, DetailType], audience: str) -> str:
+    known = types.get(value["type"])
+    if known is None:
+        # Unknown, and not for this client, look alike.
+        return "The API knows no such type for this client."
+    if not all(_is_at(location, audience) for location in value.get("locations", ())):
+        return "Its locations must be the audience, or addresses below it."
+    if known.schema is None:
+        return ""
+    try:
+        return problem_of(value, known.schema)
+    except SchemaOdd as odd:
+        return str(odd)
+
+
+def _is_at(location: str, audience: str) -> bool:
+    """Tell whether a location belongs to the API: else a token would speak of an API that it is not for."""
+    return location == audience or (location.startswith(audience.rstrip("/") + "/") and "/../" not in f"{location}/")

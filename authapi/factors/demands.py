@@ -1,0 +1,71 @@
+"""What the policies of a tenant, its clients and its organizations demand of one login; the decision itself is pure (`policy`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from authapi.factors.kinds import EMAIL, PHONE
+from authapi.factors.messages import can_send_to
+from authapi.factors.policy import Demand, Due, Standing, asks_for_factor, due, policy_in_force
+from authapi.factors.settings import factor_settings, offered_contexts, policy_of_organization
+from authapi.models import Client, SecondFactorPolicy
+from identity.factors.user_factors import factors_of
+from identity.models import Organization, User
+
+# Under which name the settings of a client hold a policy of its own.
+CLIENT_SETTING = "second_factor_policy"
+
+
+@dataclass(frozen=True)
+class LoginFacts:
+    """A login whose first proof is done: for which client and organization, whose, and by which methods."""
+
+    client: Client
+    organization: Organization | None
+    user: User
+    methods: frozenset[str]
+
+
+def factors_due(
+    facts: LoginFacts,
+    *,
+    wished: Sequence[str] = (),
+    is_required: bool = False,
+    is_asked: bool = False,
+    is_browser_remembered: Callable[[], bool] = lambda: False,
+) -> Due:
+    """Return what is due about second factors. `wished` are the contexts that the client asks for, best first;
+    `is_asked` is for what asks otherwise.
+
+    Reads the user's factors only where the tenant has switched some on, so that a login of other tenants costs nothing more.
+    """
+    settings = factor_settings(facts.user.tenant_id)
+    contexts = offered_contexts(facts.user.tenant_id)
+    asked = is_asked or (bool(wished) and asks_for_factor(wished, offered=contexts, methods=facts.methods, is_required=is_required))
+    if not settings.kinds and not asked:
+        return Due.NOTHING
+    demand = Demand(policy_of(facts.client, facts.organization), is_asked=asked)
+    if demand.policy is SecondFactorPolicy.NEVER:
+        return Due.NOTHING
+    enrolled = tuple(factor.kind for factor in factors_of(facts.user))
+    # A memory of the browser is looked at once it matters.
+    is_remembered = settings.remembers_browsers and not asked and is_browser_remembered()
+    # Also kinds whose sender is gone: a factor that cannot be sent must not be spared.
+    return due(demand, Standing(facts.methods, enrolled, settings.kinds, is_remembered))
+
+
+def policy_of(client: Client, organization: Organization | None) -> SecondFactorPolicy:
+    """Return the policy in force for a client and an organization."""
+    own = client.settings.get(CLIENT_SETTING)
+    return policy_in_force(
+        factor_settings(client.tenant_id).policy,
+        SecondFactorPolicy(own) if own in SecondFactorPolicy.values else None,
+        policy_of_organization(organization) if organization is not None else None,
+    )
+
+
+def usable_kinds(tenant_id: str) -> tuple[str, ...]:
+    """Return the kinds of second factors that a person can enroll now: switched on, and codes have a sender."""
+    kinds = factor_settings(tenant_id).kinds
+    return tuple(kind for kind in kinds if kind not in (PHONE, EMAIL) or can_send_to(tenant_id, kind))

@@ -1,0 +1,71 @@
+"""How often codes of factors are sent and guessed. An attacker here knows the first proof already, so figures are small.
+
+What an attacker uses up from elsewhere keeps the person out of new browsers only: one that the account knows has figures of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from authapi.edge.addresses import AddressKey, customer_of, keys_of, parsed_address
+from authapi.edge.buckets import Bucket
+from authapi.edge.rate_figures import (
+    FACTOR_CODES_OF_TENANT,
+    FACTOR_CODES_TO_ADDRESS,
+    FACTOR_CODES_TO_USER,
+    FACTOR_GUESSES,
+    FACTOR_GUESSES_FROM_PLACE,
+    FACTOR_GUESSES_KNOWN,
+)
+from authapi.edge.throttling import Rate
+from identity.models import User
+
+
+class TooManyMessages(Exception):
+    """Too many codes were sent to this user or to this address. Ask for another one later."""
+
+    def __init__(self, rate: Rate) -> None:
+        super().__init__(self.__doc__)
+        self.rate = rate
+
+
+@dataclass(frozen=True)
+class Whereabouts:
+    """Where a proof comes from. `browser` is the mark of a browser in which this very user has completed a login before."""
+
+    ip: str
+    browser: AddressKey | None = field(default=None, repr=False)
+    user_agent: str = ""
+
+
+def take_message(user: User, address: str) -> None:
+    """Count a code that is about to be sent to an address of the user. Raises `TooManyMessages`. Contract 9.14: 10 an hour per device."""
+    for bucket, owner in (
+        (FACTOR_CODES_TO_USER, (user.tenant_id, str(user.pk))),
+        (FACTOR_CODES_TO_ADDRESS, (user.tenant_id, address.casefold())),
+        (FACTOR_CODES_OF_TENANT, (user.tenant_id,)),
+    ):
+        if not bucket.takes(*owner):
+            raise TooManyMessages(Rate.of_empty(bucket))
+
+
+def may_guess(user: User, place: Whereabouts) -> Rate | None:
+    """Return None where another guess may be made, else the rate of what is used up. Call it with the user held; counts nothing."""
+    for bucket, owner in _guesses(user, place):
+        if not bucket.has_one(*owner):
+            return Rate.of_empty(bucket)
+    return None
+
+
+def count_guess(user: User, place: Whereabouts) -> None:
+    """Count a wrong guess. Call it with the user held, so that no other guess comes between `may_guess` and this."""
+    for bucket, owner in _guesses(user, place):
+        bucket.takes(*owner)
+
+
+def _guesses(user: User, place: Whereabouts) -> list[tuple[Bucket, tuple[str, ...]]]:
+    named = (user.tenant_id, str(user.pk))
+    if place.browser is not None:
+        return [(FACTOR_GUESSES_KNOWN, (*named, place.browser.name))]
+    address = customer_of(keys_of(place.ip)) if parsed_address(place.ip) is not None else ""
+    return [(FACTOR_GUESSES_FROM_PLACE, (*named, address)), (FACTOR_GUESSES, named)]

@@ -1,0 +1,15 @@
+"""The domain that keys of people are made for: that of the host of the tenant which was asked."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from authapi.tenant_settings import sign_in_settings
+from identity.factors.ceremonies import RelyingParty
+from identity.hosts import HostMatch
+
+
+def party_of(host: HostMatch, *, apps: tuple[str, ...] = ()) -> RelyingParty:
+    """Return the domain of a host. Its own origin counts, and those of `apps`."""
+    origin = host.issuer.rstrip("/")
+    return RelyingParty(urlsplit(origin).hostname or "", sign_in_settings(host.tenant_id).friendly_name or host.tenant_id, origin, apps)

@@ -1,0 +1,126 @@
+"""Authorization details as grants decide them: which types a client may name at an API, and what of a grant a request asks for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from authapi.details.objects import Detail, DetailsRefused, accepted, judge, read_details
+from authapi.details.types import MEMBER, DetailType, types_of
+from authapi.details.within import all_within
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase
+from authapi.grants.entitlements import resource_of
+from authapi.models import ApiResource, Client
+from authapi.services import grant_terms
+from authapi.services.grant_terms import GrantTerms
+from authapi.token_request import TokenRequest
+from authapi.tokens.user_tokens import UserIssue
+from foundation.memory.ttl_cache import Remembered
+
+# RFC 9396, 10: the types that a client says it will name. Absent: those of the API.
+CLIENT_MEMBER = "authorization_details_types"
+
+
+def requested_details(request: TokenRequest) -> tuple[Detail, ...]:
+    """Return what a token request names, JSON text or a list of a JSON body; nothing for most. Raises `RequestRefused`."""
+    if MEMBER not in request.form:
+        return ()
+    return read(request.form[MEMBER])
+
+
+def read(sent: object) -> tuple[Detail, ...]:
+    """Return the objects of a parameter. Raises `RequestRefused`."""
+    try:
+        return read_details(sent)
+    except DetailsRefused as error:
+        raise refused(str(error)) from error
+
+
+def details_for_user(details: tuple[Detail, ...], client: Client, resource: ApiResource | None) -> tuple[Detail, ...]:
+    """Return the details that a client asks for at an API for a user; raise `RequestRefused` for any that it may not have."""
+    if resource is None:
+        raise refused("The authorization_details need the audience of an API.")
+    return _judged(details, _types_for_user(client, resource), resource)
+
+
+def details_for_client(request: TokenRequest, client: Client, resource: ApiResource, grant: GrantTerms | None) -> tuple[Detail, ...]:
+    """Return the details that a client asks for at an API for itself; raise `RequestRefused` for any that it may not have."""
+    details = requested_details(request)
+    return _judged(details, _types(client, resource, grant.details_types if grant else ()), resource) if details else ()
+
+
+def narrowed(login: UserIssue, request: TokenRequest) -> UserIssue:
+    """Return a login with the details that this request asks for, all of them where it names none (RFC 9396, 6).
+
+    Raises `RequestRefused` for more than was granted.
+    """
+    details = requested_details(request)
+    if not details:
+        return login
+    if login.asked is None or not all_within(details, login.asked.details):
+        raise refused("The authorization_details ask for more than was granted.")
+    resource = resource_of(login.host.tenant_id, login.audience)
+    return replace(login, asked=replace(login.asked, details=details_for_user(details, login.client, resource)))
+
+
+def still_granted_details(login: UserIssue, resource: ApiResource | None) -> UserIssue:
+    """Return a login with the details that its API and its client may still have; the others are dropped, as scopes are."""
+    if login.asked is None or not login.asked.details:
+        return login
+    kept: tuple[Detail, ...] = ()
+    if resource is not None:
+        kept = accepted(login.asked.details, _types_for_user(login.client, resource), audience=resource.identifier)
+    return replace(login, asked=replace(login.asked, details=kept))
+
+
+def without_details(login: UserIssue) -> UserIssue:
+    """Return a login for another API than the details were granted at."""
+    return replace(login, asked=replace(login.asked, details=())) if login.asked is not None and login.asked.details else login
+
+
+def type_of(detail: Detail, resource: ApiResource) -> DetailType:
+    """Return the type of an object that was judged."""
+    return types_of(resource.settings)[detail["type"]]
+
+
+def _load_types(tenant_id: str) -> tuple[str, ...]:
+    """Return the names of the types of every API of a tenant, in the order of the alphabet."""
+    rows = ApiResource.objects.of(tenant_id).filter(is_system=False, settings__has_key=MEMBER)
+    return tuple(sorted({name for settings in rows.values_list("settings", flat=True) for name in types_of(settings)}))
+
+
+# Asked for by each discovery document.
+detail_types: Remembered[str, tuple[str, ...]] = Remembered(_load_types, seconds=1.0)
+
+
+def refused(reason: str) -> RequestRefused:
+    return RequestRefused(OAuthCase.INVALID_AUTHORIZATION_DETAILS, reason=reason)
+
+
+def _judged(details: tuple[Detail, ...], types: dict[str, DetailType], resource: ApiResource) -> tuple[Detail, ...]:
+    try:
+        judge(details, types, audience=resource.identifier)
+    except DetailsRefused as error:
+        raise refused(str(error)) from error
+    return details
+
+
+def _types_for_user(client: Client, resource: ApiResource) -> dict[str, DetailType]:
+    """Return the types that the API's access policy leaves to this client for users."""
+    policy = resource.settings.get("subject_type_authorization", {}).get("user", {}).get("policy")
+    if policy in (None, "allow_all"):
+        return _types(client, resource, None)
+    grant = grant_terms.for_users.get((client.tenant_id, client.pk, resource.pk)) if policy == "require_client_grant" else None
+    return _types(client, resource, grant.details_types if grant else ())
+
+
+def _types(client: Client, resource: ApiResource, granted: tuple[str, ...] | None) -> dict[str, DetailType]:
+    if resource.is_system:
+        # What the management interface does for a token is decided by scopes alone.
+        return {}
+    named = client.settings.get(CLIENT_MEMBER)
+    return {
+        name: known
+        for name, known in types_of(resource.settings).items()
+        if (granted is None or name in granted) and (named is None or name in named)
+    }

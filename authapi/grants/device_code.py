@@ -1,0 +1,107 @@
+"""`urn:ietf:params:oauth:grant-type:device_code`: a device asks until a user has answered, and gets its tokens once (RFC 8628, 3.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils import timezone
+
+from authapi.failures import RequestRefused
+from authapi.failures.device import DeviceCase
+from authapi.grants.approved_elsewhere import granted_elsewhere
+from authapi.grants.user_grant import Granted, UserGrant, sender_of
+from authapi.models import Client, DeviceGrant
+from authapi.services.sign_in_log import note
+from authapi.token_request import TokenRequest
+from authapi.tokens.bindings import KEY
+from authapi.tokens.device_codes import locked_device, why_waiting
+from authapi.tokens.revocation import revoke_lineage
+from foundation.database.transactions import unit_of_work
+from identity.models import User
+
+GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+_EXCHANGED, _FAILED_EXCHANGE = "sede", "fede"
+_REPLAYED = "A device code was used again: everything that came of it was revoked."
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """Why there are no tokens. Returned and not raised: what was noted must be committed."""
+
+    case: DeviceCase
+    interval: int = 0
+    # Whether the client has shown a code of its own.
+    is_proof: bool = True
+
+
+class DeviceCodeGrant(UserGrant):
+    """Answers a device under the lock of its row; the second exchange of a code ends what the first one got."""
+
+    name = GRANT
+    takes_details = True
+
+    def granted(self, request: TokenRequest, client: Client) -> Granted:
+        outcome = _exchanged(request, client, request.required("device_code"))
+        if isinstance(outcome, Granted):
+            return outcome
+        if outcome.is_proof and request.charge is not None:
+            # A device that waits is no failed request of its address: many may stand behind one.
+            request.charge.settle()
+        headers = {"Retry-After": str(outcome.interval)} if outcome.interval else {}
+        raise RequestRefused(outcome.case, headers=headers, interval=outcome.interval)
+
+
+@unit_of_work
+def _exchanged(request: TokenRequest, client: Client, device_code: str) -> Granted | _Waiting:
+    """Return what the code is exchanged for, or why not. Raises `RequestRefused`, and then the code is as good as before."""
+    row = locked_device(request.host.tenant_id, device_code)
+    if row is None or row.application_id != client.pk:
+        return _Waiting(DeviceCase.INVALID_CODE, is_proof=False)
+    if row.confirmation and row.confirmation.get(KEY) != request.key:
+        # A code that was stolen is worth nothing without the key, and slows the device down no more.
+        return _Waiting(DeviceCase.WRONG_DPOP_KEY, is_proof=False)
+    if row.used_at is not None:
+        _punish(row, request, client)
+        return _Waiting(DeviceCase.INVALID_CODE, is_proof=False)
+    waiting = why_waiting(row, now=timezone.now())
+    if waiting is not None or row.user is None:
+        waiting = waiting or DeviceCase.INVALID_CODE
+        return _Waiting(waiting, row.interval if waiting is DeviceCase.SLOW_DOWN else 0)
+    return _granted(row, row.user, request, client)
+
+
+def _granted(row: DeviceGrant, user: User, request: TokenRequest, client: Client) -> Granted:
+    granted = granted_elsewhere(row, user, request, client)
+    _note(_EXCHANGED, row, request, client, is_success=True, details={"allowed_at": row.approved_ip or ""})
+    return granted
+
+
+def _punish(row: DeviceGrant, request: TokenRequest, client: Client) -> None:
+    """Revoke everything that came of a code because it was used again, and say so in the sign-in log."""
+    revoke_lineage(tenant_id=row.tenant_id, lineage=row.lineage)
+    _note(_FAILED_EXCHANGE, row, request, client, is_success=False, description=_REPLAYED)
+
+
+def _note(
+    code: str,
+    row: DeviceGrant,
+    request: TokenRequest,
+    client: Client,
+    *,
+    is_success: bool,
+    description: str = "",
+    details: dict[str, str] | None = None,
+) -> None:
+    sender = sender_of(request)
+    note(
+        tenant_id=row.tenant_id,
+        type=code,
+        is_success=is_success,
+        description=description,
+        user=row.user,
+        client=client,
+        connection=row.user.connection.name if row.user is not None else "",
+        ip=sender.ip,
+        user_agent=sender.user_agent,
+        details=details,
+    )

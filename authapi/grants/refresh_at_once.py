@@ -1,0 +1,45 @@
+"""Fast path: the ordinary exchange of a refresh token, decided on the event loop by the rules of the grant.
+
+The plain path is `RefreshTokenGrant`, in a thread; what is read and written, and why that is as safe, stands in
+`authapi.tokens.refresh_at_once`. A refusal is never made here: it begins anew there. The figures stand in docs/performance.md.
+"""
+
+from __future__ import annotations
+
+from django.utils import timezone
+
+from authapi.grants.refresh_token import RefreshTokenGrant, asked, is_holder
+from authapi.grants.token_grant import TokenAnswer
+from authapi.grants.user_grant import access_for, sender_of, stored_login
+from authapi.models import Client
+from authapi.token_request import TokenRequest
+from authapi.tokens.fast_signing import Signing
+from authapi.tokens.id_tokens import id_token_signing
+from authapi.tokens.minting import signing_of_order, token_order
+from authapi.tokens.refresh_at_once import read_refresh_token, renew_at_once
+from authapi.tokens.refresh_tokens import has_ended, policy_of
+from foundation.memory.ttl_cache import Cold
+
+
+async def refresh_at_once(request: TokenRequest, client: Client) -> tuple[TokenAnswer, dict[str, Signing]]:
+    """Return what a refresh token is exchanged for, stored and committed, and what signs its tokens, by the names of their members.
+
+    Raises `Cold` and `RequestRefused` with nothing stored, and `Unanswered`.
+    """
+    row = await read_refresh_token(tenant_id=request.host.tenant_id, token=request.required("refresh_token"))
+    policy, now = policy_of(client), timezone.now()
+    if row.application_id != client.pk or row.user.blocked or row.organization_id is not None or row.asked:
+        raise Cold
+    if has_ended(row, policy, now=now) or not is_holder(row, request, client, now=now):
+        raise Cold
+    login = asked(stored_login(row, request, client, grant=RefreshTokenGrant.name), request, policy)
+    login, access, until = access_for(login)
+    if login.asked is not None and login.asked.details:
+        raise Cold
+    # Before anything is stored: what cannot be signed is refused with the token as good as before.
+    order = token_order(access, client=client, host=request.host)
+    signings = {"access_token": signing_of_order(order, tenant_id=request.host.tenant_id, signature=access.signature)}
+    if login.is_sign_in:
+        signings["id_token"] = id_token_signing(login)
+    successor = await renew_at_once(row, access=access, until=until, policy=policy, sender=sender_of(request))
+    return TokenAnswer(access, login.scopes, {} if successor is None else {"refresh_token": successor}), signings

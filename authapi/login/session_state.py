@@ -1,0 +1,66 @@
+"""What scripts may learn of a session (OpenID Connect Session Management 1.0, 2 and 3.2): whether it is still the one they know.
+
+A cookie that scripts of this host read holds a keyed digest of the session. It opens no session, names none, and changes with it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from authapi.clients.origins import web_origin_of
+from authapi.login.cookies import SESSION, SESSION_STATE, drop_cookie, read_cookie, set_cookie
+from authapi.login.sessions import find_session
+from authapi.models import Client, Session
+from authapi.tenant_settings import sign_in_settings
+
+_SALT_BYTES = 12
+
+
+def session_state(session: Session, client: Client, address: str) -> str:
+    """Return the `session_state` of an answer that goes to `address`; empty where the tenant, or an address of no web page, has none."""
+    origin = web_origin_of(address)
+    if not origin or not _is_managed(session.tenant_id):
+        return ""
+    salt = secrets.token_urlsafe(_SALT_BYTES)
+    text = f"{client.client_id} {origin} {browser_state(session)} {salt}"
+    return f"{hashlib.sha256(text.encode()).hexdigest()}.{salt}"
+
+
+def browser_state(session: Session) -> str:
+    """Return what the cookie holds. The key keeps applications, which know the id of the session, from computing it."""
+    key = next(iter(settings.DIGEST_KEYS.values()))
+    text = f"session-state\x00{session.tenant_id}\x00{session.pk}"
+    return base64.urlsafe_b64encode(hmac.digest(key.encode(), text.encode(), hashlib.sha256)).decode().rstrip("=")
+
+
+def show_state(answer: HttpResponse, session: Session) -> None:
+    """Let scripts see the session of this browser, for as long as it lasts without further use."""
+    if not _is_managed(session.tenant_id):
+        return
+    seconds = max(1, int((session.idle_expires_at - timezone.now()).total_seconds())) if session.is_persistent else None
+    set_cookie(answer, SESSION_STATE, browser_state(session), seconds=seconds, is_readable=True)
+
+
+def hide_ended(request: HttpRequest, answer: HttpResponse, *, tenant_id: str) -> None:
+    """Drop what scripts see where the session behind it has ended elsewhere."""
+    shown = read_cookie(request, SESSION_STATE)
+    if shown and find_session(tenant_id=tenant_id, cookie=read_cookie(request, SESSION)) is None:
+        drop_cookie(answer, SESSION_STATE)
+
+
+def forget_session(request: HttpRequest, answer: HttpResponse) -> None:
+    """Make the browser forget its session, and what scripts see of it."""
+    drop_cookie(answer, SESSION)
+    if read_cookie(request, SESSION_STATE):
+        drop_cookie(answer, SESSION_STATE)
+
+
+def _is_managed(tenant_id: str) -> bool:
+    return sign_in_settings(tenant_id).manages_sessions

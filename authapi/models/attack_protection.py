@@ -1,0 +1,75 @@
+"""What protects logins against attacks: blocked addresses, browsers that users have logged in with, and what administrators are told."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from authapi.models.base import UnrecordedOwned
+
+
+class AddressBlock(UnrecordedOwned):
+    """An address that was refused because it has used up its attempts at a stage. The buckets decide; this row shows it."""
+
+    address = models.CharField(max_length=45, help_text="An IPv4 address, or the /64 network of IPv6 addresses.")
+    stage = models.CharField(max_length=32)
+    blocked_at = models.DateTimeField()
+    last_refused_at = models.DateTimeField()
+    ends_at = models.DateTimeField(help_text="When an attempt is given back at the latest.")
+    is_refused = models.BooleanField(help_text="False where the tenant only wants to be told.")
+
+    class Meta(UnrecordedOwned.Meta):
+        verbose_name_plural = "blocked addresses"
+        constraints = [models.UniqueConstraint(fields=["tenant", "address", "stage"], name="authapi_addressblock_unique")]
+        indexes = [
+            # The list of the admin, page by page from a key.
+            models.Index(fields=["tenant", "id"], name="authapi_addressblock_listed"),
+            models.Index(fields=["ends_at"], name="authapi_addressblock_expired"),
+        ]
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"block {self.pk}"
+
+
+class KnownBrowser(UnrecordedOwned):
+    """A browser in which a user has logged in: the digest of its cookie and the user. A new password forgets them all."""
+
+    user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
+    digest = models.CharField(max_length=64, editable=False)
+    created_at = models.DateTimeField()
+    last_seen_at = models.DateTimeField()
+    told_at = models.DateTimeField(null=True, blank=True, help_text="When the user was told by mail of the first login.")
+
+    class Meta(UnrecordedOwned.Meta):
+        constraints = [models.UniqueConstraint(fields=["user", "digest"], name="authapi_knownbrowser_unique")]
+        indexes = [
+            # The list of the admin, page by page from a key.
+            models.Index(fields=["tenant", "id"], name="authapi_knownbrowser_listed"),
+            models.Index(fields=["last_seen_at"], name="authapi_knownbrowser_expired"),
+        ]
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"browser {self.pk}"
+
+
+class AttackNotice(UnrecordedOwned):
+    """What the administrators of a tenant are to be told of by mail: one row for each kind, so that an attack is no flood of mails."""
+
+    class Kind(models.TextChoices):
+        LEAKED_PASSWORDS = "leaked_passwords"
+        BLOCKED_ADDRESSES = "blocked_addresses"
+
+    kind = models.CharField(max_length=24, choices=Kind)
+    # What happened from `since` on has not been told; both are null where nothing waits.
+    since = models.DateTimeField(null=True, blank=True)
+    due_at = models.DateTimeField(null=True, blank=True)
+    sent_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta(UnrecordedOwned.Meta):
+        constraints = [models.UniqueConstraint(fields=["tenant", "kind"], name="authapi_attacknotice_unique")]
+        indexes = [models.Index(fields=["due_at"], name="authapi_attacknotice_due")]
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.tenant_id}"

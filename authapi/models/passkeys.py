@@ -1,0 +1,38 @@
+"""Ceremonies of passkeys whose person is not known yet: a login without a name, and a sign-up."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from authapi.models.base import UnrecordedOwned
+
+
+class PasskeyCeremony(UnrecordedOwned):
+    """What a passkey has to sign before the service knows whose it is. It counts once, for one login or one application alone.
+
+    On the hosted pages `bound_to` names the login; an application holds an `auth_session`, whose digest is kept.
+    """
+
+    digest = models.CharField(max_length=64, editable=False)
+    bound_to = models.CharField(max_length=80, blank=True, editable=False)
+    client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
+    # None on the hosted pages, where any connection of the login may be that of the person.
+    connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    organization = models.ForeignKey("identity.Organization", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    relying_party = models.CharField(max_length=253, help_text="The domain that the passkey is for.")
+    is_registration = models.BooleanField(default=False, help_text="Whether the answer makes an account.")
+    sealed = models.TextField(editable=False, help_text="The challenge, and the profile of a sign-up, encrypted.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta(UnrecordedOwned.Meta):
+        constraints = [models.UniqueConstraint(fields=["digest", "tenant"], name="authapi_passkeyceremony_unique")]
+        indexes = [
+            models.Index(fields=["tenant", "bound_to", "-id"], name="authapi_passkeyceremony_bound"),
+            models.Index(fields=["expires_at"], name="authapi_passkeyceremony_over"),
+        ]
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"passkey ceremony {self.pk}"

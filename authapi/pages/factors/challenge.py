@@ -1,0 +1,250 @@
+"""The page of a login that asks for a second factor: one way at a time, and a list of the others.
+
+A code that is sent is asked for by a press of a button, but for the first one to an address: the page sends that by itself, once in a
+login. So neither a reload nor a browser that loads pages ahead sends a second one.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from authapi.custom_texts import client_values, custom_text
+from authapi.factors.challenges import (
+    Proven,
+    Prover,
+    TooManyGuesses,
+    WrongProof,
+    check_code,
+    check_key,
+    check_otp,
+    check_recovery_code,
+    has_sent,
+    key_challenge,
+    keys_for,
+    seconds_to_wait,
+    send_code,
+)
+from authapi.factors.demands import policy_of
+from authapi.factors.kinds import EMAIL, RECOVERY_CODE, TOTP
+from authapi.factors.limits import TooManyMessages
+from authapi.factors.messages import CannotSend
+from authapi.factors.relying_party import party_of
+from authapi.factors.settings import factor_settings
+from authapi.failures import RequestRefused
+from authapi.login import flow
+from authapi.login.browser import see_other, with_parameters
+from authapi.login.decision import Step, next_step
+from authapi.login.flow import HANDLE, PAGES
+from authapi.login.login import Login
+from authapi.login.transactions import bind, keep_code, note_progress
+from authapi.models import LoginTransaction, SecondFactorPolicy, Session
+from authapi.pages.factors.shown import Trouble, code_field, key_words, trouble_of
+from authapi.pages.factors.ways import KEYS, Way, first_of, prover_of, shown_address, ways_of
+from authapi.pages.form_fields import Field, Problem, form_fields
+from authapi.pages.hosted_page import with_rate
+from authapi.pages.passwordless import BETWEEN_DIGITS, seconds_text
+from authapi.pages.rendering import render_page
+from authapi.pages.tenant_page import opened_login, tenant_page
+from foundation.database.transactions import lock_name, unit_of_work
+from identity.factors import ceremonies
+from identity.factors.ceremonies import ANSWER_MOST_CHARACTERS
+from identity.hosts import HostMatch
+from identity.models import EnrolledFactor
+
+WAY, LIST = "method", "list"
+# Devices to which the page has sent a first code, in the progress of the login.
+_SENT = "factors_sent_to"
+_LONGEST_RECOVERY_CODE = 64
+_SCRIPT = "theme/factor_keys.js"
+
+
+@dataclass(frozen=True)
+class _Visit:
+    """A page of a login whose second factor is due."""
+
+    login: Login
+    handle: str
+    session: Session
+    ways: list[Way]
+
+    @property
+    def prover(self) -> Prover:
+        return prover_of(self.login, self.session)
+
+    @property
+    def address(self) -> str:
+        return with_parameters(PAGES[Step.SECOND_FACTOR], {HANDLE: self.handle})
+
+    def way(self, named: str) -> Way | None:
+        """Return the way that is named, else the one that is asked for first."""
+        return next((way for way in self.ways if way.name == named), None) or first_of(self.ways)
+
+
+@tenant_page("mfa")
+def challenge_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
+    """Ask for a second factor, and take the proof."""
+    login, handle = opened_login(request, host)
+    try:
+        session = login.session
+        if session is None or next_step(login.wish, login.situation()) is not Step.SECOND_FACTOR:
+            # The session has ended or was replaced meanwhile, or nothing is left to prove.
+            return flow.advance(login, handle=handle)
+        visit = _Visit(login, handle, session, ways_of(login, session))
+        # Another user may have logged in since the page was shown: what the first one sent is not theirs.
+        if request.method != "POST" or request.POST.get("user") != session.user.user_id:
+            return _asked(visit, request)
+        way = visit.way(request.POST.get(WAY, ""))
+        if way is None:
+            return _listed(visit)
+        return _sent_again(visit, way) if "again" in request.POST else _taken(visit, way)
+    except RequestRefused as refused:
+        return flow.refuse(login, refused)
+
+
+def _asked(visit: _Visit, request: HttpRequest) -> HttpResponse:
+    named = request.GET.get(WAY, "")
+    way = visit.way(named)
+    if way is None or named == LIST:
+        return _listed(visit)
+    # A browser that loads a page ahead of the person asks for nothing (Fetch: `Sec-Purpose`).
+    is_seen = request.method == "GET" and "prefetch" not in request.headers.get("Sec-Purpose", "")
+    trouble = _trouble_of_sending(visit, way, is_first=True) if way.factor is not None and is_seen else None
+    return _shown(visit, way, trouble=trouble, is_sent_again="again" in request.GET)
+
+
+def _trouble_of_sending(visit: _Visit, way: Way, *, is_first: bool) -> Trouble | None:
+    try:
+        if is_first:
+            _send_first(visit, way)
+        elif way.factor is not None:
+            send_code(visit.prover, way.factor)
+    except (CannotSend, TooManyMessages) as error:
+        return trouble_of(error)
+    return None
+
+
+@unit_of_work
+def _send_first(visit: _Visit, way: Way) -> None:
+    """Send the first code of this login to a factor. Of two pages that are loaded at once, one sends it."""
+    row, factor = visit.login.row, way.factor
+    lock_name(f"login:{row.pk}")
+    stored = LoginTransaction.objects.of(row.tenant_id).filter(pk=row.pk).values_list("progress", flat=True).first() or {}
+    sent_to = str(stored.get(_SENT, "")).split()
+    if factor is None or way.name in sent_to:
+        return
+    send_code(visit.prover, factor)
+    bind(row, visit.session)
+    note_progress(row, **{_SENT: " ".join([*sent_to, way.name])})
+
+
+def _sent_again(visit: _Visit, way: Way) -> HttpResponse:
+    if way.factor is None:
+        return _shown(visit, way)
+    seconds = seconds_to_wait(visit.prover, way.factor)
+    if seconds:
+        return _shown(visit, way, trouble=Trouble(Problem(seconds_text(seconds)), 429))
+    trouble = _trouble_of_sending(visit, way, is_first=False)
+    if trouble is not None:
+        return _shown(visit, way, trouble=trouble)
+    return see_other(visit.login.http_request, with_parameters(visit.address, {WAY: way.name, "again": "1"}))
+
+
+def _taken(visit: _Visit, way: Way) -> HttpResponse:
+    login, sent = visit.login, visit.login.http_request.POST
+    typed = sent.get("credential" if way.kind in KEYS else "code", "")
+    if not typed.strip():
+        return _shown(visit, way, trouble=Trouble(Problem(_nothing_typed(way), "" if way.kind in KEYS else "code"), 400))
+    try:
+        proven = _proven(visit, way, typed)
+    except (WrongProof, TooManyGuesses) as error:
+        return _shown(visit, way, trouble=trouble_of(error, kind=way.kind))
+    bind(login.row, visit.session)
+    if proven.recovery_code:
+        keep_code(login.row, visit.session.user, proven.recovery_code)
+    return flow.second_factor_proven(login, proven.kind, remembers=sent.get("remember") == "1", handle=visit.handle)
+
+
+def _proven(visit: _Visit, way: Way, typed: str) -> Proven:
+    """Return what was proven. Raises `WrongProof` and `TooManyGuesses`."""
+    if way.kind in KEYS:
+        return check_key(visit.prover, typed[:ANSWER_MOST_CHARACTERS], party_of(visit.login.host), kinds=(way.kind,))
+    if way.kind == RECOVERY_CODE:
+        return check_recovery_code(visit.prover, typed)
+    code = typed.translate(BETWEEN_DIGITS)
+    return check_otp(visit.prover, code) if way.factor is None else check_code(visit.prover, way.factor, code)
+
+
+def _listed(visit: _Visit) -> HttpResponse:
+    problem = _("None of your methods can be used right now. Try again later, or contact the people who run the application.")
+    found = [{"label": way.label, "address": with_parameters(visit.address, {WAY: way.name})} for way in visit.ways]
+    context: dict[str, Any] = {"ways": found, "problems": [] if found else [Problem(problem)]}
+    return render_page(visit.login, visit.handle, "mfa_list", context, status=200 if found else 503)
+
+
+def _shown(visit: _Visit, way: Way, *, trouble: Trouble | None = None, is_sent_again: bool = False) -> HttpResponse:
+    problems = [trouble.problem] if trouble else []
+    days = _days_to_remember(visit) if way.kind != RECOVERY_CODE else 0
+    remembered = ngettext("Do not ask again in this browser for %(days)d day", "Do not ask again in this browser for %(days)d days", days)
+    context: dict[str, Any] = {
+        "user": visit.session.user,
+        "way": way.name,
+        "kind": way.kind,
+        "problems": problems,
+        "fields": form_fields(_fields(visit, way), problems),
+        "others": with_parameters(visit.address, {WAY: LIST}) if len(visit.ways) > 1 else "",
+        "remembers": remembered % {"days": days} if days else "",
+        **(_of_message(visit, way.factor, is_sent_again=is_sent_again) if way.factor is not None else {}),
+        **(_of_key(visit, way) if way.kind in KEYS else {}),
+    }
+    template = "mfa_key" if way.kind in KEYS else "mfa_recovery" if way.kind == RECOVERY_CODE else "mfa_code"
+    answer = render_page(visit.login, visit.handle, template, context, status=trouble.status if trouble else 200)
+    return with_rate(answer, trouble.rate if trouble else None)
+
+
+def _of_message(visit: _Visit, factor: EnrolledFactor, *, is_sent_again: bool) -> dict[str, Any]:
+    seconds = seconds_to_wait(visit.prover, factor)
+    return {
+        "address": shown_address(factor),
+        "is_email": factor.kind == EMAIL,
+        "is_sent": has_sent(visit.prover, factor),
+        "is_sent_again": is_sent_again,
+        "wait": seconds_text(seconds) if seconds else "",
+    }
+
+
+def _of_key(visit: _Visit, way: Way) -> dict[str, Any]:
+    party = party_of(visit.login.host)
+    allowed = keys_for(visit.prover, (way.kind,), relying_party=party.id)
+    options = ceremonies.use_options(party, key_challenge(visit.prover), allowed=allowed, is_passkey=False)
+    return {"options": json.dumps(options), "words": key_words(), "scripts": [_SCRIPT]}
+
+
+def _fields(visit: _Visit, way: Way) -> list[Field]:
+    if way.kind in KEYS:
+        return []
+    if way.kind == RECOVERY_CODE:
+        values = client_values(visit.login.client)
+        label = custom_text("mfa-recovery-code.mfa-recovery-code-challenge.placeholder", _("Recovery code"), **values)
+        return [Field("code", label, maxlength=_LONGEST_RECOVERY_CODE)]
+    return [code_field(is_sent=way.factor is not None)]
+
+
+def _nothing_typed(way: Way) -> str:
+    if way.kind in KEYS:
+        return _("This method needs a browser with JavaScript. Try another method.")
+    if way.kind == RECOVERY_CODE:
+        return _("Enter your recovery code.")
+    return _("Enter the code from the app.") if way.kind == TOTP else _("Enter the code from the message.")
+
+
+def _days_to_remember(visit: _Visit) -> int:
+    """Return for how many days the person may ask to be spared; 0 where the tenant forbids it, or remembers each browser by itself."""
+    settings, login = factor_settings(visit.login.host.tenant_id), visit.login
+    is_by_itself = policy_of(login.client, login.organization) is SecondFactorPolicy.NEW_DEVICE
+    return settings.remembered_for.days if settings.remembers_browsers and not is_by_itself else 0

@@ -1,0 +1,119 @@
+"""The ways in which a person can prove a second factor at a login, who proves, and which keys of their devices count here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from operator import itemgetter
+
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from authapi.factors.challenges import Prover, bound_to_login
+from authapi.factors.kinds import EMAIL, PHONE, RECOVERY_CODE, TOTP, WEBAUTHN_PLATFORM, WEBAUTHN_ROAMING, is_second_to
+from authapi.factors.limits import Whereabouts
+from authapi.factors.messages import can_send_to
+from authapi.factors.relying_party import party_of
+from authapi.factors.settings import factor_settings
+from authapi.login.browser import address_of, user_agent_of
+from authapi.login.known_browser import is_known_to, known_browser
+from authapi.login.login import Login
+from authapi.models import Session
+from authapi.pages.passwordless import left_to_right
+from authapi.tokens.contexts import names_of
+from identity.factors.user_factors import factors_of
+from identity.hosts import HostMatch
+from identity.messages.numbers import masked_address, masked_number
+from identity.models import EnrolledFactor, User
+
+KEYS = (WEBAUTHN_PLATFORM, WEBAUTHN_ROAMING)
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way. `name` is its kind, or the device where a user may have several that are told apart: phones and addresses."""
+
+    name: str
+    kind: str
+    factor: EnrolledFactor | None = None
+    last_used_at: datetime | None = None
+
+    @property
+    def address(self) -> str:
+        """The address of the factor as pages show it: enough for its owner to know it."""
+        return shown_address(self.factor) if self.factor is not None else ""
+
+    @property
+    def label(self) -> str:
+        """What a list of ways calls it."""
+        if self.factor is not None:
+            text = _("Email to %(address)s") if self.kind == EMAIL else _("Text message to %(address)s")
+            return text % {"address": self.address}
+        return label_of(self.kind)
+
+
+def label_of(kind: str) -> str:
+    """Return what pages call a kind of factors."""
+    return {
+        TOTP: _("Authenticator app"),
+        PHONE: _("Code by text message"),
+        EMAIL: _("Code by email"),
+        WEBAUTHN_ROAMING: _("Security key"),
+        WEBAUTHN_PLATFORM: _("Screen lock of this device"),
+        RECOVERY_CODE: _("Recovery code"),
+    }[kind]
+
+
+def shown_address(factor: EnrolledFactor) -> str:
+    """Return the address of a factor, masked: the person at the browser has proven one factor, and not yet this one."""
+    return masked_address(factor.address) if factor.kind == EMAIL else left_to_right(masked_number(factor.address))
+
+
+def ways_of(login: Login, session: Session) -> list[Way]:
+    """Return the ways that are open now, the strongest first and the recovery code last.
+
+    A factor counts that the tenant offers and that proves more than the session does already; keys belong to the domain that they were
+    made at, and codes need a sender.
+    """
+    settings, methods = factor_settings(login.host.tenant_id), names_of(session.methods)
+    own = [factor for factor in factors_of(session.user) if is_second_to(factor.kind, methods)]
+    ways: list[Way] = []
+    for kind in settings.kinds:
+        ways += _ways_of_kind(login.host, kind, [factor for factor in own if factor.kind == kind])
+    codes = EnrolledFactor.objects.of(login.host.tenant_id).filter(user=session.user, kind=RECOVERY_CODE)
+    if settings.has_recovery_codes and codes.exists():
+        ways.append(Way(RECOVERY_CODE, RECOVERY_CODE))
+    return ways
+
+
+def first_of(ways: Sequence[Way]) -> Way | None:
+    """Return the way that is asked for first: the one that was used last, else the strongest."""
+    used = [(way.last_used_at, way) for way in ways if way.last_used_at is not None]
+    return max(used, key=itemgetter(0))[1] if used else next(iter(ways), None)
+
+
+def prover_of(login: Login, session: Session) -> Prover:
+    """Return the person of a login who proves something. What they prove counts for this login alone."""
+    return Prover(
+        session.user,
+        whereabouts_of(login.http_request, session.user),
+        bound_to_login(login.row.pk),
+        client=login.client,
+        connection=session.connection.name,
+        language=login.language,
+    )
+
+
+def whereabouts_of(http_request: HttpRequest, user: User) -> Whereabouts:
+    """Return where the proofs of a user come from, for the limits."""
+    known = known_browser(user.tenant_id, http_request.headers.get("Cookie", ""))
+    browser = known if is_known_to(user, known) else None
+    return Whereabouts(address_of(http_request), browser=browser, user_agent=user_agent_of(http_request))
+
+
+def _ways_of_kind(host: HostMatch, kind: str, own: Sequence[EnrolledFactor]) -> list[Way]:
+    if kind in (PHONE, EMAIL):
+        return [Way(factor.device, kind, factor, factor.last_used_at) for factor in own] if can_send_to(host.tenant_id, kind) else []
+    usable = [factor for factor in own if kind not in KEYS or factor.relying_party == party_of(host).id]
+    return [Way(kind, kind, last_used_at=max((one.last_used_at for one in usable if one.last_used_at), default=None))] if usable else []

@@ -1,0 +1,64 @@
+"""The section that shows which logins open the account, links another one, and unlinks one."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.utils.translation import gettext as _
+
+from authapi.accounts.self_service.identities import linked_to, unlink
+from authapi.login import flow
+from authapi.login.connections import client_connections
+from authapi.login.protocol import ProtocolRequest
+from authapi.pages.form_fields import Problem
+from authapi.protocols.account.entry import ACCOUNT, state_of
+from authapi.protocols.account.visit import Visit
+from identity.languages import written_time
+from identity.models import Connection, LinkedIdentity
+from identity.services.failures import NotFound, ServiceError
+
+
+def view(visit: Visit) -> HttpResponse:
+    """Show the logins; send the person to another provider, whose account is linked; or unlink one."""
+    problems = []
+    if visit.is_form:
+        if visit.request.POST.get("link"):
+            return _link(visit)
+        provider, _mark, identifier = visit.chosen("identity").partition("|")
+        try:
+            unlink(visit.own, provider=provider, identifier=identifier)
+            return visit.done("unlinked")
+        except NotFound:
+            problems = [Problem(_("This account is not linked any more."))]
+        except ServiceError:
+            problems = [Problem(_("This account cannot be unlinked. Another user may have its email address by now."))]
+    primary = {"connection": _name(visit.user.connection), "name": visit.user.email or visit.user.username or visit.user.name}
+    context = {
+        "primary": primary,
+        "linked": [_shown(identity) for identity in linked_to(visit.user)],
+        "providers": [{"id": one.name, "name": _name(one)} for one in _providers(visit)],
+    }
+    return visit.show("identities", context, problems=problems)
+
+
+def _link(visit: Visit) -> HttpResponse:
+    """Begin the login of the account that is linked; the page after this one says what happens and asks."""
+    named = visit.chosen("link")
+    connection = next((one for one in _providers(visit) if one.name == named), None)
+    if connection is None:
+        return visit.show("identities", {}, problems=[Problem(_("This way to log in is not there any more."))])
+    state = state_of(visit.section.name, session=visit.session, link=connection.name)
+    return flow.begin(visit.request, ACCOUNT, ProtocolRequest(visit.host, visit.client, state))
+
+
+def _providers(visit: Visit) -> list[Connection]:
+    return [one for one in client_connections(visit.client) if not one.is_database]
+
+
+def _shown(identity: LinkedIdentity) -> dict[str, str]:
+    known = identity.profile_data
+    name = next((known[field] for field in ("email", "phone_number", "name", "nickname") if known.get(field)), "")
+    return {"id": str(identity), "connection": _name(identity.connection), "name": str(name), "since": written_time(identity.created_at)}
+
+
+def _name(connection: Connection) -> str:
+    return connection.display_name or connection.name

@@ -1,0 +1,58 @@
+"""How many requests reach one person, and how many of them wait, so that no application floods a mailbox or tires a user into a yes."""
+
+from __future__ import annotations
+
+from authapi.edge.buckets import Bucket
+from authapi.edge.rate_figures import (
+    APPROVALS_OF_CLIENT,
+    APPROVALS_OF_CLIENT_AND_USER,
+    APPROVALS_OF_TENANT,
+    APPROVALS_OF_USER,
+    UNKNOWN_USERS_OF_CLIENT,
+)
+from authapi.edge.throttling import Rate
+from authapi.failures import RequestRefused
+from authapi.failures.ciba import CibaCase
+from authapi.models import Client
+from authapi.tokens.ciba_requests import waiting_count
+from foundation.database.transactions import lock_name
+from identity.models import User
+
+# Requests that wait at the same time for one user: of one application, and of all. And those of one application for all users.
+MOST_OF_CLIENT_AND_USER, MOST_OF_USER, MOST_OF_CLIENT = 3, 10, 1000
+
+
+def take(client: Client, user: User) -> None:
+    """Count a request that is about to be made. Raises `RequestRefused`.
+
+    Holds the user until the transaction ends, so that two requests at once are counted one after the other.
+    """
+    tenant_id = client.tenant_id
+    lock_name(f"ciba:{user.pk}")
+    for most, owner in (
+        (MOST_OF_CLIENT_AND_USER, {"user": user, "application": client}),
+        (MOST_OF_USER, {"user": user}),
+        (MOST_OF_CLIENT, {"application": client}),
+    ):
+        if waiting_count(tenant_id, most=most, **owner) >= most:
+            raise RequestRefused(CibaCase.TOO_MANY, rate=Rate.of_empty(APPROVALS_OF_CLIENT_AND_USER))
+    _count(APPROVALS_OF_CLIENT_AND_USER, tenant_id, client.client_id, user.user_id)
+    _count(APPROVALS_OF_USER, tenant_id, user.user_id)
+    _count(APPROVALS_OF_CLIENT, tenant_id, client.client_id)
+    _count(APPROVALS_OF_TENANT, tenant_id)
+
+
+def require_guess(client: Client) -> None:
+    """Raise `RequestRefused` where a client has named too many users who are not there, before it learns of another one."""
+    if not UNKNOWN_USERS_OF_CLIENT.has_one(client.tenant_id, client.client_id):
+        raise RequestRefused(CibaCase.TOO_MANY, rate=Rate.of_empty(UNKNOWN_USERS_OF_CLIENT))
+
+
+def count_unknown(client: Client) -> None:
+    """Count a user who is not there."""
+    UNKNOWN_USERS_OF_CLIENT.takes(client.tenant_id, client.client_id)
+
+
+def _count(bucket: Bucket, *owner: str) -> None:
+    if not bucket.takes(*owner):
+        raise RequestRefused(CibaCase.TOO_MANY, rate=Rate.of_empty(bucket))

@@ -1,0 +1,99 @@
+"""Telling a user that an application waits: by a mail with a link, or by the server of the tenant, which gets the same link."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode, urlsplit
+
+from authapi.failures import RequestRefused
+from authapi.failures.ciba import CibaCase
+from authapi.models import CibaRequest, Client
+from authapi.services.notifiers import EMAIL, missing
+from authapi.tenant_settings import sign_in_settings
+from authapi.tokens.ciba_requests import Begun
+from foundation.timestamps import wire_time
+from identity.hosts import HostMatch
+from identity.languages import language_for
+from identity.messages.facts import user_facts
+from identity.messages.queue import queue_event, queue_message
+from identity.models import Job, User
+
+PATH = "/approve"
+PARAMETER = "ticket"
+EVENT = "backchannel_authentication.requested"
+_MAIL = "async_approval"
+# Of a client: what it lets users be notified by.
+_CLIENT_CHANNELS = "async_approval_notification_channels"
+
+
+def channel_for(client: Client, user: User) -> str:
+    """Return how this user hears of requests of this client. Raises `RequestRefused` with what is missing."""
+    notifier = sign_in_settings(client.tenant_id).notifier
+    lacking = missing(client.tenant_id)
+    if lacking:
+        raise RequestRefused(CibaCase.NO_NOTIFIER, reason=lacking)
+    if notifier.channel != EMAIL:
+        return notifier.channel
+    allowed = client.settings.get(_CLIENT_CHANNELS)
+    if allowed and EMAIL not in allowed:
+        reason = f"The tenant notifies users by e-mail, and {_CLIENT_CHANNELS} of the application leaves email out."
+        raise RequestRefused(CibaCase.NO_NOTIFIER, reason=reason)
+    if not (user.email and user.email_verified):
+        # An address that is not proven may be that of another person.
+        raise RequestRefused(CibaCase.NO_NOTIFIER, reason="The account has no verified e-mail address.")
+    return notifier.channel
+
+
+def notify(begun: Begun, host: HostMatch) -> Job:
+    """Have a worker tell the user. Call it in the transaction that made the row."""
+    row = begun.row
+    # The host of the request, which is a registered one: the user's browser has its session there.
+    link = f"{host.issuer.rstrip('/')}{PATH}?{urlencode({PARAMETER: begun.link})}"
+    if row.channel == EMAIL:
+        return _mail(row, link)
+    target = sign_in_settings(row.tenant_id).notifier.webhook_url
+    return queue_event(
+        tenant_id=row.tenant_id,
+        name=EVENT,
+        recipient=urlsplit(target).hostname or "",
+        data=_event(row, link, host),
+        expires_at=row.expires,
+    )
+
+
+def _mail(row: CibaRequest, link: str) -> Job:
+    user, client = row.user, row.application
+    return queue_message(
+        tenant_id=row.tenant_id,
+        kind=_MAIL,
+        channel=EMAIL,
+        recipient=user.email or "",
+        context={
+            "url": link,
+            "until": row.expires.isoformat(),
+            "binding_message": row.binding_message,
+            "user": user_facts(user),
+            "connection": {"name": user.connection.name},
+        },
+        language=language_for(user, row.tenant_id, asked=""),
+        expires_at=row.expires,
+        application={"name": client.name, "clientID": client.client_id, "client_metadata": client.metadata},
+    )
+
+
+def _event(row: CibaRequest, link: str, host: HostMatch) -> dict[str, object]:
+    """Return what the server of the tenant is told. The id that the application polls with is not in it."""
+    user, client = row.user, row.application
+    return {
+        "type": EVENT,
+        "timestamp": wire_time(row.created),
+        "data": {
+            "issuer": host.issuer,
+            "client": {"client_id": client.client_id, "name": client.name},
+            "user": {"user_id": user.user_id, "email": user.email or "", "phone_number": user.phone_number or ""},
+            "binding_message": row.binding_message,
+            "scope": row.scope,
+            "audience": row.audience,
+            "url": link,
+            "expires_at": wire_time(row.expires),
+        },
+    }

@@ -1,0 +1,46 @@
+"""How many wrong user codes are taken, so that no code of another person's device is found by trying.
+
+What one address and one browser may try is small. All browsers in which no user has logged in share one more figure: an attacker
+with many addresses uses that up, and people who have logged in before go on.
+"""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+
+from authapi.accounts.brute_force import counted_address
+from authapi.edge.buckets import Bucket
+from authapi.edge.rate_figures import USER_CODES_OF_BROWSER, USER_CODES_OF_PLACE, USER_CODES_OF_STRANGERS
+from authapi.edge.throttling import Rate
+from authapi.login.browser import address_of
+from authapi.login.known_browser import known_browser
+from foundation.database.transactions import lock_name
+
+
+class Guesses:
+    """The figures that one request to enter a code counts in."""
+
+    def __init__(self, request: HttpRequest, tenant_id: str, *, browser: str) -> None:
+        self._place = (tenant_id, counted_address(address_of(request)))
+        known = known_browser(tenant_id, request.headers.get("Cookie", ""))
+        self._buckets: list[tuple[Bucket, tuple[str, ...]]] = [(USER_CODES_OF_PLACE, self._place)]
+        if known is not None:
+            self._buckets.append((USER_CODES_OF_BROWSER, (tenant_id, known.name)))
+        else:
+            self._buckets += [(USER_CODES_OF_BROWSER, (tenant_id, browser)), (USER_CODES_OF_STRANGERS, (tenant_id,))]
+
+    def hold(self) -> None:
+        """Let the guesses of one address come one after the other, until the transaction ends."""
+        lock_name("user_code:" + ":".join(self._place))
+
+    def used_up(self) -> Rate | None:
+        """Return None where another code may be tried, else the rate of what is used up. Counts nothing; hold first."""
+        for bucket, owner in self._buckets:
+            if not bucket.has_one(*owner):
+                return Rate.of_empty(bucket)
+        return None
+
+    def count(self) -> None:
+        """Count a wrong code. Hold first."""
+        for bucket, owner in self._buckets:
+            bucket.takes(*owner)

@@ -1,0 +1,19 @@
+"""Which addresses of clients the browser loads when a session ends (OpenID Connect Front-Channel Logout 1.0, 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from authapi.login.browser import with_parameters
+from authapi.models import Client, Session
+from identity.hosts import canonical_address
+
+
+def frame_addresses(session: Session, clients: Iterable[Client]) -> list[str]:
+    """Return the address of each client that has registered one, with the issuer and the session that ends.
+
+    Both parameters are there for every client: with them it can tell a logout of this session from a link on any page.
+    """
+    named = {"iss": session.issuer or f"{canonical_address(session.tenant_id)}/", "sid": session.pk}
+    registered = (client.settings.get("frontchannel_logout_uri") for client in clients if client.revoked_at is None)
+    return [with_parameters(address, named) for address in registered if address]

@@ -1,0 +1,22 @@
+"""What a consent page says of an application that registered itself: its name is not verified."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from django.utils.translation import gettext as _
+
+from authapi.login.wish import Circumstance, Terms
+from authapi.models import Client
+
+
+def warned(terms: Terms, client: Client, *, answers_to: str = "") -> Terms:
+    """Return the terms with a warning, and with the place that answers go to, where the client registered itself."""
+    if not client.is_self_registered or client.is_first_party:
+        return terms
+    warning = _("This application registered itself, and its name is not verified. Allow it only if you know where it comes from.")
+    place = urlsplit(answers_to).hostname or urlsplit(answers_to).scheme
+    added = (Circumstance(_("You go on to"), place),) if place else ()
+    joined = " ".join(text for text in (terms.warning, warning) if text)
+    return replace(terms, circumstances=(*terms.circumstances, *added), warning=joined)

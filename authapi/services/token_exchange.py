@@ -1,0 +1,95 @@
+"""Profiles of token exchange: which tokens of issuers elsewhere log whom in. Every rule of them is here."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from authapi.models import TokenExchangeProfile
+from authapi.tokens.published_keys import is_usable_key
+from foundation.database.transactions import lock_rows, unit_of_work
+from identity.models import Connection, Tenant
+from identity.services.failures import AlreadyExists, Invalid, NotFound
+from identity.services.saving import validated_save
+
+MOST_PROFILES = 100
+MOST_KEYS = 10
+# RFC 3986, 3: a scheme and something after it. Tokens of these names are ours, or those of others who own the name.
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\"<>\\^`{|}#]+")
+_RESERVED = re.compile(r"(?:urn:(?:ietf|auth0|okta)|https?://(?:[^/?#@]*@)?(?:[^/?#@:]+\.)?(?:auth0|okta)\.com)(?:[:/?#]|$)", re.IGNORECASE)
+_PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+_EDITABLE = (
+    "name", "subject_token_type", "connection_id", "issuer", "audience", "jwks_uri", "public_keys", "user_claim", "creates_users",
+    "is_single_use",
+)  # fmt: skip
+
+
+@unit_of_work
+def create_profile(*, tenant_id: str, **columns: Any) -> TokenExchangeProfile:
+    """Create a profile. Raises `Invalid`, `AlreadyExists`."""
+    # Two requests at once must not both be the last one.
+    lock_rows(Tenant, [tenant_id])
+    if TokenExchangeProfile.objects.of(tenant_id).count() >= MOST_PROFILES:
+        raise Invalid({"name": [f"A tenant has at most {MOST_PROFILES} profiles."]})
+    profile = TokenExchangeProfile(tenant_id=tenant_id)
+    _write(profile, columns)
+    return profile
+
+
+@unit_of_work
+def update_profile(*, tenant_id: str, profile_id: str, changes: dict[str, Any]) -> TokenExchangeProfile:
+    """Replace the named columns. Raises `NotFound`, `Invalid`, `AlreadyExists`."""
+    profile = _locked(tenant_id, profile_id)
+    _write(profile, changes)
+    return profile
+
+
+@unit_of_work
+def delete_profile(*, tenant_id: str, profile_id: str) -> None:
+    """Delete a profile: its tokens are exchanged no longer. Raises `NotFound`."""
+    _locked(tenant_id, profile_id).delete()
+
+
+def is_reserved(token_type: str) -> bool:
+    """Tell whether a type of tokens is not the tenant's to define."""
+    return _RESERVED.match(token_type) is not None
+
+
+def _locked(tenant_id: str, profile_id: str) -> TokenExchangeProfile:
+    rows = TokenExchangeProfile.objects.of(tenant_id).select_for_update(no_key=True)
+    profile = rows.filter(pk=profile_id).first()
+    if profile is None:
+        raise NotFound("The token exchange profile does not exist.")
+    return profile
+
+
+def _write(profile: TokenExchangeProfile, columns: dict[str, Any]) -> None:
+    unknown = {name: ["Unknown field."] for name in columns if name not in _EDITABLE}
+    if unknown:
+        raise Invalid(unknown)
+    for name, value in columns.items():
+        setattr(profile, name, value)
+    _check(profile)
+    try:
+        validated_save(profile)
+    except AlreadyExists as error:
+        raise AlreadyExists("Another profile has this subject_token_type.") from error
+
+
+def _check(profile: TokenExchangeProfile) -> None:
+    problems: dict[str, list[str]] = {}
+    if not _URI.fullmatch(profile.subject_token_type):
+        problems["subject_token_type"] = ["A URI is expected, such as urn:acme:legacy-token."]
+    elif is_reserved(profile.subject_token_type):
+        problems["subject_token_type"] = ["This name space is reserved: use one of your own."]
+    if bool(profile.jwks_uri) == bool(profile.public_keys):
+        problems["jwks_uri"] = ["Either the address of a key set or the keys themselves are expected."]
+    if any(not isinstance(key, dict) or _PRIVATE & key.keys() or not is_usable_key(key) for key in profile.public_keys):
+        problems["public_keys"] = ["Public keys are expected: RSA with 2048 to 8192 bits, or EC on P-256 or P-384."]
+    connection = Connection.objects.of(profile.tenant_id).filter(pk=profile.connection_id, deletion_started_at=None).first()
+    if connection is None:
+        problems["connection"] = ["The connection does not exist."]
+    elif profile.creates_users and (connection.is_database or profile.user_claim != TokenExchangeProfile.UserClaim.SUBJECT):
+        problems["creates_users"] = ["Users are made by the claim sub, and at a connection whose accounts are elsewhere."]
+    if problems:
+        raise Invalid(problems)

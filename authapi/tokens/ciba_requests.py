@@ -1,0 +1,196 @@
+"""Requests that a user approves elsewhere (OpenID CIBA Core 1.0): begun by a client, answered in a browser, exchanged once.
+
+Digests are kept, of the id that the client polls with and of the link that the user opens. What is granted is no part of the session
+in which the user approved: the client is elsewhere, and goes on when the user logs out of the browser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from authapi.edge.addresses import stored_address
+from authapi.failures import RequestRefused
+from authapi.failures.ciba import CibaCase
+from authapi.models import CibaRequest, Client, Session
+from authapi.tokens.asked import Asked
+from foundation.database.transactions import unit_of_work
+from foundation.secrets.random_secrets import digest_of, new_secret
+from identity.models import Organization, User
+
+# CIBA 7.3, and contract, 2.11.
+INTERVAL = 5
+_LONGER = 5
+# A client whose answer was lost counts fewer steps than the row: beyond this it is right again.
+_LONGEST_INTERVAL = 60
+# Two requests that leave in time may arrive closer together.
+_JITTER = timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a client asks for, checked, and where it asks from."""
+
+    client: Client
+    user: User
+    scope: str
+    audience: str
+    binding_message: str
+    seconds: int
+    channel: str
+    ip: str
+    country: str = ""
+    acr_values: str = ""
+    # What the tokens must be bound to, where the request came with a proof.
+    confirmation: Mapping[str, Any] | None = None
+    details: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The row of a request, for how many seconds it lives, what the client polls with, and the secret of the link."""
+
+    row: CibaRequest
+    seconds: int
+    auth_req_id: str = field(repr=False)
+    link: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Approval:
+    """What a user has allowed in a session of a browser. `acr` is the context that the login met, empty for none."""
+
+    session: Session
+    audience: str
+    scopes: Iterable[str]
+    organization: Organization | None
+    ip: str
+    acr: str = ""
+
+
+def begin_request(wanted: Wanted) -> Begun:
+    """Keep a request; return its row with the secrets, of which the row has digests alone."""
+    auth_req_id, link = new_secret(), new_secret()
+    row = CibaRequest(
+        tenant_id=wanted.client.tenant_id,
+        application=wanted.client,
+        user=wanted.user,
+        auth_req_id=digest_of(auth_req_id),
+        link_digest=digest_of(link),
+        scope=wanted.scope,
+        audience=wanted.audience,
+        acr_values=wanted.acr_values,
+        binding_message=wanted.binding_message,
+        channel=wanted.channel,
+        interval=INTERVAL,
+        confirmation=dict(wanted.confirmation) if wanted.confirmation else None,
+        asked=Asked(wanted.details).state if wanted.details else None,
+        initial_ip=stored_address(wanted.ip),
+        initial_country=wanted.country,
+        expires=timezone.now() + timedelta(seconds=wanted.seconds),
+    )
+    row.save(force_insert=True)
+    return Begun(row, wanted.seconds, auth_req_id, link)
+
+
+def waiting_count(tenant_id: str, *, most: int, **owner: Any) -> int:
+    """Return how many requests of a user or of a client wait for an answer, counted up to `most`."""
+    rows = CibaRequest.objects.of(tenant_id).filter(**owner, status=CibaRequest.Status.PENDING, expires__gt=timezone.now())
+    return len(rows.values_list("pk")[:most])
+
+
+def request_of_link(tenant_id: str, link: str) -> CibaRequest | None:
+    """Return the row of a link, also of one that was answered or has expired; None for an unknown one."""
+    rows = CibaRequest.objects.of(tenant_id).select_related("application", "user")
+    return rows.filter(link_digest=digest_of(link)).first() if link else None
+
+
+def request_with_key(tenant_id: str, key: int) -> CibaRequest | None:
+    """Return a row by its key, None where it is gone."""
+    return CibaRequest.objects.of(tenant_id).select_related("user").filter(pk=key).first()
+
+
+def locked_request(tenant_id: str, auth_req_id: str) -> CibaRequest | None:
+    """Return the row of an id with all that hangs on it, locked until the transaction ends; None for an unknown one."""
+    rows = CibaRequest.objects.of(tenant_id).select_related("user__connection", "organization")
+    return rows.select_for_update(of=("self",), no_key=True).filter(auth_req_id=digest_of(auth_req_id)).first()
+
+
+def why_over(row: CibaRequest, *, now: datetime) -> CibaCase | None:
+    """Return why the user cannot answer any more, None while they can."""
+    if row.status != CibaRequest.Status.PENDING:
+        return CibaCase.REQUEST_OVER
+    return CibaCase.REQUEST_EXPIRED if row.expires <= now else None
+
+
+def why_waiting(row: CibaRequest, *, now: datetime) -> CibaCase | None:
+    """Return why the client gets no tokens, None where the user has approved. Notes the question; for the holder of the row's lock."""
+    if row.status == CibaRequest.Status.DENIED:
+        return CibaCase.DENIED
+    if row.expires <= now:
+        return CibaCase.EXPIRED
+    if row.status == CibaRequest.Status.APPROVED:
+        return None
+    before, row.last_checked = row.last_checked, now
+    is_early = before is not None and now - before < timedelta(seconds=row.interval) - _JITTER
+    if is_early:
+        row.interval = min(row.interval + _LONGER, _LONGEST_INTERVAL)
+    row.save(update_fields=["last_checked", "interval"])
+    return CibaCase.SLOW_DOWN if is_early else CibaCase.PENDING
+
+
+@unit_of_work
+def approve_request(tenant_id: str, key: int, approval: Approval) -> None:
+    """Let the client have its tokens. Raises `RequestRefused` for another user, and where the request was answered or has expired.
+
+    The same answer twice counts once. The session is locked: a new password, which ends it, sees this answer and takes it back
+    (`take_back_approvals`).
+    """
+    session = approval.session
+    row = _locked(tenant_id, key, session.user)
+    if row.status == CibaRequest.Status.APPROVED:
+        return
+    _require_open(row)
+    if not Session.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=session.pk).exists():
+        raise RequestRefused(CibaCase.REQUEST_OVER)
+    row.status, row.organization = CibaRequest.Status.APPROVED, approval.organization
+    row.audience, row.scope = approval.audience, " ".join(approval.scopes)
+    row.auth_time, row.methods = session.authenticated_at, list(session.methods)
+    row.approved_ip = stored_address(approval.ip)
+    if approval.acr:
+        row.asked = {**(row.asked or {}), "acr": approval.acr}
+    row.save(update_fields=["status", "organization", "audience", "scope", "auth_time", "methods", "approved_ip", "asked"])
+
+
+@unit_of_work
+def deny_request(tenant_id: str, key: int, user: User) -> None:
+    """Let the client know that its user has refused. Raises `RequestRefused` as `approve_request` does."""
+    row = _locked(tenant_id, key, user)
+    _require_open(row)
+    row.status = CibaRequest.Status.DENIED
+    row.save(update_fields=["status"])
+
+
+def take_back_approvals(*, tenant_id: str, user_id: int) -> None:
+    """End what a user has approved and no client has fetched. For a change of the account, after its sessions have ended."""
+    rows = CibaRequest.objects.of(tenant_id).filter(user_id=user_id, status=CibaRequest.Status.APPROVED, used_at=None)
+    rows.update(status=CibaRequest.Status.DENIED)
+
+
+def _locked(tenant_id: str, key: int, user: User) -> CibaRequest:
+    row = CibaRequest.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=key).first()
+    if row is None:
+        raise RequestRefused(CibaCase.REQUEST_EXPIRED)
+    if row.user_id != user.pk:
+        raise RequestRefused(CibaCase.OTHER_USER)
+    return row
+
+
+def _require_open(row: CibaRequest) -> None:
+    over = why_over(row, now=timezone.now())
+    if over is not None:
+        raise RequestRefused(over)

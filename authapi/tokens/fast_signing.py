@@ -1,0 +1,52 @@
+"""Fast path: a compact JWS with RS256 in two halves: what is signed is put together first, and the signature is made when it is asked for.
+
+The plain path is joserfc, which makes every other algorithm, and the same bytes for this one: the signature of RS256 is always the same.
+The figure stands in docs/figures.md.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from joserfc import jws
+from joserfc.jwk import RSAKey
+
+FAST_ALGORITHM = "RS256"
+_PADDING, _DIGEST = PKCS1v15(), SHA256()
+
+# Makes the signature and returns the whole token.
+Signing = Callable[[], str]
+
+
+def signing(header: Mapping[str, str], payload: bytes, key: RSAKey, *, algorithm: str = FAST_ALGORITHM) -> Signing:
+    """Return what signs the payload. It holds the interpreter for a moment only, so that a thread can do it beside others."""
+    private = key.private_key
+    if algorithm != FAST_ALGORITHM or header["alg"] != algorithm or private is None:
+        return partial(plainly_signed, header, payload, key, algorithm=algorithm)
+    return partial(_signed, b"%b.%b" % (_encoded_header(tuple(header.items())), _encoded(payload)), private)
+
+
+def plainly_signed(header: Mapping[str, str], payload: bytes, key: RSAKey, *, algorithm: str = FAST_ALGORITHM) -> str:
+    """Return the whole token as joserfc makes it."""
+    return jws.serialize_compact(dict(header), payload, key, algorithms=[algorithm])
+
+
+def _signed(text: bytes, key: RSAPrivateKey) -> str:
+    return (b"%b.%b" % (text, _encoded(key.sign(text, _PADDING, _DIGEST)))).decode()
+
+
+# Few headers exist: one for each key and type of token.
+@lru_cache(maxsize=1024)
+def _encoded_header(members: tuple[tuple[str, Any], ...]) -> bytes:
+    return _encoded(json.dumps(dict(members), ensure_ascii=True, separators=(",", ":")).encode())
+
+
+def _encoded(raw: bytes) -> bytes:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=")

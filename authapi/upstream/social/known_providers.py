@@ -1,0 +1,272 @@
+"""Providers that the service knows, by the strategy of their connections: addresses, scopes, profile calls and peculiarities. Pure.
+
+A row is data. What a peculiarity means stands where it is read; no provider has code of its own. A connection names its client at the
+provider and never an address: an operator may replace addresses (`PROVIDER_ADDRESSES`), a tenant may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto, unique
+from typing import Literal
+
+# Where the directory of a Microsoft account stands in an issuer, as Microsoft publishes it.
+TENANT_ID = "{tenantid}"
+
+
+@unique
+class Peculiarity(Enum):
+    """How a provider departs from OAuth 2.0 or OpenID Connect."""
+
+    # The answer comes as a form: `response_mode=form_post`.
+    FORM_POST = auto()
+    # The name of the user comes in the field `user` of that form, at the first login only, and in no token.
+    NAME_IN_FORM = auto()
+    # The client secret is a JSON Web Token that the client signs itself.
+    SIGNED_SECRET = auto()
+    # The client secret travels in the form and not in the Authorization header.
+    POSTED_SECRET = auto()
+    # Code challenges are refused or not documented.
+    NO_PKCE = auto()
+    # Id tokens carry no nonce, although one was sent.
+    NO_NONCE = auto()
+    # The issuer names the directory of the user: a template stands in its place until the token says which.
+    DIRECTORY_ISSUER = auto()
+    # The claim `hd` names the organization of the user, and a connection may allow some only.
+    HOSTED_DOMAIN = auto()
+    # Calls carry an HMAC of the access token under the client secret, so that a stolen token is worth nothing.
+    SECRET_PROOF = auto()
+
+
+@dataclass(frozen=True)
+class ProfileCall:
+    """One request with the access token. The answer stands as `name` in the document that fields are read from.
+
+    An empty `name` makes the answer itself the document. An optional call may be refused with 403 or 404: the user or the
+    administrator did not grant its scope.
+    """
+
+    name: str
+    address: str
+    accept: str = "application/json"
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    is_optional: bool = False
+
+
+@dataclass(frozen=True)
+class TokenCheck:
+    """How the provider says for which client it issued an access token.
+
+    `sent` says where the token stands, `proof` how our client proves itself. The other fields are expressions over the answer: `alive` must
+    be true, each of `clients` must be ours, and `subject` names the user where the provider says so. A provider that answers with an error
+    about a dead token needs no `alive`.
+    """
+
+    address: str
+    verb: Literal["GET", "POST"]
+    sent: Literal["query", "form", "json"]
+    parameter: str
+    proof: Literal["none", "basic", "form", "app_token"]
+    clients: str
+    subject: str = ""
+    alive: str = "`true`"
+
+
+@dataclass(frozen=True)
+class KnownProvider:
+    """What is known of a provider. Without an issuer it issues no id tokens, and `calls` fetch the profile.
+
+    `fields` are claims of OpenID Connect by expressions over the document of the calls, or over the id token.
+    """
+
+    scope: str
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    issuer: str = ""
+    # The same issuer as some of its tokens spell it.
+    other_issuers: tuple[str, ...] = ()
+    peculiarities: frozenset[Peculiarity] = frozenset()
+    calls: tuple[ProfileCall, ...] = ()
+    fields: Mapping[str, str] = field(default_factory=dict)
+    token_check: TokenCheck | None = None
+    # Parameters of ours by the provider's name for them.
+    hints: Mapping[str, str] = field(default_factory=lambda: {"login_hint": "login_hint", "ui_locales": "ui_locales"})
+    # What makes the provider ask for the password again.
+    again: Mapping[str, str] = field(default_factory=lambda: {"prompt": "login"})
+
+    def has(self, peculiarity: Peculiarity) -> bool:
+        """Tell whether the provider has a peculiarity."""
+        return peculiarity in self.peculiarities
+
+
+_MICROSOFT = "https://login.microsoftonline.com"
+_MICROSOFT_ADDRESSES = {
+    "discovery_url": f"{_MICROSOFT}/{{directory}}/v2.0/.well-known/openid-configuration",
+    "authorization_endpoint": f"{_MICROSOFT}/{{directory}}/oauth2/v2.0/authorize",
+    "token_endpoint": f"{_MICROSOFT}/{{directory}}/oauth2/v2.0/token",
+    "jwks_uri": f"{_MICROSOFT}/{{directory}}/discovery/v2.0/keys",
+    "userinfo_endpoint": "https://graph.microsoft.com/oidc/userinfo",
+    "end_session_endpoint": f"{_MICROSOFT}/{{directory}}/oauth2/v2.0/logout",
+}
+# A directory writes any address into its tokens. `xms_edov` says that Microsoft saw proof of the domain.
+_MICROSOFT_FIELDS = {"email_verified": "to_bool(xms_edov)"}
+_VERIFIED = "emails[?primary == `true` && verified == `true`]"
+
+KNOWN: Mapping[str, KnownProvider] = {
+    "google-oauth2": KnownProvider(
+        scope="openid profile email",
+        issuer="https://accounts.google.com",
+        other_issuers=("accounts.google.com",),
+        addresses={
+            "authorization_endpoint": "https://accounts.google.com/o/oauth2/v2/auth",
+            "token_endpoint": "https://oauth2.googleapis.com/token",
+            "jwks_uri": "https://www.googleapis.com/oauth2/v3/certs",
+            "userinfo_endpoint": "https://openidconnect.googleapis.com/v1/userinfo",
+            "tokeninfo_endpoint": "https://oauth2.googleapis.com/tokeninfo",
+        },
+        peculiarities=frozenset({Peculiarity.HOSTED_DOMAIN}),
+        token_check=TokenCheck(
+            "tokeninfo_endpoint", "GET", "query", "access_token", proof="none", clients="[aud, azp || aud]", subject="sub"
+        ),
+    ),
+    "github": KnownProvider(
+        scope="read:user user:email",
+        addresses={
+            "authorization_endpoint": "https://github.com/login/oauth/authorize",
+            "token_endpoint": "https://github.com/login/oauth/access_token",
+            "user_endpoint": "https://api.github.com/user",
+            "emails_endpoint": "https://api.github.com/user/emails",
+            "token_check_endpoint": "https://api.github.com/applications/{client_id}/token",
+        },
+        peculiarities=frozenset({Peculiarity.POSTED_SECRET}),
+        calls=(
+            ProfileCall("user", "user_endpoint", accept="application/vnd.github+json"),
+            # The profile shows the address that the user chose to publish. Only this call says which ones are verified.
+            ProfileCall("emails", "emails_endpoint", accept="application/vnd.github+json", is_optional=True),
+        ),
+        fields={
+            "sub": "user.id",
+            "name": "user.name",
+            "nickname": "user.login",
+            "picture": "user.avatar_url",
+            "email": f"{_VERIFIED} | [0].email",
+            "email_verified": f"length({_VERIFIED} || `[]`) > `0`",
+        },
+        token_check=TokenCheck(
+            "token_check_endpoint",
+            "POST",
+            "json",
+            "access_token",
+            proof="basic",
+            clients="app.client_id",
+            subject="user.id",
+        ),
+        hints={"login": "login_hint"},
+        again={"prompt": "select_account"},
+    ),
+    "windowslive": KnownProvider(
+        scope="openid profile email",
+        issuer=f"{_MICROSOFT}/{TENANT_ID}/v2.0",
+        addresses=_MICROSOFT_ADDRESSES,
+        peculiarities=frozenset({Peculiarity.DIRECTORY_ISSUER, Peculiarity.POSTED_SECRET}),
+        fields=_MICROSOFT_FIELDS,
+    ),
+    "waad": KnownProvider(
+        scope="openid profile email",
+        issuer=f"{_MICROSOFT}/{TENANT_ID}/v2.0",
+        addresses=_MICROSOFT_ADDRESSES,
+        peculiarities=frozenset({Peculiarity.DIRECTORY_ISSUER, Peculiarity.POSTED_SECRET}),
+        fields=_MICROSOFT_FIELDS,
+    ),
+    "apple": KnownProvider(
+        scope="name email",
+        issuer="https://appleid.apple.com",
+        addresses={
+            "authorization_endpoint": "https://appleid.apple.com/auth/authorize",
+            "token_endpoint": "https://appleid.apple.com/auth/token",
+            "jwks_uri": "https://appleid.apple.com/auth/keys",
+        },
+        peculiarities=frozenset(
+            {
+                *(Peculiarity.FORM_POST, Peculiarity.NAME_IN_FORM, Peculiarity.SIGNED_SECRET),
+                *(Peculiarity.POSTED_SECRET, Peculiarity.NO_PKCE),
+            }
+        ),
+        hints={},
+        again={},
+    ),
+    "facebook": KnownProvider(
+        scope="email public_profile",
+        addresses={
+            "authorization_endpoint": "https://www.facebook.com/{version}/dialog/oauth",
+            "token_endpoint": "https://graph.facebook.com/{version}/oauth/access_token",
+            "me_endpoint": "https://graph.facebook.com/{version}/me",
+            "debug_token_endpoint": "https://graph.facebook.com/{version}/debug_token",
+        },
+        peculiarities=frozenset({Peculiarity.POSTED_SECRET, Peculiarity.NO_PKCE, Peculiarity.SECRET_PROOF}),
+        calls=(ProfileCall("me", "me_endpoint", parameters={"fields": "id,name,first_name,last_name,email,picture.width(256)"}),),
+        # Graph says of no address whether it is verified.
+        fields={
+            "sub": "me.id",
+            "name": "me.name",
+            "given_name": "me.first_name",
+            "family_name": "me.last_name",
+            "picture": "me.picture.data.url",
+            "email": "me.email",
+        },
+        token_check=TokenCheck(
+            "debug_token_endpoint",
+            "GET",
+            "query",
+            "input_token",
+            proof="app_token",
+            clients="to_string(data.app_id)",
+            subject="data.user_id",
+            alive="data.is_valid",
+        ),
+        hints={},
+        again={"auth_type": "reauthenticate"},
+    ),
+    "linkedin": KnownProvider(
+        scope="openid profile email",
+        # The discovery document names the first one; id tokens were seen with either.
+        issuer="https://www.linkedin.com/oauth",
+        other_issuers=("https://www.linkedin.com",),
+        addresses={
+            "authorization_endpoint": "https://www.linkedin.com/oauth/v2/authorization",
+            "token_endpoint": "https://www.linkedin.com/oauth/v2/accessToken",
+            "jwks_uri": "https://www.linkedin.com/oauth/openid/jwks",
+            "userinfo_endpoint": "https://api.linkedin.com/v2/userinfo",
+            "introspection_endpoint": "https://www.linkedin.com/oauth/v2/introspectToken",
+        },
+        peculiarities=frozenset({Peculiarity.POSTED_SECRET, Peculiarity.NO_PKCE, Peculiarity.NO_NONCE}),
+        token_check=TokenCheck(
+            "introspection_endpoint", "POST", "form", "token", proof="form", clients="client_id", alive="active == `true`"
+        ),
+        hints={},
+        again={},
+    ),
+}
+# A provider that a tenant describes by OpenID Connect, and one that it describes by OAuth 2.0.
+OPENID = KnownProvider(scope="openid profile email")
+OAUTH2 = KnownProvider(scope="", calls=(ProfileCall("", "userinfo_endpoint"),), peculiarities=frozenset({Peculiarity.POSTED_SECRET}))
+# The version of Facebook's Graph that a connection gets which names none. A version lives for two years and more.
+GRAPH_VERSION = "v23.0"
+# Accounts of every organization, and personal ones.
+COMMON_DIRECTORY = "common"
+
+
+class AddressUnknown(ValueError):
+    """An operator names an address that no provider has."""
+
+
+def check_addresses(replaced: Mapping[str, Mapping[str, str]]) -> None:
+    """Raise `AddressUnknown` where addresses of an operator replace none: a misspelled name would leave the old one in use."""
+    for strategy, addresses in replaced.items():
+        row = KNOWN.get(strategy)
+        if row is None:
+            raise AddressUnknown(f"PROVIDER_ADDRESSES: there is no strategy {strategy}; there are {', '.join(KNOWN)}.")
+        known = [*row.addresses, *(["issuer"] if row.issuer else [])]
+        for name in addresses:
+            if name not in known:
+                raise AddressUnknown(f"PROVIDER_ADDRESSES: {strategy} has no address {name}; it has {', '.join(known)}.")

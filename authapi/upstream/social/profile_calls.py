@@ -1,0 +1,108 @@
+"""From an access token to claims, for providers that issue no id tokens; and what the table adds to the claims of those that do."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from authapi.failures.logins import LoginCase
+from authapi.upstream.exchange import ProviderSession
+from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.metadata import Metadata
+from authapi.upstream.provider import Provider
+from authapi.upstream.social.known_providers import Peculiarity, ProfileCall
+from foundation.expressions.language import ExpressionFailed, ExpressionRefused, compile_expression
+from foundation.json_values import text_problem
+
+_LONGEST_TOKEN = 8192
+# RFC 6749, A.12: visible characters. A space would end the token in the header that carries it.
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+_LONGEST_SUBJECT = 255
+# What a profile says under the names of OpenID Connect counts without an expression.
+_STANDARD = (
+    *("sub", "name", "nickname", "preferred_username", "given_name", "family_name", "picture"),
+    *("email", "email_verified", "phone_number", "phone_number_verified"),
+)
+# What one says of an address or a number is no proof of another one.
+_PROOFS = {"email": "email_verified", "phone_number": "phone_number_verified"}
+
+
+def profile_claims(provider: Provider, metadata: Metadata, access_token: Any) -> dict[str, Any]:
+    """Return the claims of the user behind an access token. Raises `UpstreamFailed`, also where no subject is named."""
+    token = checked_token(access_token)
+    document: dict[str, Any] = {}
+    whole: Any = document
+    session = ProviderSession()
+    for call in provider.row.calls:
+        answer = _answer(session, provider, metadata, call, token)
+        if call.name:
+            document[call.name] = answer
+        else:
+            whole = answer
+    claims = {name: whole[name] for name in _STANDARD if name in whole} if isinstance(whole, dict) and whole is not document else {}
+    return with_subject({**claims, **_mapped(provider.fields, whole)})
+
+
+def judged_claims(provider: Provider, claims: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the claims of an id token, with those that the table reads in its own way. Raises `UpstreamFailed`.
+
+    A user of an organization that the connection does not allow is refused: any organization can open accounts at the provider.
+    """
+    domains = provider.hosted_domains
+    named = claims.get("hd")
+    if domains and (not isinstance(named, str) or named.lower() not in domains):
+        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The account belongs to no organization of hosted_domains.")
+    return {**claims, **_mapped(provider.fields, claims)}
+
+
+def checked_token(token: Any) -> str:
+    """Return an access token that fits into a header. Raises `UpstreamFailed`."""
+    if not isinstance(token, str) or len(token) > _LONGEST_TOKEN or not _TOKEN.fullmatch(token):
+        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "There is no access token, or one that fits into no header.")
+    return token
+
+
+def with_subject(claims: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the claims with their subject as text; ids are numbers at some providers. Raises `UpstreamFailed`."""
+    subject = claims.get("sub")
+    if isinstance(subject, int) and not isinstance(subject, bool):
+        subject = str(subject)
+    if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT or text_problem(subject):
+        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The profile names no subject. Map user_id to the member that does.")
+    return {**claims, "sub": subject}
+
+
+def value_of(expression: str, document: Any) -> Any:
+    """Return what an expression finds, None where it finds nothing or cannot be evaluated."""
+    try:
+        return compile_expression(expression)(document)
+    except (ExpressionRefused, ExpressionFailed):
+        # What does not fit into a profile is left out: it stops no login.
+        return None
+
+
+def secret_proof(provider: Provider, token: str) -> dict[str, str]:
+    """Return the proof that the caller of an access token knows the client secret, for providers that take it."""
+    if not provider.row.has(Peculiarity.SECRET_PROOF) or not provider.secret:
+        return {}
+    return {"appsecret_proof": hmac.new(provider.secret.encode(), token.encode(), hashlib.sha256).hexdigest()}
+
+
+def _answer(session: ProviderSession, provider: Provider, metadata: Metadata, call: ProfileCall, token: str) -> Any:
+    address = metadata.address(call.address)
+    query = {**call.parameters, **secret_proof(provider, token)}
+    if query:
+        address = f"{address}{'&' if urlsplit(address).query else '?'}{urlencode(query)}"
+    headers = {**provider.headers, "Accept": call.accept, "Authorization": f"Bearer {token}"}
+    return session.get_value(address, headers=headers, absent=(403, 404) if call.is_optional else ())
+
+
+def _mapped(fields: Mapping[str, str], document: Any) -> dict[str, Any]:
+    """Return a claim for each expression. A claim that is mapped anew loses the proof of the old one."""
+    found = {name: value_of(expression, document) for name, expression in fields.items()}
+    lost = {proof: None for name, proof in _PROOFS.items() if name in found and proof not in found}
+    return {**lost, **found}

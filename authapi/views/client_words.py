@@ -1,0 +1,52 @@
+"""Refusals in the words of their client: those of the standards where it asks for them (`oauth_standard_errors`, or its level)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from oauthlib.oauth2 import OAuth2Error
+
+from authapi.client_auth import named_client
+from authapi.compliance.enforcing import INTERACTION_HEADER, interaction_headers
+from authapi.compliance.levels import answers_as_standard, level_of
+from authapi.failures import RequestRefused
+from authapi.failures.oauth import OAuthCase, engine_failure
+from authapi.failures.standard import standard_failure
+from authapi.models import Client
+from authapi.token_request import TokenRequest
+from authapi.views.chain import Answer
+
+
+def in_words_of_client(work: Callable[[TokenRequest], Answer], request: TokenRequest) -> Answer:
+    """Do the work of an endpoint; raise its refusals as the client of the request reads them.
+
+    A request that names no client of the tenant is refused in our words.
+    """
+    try:
+        return work(request)
+    except RequestRefused as refused:
+        _word(refused, request)
+        raise
+    except OAuth2Error as error:
+        translated = RequestRefused(OAuthCase.ENGINE_REFUSED, description="")
+        translated.failure = engine_failure(error)
+        _word(translated, request)
+        raise translated from error
+
+
+def echoed_headers(request: TokenRequest, client: Client) -> dict[str, str]:
+    """Return the header that joins the answer to the request in the logs of both sides, where the client's level asks for it."""
+    return interaction_headers(request.headers, level_of(client.settings)) if INTERACTION_HEADER in request.headers else {}
+
+
+def _word(refused: RequestRefused, request: TokenRequest) -> None:
+    client = named_client(request)
+    if client is None:
+        return
+    refused.headers |= echoed_headers(request, client)
+    if not answers_as_standard(client.settings):
+        return
+    refused.failure = standard_failure(refused.failure, refused.case)
+    if refused.failure.status == 401 and request.headers.get("authorization", "").lower().startswith("basic "):
+        # RFC 6749, 5.2. Other refusals have no challenge: some libraries do not read the body beside one.
+        refused.headers["WWW-Authenticate"] = f'Basic realm="{request.host.issuer}"'

@@ -1,0 +1,71 @@
+"""Processor time of a run by account: the server, and separately PostgreSQL and Redis if they run on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from benchmarks.stream.usage import family, processor_seconds
+
+SERVER, POSTGRESQL, REDIS = "server", "PostgreSQL", "Redis"
+
+# Processor seconds of each process, by account.
+Taken = dict[str, dict[int, float]]
+
+
+class Accounts:
+    """Groups of processes, each named by its first process. Time of the databases is not in the account of a server."""
+
+    def __init__(self, roots: Mapping[str, int]) -> None:
+        self._roots = dict(roots)
+
+    def taken(self) -> Taken:
+        """Return the processor time of every process of each group so far."""
+        return {name: _of_each(family(pid)) for name, pid in self._roots.items()}
+
+    def since(self, before: Taken) -> dict[str, float]:
+        """Return the time of each group since then; processes that started meanwhile count completely."""
+        now = self.taken()
+        return {name: sum(value - before[name].get(pid, 0.0) for pid, value in now[name].items()) for name in self._roots}
+
+
+def databases() -> dict[str, int]:
+    """Return the main processes of PostgreSQL and of the Redis protocol server, if they run on this machine."""
+    # Models may be imported only once Django is set up.
+    import redis  # noqa: PLC0415
+    from django.conf import settings  # noqa: PLC0415
+    from django.db import connection  # noqa: PLC0415
+
+    found = {}
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        backend = cursor.fetchone()[0]
+    # A remote server has process ids of another machine.
+    with suppress(FileNotFoundError):
+        if "postgres" in Path(f"/proc/{backend}/comm").read_text():
+            found[POSTGRESQL] = _parent(backend)
+    process_id = int(redis.Redis.from_url(settings.REDIS_URL).info("server")["process_id"])  # type: ignore[index]  # no coroutine
+    if any(name in _name(process_id) for name in ("valkey", "redis")):
+        found[REDIS] = process_id
+    return found
+
+
+def _of_each(pids: list[int]) -> dict[int, float]:
+    taken = {}
+    for pid in pids:
+        # A process that ended between the two samples is skipped.
+        with suppress(OSError):
+            taken[pid] = processor_seconds([pid])
+    return taken
+
+
+def _name(pid: int) -> str:
+    with suppress(FileNotFoundError):
+        return Path(f"/proc/{pid}/comm").read_text()
+    return ""
+
+
+def _parent(pid: int) -> int:
+    # The name of the program is in brackets and may contain spaces.
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])

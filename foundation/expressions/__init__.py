@@ -1,0 +1,1 @@
+"""Expressions that tenants write: bounded JMESPath, and its functions."""

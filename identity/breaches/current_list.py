@@ -1,0 +1,104 @@
+"""The list that this process searches now: opened when first asked for, and again when another file has taken its place."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+from django.conf import settings
+
+from identity.breaches.list_file import BreachList, Facts, ListUnreadable
+
+logger = logging.getLogger(__name__)
+
+# A new list is seen after this long; until then a search costs no look at the directory.
+_LOOKED_EVERY_SECONDS = 1.0
+_NO_LIST = "No list: BREACHED_PASSWORDS_FILE is not set."
+_NOT_MADE = "No list: there is no file at BREACHED_PASSWORDS_FILE yet. Make it with manage.py breached_passwords."
+
+
+@dataclass(frozen=True)
+class ListStatus:
+    """Whether passwords can be searched. Without `facts` they cannot, and `problem` says why."""
+
+    facts: Facts | None
+    problem: str = ""
+
+    @property
+    def in_words(self) -> str:
+        """One sentence for administrators."""
+        if self.facts is None:
+            return self.problem
+        return f"{self.facts.count:,} passwords, list of {self.facts.made_at:%Y-%m-%d}."
+
+
+class CurrentList:
+    """The open list and when it was last compared with the directory. Threads share it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._list: BreachList | None = None
+        self._problem = ""
+        self._place: tuple[str, float] = ("", 0.0)
+
+    def get(self) -> BreachList | None:
+        """Return the list of the settings, None where there is none that can be read."""
+        path, now = settings.BREACHED_PASSWORDS_FILE, time.monotonic()
+        if self._place[0] == path and now - self._place[1] < _LOOKED_EVERY_SECONDS:
+            return self._list
+        with self._lock:
+            self._look(path)
+            self._place = (path, now)
+            return self._list
+
+    def status(self) -> ListStatus:
+        """Return what there is, looked up now."""
+        self._place = ("", 0.0)
+        found = self.get()
+        return ListStatus(found.facts) if found is not None else ListStatus(None, self._problem)
+
+    def drop(self, problem: str) -> None:
+        """Forget a list that could not be read, until it is looked for again."""
+        with self._lock:
+            self._lose(problem)
+
+    def _look(self, path: str) -> None:
+        if not path:
+            self._list, self._problem = None, _NO_LIST
+            return
+        try:
+            stat = Path(path).stat()
+            if self._list is None or self._list.identity != (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns):
+                self._list, self._problem = BreachList(Path(path)), ""
+        except FileNotFoundError:
+            self._list, self._problem = None, _NOT_MADE
+        except (OSError, ListUnreadable) as error:
+            self._lose(f"The list cannot be read: {error}")
+
+    def _lose(self, problem: str) -> None:
+        if problem != self._problem:
+            logger.error("breached passwords are not searched: %s", problem)
+        self._list, self._problem = None, problem
+
+
+_current = CurrentList()
+
+
+def is_in_breach(password: str) -> bool:
+    """Tell whether the list of this service holds a password. False without a list, and for one that fails: logins go on."""
+    found = _current.get()
+    if found is None:
+        return False
+    try:
+        return found.holds(password)
+    except (OSError, ListUnreadable) as error:
+        _current.drop(f"The list cannot be read: {error}")
+        return False
+
+
+def list_status() -> ListStatus:
+    """Return what this process can search now."""
+    return _current.status()

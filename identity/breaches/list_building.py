@@ -1,0 +1,215 @@
+"""Making a list: range by range into a working file that survives a stop, then put in the place of the old one in one step.
+
+Beside the list stand, while it is made: `.part`, head and records; `.ranges`, the number of records of each range that is done; and
+`.lock`, which one process holds. A record is safe on the disk before its range counts as done.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import accumulate
+from pathlib import Path
+from typing import BinaryIO
+
+from identity.breaches.list_file import HEAD_BYTES, RANGES, RECORD_BYTES, BreachList, Facts, ListUnreadable
+
+# Ranges between two points from which a stopped run goes on.
+_RANGES_AT_ONCE = 2048
+# Of an array of integers of this machine; the working files never leave it.
+_COUNT_BYTES = array("I").itemsize
+# A list that shrinks like this was cut off: published lists only grow.
+_LEAST_SHARE = 0.9
+
+
+class BuildRefused(Exception):
+    """The list cannot be made; the text says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where a list comes from, and which passwords it takes: those seen at least `at_least` times."""
+
+    path: Path
+    source: str
+    at_least: int = 1
+
+    def beside(self, ending: str) -> Path:
+        """Return the path of a working file."""
+        return self.path.with_name(f"{self.path.name}.{ending}")
+
+
+@contextmanager
+def building(plan: Plan, *, restarts: bool = False) -> Iterator[ListBuilder]:
+    """Yield the builder of a list, which goes on where an earlier run of the same plan stopped. Raises `BuildRefused`."""
+    plan.path.parent.mkdir(parents=True, exist_ok=True)
+    with plan.beside("lock").open("wb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BuildRefused("Another process makes this list now.") from error
+        if restarts:
+            _clear(plan)
+        builder = ListBuilder(plan)
+        try:
+            yield builder
+        finally:
+            builder.close()
+
+
+class ListBuilder:
+    """Takes the records of one range after the other; `count` is how many there are. Use it in `building`."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._counts, self._began_at = _kept_counts(plan)
+        self._part: BinaryIO = _opened(plan.beside("part"))
+        self._journal: BinaryIO = _opened(plan.beside("ranges"))
+        self.count = sum(self._counts)
+        self._cut_to_kept()
+        self._unsafe = 0
+
+    @property
+    def done(self) -> int:
+        """How many ranges are done."""
+        return len(self._counts)
+
+    @property
+    def began_at(self) -> datetime:
+        """When the making of the list began, in its first run."""
+        return self._began_at
+
+    def add_all(self, ranges: Iterable[bytes], *, tell: Callable[[ListBuilder], None]) -> None:
+        """Add the records of the ranges that follow; call `tell` after each part that is safe. Raises what the source raises."""
+        try:
+            for records in ranges:
+                self._part.write(records)
+                self._counts.append(len(records) // RECORD_BYTES)
+                self.count += self._counts[-1]
+                self._unsafe += 1
+                if self._unsafe >= _RANGES_AT_ONCE:
+                    self._make_safe()
+                    tell(self)
+        finally:
+            self._make_safe()
+        tell(self)
+
+    def finish(self, *, accepts_smaller: bool = False) -> Facts:
+        """Put the list in the place of the old one and return its facts. Readers see the old one or this one, whole.
+
+        Raises `BuildRefused` for a list that lacks ranges, is empty, or is much smaller than the one that is there.
+        """
+        facts = Facts(self.count, self._plan.source, self._plan.at_least, self._began_at)
+        if self.done != RANGES:
+            raise BuildRefused(f"Only {self.done} of {RANGES} ranges are there.")
+        self._check_size(facts, accepts_smaller=accepts_smaller)
+        table = array("Q", accumulate(self._counts, initial=0))
+        if sys.byteorder == "big":
+            table.byteswap()
+        self._part.seek(0, os.SEEK_END)
+        self._part.write(table.tobytes())
+        # The head comes last: without it the file is no list.
+        self._part.seek(0)
+        self._part.write(facts.head())
+        _to_disk(self._part)
+        BreachList(self._plan.beside("part"))
+        self._plan.beside("part").replace(self._plan.path)
+        _directory_to_disk(self._plan.path.parent)
+        self._plan.beside("ranges").unlink()
+        return facts
+
+    def close(self) -> None:
+        """Close the working files."""
+        self._part.close()
+        self._journal.close()
+
+    def _check_size(self, facts: Facts, *, accepts_smaller: bool) -> None:
+        if not facts.count:
+            raise BuildRefused("The source holds no password.")
+        present = present_list(self._plan.path)
+        if present is None or accepts_smaller or present.facts.at_least != facts.at_least:
+            return
+        if facts.count < present.facts.count * _LEAST_SHARE:
+            text = f"The new list has {facts.count:,} passwords, the present one {present.facts.count:,}. Nothing was replaced."
+            raise BuildRefused(f"{text} If that is right, run the command again with --accept-smaller.")
+
+    def _cut_to_kept(self) -> None:
+        """Cut the working files to what is safe in both; begin them where nothing is."""
+        size = os.fstat(self._part.fileno()).st_size
+        while self._counts and HEAD_BYTES + RECORD_BYTES * self.count > size:
+            del self._counts[-_RANGES_AT_ONCE:]
+            self.count = sum(self._counts)
+        self._part.truncate(HEAD_BYTES + RECORD_BYTES * self.count)
+        self._part.seek(0, os.SEEK_END)
+        head = _journal_head(self._plan, self._began_at)
+        self._journal.seek(0)
+        self._journal.write(head + self._counts.tobytes())
+        self._journal.truncate()
+        _to_disk(self._journal)
+
+    def _make_safe(self) -> None:
+        if self._unsafe:
+            _to_disk(self._part)
+            self._journal.write(self._counts[-self._unsafe :].tobytes())
+            _to_disk(self._journal)
+            self._unsafe = 0
+
+
+def present_list(path: Path) -> BreachList | None:
+    """Return the list that is at a path, None where there is none that can be read."""
+    try:
+        return BreachList(path)
+    except (OSError, ListUnreadable):
+        return None
+
+
+def _journal_head(plan: Plan, began_at: datetime) -> bytes:
+    return json.dumps({"source": plan.source, "at_least": plan.at_least, "began_at": began_at.isoformat()}).encode() + b"\n"
+
+
+def _kept_counts(plan: Plan) -> tuple[array[int], datetime]:
+    """Return the counts of the ranges that an earlier run of this plan has done, and when it began."""
+    counts = array("I")
+    began_at = datetime.now(UTC)
+    if not plan.beside("ranges").exists():
+        return counts, began_at
+    head, _, packed = plan.beside("ranges").read_bytes().partition(b"\n")
+    try:
+        stated = json.loads(head)
+        began_at = datetime.fromisoformat(stated["began_at"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise BuildRefused("The working files of an earlier run are damaged: run the command again with --restart.") from error
+    if (stated.get("source"), stated.get("at_least")) != (plan.source, plan.at_least):
+        raise BuildRefused("An earlier run with another source or another --at-least was stopped. Go on with that, or use --restart.")
+    counts.frombytes(packed[: min(len(packed) // _COUNT_BYTES, RANGES) * _COUNT_BYTES])
+    return counts, began_at
+
+
+def _clear(plan: Plan) -> None:
+    for ending in ("part", "ranges"):
+        plan.beside(ending).unlink(missing_ok=True)
+
+
+def _opened(path: Path) -> BinaryIO:
+    # Opened without cutting what is there.
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), "r+b")
+
+
+def _to_disk(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _directory_to_disk(directory: Path) -> None:
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

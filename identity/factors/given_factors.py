@@ -1,0 +1,53 @@
+"""Factors that the management interface gives to a user as a set. Proofs that they belong to the user were made elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from foundation.database.transactions import unit_of_work
+from identity.factors.user_factors import Kind, factors_of, give_factor, remove_factor
+from identity.models import EnrolledFactor
+from identity.services.users import locked_user
+
+# What such a set may hold: keys are made by authenticators alone.
+KINDS = (Kind.PHONE, Kind.EMAIL, Kind.TOTP)
+
+
+@dataclass(frozen=True)
+class GivenFactor:
+    """A factor as it was described: with an address, or with the secret of an authenticator app."""
+
+    kind: str
+    address: str = ""
+    secret: str = field(default="", repr=False)
+    name: str = ""
+
+    def is_same(self, factor: EnrolledFactor) -> bool:
+        """Tell whether `factor` is the one that this describes."""
+        if self.kind != factor.kind:
+            return False
+        return self.secret == factor.secret() if self.secret else self.address.casefold() == factor.address.casefold()
+
+
+@unit_of_work
+def replace_factors(*, tenant_id: str, user_id: str, wanted: Sequence[GivenFactor]) -> list[EnrolledFactor]:
+    """Give a user exactly these phones, addresses and apps; keys and passkeys stay. Return them in the order of `wanted`.
+
+    What is there already stays as it is, with its id. Raises like `give_factor`; then nothing changes.
+    """
+    user = locked_user(tenant_id=tenant_id, user_id=user_id)
+    present, found = factors_of(user, KINDS), []
+    for one in wanted:
+        same = next((factor for factor in present if one.is_same(factor)), None)
+        found.append(same or _given(tenant_id, user_id, one))
+    kept = {factor.pk for factor in found}
+    # Only now: with its last factor a user loses the recovery code.
+    for factor in present:
+        if factor.pk not in kept:
+            remove_factor(tenant_id=tenant_id, user_id=user_id, device=factor.device)
+    return found
+
+
+def _given(tenant_id: str, user_id: str, one: GivenFactor) -> EnrolledFactor:
+    return give_factor(tenant_id=tenant_id, user_id=user_id, kind=one.kind, address=one.address, secret=one.secret, name=one.name)

@@ -1,0 +1,69 @@
+"""Another e-mail address for a user: it counts once its link was opened and confirmed, and until then nothing changes.
+
+Mail, ticket and page are those of the verification of an address (`identity.mail.verification`).
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Value
+from django.db.models.functions import Lower
+from django.utils import timezone
+
+from foundation.database.transactions import unit_of_work
+from identity.languages import asked_language, language_for
+from identity.messages.links import link_lifetime
+from identity.models import EmailTicket, Job, User
+from identity.services.jobs import send_after_commit
+from identity.services.saving import validated_save
+
+MAIL = "verify_email"
+
+
+@unit_of_work
+def start_address_change(*, user: User, email: str, client_id: str = "", address: str = "") -> EmailTicket | None:
+    """Issue the link that gives the user this address, and let a worker mail it there; earlier such links work no more.
+
+    The caller holds the user's row. Links point to the canonical domain; to `address` where plain http is served on loopback. Returns
+    None, and mails nothing, where another user of the connection has the address: callers answer alike. Raises `Invalid`.
+    """
+    void_address_changes(user)
+    if _is_taken(user, email):
+        return None
+    language = language_for(user, user.tenant_id, asked=asked_language())
+    parameters = {"user_id": user.user_id, "client_id": client_id, "address": address, "language": language}
+    job = Job(
+        tenant_id=user.tenant_id,
+        type=Job.Type.VERIFICATION_EMAIL,
+        connection=user.connection,
+        parameters={name: value for name, value in parameters.items() if value},
+        # The ticket is there already: only the mail is left to do.
+        has_effect_due=True,
+    )
+    validated_save(job)
+    life = link_lifetime(user.tenant_id, MAIL) or timedelta(days=settings.EMAIL_TICKET_DAYS)
+    ticket = EmailTicket(
+        tenant_id=user.tenant_id,
+        user=user,
+        job=job,
+        email=email,
+        former_email=user.email or "",
+        language=language,
+        expires_at=timezone.now() + life,
+    )
+    validated_save(ticket)
+    send_after_commit(job)
+    return ticket
+
+
+def void_address_changes(user: User) -> None:
+    """Let no open link give the user another address; call it with the user's row locked."""
+    open_links = EmailTicket.objects.of(user.tenant_id).filter(user=user, former_email__isnull=False, used_at__isnull=True)
+    open_links.update(used_at=timezone.now())
+
+
+def _is_taken(user: User, email: str) -> bool:
+    others = User.objects.of(user.tenant_id).filter(connection_id=user.connection_id).exclude(pk=user.pk)
+    return others.annotate(lower_email=Lower("email")).filter(lower_email=Lower(Value(email))).exists()

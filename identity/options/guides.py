@@ -1,0 +1,204 @@
+"""Providers as people set them up: the name on the button, the fields of the form, and what to do at the provider. Pure.
+
+The fields are a part of the options; all others stay reachable as JSON. What is wrong with a value is judged where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+# Where every provider sends the browser back to, below the address of the tenant.
+CALLBACK_PATH = "login/callback"
+# Providers that people know by name and by sign: each has an icon in `templates/hosted/icons/`.
+BRANDS = ("google-oauth2", "github", "windowslive", "apple", "facebook", "linkedin")
+
+
+@dataclass(frozen=True)
+class OptionField:
+    """One option as a field. `words` is a text of words or a list of them, `pairs` an object with one member a line."""
+
+    name: str
+    label: str
+    help_text: str = ""
+    kind: Literal["text", "address", "secret", "key", "words", "lines", "pairs", "switch", "choice"] = "text"
+    is_required: bool = False
+    choices: tuple[tuple[str, str], ...] = ()
+    # What a switch means that is not set.
+    default: bool = False
+
+
+@dataclass(frozen=True)
+class Guide:
+    """How a connection of a strategy is set up. `console` is where the application is registered at the provider."""
+
+    label: str
+    fields: tuple[OptionField, ...]
+    steps: tuple[str, ...] = ()
+    console: str = ""
+
+
+def _client(what: str = "Client id", secret: str = "Client secret") -> tuple[OptionField, OptionField]:  # noqa: S107  (labels)
+    return (OptionField("client_id", what, is_required=True), OptionField("client_secret", secret, kind="secret", is_required=True))
+
+
+def _scope(default: str) -> OptionField:
+    return OptionField(
+        "scope", "Scopes", f"Words with blanks between them. Empty: {default}. Tokens of the provider are not kept.", kind="words"
+    )
+
+
+_DIRECTORY_STEPS = (
+    "Open App registrations and choose New registration.",
+    "Enter the callback address as a redirect URI of the platform Web.",
+    "Copy the Application (client) ID. Make a secret under Certificates & secrets and copy its value, not its id.",
+    "To have addresses counted as verified, add the optional claim xms_edov to the id token. Others stay unverified, because a directory "
+    "can write any address into its tokens.",
+)
+GUIDES: Mapping[str, Guide] = {
+    "google-oauth2": Guide(
+        "Google",
+        (
+            *_client(),
+            _scope("openid profile email"),
+            OptionField(
+                "hosted_domains",
+                "Only these organizations",
+                "One domain of Google Workspace a line. Empty: every Google account may log in.",
+                kind="lines",
+            ),
+            OptionField(
+                "allowed_audiences",
+                "Client ids of our other apps",
+                "One a line. Their tokens count at /oauth/access_token.",
+                kind="lines",
+            ),
+        ),
+        (
+            "Create an OAuth client ID of the type Web application.",
+            "Enter the callback address under Authorized redirect URIs.",
+            "Publish the consent screen, or only test users can log in.",
+        ),
+        "https://console.cloud.google.com/apis/credentials",
+    ),
+    "github": Guide(
+        "GitHub",
+        (*_client(), _scope("read:user user:email")),
+        (
+            "Choose New OAuth App under OAuth Apps. A GitHub App works as well, with read access to Email addresses.",
+            "Enter the callback address as Authorization callback URL.",
+            "Choose Generate a new client secret.",
+        ),
+        "https://github.com/settings/developers",
+    ),
+    "windowslive": Guide(
+        "Microsoft",
+        (*_client("Application (client) ID"), _scope("openid profile email")),
+        ("Choose accounts in any organizational directory and personal Microsoft accounts.", *_DIRECTORY_STEPS),
+        "https://entra.microsoft.com/#view/Microsoft_AAD_RegisteredApps/ApplicationsListBlade",
+    ),
+    "waad": Guide(
+        "Microsoft Entra",
+        (
+            OptionField("tenant_domain", "Directory", "Its domain or id, such as contoso.com. Only its users may log in."),
+            OptionField("client_id", "Application (client) ID", is_required=True),
+            OptionField("client_secret", "Client secret", "Needed unless the connection speaks WS-Federation.", kind="secret"),
+            OptionField(
+                "useCommonEndpoint",
+                "Users of every directory may log in",
+                "For applications of several organizations. Each directory decides what its tokens say, so no address counts as verified "
+                "without xms_edov.",
+                kind="switch",
+            ),
+            OptionField(
+                "domain_aliases", "Domains of e-mail addresses", "One a line. Their users are sent to this provider.", kind="lines"
+            ),
+            _scope("openid profile email"),
+        ),
+        ("Choose accounts in this organizational directory only.", *_DIRECTORY_STEPS),
+        "https://entra.microsoft.com/#view/Microsoft_AAD_RegisteredApps/ApplicationsListBlade",
+    ),
+    "apple": Guide(
+        "Apple",
+        (
+            OptionField("client_id", "Services ID", "The identifier, such as com.example.login.", is_required=True),
+            OptionField("team_id", "Team ID", "Ten characters, at the top of the developer account.", is_required=True),
+            OptionField("kid", "Key ID", "The id of the key below.", is_required=True),
+            OptionField("app_secret", "Private key", "The whole text of the .p8 file.", kind="key", is_required=True),
+            _scope("name email"),
+        ),
+        (
+            "Register an App ID with Sign in with Apple, and a Services ID for it.",
+            "Configure Sign in with Apple at the Services ID: enter the host of the callback address as domain, and the callback address "
+            "as return URL. Apple takes https only.",
+            "Register a key with Sign in with Apple and download it. Apple offers it once.",
+            "Register the addresses that send mail to your users with the private email relay, or Apple drops their mail.",
+        ),
+        "https://developer.apple.com/account/resources/identifiers/list/serviceId",
+    ),
+    "facebook": Guide(
+        "Facebook",
+        (
+            *_client("App ID", "App secret"),
+            _scope("email public_profile"),
+            OptionField("graph_version", "Version of the Graph API", "Empty: v23.0."),
+        ),
+        (
+            "Create an app with the use case Facebook Login.",
+            "Enter the callback address under Valid OAuth Redirect URIs.",
+            "Request the permission email. Facebook does not say whether an address is verified, so none counts as verified.",
+            "Require App Secret can stay on under Advanced: every call carries the proof.",
+        ),
+        "https://developers.facebook.com/apps",
+    ),
+    "linkedin": Guide(
+        "LinkedIn",
+        (*_client(), _scope("openid profile email")),
+        (
+            "Create an app and add the product Sign In with LinkedIn using OpenID Connect.",
+            "Enter the callback address under Auth, Authorized redirect URLs for your app.",
+        ),
+        "https://www.linkedin.com/developers/apps",
+    ),
+    "oauth2": Guide(
+        "OAuth 2.0",
+        (
+            OptionField("authorizationURL", "Authorization address", "Where people log in.", kind="address", is_required=True),
+            OptionField("tokenURL", "Token address", "Where a code is exchanged.", kind="address", is_required=True),
+            OptionField(
+                "userInfoURL", "Address of the profile", "Answers with JSON about the user of a token.", kind="address", is_required=True
+            ),
+            OptionField(
+                "fieldsMap",
+                "Fields of the profile",
+                "One a line: field = JMESPath expression over the profile, such as user_id = data.id. Fields: user_id, email, "
+                "email_verified, name, nickname, given_name, family_name, picture, phone_number, phone_number_verified. Members with the "
+                "names of OpenID Connect need no line.",
+                kind="pairs",
+            ),
+            OptionField("client_id", "Client id", is_required=True),
+            OptionField("client_secret", "Client secret", kind="secret"),
+            OptionField("scope", "Scopes", "Words with blanks between them.", kind="words"),
+            OptionField(
+                "token_endpoint_auth_method",
+                "Where the secret is sent",
+                kind="choice",
+                choices=(("", "In the form"), ("client_secret_basic", "In the Authorization header")),
+            ),
+            OptionField(
+                "pkce_enabled",
+                "Send a code challenge (PKCE)",
+                "Switch it off only where the provider refuses it.",
+                kind="switch",
+                default=True,
+            ),
+            OptionField("issuer", "Issuer", "The name of the provider in its answers (iss, RFC 9207). Empty: only the host is compared."),
+        ),
+        (
+            "Register an application at the provider and enter the callback address as its redirect URI.",
+            "Map user_id to the member of the profile that identifies the user and never changes.",
+            "Profile scripts of other services are not run here. Enter the address of the profile instead.",
+        ),
+    ),
+}

@@ -1,0 +1,25 @@
+// OpenID Connect Session Management 1.0, 3.2: tells a window that names its client and its session_state whether the session has changed.
+const name = document.documentElement.dataset.cookie;
+
+function browserState() {
+  const pair = document.cookie.split("; ").find((each) => each.startsWith(`${name}=`));
+  return pair ? pair.slice(name.length + 1) : "";
+}
+
+async function judged(message, origin) {
+  const parts = /^(\S+) ([0-9a-f]{64})\.(\S+)$/.exec(message);
+  if (!parts) return "error";
+  const [, client, digest, salt] = parts;
+  const text = new TextEncoder().encode(`${client} ${origin} ${browserState()} ${salt}`);
+  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
+  const found = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return found === digest ? "unchanged" : "changed";
+}
+
+addEventListener("message", async (event) => {
+  // A window without an origin, such as a sandboxed one, cannot be answered.
+  if (typeof event.data !== "string" || !event.source || event.origin === "null") return;
+  // Without TLS browsers hash for pages of this machine only.
+  const answer = await judged(event.data, event.origin).catch(() => "error");
+  event.source.postMessage(answer, event.origin);
+});

@@ -1,0 +1,1 @@
+"""Compliance levels: every rule with a request that it refuses."""

@@ -1,0 +1,368 @@
+"""`/u/mfa`: what does not get past it, and what does."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+import time_machine
+from django.db import connection
+from django.test import override_settings
+
+from authapi.login.sessions import end_sessions_of
+from authapi.models import Initiator, LoginTransaction, Session
+from identity.messages.numbers import masked_number
+from identity.models import EnrolledFactor, Job
+from identity.services.memberships import add_connection, add_members
+from identity.services.organizations import create_organization
+from identity.services.users import block_user
+from tests.authapi.browser import Page
+from tests.authapi.factors.walks import (
+    NUMBER,
+    Walk,
+    another,
+    app_code,
+    give_address,
+    give_app,
+    give_key,
+    login,  # noqa: F401  (used by `walk`)
+    messages_of,
+    notices_of,
+    sent_code,
+    set_factors,
+    walk,
+)
+from tests.authapi.login.conftest import set_client
+from tests.authapi.passwordless.messages import wrong
+from tests.factories.models.authapi import OrganizationSecondFactorsFactory
+from tests.factories.sign_in import PASSWORD, person, web_client
+
+__all__ = ["walk"]
+ASKS = "Confirm that it is you"
+
+
+def test_a_wrong_empty_or_foreign_code_opens_nothing_and_a_right_one_counts_once(walk: Walk) -> None:
+    set_factors(walk.at.tenant, "otp")
+    secret, _ = give_app(walk.at.user)
+    foreign, _ = give_app(person(walk.at.connection, email="eve@example.test"))
+    page = walk.to_second()
+    assert ASKS in page.text
+    for typed, told in (
+        ("", "Enter the code from the app."),
+        (app_code(foreign), "wrong or was used already"),
+        ("x" * 500, "is wrong"),
+    ):
+        refused = walk.browser.submit(page, code=typed)
+        assert (refused.status, told in refused.text) == (400, True)
+        assert not [one for one in Session.objects.of(walk.at.tenant.pk) if len(one.methods) > 1]
+    code = app_code(secret)
+    answer = walk.browser.submit(page, code=f"{code[:3]} {code[3:]}")
+    assert "code" in answer.answer
+    [session] = Session.objects.of(walk.at.tenant.pk)
+    assert [method["name"] for method in session.methods] == ["pwd", "mfa", "otp"]
+    # The same code in another browser, which knows the password as well.
+    other = another(walk)
+    assert other.browser.submit(other.to_second(), code=code).status == 400
+
+
+def test_of_two_answers_with_one_code_at_once_one_wins(walk: Walk) -> None:
+    set_factors(walk.at.tenant, "otp")
+    secret, _ = give_app(walk.at.user)
+    walks = [walk, another(walk)]
+    pages, code = [one.to_second() for one in walks], app_code(secret)
+    barrier, found = threading.Barrier(2), []
+
+    def give(number: int) -> None:
+        barrier.wait()
+        found.append(walks[number].browser.submit(pages[number], code=code).status)
+        connection.close()
+
+    threads = [threading.Thread(target=give, args=(number,)) for number in range(2)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert sorted(found) == [303, 400]
+
+
+def test_guesses_run_out_over_all_addresses_and_leave_the_owners_own_browser_alone(walk: Walk) -> None:
+    set_factors(walk.at.tenant, "otp")
+    secret, _ = give_app(walk.at.user)
+    assert "code" in walk.browser.submit(walk.to_second(), code=app_code(secret)).answer
+    statuses = []
+    for place in range(11):
+        thief = another(walk, address=f"198.51.100.{place}")
+        page = thief.to_second()
+        # A half-proven login makes no browser known to the user.
+        assert "known" not in thief.browser.cookies
+        statuses.append(thief.browser.submit(page, code=wrong(app_code(secret))).status)
+    assert statuses == [400] * 10 + [429]
+    assert "code" in walk.browser.submit(walk.to_second(prompt="login"), code=app_code(secret, steps=1)).answer
+
+
+def test_no_page_and_no_other_request_passes_by_a_second_factor_that_is_due(walk: Walk) -> None:
+    set_factors(walk.at.tenant, "otp")
+    secret, _ = give_app(walk.at.user)
+    page = walk.to_second()
+    state = page.fields()["state"]
+    for path in ("/u/consent", "/u/select-account", "/u/organization", "/u/mfa-enroll", "/u/mfa/recovery-code", "/u/mfa"):
+        assert ASKS in walk.followed(walk.browser.get(path, {"state": state})).text, path
+    posted = walk.browser.post("/u/consent", {**page.fields(), "answer": "allow"}, Origin=f"http://{walk.browser.host}")
+    assert posted.location.startswith("/u/mfa?")
+    enrolling = walk.browser.post("/u/mfa-enroll", {**page.fields(), "kind": "totp"}, Origin=f"http://{walk.browser.host}")
+    assert enrolling.location.startswith("/u/mfa?")
+    # Another request, also of another client, finds a session that is proven by half.
+    assert ASKS in walk.again().text
+    silent = walk.at.ask(prompt="none")
+    assert (silent.answer["error"], silent.answer["error_description"]) == ("login_required", "Multifactor authentication required")
+    other, _ = web_client(walk.at.tenant)
+    enabled = [walk.at.client.client_id, other.client_id]
+    walk.at.connection.enabled_clients = enabled
+    walk.at.connection.save(update_fields=["enabled_clients"])
+    walk.at.client = other
+    asked = walk.again()
+    assert ASKS in asked.text
+    assert "code" in walk.browser.submit(asked, code=app_code(secret)).answer
+    set_client(walk.at, settings={"second_factor_policy": "always"})
+    assert "code" in walk.again().answer
+
+
+def test_a_session_that_ended_was_blocked_or_replaced_goes_back_to_the_login(walk: Walk) -> None:
+    set_factors(walk.at.tenant, "otp")
+    secret, _ = give_app(walk.at.user)
+    page = walk.to_second()
+    end_sessions_of(tenant_id=walk.at.tenant.pk, user_id=walk.at.user.pk, reason=Initiator.SESSION_REVOKED)
+    assert "Log in" in walk.give(page, code=app_code(secret)).text
+    page = walk.to_second()
+    other = person(walk.at.connection, email="eve@example.test")
+    other_secret, _ = give_app(other)
+    # In another tab of this browser another person logs in: the form of the first one proves nothing for them.
+    walk.followed(walk.at.log_in(walk.at.ask(prompt="login"), identifier="eve@example.test"))
+    answer = walk.browser.submit(page, code=app_code(other_secret))
+    assert (answer.status, ASKS in answer.text) == (200, True)
+    page = walk.to_second(prompt="login")
+    block_user(tenant_id=walk.at.tenant.pk, user_id=walk.at.user.user_id)
+    assert "Log in" in walk.give(page, code=app_code(secret)).text
+    assert not Session.objects.of(walk.at.tenant.pk).filter(user=walk.at.user).exists()
+
+
+def test_a_cookie_that_was_planted_before_the_second_step_opens_nothing_after_it(walk: Walk) -> None:
+    set_factors(walk.at.tenant, "otp")
+    secret, _ = give_app(walk.at.user)
+    page = walk.to_second()
+    thief = another(walk)
+    thief.browser.cookies["session"] = walk.browser.cookies["session"]
+    assert ASKS in thief.again().text
+    assert "code" in walk.browser.submit(page, code=app_code(secret)).answer
+    assert "Log in" in thief.again().text
+    assert "code" in walk.again().answer
+
+
+def test_the_policy_of_an_organization_that_is_chosen_after_the_login_counts(walk: Walk) -> None:
+    set_factors(walk.at.tenant, "otp")
+    at = walk.at
+    organization = create_organization(tenant_id=at.tenant.pk, name="acme")
+    add_connection(tenant_id=at.tenant.pk, organization_id=organization.pk, connection_id=at.connection.pk)
+    add_members(tenant_id=at.tenant.pk, organization_id=organization.pk, user_ids=[at.user.user_id])
+    OrganizationSecondFactorsFactory.create(organization=organization)
+    set_client(at, settings={"organization_usage": "allow", "organization_require_behavior": "post_login_prompt"})
+    page = walk.to_second()
+    assert "Choose an organization" in page.text
+    assert "Protect your account" in walk.give(page, answer=organization.pk).text
+    # Without the organization nothing is demanded.
+    assert "code" in walk.give(walk.to_second(prompt="login"), answer="none").answer
+
+
+def sent_page(walk: Walk, kind: str = "phone", address: str = NUMBER) -> Page:
+    set_factors(walk.at.tenant, "sms", "email", "otp")
+    give_address(walk.at.user, kind, address)
+    return walk.to_second()
+
+
+def test_one_code_is_sent_however_often_the_page_is_loaded_and_another_one_after_a_pause(walk: Walk) -> None:
+    page = sent_page(walk)
+    state = page.fields()["state"]
+    for _ in range(3):
+        assert masked_number(NUMBER) in walk.browser.get("/u/mfa", {"state": state}).text
+    assert NUMBER not in page.text
+    assert len(messages_of(walk.at.tenant)) == 1
+    assert walk.browser.submit(page, again="1").status == 429
+    first = sent_code(walk.at.tenant)
+    with time_machine.travel(time.time() + 31):
+        assert "Another message is on its way." in walk.give(page, again="1").text
+        assert len(messages_of(walk.at.tenant)) == 2
+        # A message that was late still counts.
+        assert "code" in walk.browser.submit(page, code=first).answer
+
+
+def test_a_page_that_a_browser_loads_ahead_sends_nothing(walk: Walk) -> None:
+    set_factors(walk.at.tenant, "sms")
+    give_address(walk.at.user, "phone", NUMBER)
+    answer = walk.at.log_in(walk.at.ask())
+    page = walk.browser.send("GET", answer.location, headers={"Sec-Purpose": "prefetch;prerender"})
+    assert (page.status, messages_of(walk.at.tenant)) == (200, [])
+    walk.browser.send("HEAD", answer.location)
+    assert messages_of(walk.at.tenant) == []
+    assert "We sent a code" in walk.browser.follow(answer).text
+
+
+def test_a_code_counts_for_the_login_that_it_was_sent_for_and_for_a_while(walk: Walk) -> None:
+    page, thief = sent_page(walk), another(walk)
+    code = sent_code(walk.at.tenant)
+    theirs = thief.to_second()
+    assert thief.browser.submit(theirs, code=code).status == 400
+    for _ in range(3):
+        assert walk.browser.submit(page, code=wrong(code)).status == 400
+    assert "code" in walk.browser.submit(page, code=code).answer
+    page = walk.to_second(prompt="login")
+    with time_machine.travel(time.time() + 301):
+        late = walk.browser.submit(page, code=sent_code(walk.at.tenant))
+        assert (late.status, "wrong or has expired" in late.text) == (400, True)
+
+
+def test_a_sender_that_is_gone_is_said_and_lets_no_person_through(walk: Walk) -> None:
+    sent_page(walk)
+    with override_settings(SMS_SENDER={}, MAIL_IS_CONFIGURED=False):
+        page = walk.to_second(prompt="login")
+        assert "Recovery code" in page.text
+        EnrolledFactor.objects.of(walk.at.tenant.pk).filter(kind="recovery-code").delete()
+        empty = walk.to_second(prompt="login")
+        assert (empty.status, "None of your methods can be used right now." in empty.text) == (503, True)
+        assert walk.again().status == 503
+
+
+def test_too_many_messages_are_refused_with_their_rate(walk: Walk) -> None:
+    page = sent_page(walk)
+    for number in range(1, 10):
+        with time_machine.travel(time.time() + 31 * number):
+            walk.browser.submit(page, again="1")
+    with time_machine.travel(time.time() + 31 * 10):
+        refused = walk.browser.submit(page, again="1")
+    assert (refused.status, "Too many messages were requested." in refused.text) == (429, True)
+    assert "x-ratelimit-limit" in refused.headers
+    assert len(messages_of(walk.at.tenant)) == 10
+
+
+def test_a_login_by_mailed_code_is_not_asked_for_the_same_mailbox_again(walk: Walk) -> None:
+    page = sent_page(walk, kind="email", address="ada@example.test")
+    assert "a…@example.test" in page.text
+    assert "code" in walk.browser.submit(page, code=sent_code(walk.at.tenant)).answer
+    [session] = Session.objects.of(walk.at.tenant.pk)
+    assert [method["name"] for method in session.methods] == ["pwd", "mfa", "otp", "email"]
+
+
+def test_a_key_signs_once_for_this_login_and_domain(walk: Walk) -> None:
+    set_factors(walk.at.tenant, "webauthn-roaming")
+    key = give_key(walk.at.user, walk.browser.host)
+    page = walk.to_second()
+    assert walk.browser.submit(page, credential="{}").status == 400
+    page = walk.again()
+    signed = key.signed(walk.options(page))
+    thief = another(walk)
+    # The signature of one login is worth nothing in another one, and none in a login that asks anew.
+    assert thief.browser.submit(thief.to_second(), credential=signed).status == 400
+    assert "code" in walk.browser.submit(page, credential=signed).answer
+    page = walk.to_second(prompt="login")
+    assert walk.browser.submit(page, credential=signed).status == 400
+    key.origin = "http://evil.example"
+    assert walk.browser.submit(walk.again(), credential=key.signed(walk.options(walk.again()))).status == 400
+
+
+def test_the_recovery_code_counts_once_and_the_new_one_is_shown_until_the_person_has_it(walk: Walk) -> None:
+    set_factors(walk.at.tenant, "otp")
+    _, code = give_app(walk.at.user)
+    page = walk.to_second()
+    state = page.fields()["state"]
+    listed = walk.browser.get("/u/mfa", {"state": state, "method": "list"})
+    assert "Recovery code" in listed.text
+    page = walk.browser.get("/u/mfa", {"state": state, "method": "recovery-code"})
+    assert "Do not ask again" not in page.text
+    assert walk.browser.submit(page, code="AAAAAA-AAAAAA-AAAAAA-AAAAAA").status == 400
+    shown = walk.give(page, code=code.lower())
+    assert "Save your recovery code" in shown.text
+    assert walk.browser.submit(shown).status == 400
+    again = walk.browser.get("/u/mfa/recovery-code", {"state": state})
+    new = again.text.partition("<code>")[2].partition("</code>")[0]
+    assert (len(new), new == code, new in shown.text) == (27, False, True)
+    assert new not in str(list(LoginTransaction.objects.of(walk.at.tenant.pk).values()))
+    assert "code" in walk.browser.submit(shown, saved="1").answer
+    assert "trusted" not in walk.browser.cookies
+    assert notices_of(walk.at.tenant)[-1] == "recovered"
+    assert new not in str(list(LoginTransaction.objects.of(walk.at.tenant.pk).values()))
+    used = another(walk)
+    state = used.to_second().fields()["state"]
+    page = used.browser.get("/u/mfa", {"state": state, "method": "recovery-code"})
+    assert used.browser.submit(page, code=code).status == 400
+    assert "Save your recovery code" in used.give(page, code=new).text
+
+
+def test_a_recovery_code_that_waits_is_not_shown_to_another_user_of_the_same_login(walk: Walk) -> None:
+    set_factors(walk.at.tenant, "otp")
+    _, code = give_app(walk.at.user)
+    person(walk.at.connection, email="eve@example.test")
+    state = walk.to_second().fields()["state"]
+    page = walk.browser.get("/u/mfa", {"state": state, "method": "recovery-code"})
+    shown = walk.give(page, code=code)
+    new = shown.text.partition("<code>")[2].partition("</code>")[0]
+    form = walk.browser.get("/u/login", {"state": state})
+    answer = walk.followed(walk.browser.submit(form, username="eve@example.test", password=PASSWORD))
+    assert "code" in answer.answer
+    assert new
+    assert "Save your recovery code" not in walk.browser.get("/u/mfa/recovery-code", {"state": state}).text
+
+
+def test_of_two_uses_of_a_recovery_code_at_once_one_wins(walk: Walk) -> None:
+    set_factors(walk.at.tenant, "otp")
+    _, code = give_app(walk.at.user)
+    walks = [walk, another(walk)]
+    pages = [one.browser.get("/u/mfa", {"state": one.to_second().fields()["state"], "method": "recovery-code"}) for one in walks]
+    barrier, found = threading.Barrier(2), []
+
+    def give(number: int) -> None:
+        barrier.wait()
+        found.append(walks[number].browser.submit(pages[number], code=code).status)
+        connection.close()
+
+    threads = [threading.Thread(target=give, args=(number,)) for number in range(2)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert sorted(found) == [303, 400]
+
+
+def test_forms_of_another_browser_and_forged_ones_are_refused(walk: Walk) -> None:
+    set_factors(walk.at.tenant, "otp")
+    secret, _ = give_app(walk.at.user)
+    page, thief = walk.to_second(), another(walk)
+    thief.to_second()
+    sent = {**page.fields(), "code": app_code(secret)}
+    assert thief.browser.post("/u/mfa", sent, Origin=f"http://{walk.browser.host}").status == 400
+    assert walk.browser.post("/u/mfa", {**sent, "form_token": "x"}).status == 400
+    assert walk.browser.post("/u/mfa", sent, Origin="https://evil.example").status == 400
+
+
+def test_the_way_that_was_used_last_comes_first_and_the_strongest_else(walk: Walk) -> None:
+    set_factors(walk.at.tenant, "sms", "otp", "webauthn-roaming")
+    give_key(walk.at.user, "another-host.example.test")
+    give_app(walk.at.user)
+    EnrolledFactor.objects.of(walk.at.tenant.pk).update(last_used_at=None)
+    give_address(walk.at.user, "phone", NUMBER)
+    EnrolledFactor.objects.of(walk.at.tenant.pk).update(last_used_at=None)
+    page = walk.to_second()
+    # A key of another domain cannot answer here.
+    assert "authenticator app" in page.text
+    listed = walk.browser.get("/u/mfa", {"state": page.fields()["state"], "method": "list"})
+    assert "Security key" not in listed.text
+    phone = EnrolledFactor.objects.of(walk.at.tenant.pk).get(kind="phone").device
+    page = walk.browser.get("/u/mfa", {"state": page.fields()["state"], "method": phone})
+    assert "code" in walk.browser.submit(page, code=sent_code(walk.at.tenant)).answer
+    assert "We sent a code" in walk.to_second(prompt="login").text
+
+
+@pytest.mark.parametrize("kind", ["mfa_oob_code", "mfa_sms"])
+def test_a_code_is_in_no_row_that_is_not_sealed(walk: Walk, kind: str) -> None:
+    sent_page(walk, *(("email", "ada@example.test") if kind == "mfa_oob_code" else ("phone", NUMBER)))
+    code = sent_code(walk.at.tenant)
+    assert code not in str(list(Job.objects.of(walk.at.tenant.pk).values("parameters", "summary", "status_details")))

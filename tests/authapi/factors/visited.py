@@ -1,0 +1,50 @@
+"""Every page of second factors in its states, for the tests that look at how pages are built."""
+
+from __future__ import annotations
+
+from django.test import override_settings
+
+from identity.models import EnrolledFactor
+from tests.authapi.browser import Page
+from tests.authapi.factors.test_enrolment_page import secret_on
+from tests.authapi.factors.walks import NUMBER, Walk, app_code, give_address, give_app, give_key, set_factors
+from tests.authapi.login.conftest import Login
+
+_EVERY = ("otp", "sms", "email", "webauthn-roaming", "webauthn-platform")
+
+
+def challenge_pages(visit: Login) -> list[Page]:
+    """An app, a wrong code, a phone, too soon again, a mail, a key without an answer, the list, and a recovery code."""
+    set_factors(visit.tenant, *_EVERY)
+    _, code = give_app(visit.user)
+    for kind, address in (("phone", NUMBER), ("email", "ada@example.test")):
+        give_address(visit.user, kind, address)
+    for kind in ("webauthn-roaming", "webauthn-platform"):
+        give_key(visit.user, visit.browser.host, kind)
+    walk = Walk(visit)
+    with override_settings(SMS_SENDER={"kind": "console"}):
+        state = walk.to_second().fields()["state"]
+        rows = EnrolledFactor.objects.of(visit.tenant.pk)
+        devices = [rows.get(kind=kind).device for kind in ("phone", "email")]
+        ways = ("totp", *devices, "webauthn-roaming", "webauthn-platform", "recovery-code", "list")
+        pages = [walk.browser.get("/u/mfa", {"state": state, "method": way}) for way in ways]
+        wrong = [walk.browser.submit(page, code="000000") for page in (pages[0], pages[1], pages[5])]
+        wrong += [walk.browser.submit(pages[1], again="1"), walk.browser.submit(pages[3], credential="{}")]
+        shown = walk.give(pages[5], code=code)
+        assert "Save your recovery code" in shown.text
+        return [*pages, *wrong, shown, walk.browser.submit(shown)]
+
+
+def enrolment_pages(visit: Login) -> list[Page]:
+    """The kinds, an app, a phone without and with a number, a mail, and keys."""
+    set_factors(visit.tenant, *_EVERY, policy="always")
+    walk = Walk(visit)
+    with override_settings(SMS_SENDER={"kind": "console"}):
+        listed = walk.to_second()
+        keys = [walk.give(listed, kind=kind) for kind in ("webauthn-roaming", "webauthn-platform")]
+        mailed, asked = walk.give(listed, kind="email"), walk.give(listed, kind="phone")
+        odd, sent = walk.browser.submit(asked, phone_number="12"), walk.give(asked, phone_number=NUMBER)
+        app = walk.give(listed, kind="totp")
+        wrong = walk.browser.submit(app, code="000000")
+        shown = walk.give(app, code=app_code(secret_on(app)))
+        return [listed, *keys, mailed, asked, odd, sent, app, wrong, shown]

@@ -1,0 +1,107 @@
+"""Second factors and passkeys at the account page: the own ones alone, and never changed by the first proof alone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from authapi.factors.settings import remembered_factors
+from authapi.login.sessions import add_proof
+from authapi.models import SecondFactorPolicy, TenantSettings
+from foundation.secrets.random_secrets import digest_of
+from identity.factors.user_factors import factors_of
+from identity.models import AuditEntry, EnrolledFactor, User
+from tests.authapi.protocols.account.conftest import Account, token_of
+from tests.factories.models.authapi import RememberedBrowserFactory
+from tests.factories.models.identity import EnrolledFactorFactory
+from tests.factories.sign_in import person
+
+Kind = EnrolledFactor.Kind
+
+
+def set_factors(account: Account, policy: SecondFactorPolicy = SecondFactorPolicy.ON_REQUEST) -> None:
+    values = {"factors": ["otp", "recovery-code"], "passkeys": True, "policy": policy.value}
+    TenantSettings.objects.of(account.tenant.pk).update(second_factors=values)
+    remembered_factors.forget(account.tenant.pk)
+
+
+def factor(user: User, kind: Kind = Kind.TOTP, name: str = "Phone of Ada") -> EnrolledFactor:
+    made = EnrolledFactorFactory.create(tenant_id=user.tenant_id, user=user, kind=kind, name=name)
+    return made
+
+
+def pass_second_step(account: Account) -> None:
+    cookie = add_proof(account.browser_session, ("mfa", "otp"))
+    assert cookie is not None
+    account.browser.cookies["session"] = cookie
+
+
+@pytest.fixture
+def strong(account: Account) -> Account:
+    """The account of a person with an authenticator app, at a tenant that asks for it on request only."""
+    set_factors(account)
+    factor(account.user)
+    return account
+
+
+def test_the_first_proof_alone_opens_nothing_where_the_tenant_wants_a_second_one(strong: Account) -> None:
+    set_factors(strong, SecondFactorPolicy.ALWAYS)
+    assert [strong.open(name).location.partition("?")[0] for name in ("", "sessions", "password")] == ["/u/mfa"] * 3
+    pass_second_step(strong)
+    assert strong.open().status == 200
+
+
+def test_what_weighs_something_asks_for_the_second_factor_also_in_a_browser_that_is_spared_it(strong: Account) -> None:
+    RememberedBrowserFactory.create(tenant_id=strong.tenant.pk, user=strong.user, digest=digest_of("the-browser"))
+    strong.browser.cookies["trusted"] = "the-browser"
+    assert strong.open("sessions").status == 200
+    token = token_of(strong.open("two-step"))
+    device = EnrolledFactor.objects.of(strong.tenant.pk).get().device
+    assert strong.send("two-step", token=token, act="remove", device=device).location.startswith("/u/login?")
+    assert strong.open("password").location.startswith("/u/login?")
+    assert len(factors_of(strong.user)) == 1
+    form = strong.browser.follow(strong.open("password"))
+    answer = strong.browser.submit(form, username="ada@example.test", password="Correct-Horse-7-Battery")
+    assert answer.location.startswith("/u/mfa?")
+    pass_second_step(strong)
+    assert strong.open("password").status == 200
+
+
+def test_a_tenant_that_wants_no_factors_asks_for_none(strong: Account) -> None:
+    set_factors(strong, SecondFactorPolicy.NEVER)
+    assert strong.open("password").status == 200
+
+
+def test_only_the_own_factors_of_the_section_are_renamed_and_removed(strong: Account) -> None:
+    pass_second_step(strong)
+    bob = person(strong.connection, email="bob@example.test")
+    mine, passkey, foreign = factors_of(strong.user)[0], factor(strong.user, Kind.PASSKEY, "Key"), factor(bob)
+    page = strong.open("two-step")
+    assert ("Phone of Ada" in page.text, "Authenticator app" in page.text, "Key" in page.text) == (True, True, False)
+    for device in (foreign.device, passkey.device, "", "dev_unknown", "x\x00"):
+        for act in ("remove", "rename"):
+            assert strong.send("two-step", act=act, device=device, name="Mine").status == 400, device
+    assert strong.send("two-step", act="rename", device=mine.device, name="x" * 61).status == 400
+    assert strong.send("two-step", act="rename", device=mine.device, name="Work").location == "/account/two-step?done=saved"
+    assert strong.send("passkeys", act="remove", device=passkey.device).location == "/account/passkeys?done=removed"
+    assert strong.send("two-step", act="remove", device=mine.device).location == "/account/two-step?done=removed"
+    assert [row.pk for row in EnrolledFactor.objects.of(strong.tenant.pk)] == [foreign.pk]
+    entry = AuditEntry.objects.filter(tenant_id=strong.tenant.pk, act="Removed a second factor").latest("pk")
+    assert (entry.actor_kind, entry.actor_id, entry.facts["name"]) == ("user", strong.user.user_id, "Work")
+
+
+def test_a_new_recovery_code_is_shown_once_and_needs_a_factor(strong: Account) -> None:
+    pass_second_step(strong)
+    page = strong.send("two-step", act="recovery-code")
+    code = re.search(r"<code>([A-Z2-7-]+)</code>", page.text)
+    assert (page.status, code is not None, page.headers["cache-control"]) == (200, True, "no-store")
+    row = EnrolledFactor.objects.of(strong.tenant.pk).get(kind=Kind.RECOVERY_CODE)
+    assert code is not None
+    assert code[1] not in row.code_digest
+    assert code[1] not in strong.open("two-step").text
+    mine = factors_of(strong.user)[0]
+    strong.send("two-step", act="remove", device=mine.device)
+    assert not EnrolledFactor.objects.of(strong.tenant.pk).exists()
+    token = token_of(strong.open("profile"))
+    assert strong.send("two-step", token=token, act="recovery-code").status == 400

@@ -1,0 +1,112 @@
+"""The link and the page behind it: who sees a request, who answers it, and what opening the link does (nothing)."""
+
+from __future__ import annotations
+
+from authapi.login.cookies import SESSION, cookie_name
+from authapi.models import CibaRequest, Consent
+from authapi.services.clients import update_client
+from tests.authapi.browser import Browser
+from tests.authapi.memory import forget_all
+from tests.authapi.protocols.ciba.conftest import CallCenter
+from tests.factories.sign_in import person, session_of
+
+
+def test_opening_the_link_approves_nothing_and_shows_nothing_to_a_stranger(center: CallCenter) -> None:
+    link = center.begin()
+    for headers in ({}, {"Sec-Purpose": "prefetch"}):
+        for method in ("GET", "HEAD"):
+            answer = Browser(center.tenant).send(method, link, headers=headers)
+            assert answer.status == 302
+            assert answer.location.startswith("/u/login")
+    scanner = Browser(center.tenant)
+    page = scanner.follow(scanner.get(link))
+    assert "21-49-38" not in page.text
+    assert "ada@" not in page.text
+    # In the browser of the user, too, the answer is a form that was sent.
+    asking = center.open(link)
+    assert "21-49-38" in asking.text
+    assert center.browser.get(asking.form_action()).status in (302, 400)
+    assert center.browser.post(link, {"answer": "allow"}).status == 405
+    assert center.error() == (400, "authorization_pending")
+    assert center.row.status == CibaRequest.Status.PENDING
+
+
+def test_the_page_tells_what_is_asked_by_whom_when_and_from_where(center: CallCenter) -> None:
+    page = center.open(center.begin())
+    for text in ("Call center", "21-49-38", "198.51.100.7", "UTC", "See your profile", "Allow this only if you expect the request"):
+        assert text in page.text
+    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+    assert page.headers["cache-control"] == "no-store"
+
+
+def test_another_user_neither_sees_nor_answers_the_request(center: CallCenter) -> None:
+    other = person(center.connection, email="eve@example.test")
+    link, eve = center.begin(), Browser(center.tenant)
+    refused = center.open(link, eve, email="eve@example.test")
+    assert (refused.status, "This request is for another account" in refused.text) == (403, True)
+    assert "21-49-38" not in refused.text
+    # With a session of her own Eve is asked to log in as another user, and the page that asks is closed to her.
+    eve.cookies[cookie_name(SESSION)] = session_of(other)[1]
+    begun = eve.get(link)
+    assert begun.location.startswith("/u/login")
+    state = begun.answer["state"]
+    peeked = eve.get("/u/consent", {"state": state})
+    assert (peeked.status, "21-49-38" in peeked.text) == (403, False)
+    fields = {"state": state, "user": center.user.user_id, "form_token": eve.follow(begun).fields()["form_token"]}
+    for answer in ("allow", "deny"):
+        assert eve.post("/u/consent", {**fields, "answer": answer}).status == 403
+    assert center.error() == (400, "authorization_pending")
+
+
+def test_the_form_of_another_browser_and_a_forged_one_are_refused(center: CallCenter) -> None:
+    page = center.open(center.begin())
+    fields = {**page.fields(), "answer": "allow"}
+    assert Browser(center.tenant).post("/u/consent", fields).status == 400
+    forged = {name: value for name, value in fields.items() if name != "form_token"}
+    assert center.browser.post("/u/consent", forged).status == 400
+    assert center.error() == (400, "authorization_pending")
+
+
+def test_a_user_who_denies_is_asked_no_more_and_the_application_is_told(center: CallCenter) -> None:
+    link = center.begin()
+    denied = center.answer(link, "deny")
+    assert denied.location.endswith("/approve/denied")
+    assert "the application gets none" in center.browser.follow(denied).text
+    assert center.error() == (400, "access_denied")
+    assert "ciba_denied" in center.lines()
+
+
+def test_a_request_that_was_answered_or_has_expired_says_so(center: CallCenter) -> None:
+    link = center.begin()
+    page = center.open(link)
+    assert "Request approved" in center.browser.follow(center.browser.submit(page, answer="allow")).text
+    # The button pressed twice leads to the same end.
+    assert center.browser.submit(page, answer="allow").location.endswith("/approve/done")
+    again = Browser(center.tenant).get(link)
+    assert (again.status, "This request was already answered" in again.text) == (400, True)
+    center.poll()
+    waiting = center.begin()
+    page = center.open(waiting)
+    center.expire()
+    for answer in (center.browser.submit(page, answer="allow"), center.browser.get(waiting)):
+        assert (answer.status, "This request has expired" in answer.text) == (400, True)
+    assert center.error() == (400, "expired_token")
+
+
+def test_an_earlier_consent_answers_no_request(center: CallCenter) -> None:
+    center.answer(center.begin())
+    assert center.poll().status == 200
+    assert Consent.objects.of(center.tenant.pk).exists()
+    assert "Allow access?" in center.open(center.begin()).text
+
+
+def test_links_of_no_request_and_of_a_client_that_lost_the_grant_are_refused_alike(center: CallCenter) -> None:
+    link = center.begin()
+    page = center.open(link)
+    for wrong in ("/approve", "/approve?ticket=guess", link[:-1]):
+        assert center.browser.get(wrong).status == 404
+    update_client(tenant_id=center.tenant.pk, client_id=center.client.client_id, changes={"grant_types": ["refresh_token"]})
+    forget_all()
+    assert center.browser.get(link).status == 404
+    assert center.browser.submit(page, answer="allow").status == 400
+    assert center.row.status == CibaRequest.Status.PENDING

@@ -1,0 +1,135 @@
+"""`POST /oauth/device/code`: who gets codes, what they look like, and how many there are (RFC 8628, 3.1 and 6.1)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from authapi.clients.user_codes import UserCodeForm, plain
+from authapi.edge.rate_figures import DEVICE_CODES_OF_PLACE
+from authapi.models import DeviceGrant
+from authapi.services.api_resources import create_api_resource
+from authapi.services.tenant_settings import update_tenant_settings
+from identity.models import Tenant
+from identity.services.failures import Invalid
+from tests.authapi.protocols.device.conftest import Television, set_form, television
+from tests.authapi.token_forms import basic
+
+
+def test_a_device_gets_codes_for_itself_and_for_a_person(tv: Television) -> None:
+    answer = tv.start()
+    codes = answer.json()
+    issuer = f"http://{tv.tenant.pk}.example.test/"
+    assert answer.status == 200
+    assert answer.headers["cache-control"] == "no-store"
+    assert re.fullmatch(r"[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}", codes["user_code"])
+    assert {name: value for name, value in codes.items() if name not in ("device_code", "user_code")} == {
+        "verification_uri": f"{issuer}activate",
+        "verification_uri_complete": f"{issuer}activate?user_code={codes['user_code']}",
+        "expires_in": 900,
+        "interval": 5,
+    }
+
+
+def test_rows_hold_no_code(tv: Television) -> None:
+    code = tv.begin()
+    stored = str(DeviceGrant.objects.of(tv.tenant.pk).values().get())
+    for secret in (code, plain(code), tv.codes["device_code"]):
+        assert secret not in stored
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_confidential_client_proves_itself_first(tenant: Tenant, as_json: bool) -> None:
+    tv = television(tenant, token_endpoint_auth_method="client_secret_post")
+    assert tv.start(as_json=as_json).status == 200
+    refused = tv.start(as_json=as_json, client_secret="wrong", audience="https://nowhere.example.test")
+    assert (refused.status, refused.json()["error"]) == (401, "invalid_client")
+    assert tv.start(client_secret=None, as_json=as_json).status == 401
+
+
+def test_basic_authentication_works_where_it_is_registered(tenant: Tenant) -> None:
+    tv = television(tenant, token_endpoint_auth_method="client_secret_basic")
+    assert tv.start(client_id=None, client_secret=None, headers=basic(tv.client.client_id, tv.secret)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "error"),
+    [
+        ({"client_id": None}, 401, "invalid_client"),
+        ({"client_id": "unknown"}, 401, "invalid_client"),
+        ({"audience": "https://nowhere.example.test"}, 403, "access_denied"),
+        ({"scope": "a" * 10_241}, 400, "invalid_request"),
+        ({"scope": "a\x00b"}, 400, "invalid_request"),
+    ],
+    ids=["no client", "an unknown client", "an unknown API", "a long scope", "a NUL"],
+)
+def test_what_could_not_be_granted_is_refused_at_once(tv: Television, changes: dict[str, Any], status: int, error: str) -> None:
+    answer = tv.start(**changes)
+    assert (answer.status, answer.json()["error"]) == (status, error)
+    assert not DeviceGrant.objects.of(tv.tenant.pk).exists()
+
+
+def test_a_client_without_the_grant_gets_no_code(tenant: Tenant) -> None:
+    answer = television(tenant, grant_types=["authorization_code"]).start()
+    assert (answer.status, answer.json()["error"]) == (403, "unauthorized_client")
+
+
+def test_a_client_that_the_api_does_not_allow_gets_no_code(tv: Television) -> None:
+    create_api_resource(
+        tenant_id=tv.tenant.pk,
+        identifier="https://films.example.test",
+        name="Films",
+        scopes=[{"value": "watch"}],
+        settings={"subject_type_authorization": {"user": {"policy": "require_client_grant"}}},
+    )
+    assert tv.start(audience="https://films.example.test").json()["error"] == "access_denied"
+
+
+def test_one_address_gets_so_many_codes_and_another_gets_more(tv: Television, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("authapi.protocols.device.starting.DEVICE_CODES_OF_PLACE", type(DEVICE_CODES_OF_PLACE)("device_few", 2, 3600.0))
+    assert [tv.start().status for _ in range(3)] == [200, 200, 429]
+    assert tv.start(address="198.51.100.8").status == 200
+
+
+def test_no_two_devices_of_a_tenant_have_one_code(tv: Television, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = tv.begin()
+    drawn = iter([code, code.lower().replace("-", ""), "BBBB-BBBB"])
+    monkeypatch.setattr(UserCodeForm, "new_code", lambda form: next(drawn))
+    assert tv.begin() == "BBBB-BBBB"
+    row = tv.row
+    row.pk, row.device_code = None, "other"
+    with pytest.raises(IntegrityError), transaction.atomic():
+        row.save(force_insert=True)
+
+
+def test_a_tenant_chooses_digits_or_another_form(tv: Television) -> None:
+    set_form(tv.tenant, charset="digits")
+    assert re.fullmatch(r"\d{3}-\d{3}-\d{3}", tv.begin())
+    set_form(tv.tenant, charset="base20", mask="*** *** ***")
+    assert re.fullmatch(r"[A-Z]{3} [A-Z]{3} [A-Z]{3}", tv.begin())
+    assert tv.ask(tv.codes["user_code"]).status == 200
+
+
+@pytest.mark.parametrize(
+    "device_flow",
+    [
+        {"charset": "base20", "mask": "***-***"},
+        {"charset": "digits", "mask": "****-****"},
+        {"charset": "base20", "mask": "****.****"},
+        {"charset": "base20", "mask": "*" * 21},
+        {"charset": "letters"},
+    ],
+    ids=["few letters", "few digits", "another separator", "too long", "an unknown set"],
+)
+def test_a_form_that_is_guessed_too_easily_is_refused(tenant: Tenant, device_flow: dict[str, str]) -> None:
+    with pytest.raises(Invalid):
+        update_tenant_settings(tenant_id=tenant.pk, changes={"device_flow": device_flow})
+
+
+@pytest.mark.parametrize("typed", ["wdjb-mjht", "WDJBMJHT", " w d j b m j h t ", "wdjb\u2013mjht"])
+def test_people_type_a_code_as_they_like(typed: str) -> None:
+    assert UserCodeForm().shown(typed) == "WDJB-MJHT"
+    assert UserCodeForm().shown("WDJB-MJH0") == ""

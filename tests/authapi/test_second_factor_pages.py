@@ -1,0 +1,138 @@
+"""Second factors in the admin: who may, what is asked before harm, and what staff never see."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client as Browser
+from django.urls import reverse
+
+from authapi.factors.settings import factor_values, policy_of_organization
+from authapi.models import RememberedBrowser, TenantSettings
+from identity.models import AuditEntry, EnrolledFactor, Tenant, User
+from identity.staff_roles import AUDITOR
+from tests.config.two_tenants import make_other_tenant
+from tests.factories.admin import browser_of, new_staff
+from tests.factories.models.authapi import RememberedBrowserFactory
+from tests.factories.models.identity import EnrolledFactorFactory, OrganizationFactory, UserFactory
+
+PAGE = "admin:authapi_second_factors"
+NUMBER = "+491712345678"
+ON = {"factors": ["otp"], "policy": "on-request", "remembers_browsers": "on", "remembered_days": "30", "offers_passkeys": "on"}
+
+
+@pytest.fixture
+def ada(tenant: Tenant) -> User:
+    return UserFactory.create(tenant_id=tenant.pk, email="ada@example.test")
+
+
+@pytest.fixture
+def browser(tenant: Tenant) -> Browser:
+    return browser_of(new_staff(tenant))
+
+
+def values(tenant: Tenant) -> dict[str, object]:
+    return factor_values(TenantSettings.objects.of(tenant.pk).first())
+
+
+def test_an_auditor_sees_everything_and_changes_nothing(tenant: Tenant, ada: User) -> None:
+    auditor = browser_of(new_staff(tenant, role=AUDITOR))
+    factor = EnrolledFactorFactory.create(user=ada, address=NUMBER)
+    remembered = RememberedBrowserFactory.create(tenant_id=tenant.pk, user=ada)
+    page = auditor.get(reverse(PAGE)).content.decode()
+    assert "Save" not in page
+    assert auditor.post(reverse(PAGE), ON).status_code == 403
+    for place in (
+        reverse("admin:identity_enrolledfactor_action", args=(factor.pk, "remove")),
+        reverse("admin:identity_user_action", args=(ada.pk, "reset-factors")),
+        reverse("admin:authapi_rememberedbrowser_action", args=(remembered.pk, "forget")),
+    ):
+        assert auditor.post(place, {"reason": "curious"}).status_code == 403
+    assert values(tenant)["factors"] == []
+    assert EnrolledFactor.objects.of(tenant.pk).exists()
+    assert RememberedBrowser.objects.of(tenant.pk).exists()
+
+
+def test_staff_of_one_tenant_reach_no_factor_of_another(browser: Browser) -> None:
+    other = make_other_tenant()
+    user = UserFactory.create(tenant_id=other.pk)
+    factor = EnrolledFactorFactory.create(user=user)
+    remembered = RememberedBrowserFactory.create(tenant_id=other.pk, user=user)
+    browser.post(reverse("admin:identity_enrolledfactor_action", args=(factor.pk, "remove")), {"reason": "x"})
+    browser.post(reverse("admin:identity_user_action", args=(user.pk, "reset-factors")), {"reason": "x"})
+    browser.post(reverse("admin:authapi_rememberedbrowser_action", args=(remembered.pk, "forget")), {})
+    assert EnrolledFactor.objects.of(other.pk).exists()
+    assert RememberedBrowser.objects.of(other.pk).exists()
+
+
+def test_a_change_that_troubles_users_is_asked_about_first(browser: Browser, tenant: Tenant, ada: User) -> None:
+    assert browser.post(reverse(PAGE), ON).status_code == 302
+    asked = browser.post(reverse(PAGE), {**ON, "policy": "always"})
+    assert "1 user has none of these factors yet" in asked.content.decode()
+    assert values(tenant)["policy"] == "on-request"
+    # What was confirmed before is no answer to another question.
+    UserFactory.create(tenant_id=tenant.pk)
+    confirmed = {**ON, "policy": "always", "confirmed": asked.context["confirmed"]}
+    again = browser.post(reverse(PAGE), confirmed)
+    assert "2 users have none of these factors yet" in again.content.decode()
+    assert browser.post(reverse(PAGE), {**confirmed, "confirmed": again.context["confirmed"]}).status_code == 302
+    assert values(tenant)["policy"] == "always"
+
+    refused = browser.post(reverse(PAGE), {**ON, "policy": "always", "factors": []}).content.decode()
+    assert "Relax the policy first" in refused
+    assert (
+        "Text messages have no sender yet"
+        in browser.post(reverse(PAGE), {**ON, "policy": "always", "factors": ["otp", "sms"]}).content.decode()
+    )
+    EnrolledFactorFactory.create(user=ada, kind="totp")
+    asked = browser.post(reverse(PAGE), {**ON, "factors": ["webauthn-roaming"]})
+    assert "1 user has enrolled authenticator app" in asked.content.decode()
+
+
+def test_a_factor_is_removed_with_a_reason_and_its_number_is_never_whole(browser: Browser, tenant: Tenant, ada: User) -> None:
+    factor = EnrolledFactorFactory.create(user=ada, address=NUMBER)
+    page = browser.get(reverse("admin:identity_user_change", args=(ada.pk,))).content.decode()
+    assert "+49…78" in page
+    place = reverse("admin:identity_enrolledfactor_action", args=(factor.pk, "remove"))
+    assert place in page
+    listed = browser.get(reverse("admin:identity_enrolledfactor_changelist")).content.decode()
+    shown = browser.get(reverse("admin:identity_enrolledfactor_change", args=(factor.pk,))).content.decode()
+    assert not any(NUMBER in text for text in (page, listed, shown))
+    browser.post(place, {})
+    assert EnrolledFactor.objects.of(tenant.pk).exists()
+    browser.post(place, {"reason": "Ticket 4711"})
+    assert not EnrolledFactor.objects.of(tenant.pk).exists()
+    entry = AuditEntry.objects.filter(tenant_id=tenant.pk, reason="Ticket 4711").first()
+    assert entry is not None
+    assert NUMBER not in repr(entry.__dict__)
+
+
+def test_a_reset_takes_every_factor_and_passkeys_only_where_asked(browser: Browser, tenant: Tenant, ada: User) -> None:
+    for kind in ("totp", "recovery-code", "passkey"):
+        EnrolledFactorFactory.create(user=ada, kind=kind)
+    RememberedBrowserFactory.create(tenant_id=tenant.pk, user=ada)
+    place = reverse("admin:identity_user_action", args=(ada.pk, "reset-factors"))
+    browser.post(place, {"reason": "Lost telephone"})
+    assert EnrolledFactor.objects.of(tenant.pk).get().kind == "passkey"
+    assert not RememberedBrowser.objects.of(tenant.pk).exists()
+    browser.post(place, {"reason": "Lost telephone", "removes_passkeys": "on"})
+    assert not EnrolledFactor.objects.of(tenant.pk).exists()
+
+
+def test_remembered_browsers_are_forgotten_one_by_one_or_all(browser: Browser, tenant: Tenant, ada: User) -> None:
+    rows = [RememberedBrowserFactory.create(tenant_id=tenant.pk, user=ada) for _ in range(3)]
+    browser.post(reverse("admin:authapi_rememberedbrowser_action", args=(rows[0].pk, "forget")), {})
+    assert RememberedBrowser.objects.of(tenant.pk).count() == 2
+    browser.post(reverse("admin:identity_user_action", args=(ada.pk, "forget-browsers")), {})
+    assert not RememberedBrowser.objects.of(tenant.pk).exists()
+
+
+def test_an_organization_gets_a_policy_on_its_page(browser: Browser, tenant: Tenant) -> None:
+    organization = OrganizationFactory.create(tenant_id=tenant.pk)
+    place = reverse("admin:identity_organization_action", args=(organization.pk, "second-factors"))
+    browser.post(place, {"policy": "often"})
+    assert policy_of_organization(organization) is None
+    browser.post(place, {"policy": "always"})
+    assert policy_of_organization(organization) == "always"
+    assert "always" in browser.get(reverse("admin:identity_organization_change", args=(organization.pk,))).content.decode()
+    browser.post(place, {"policy": ""})
+    assert policy_of_organization(organization) is None

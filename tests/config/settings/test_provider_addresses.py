@@ -1,0 +1,31 @@
+"""`PROVIDER_ADDRESSES`: addresses by strategy and name, and sentences where they cannot be read."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from config import env
+
+EFFECT = "Addresses in place of others."
+
+
+@pytest.fixture(autouse=True)
+def _own_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(env, "SETTINGS", {})
+
+
+def test_addresses_are_read_by_strategy_and_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = "github.token_endpoint=https://a.example.test/t?x=y, github.user_endpoint=https://a.example.test/u,apple.issuer=http://b.example.test"
+    monkeypatch.setenv("ADDRESSES", given)
+    assert env.replacements("ADDRESSES", EFFECT) == {
+        "github": {"token_endpoint": "https://a.example.test/t?x=y", "user_endpoint": "https://a.example.test/u"},
+        "apple": {"issuer": "http://b.example.test"},
+    }
+
+
+@pytest.mark.parametrize("given", ["github=https://a.test", "github.token_endpoint", "github.token_endpoint=a.test", ".x=https://a.test"])
+def test_an_odd_item_stops_the_start_and_is_named(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.setenv("ADDRESSES", given)
+    with pytest.raises(ImproperlyConfigured, match="ADDRESSES"):
+        env.replacements("ADDRESSES", EFFECT)

@@ -1,0 +1,45 @@
+"""A list of breached passwords for tests, written without the builder, and a tenant that looks into it."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from datetime import UTC, datetime
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from authapi.accounts.leaked_passwords import remembered_leak_rules
+from authapi.models import TenantSettings
+from identity.breaches import current_list
+from identity.breaches.list_file import RANGES, Facts, truncated_digest
+
+
+def write_list(path: Path, *passwords: str, source: str = "test") -> Path:
+    """Write a list that holds these passwords, and return its path."""
+    ranges: dict[int, list[bytes]] = defaultdict(list)
+    for password in passwords:
+        number, record = truncated_digest(password)
+        ranges[number].append(record)
+    counts = array("I", bytes(4 * RANGES))
+    for number, found in ranges.items():
+        counts[number] = len(found)
+    records = b"".join(b"".join(sorted(ranges[number])) for number in sorted(ranges))
+    facts = Facts(len(passwords), source, 1, datetime(2031, 1, 1, tzinfo=UTC))
+    path.write_bytes(facts.head() + records + array("Q", accumulate(counts, initial=0)).tobytes())
+    return path
+
+
+def use_list(settings: Any, path: Path | str) -> None:
+    """Have this process search the list at a path from now on; empty for none."""
+    settings.BREACHED_PASSWORDS_FILE = str(path)
+    current_list._current = current_list.CurrentList()
+
+
+def detect(tenant_id: str, *shields: str, **values: Any) -> None:
+    """Have a tenant look for breached passwords, with these shields at logins."""
+    row, _ = TenantSettings.objects.of(tenant_id).get_or_create(tenant_id=tenant_id)
+    detection = {"enabled": True, "shields": list(shields), **values}
+    row.attack_protection = {**row.attack_protection, "breached_password_detection": detection}
+    row.save()
+    remembered_leak_rules.clear()

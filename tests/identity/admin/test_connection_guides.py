@@ -1,0 +1,172 @@
+"""Options of a connection as fields: what is asked for, what is kept, and what is never shown."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.test import Client
+from django.urls import reverse
+
+from authapi.upstream.provider import STRATEGIES
+from authapi.upstream.social.known_providers import GRAPH_VERSION, KNOWN
+from identity.models import Connection, Tenant
+from identity.options.guides import BRANDS, GUIDES
+from identity.options.schemas import schema_of
+from identity.options.schemas.nodes import Secret
+from tests.factories.models.identity import ConnectionFactory
+from tests.factories.social_provider import APPLE_KEY, TEAM_ID
+
+SECRET = "the-secret-at-the-provider"
+PEM = APPLE_KEY.as_pem(private=True).decode()
+ADD = "admin:identity_connection_add"
+
+
+def page(connection: Connection) -> str:
+    return reverse("admin:identity_connection_change", args=(quote(connection.pk),))
+
+
+def added(browser: Client, tenant: Tenant, strategy: str, **fields: str) -> tuple[Connection | None, str]:
+    answer = browser.post(reverse(ADD), {"name": "social", "strategy": strategy, **fields})
+    return Connection.objects.of(tenant.pk).filter(name="social").first(), answer.content.decode()
+
+
+def now(connection: Connection) -> Connection:
+    return Connection.objects.of(connection.tenant_id).get(pk=connection.pk)
+
+
+@pytest.fixture
+def github(tenant: Tenant) -> Connection:
+    options = {"client_id": "c", "client_secret": SECRET, "scope": ["read:user", "user:email"], "upstream_params": {"a": {"value": "b"}}}
+    return ConnectionFactory.create(tenant_id=tenant.pk, name="github", strategy="github", options=options)
+
+
+def test_every_strategy_that_logs_people_in_by_oauth_has_a_guide_that_fits_its_options() -> None:
+    assert {*KNOWN, "oauth2"} == set(GUIDES)
+    assert set(GUIDES) <= set(STRATEGIES)
+    assert set(BRANDS) <= set(KNOWN)
+    for strategy, guide in GUIDES.items():
+        nodes = schema_of(strategy, is_database=False).nodes
+        for option in guide.fields:
+            assert option.name in nodes, option
+            assert isinstance(nodes[option.name], Secret) is (option.kind in ("secret", "key")), option
+
+
+def test_help_texts_name_the_defaults_that_count() -> None:
+    for strategy, row in KNOWN.items():
+        told = {option.name: option.help_text for option in GUIDES[strategy].fields}
+        assert f"Empty: {row.scope}." in told["scope"]
+    assert f"Empty: {GRAPH_VERSION}." in {option.help_text for option in GUIDES["facebook"].fields}
+
+
+@pytest.mark.parametrize("strategy", GUIDES)
+def test_the_form_of_a_new_connection_shows_its_fields_and_the_callback(browser: Client, tenant: Tenant, strategy: str) -> None:
+    content = browser.get(reverse(ADD), {"strategy": strategy}).content.decode()
+    assert f"http://{tenant.pk}.example.test/login/callback" in content
+    assert f'<option value="{strategy}" selected>' in content
+    for option in GUIDES[strategy].fields:
+        assert f'name="option_{option.name}"' in content
+    assert content.count("(required)") == sum(option.is_required for option in GUIDES[strategy].fields)
+
+
+def test_the_form_of_a_new_connection_offers_each_provider(browser: Client) -> None:
+    content = browser.get(reverse(ADD)).content.decode()
+    for strategy in GUIDES:
+        assert f'href="?strategy={strategy}"' in content
+
+
+def test_fields_become_options_and_the_secret_is_sealed(browser: Client, tenant: Tenant) -> None:
+    row, content = added(
+        browser,
+        tenant,
+        "google-oauth2",
+        option_client_id="c",
+        option_client_secret=SECRET,
+        option_hosted_domains="corp.example.test\n\nother.example.test\n",
+        options='{"upstream_params": {"prompt": {"value": "select_account"}}}',
+    )
+    assert row is not None, content
+    domains = ["corp.example.test", "other.example.test"]
+    assert row.options == {"client_id": "c", "hosted_domains": domains, "upstream_params": {"prompt": {"value": "select_account"}}}
+    assert row.secret_option("client_secret") == SECRET
+    assert SECRET not in browser.get(page(row)).content.decode()
+
+
+def test_a_required_field_that_is_empty_is_named_and_nothing_typed_in_secret_is_shown_again(browser: Client, tenant: Tenant) -> None:
+    row, content = added(browser, tenant, "apple", option_client_id="c", option_kid="KEY", option_app_secret=PEM)
+    assert row is None
+    assert "Enter this. Users cannot log in without it." in content
+    assert PEM.splitlines()[1] not in content
+    row, content = added(browser, tenant, "apple", option_client_id="c", option_kid="KEY", option_team_id=TEAM_ID, option_app_secret=PEM)
+    assert row is not None, content
+    assert (row.secret_option("app_secret") or "").strip() == PEM.strip()
+    assert PEM.splitlines()[1] not in browser.get(page(row)).content.decode()
+
+
+def test_what_the_service_refuses_is_said_at_the_field(browser: Client, tenant: Tenant) -> None:
+    row, content = added(browser, tenant, "facebook", option_client_id="c", option_client_secret=SECRET, option_graph_version="latest")
+    assert row is None
+    assert "graph_version must be a version of the Graph API" in content
+    assert "field-option_graph_version" in content.partition("graph_version must be")[0].rpartition("form-row")[2]
+    assert SECRET not in content
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [("user_id", "one field = expression a line"), ("a = b\na = c", "a stands there twice"), ("name = a[", "is not understood")],
+)
+def test_a_map_that_cannot_be_read_is_refused_at_its_field(browser: Client, tenant: Tenant, typed: str, told: str) -> None:
+    row, content = added(browser, tenant, "oauth2", **GENERIC, option_fieldsMap=typed)
+    assert row is None
+    assert told in content
+
+
+GENERIC = {
+    "option_client_id": "c",
+    "option_authorizationURL": "https://idp.example.test/authorize",
+    "option_tokenURL": "https://idp.example.test/token",
+    "option_userInfoURL": "https://idp.example.test/me",
+    "option_pkce_enabled": "on",
+}
+
+
+def test_a_map_is_written_one_field_a_line_and_shown_so(browser: Client, tenant: Tenant) -> None:
+    typed = "user_id = data.id\nemail = emails[?ok == `true`] | [0].value"
+    row, content = added(browser, tenant, "oauth2", **GENERIC, option_fieldsMap=typed)
+    assert row is not None, content
+    assert row.options["fieldsMap"] == {"user_id": "data.id", "email": "emails[?ok == `true`] | [0].value"}
+    assert "pkce_enabled" not in row.options
+    content = browser.get(page(row)).content.decode()
+    assert all(line in content for line in typed.splitlines())
+    browser.post(page(row), {**GENERIC, "option_fieldsMap": typed.replace("\n", "\r\n")})
+    assert now(row).options == row.options
+    browser.post(page(row), {name: value for name, value in GENERIC.items() if name != "option_pkce_enabled"})
+    assert (now(row).options["pkce_enabled"], "fieldsMap" in now(row).options) == (False, False)
+
+
+def test_an_empty_secret_is_kept_and_a_new_one_replaces_it(browser: Client, github: Connection) -> None:
+    sent = {"option_client_id": "other", "option_scope": "read:user user:email", "options": '{"upstream_params": {"a": {"value": "b"}}}'}
+    browser.post(page(github), sent)
+    row = now(github)
+    assert (row.options["client_id"], row.options["scope"], row.secret_option("client_secret")) == (
+        "other",
+        ["read:user", "user:email"],
+        SECRET,
+    )
+    assert row.options["upstream_params"] == {"a": {"value": "b"}}
+    browser.post(page(github), {**sent, "option_client_secret": "another", "option_scope": ""})
+    assert (now(github).secret_option("client_secret"), "scope" in now(github).options) == ("another", False)
+    browser.post(page(github), {**sent, "options": '{"client_secret": null}'})
+    assert now(github).secret_option("client_secret") is None
+
+
+def test_a_field_that_was_filled_cannot_be_emptied_by_mistake(browser: Client, github: Connection) -> None:
+    answer = browser.post(page(github), {"option_client_id": ""})
+    assert "Users cannot log in without it" in answer.content.decode()
+    assert now(github).options["client_id"] == "c"
+
+
+def test_options_of_other_strategies_are_json_alone(browser: Client, tenant: Tenant) -> None:
+    company = ConnectionFactory.create(tenant_id=tenant.pk, name="company", strategy="oidc", options={"client_id": "x"})
+    content = browser.get(page(company)).content.decode()
+    assert "option_client_id" not in content
+    assert "&quot;client_id&quot;: &quot;x&quot;" in content

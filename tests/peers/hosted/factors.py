@@ -1,0 +1,99 @@
+"""The visits of pages of second factors: proving one, and setting the first one up."""
+
+from __future__ import annotations
+
+import time
+
+from foundation.secrets import totp
+from identity.factors.user_factors import begin_enrolment, confirm_enrolment
+from identity.models import EnrolledFactor, User
+from tests.factories.sign_in import PASSWORD
+from tests.peers.hosted.walk import Walk
+from tests.peers.hosted.world import NUMBER
+
+TITLE, SETUP = "Confirm that it is you", "Protect your account"
+
+
+def prove(walk: Walk) -> None:
+    """An app, a list of the other methods, a code by text message, and a recovery code."""
+    user = walk.world.another_person(walk.unique("factor"))
+    code = _give(user, kind="totp", secret=totp.new_secret())
+    _give(user, kind="phone", address=NUMBER)
+    EnrolledFactor.objects.of(user.tenant_id).filter(user=user).update(last_used_at=None)
+    walk.ask("plain")
+    walk.submit_login(user.email or "", PASSWORD)
+    walk.look(TITLE, "Enter the code that your authenticator app shows.")
+    walk.submit(code="000000")
+    walk.look(TITLE, "This code is wrong or was used already. Enter the one that the app shows now.", status=400)
+    others = "main .alternatives a"
+    walk.follow(others)
+    walk.look("Choose a method", "Recovery code")
+    walk.follow(".stack a:nth-of-type(2)")
+    walk.look(TITLE, "Send another message")
+    walk.follow("button[name=again]")
+    walk.look(TITLE, "There is a problem", status=429)
+    walk.follow(others)
+    walk.follow(".stack a:last-of-type")
+    walk.look(TITLE, "Enter your recovery code. It works once, and you get a new one.")
+    walk.submit(code=code)
+    walk.look("Save your recovery code", "I have saved the code")
+    walk.page.click("[name=saved]")
+    walk.submit()
+    assert walk.page.text() == "You are back."
+
+
+def set_up(walk: Walk) -> None:
+    """Every method that a person without one may choose, and an app to the end."""
+    user = walk.world.another_person(walk.unique("setup"))
+    walk.ask("demanding")
+    walk.submit_login(user.email or "", PASSWORD)
+    walk.look(SETUP, "Screen lock of this device")
+    _choose(walk, "webauthn-roaming", "Set up a security key")
+    _choose(walk, "webauthn-platform", "Set up this device")
+    _choose(walk, "phone", "Set up codes by text message")
+    walk.submit(phone_number="12")
+    walk.look("Set up codes by text message", "Enter a phone number with the country code, such as +1 555 010 0000.", status=400)
+    walk.submit(phone_number=NUMBER)
+    walk.look("Set up codes by text message", "Use another phone number")
+    _choose(walk, "totp", "Set up an authenticator app")
+    walk.submit(code="000000")
+    walk.look("Set up an authenticator app", "The 6 digits that the app shows now.", status=400)
+    secret = walk.page.text(".key").replace(" ", "")
+    walk.submit(code=code_now(secret))
+    walk.look("Save your recovery code")
+    walk.page.click("[name=saved]")
+    walk.submit()
+    assert walk.page.text() == "You are back."
+
+
+def code_now(secret: str) -> str:
+    """Return what an app with this secret shows."""
+    return totp.code_of(secret, totp.step_at(time.time()))
+
+
+def _choose(walk: Walk, kind: str, heading: str) -> None:
+    if not walk.page.evaluate(f"!!document.querySelector('button[value={kind}]')"):
+        walk.follow("button[name=kind][value='']")
+    walk.follow(f"button[value={kind}]")
+    walk.look(heading)
+
+
+def prove_with_a_key(walk: Walk) -> None:
+    """The page of a key; the ceremony itself needs a host with a name (`tests.peers.test_second_factors`)."""
+    user = walk.world.another_person(walk.unique("key"))
+    EnrolledFactor(
+        tenant_id=user.tenant_id,
+        user=user,
+        kind="webauthn-roaming",
+        credential_id=f"a2V5{walk.language}{int(walk.has_script)}",
+        relying_party="127.0.0.1",
+        public_key=b"key",
+    ).save()
+    walk.ask("plain")
+    walk.submit_login(user.email or "", PASSWORD)
+    walk.look(TITLE, "Press the button, then touch your security key.")
+
+
+def _give(user: User, **fields: str) -> str:
+    factor = begin_enrolment(tenant_id=user.tenant_id, user_id=user.user_id, **fields)
+    return confirm_enrolment(tenant_id=user.tenant_id, user_id=user.user_id, device=factor.device).recovery_code

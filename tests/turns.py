@@ -1,0 +1,70 @@
+"""A pytest plugin that lets the cases of a test take turns: `make test` runs a part of them, another one each day.
+
+Only tests with a database and more than four cases take part; a case of theirs costs a hundred times as much as one without.
+A run takes every second to fourth case, so that each is run within four days, and a run of many cases sees all regions of their
+list. `make test-deep` runs all of them, and so does every run that is not told of turns. A test whose cases must stay together
+carries the mark `whole`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+
+import pytest
+
+from tests.depth import IS_DEEP
+
+FEWEST = 4
+DAYS = 4
+_SECONDS_OF_A_DAY = 86_400
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--turn`, the number of the day whose cases are run."""
+    parser.addoption("--turn", type=_turn, default=None, metavar="N|today", help="let the cases of a test take turns, and run the Nth")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what takes turns, before the marks choose; take away the cases of other days."""
+    turn: int | None = config.getoption("turn")
+    waiting = set()
+    for cases in _taking_turns(items):
+        for place, case in enumerate(cases):
+            case.add_marker(pytest.mark.sized)
+            if turn is not None and not IS_DEEP and not is_run(place, len(cases), turn):
+                waiting.add(case)
+    if waiting:
+        config.hook.pytest_deselected(items=list(waiting))
+        items[:] = [item for item in items if item not in waiting]
+
+
+def is_run(place: int, cases: int, turn: int) -> bool:
+    """Say whether the turn runs the case at this place among so many; `DAYS` turns in a row run each case at least once."""
+    rounds = min(-(-cases // FEWEST), DAYS)
+    return place % rounds == turn % rounds
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say how to run the same cases again."""
+    turn = config.getoption("turn")
+    return None if turn is None else f"cases: --turn={turn}"
+
+
+def _taking_turns(items: list[pytest.Item]) -> list[list[pytest.Item]]:
+    tests: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if hasattr(item, "callspec") and "django_db_setup" in getattr(item, "fixturenames", ()):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    return [cases for cases in tests.values() if len(cases) > FEWEST and not _is_whole(cases[0])]
+
+
+def _is_whole(case: pytest.Item) -> bool:
+    # A programme of its own runs what is in `tests/peers`, and takes no turns.
+    return case.nodeid.startswith("tests/peers/") or case.get_closest_marker("whole") is not None
+
+
+def _turn(text: str) -> int:
+    # Read in the process that starts the workers, which hands them the number: midnight finds all of them in the same turn.
+    return int(time.time() // _SECONDS_OF_A_DAY) if text == "today" else int(text)
