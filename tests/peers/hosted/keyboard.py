@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.deadlines import eventually
 from tests.peers.hosted.walk import Walk
 
 _MOST_STOPS = 25
-_FIRST_TABS = 3
 # Where the focus is: the place in the document, how it is drawn, and whether the window shows it.
 _FOCUS = """(() => {
   const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
@@ -45,13 +45,15 @@ class Keyboard:
         raise AssertionError(f"Tab never comes to {selector}")
 
     def _next(self, before: int) -> dict[str, Any]:
-        """Press Tab, and return where the focus is then. A page that has just been shown may not take the first one."""
-        for _ in range(_FIRST_TABS):
-            self._page.press("Tab")
-            focus = self._focus()
-            if before >= 0 or focus["selectors"] >= 0:
-                break
-        return focus
+        """Press Tab, and return where the focus is then. Chromium drops keys until it has drawn a page that has just been loaded."""
+        self._page.press("Tab")
+        if before < 0 and self._focus()["selectors"] < 0:
+            eventually(self._has_taken_tab, pause=0.2)
+        return self._focus()
+
+    def _has_taken_tab(self) -> bool:
+        self._page.press("Tab")
+        return bool(self._focus()["selectors"] >= 0)
 
     def write(self, text: str) -> None:
         """Type over what stands in the field."""

@@ -68,6 +68,7 @@ class Walk:
         page = self.world.browser.page()
         page.send("Network.enable")
         page.send("Network.setExtraHTTPHeaders", headers={"Accept-Language": self.language})
+        page.send("Emulation.setFocusEmulationEnabled", enabled=True)
         page.show_as()
         page.without_script(is_off=not self.has_script)
         return page

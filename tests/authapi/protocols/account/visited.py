@@ -8,6 +8,7 @@ from authapi.login.cookies import form_token
 from authapi.services.tenant_settings import update_tenant_settings
 from identity.models import EnrolledFactor
 from tests.authapi.browser import Page
+from tests.authapi.factors.passkeys import ON as PASSKEYS_ON
 from tests.authapi.factors.walks import NUMBER, app_code, set_factors
 from tests.authapi.login.conftest import Login
 from tests.authapi.protocols.account.test_adding import ADD, ALL, secret_on
@@ -18,6 +19,8 @@ def adding_pages(visit: Login) -> list[Page]:
     """The kinds, a phone without and with a number, a mail, keys, an app with its recovery code, a passkey and its name."""
     update_tenant_settings(tenant_id=visit.tenant.pk, changes={"account_page": {"enabled": True}})
     set_factors(visit.tenant, *ALL, policy="on-request", passkeys=True)
+    visit.connection.options = {**visit.connection.options, **PASSKEYS_ON}
+    visit.connection.save(update_fields=["options"])
     visit.begin_session()
     with override_settings(SMS_SENDER={"kind": "console"}):
         return _pages(visit)
