@@ -25,6 +25,7 @@ from config.console.admin_navigation import NAMES, grouped
 from config.console.admin_words import ABOUT
 from config.console.dashboard import checklist
 from config.console.dashboard.page import TENANTS_SHOWN, dashboard_of
+from config.console.global_search import search_page
 from config.console.staff_account.site import AccountSite
 from foundation.acting import Act, Actor, acting
 from foundation.change_context import ChangeContext, change_context
@@ -80,6 +81,7 @@ class PlatformAdminSite(AccountSite):
     def get_urls(self) -> list[Any]:
         own: list[URLPattern | URLResolver] = [
             path("tenant/", self.admin_view(self.choose_tenant), name="choose_tenant"),
+            path("search/", self.admin_view(self.search), name="search"),
             path("setup/dismiss/", self.admin_view(self.dismiss_setup), name="dismiss_setup"),
         ]
         # The shortcut to a row's public page would look up any row by its key; nothing here has a public page.
@@ -115,6 +117,10 @@ class PlatformAdminSite(AccountSite):
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """Show the dashboard of the tenant in scope, or that of the platform and a way to each tenant."""
         return super().index(request, {**dashboard_of(request), **(extra_context or {})})
+
+    def search(self, request: HttpRequest) -> HttpResponse:
+        """Show the users, clients, organizations and further objects that the words in `q` find in the tenant in scope."""
+        return search_page(self, request)
 
     def dismiss_setup(self, request: HttpRequest) -> HttpResponse:
         """Put the first steps of the tenant in scope away for all of its staff."""

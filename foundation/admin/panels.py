@@ -24,6 +24,18 @@ class Panel:
     empty_text: str = "Nothing here yet."
     more_url: str = ""
     more_text: str = ""
+    # A link that adds a row, at the head of the table.
+    add_url: str = ""
+    add_text: str = ""
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A link to the part of a row's page that it names."""
+
+    label: str
+    url: str
+    is_current: bool
 
 
 def figures(title: str, rows: Iterable[Sequence[object]], **more: str) -> Panel:

@@ -122,6 +122,7 @@ class AuditEntryAdmin(ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[AuditEntry])
     sortable_by = ()
     change_list_template = "admin/audit_log.html"
     change_form_template = "admin/audit_entry.html"
+    has_history = False
     empty_text = "Nobody has changed anything yet. Every change that somebody makes here appears at once, and stays."
     readonly_fields = ("when", "who", "what", "object_page", "same_act", "more")
     fields = ("when", "who", "actor_kind", "ip", "user_agent", "what", "object_page", "reason", "more", "same_act", "tenant_id")

@@ -46,6 +46,7 @@ _COUNTED = ("inserted", "updated", "done", "failed", "gone", "exported")
 
 class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
     change_form_template = "admin/job_form.html"
+    primary_action = "file"
     list_display = ("id", "what", "state", "progress", "connection", "created_at", "tenant")
     list_filter = ("type", "status", "created_at")
     list_select_related = ("connection", "tenant")
@@ -103,9 +104,15 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
         job = context.get("original")
         if job is not None:
             context["refresh_seconds"] = 0 if job.is_finished else 5
-            has_file = job.type == Job.Type.USERS_EXPORT and job.status == Job.Status.COMPLETED
-            context["file_url"] = reverse(f"{self.admin_site.name}:identity_job_file", args=(quote(job.pk),)) if has_file else ""
         return super().render_change_form(request, context, *args, **kwargs)
+
+    def buttons_of(self, request: HttpRequest, row: Job) -> list[dict[str, Any]]:
+        """Return the actions of the job; a finished export begins with its file."""
+        own = super().buttons_of(request, row)
+        if row.type != Job.Type.USERS_EXPORT or row.status != Job.Status.COMPLETED:
+            return own
+        address = reverse(f"{self.admin_site.name}:identity_job_file", args=(quote(row.pk),))
+        return [{"name": "file", "label": "Download the file", "url": address, "is_dangerous": False}, *own]
 
     def row_errors(self, request: HttpRequest, job: Job) -> Panel | None:
         """List the first rows that were not taken, one line for each thing that is wrong."""

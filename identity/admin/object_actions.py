@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from django import forms
 from django.contrib import messages
@@ -14,10 +14,12 @@ from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
+from django.utils.http import urlencode
+from django.utils.text import capfirst, slugify
 
 from foundation.acting import said
 from foundation.admin.beside_rows import page_beside
-from foundation.admin.panels import Panel
+from foundation.admin.panels import Panel, Tab
 from foundation.database.transactions import unit_of_work
 from identity.admin.assurance import asked_for_proof
 from identity.admin.refusals import add_to_form, refusals
@@ -26,6 +28,8 @@ from identity.admin.tenant_scope import TenantScopedAdmin
 from identity.audit.entries import image_of, is_noted, record
 
 Row = TypeVar("Row", bound=models.Model)
+_TAB = "tab"
+PanelOf: TypeAlias = Callable[[HttpRequest, Row], Panel | None]
 
 
 class NoInput(forms.Form):
@@ -75,11 +79,21 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
 
     object_actions: Sequence[ObjectAction] = ()
     change_form_template = "admin/row_form.html"
+    # The name of the action that the page shows as its one button; the others are in its menu.
+    primary_action: str = ""
+    # The label of the tab with the form, where the page has tabs.
+    first_tab: str = "Details"
+    # Whether the menu leads to the changes of the row in the audit log.
+    has_history: bool = True
+    # The field with the public identifier of the row, which the page shows with a button that copies it.
+    id_field: str = ""
 
     def __init__(self, model: type[Row], admin_site: Any) -> None:
         super().__init__(model, admin_site)
-        # Filled by this class and by apps above: what else to show below the form, read-only; None where it does not fit the row.
-        self.panels: list[Callable[[HttpRequest, Row], Panel | None]] = []
+        # Tables below the form, added by this class and by apps above. A function returns None where its table does not fit the row.
+        self.panels: list[PanelOf[Row]] = []
+        # Tables on tabs of their own, by the label of the tab. Only the tables of the tab that is shown are read.
+        self.tabs: dict[str, list[PanelOf[Row]]] = {}
 
     def get_urls(self) -> list[URLPattern]:
         name = f"{self.opts.app_label}_{self.opts.model_name}_action"
@@ -137,14 +151,56 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
             return reverse(f"{place}_change", args=(object_id,))
         return reverse(f"{place}_changelist")
 
+    def heading_of(self, row: Row) -> str:
+        """Return the title of the row's page: the name under which its readers know the object."""
+        return str(row)
+
+    def badge_of(self, row: Row) -> str:
+        """Return the state of the row as a badge beside the title; empty where the model has no state. Default: the column `state`."""
+        state = getattr(self, "state", None)
+        return str(state(row)) if callable(state) else ""
+
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         row = context.get("original")
         if row is not None:
-            place = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_action"
-            context["object_actions"] = [
-                {"label": action.label, "url": reverse(place, args=(quote(row.pk), action.name)), "is_dangerous": action.is_dangerous}
-                for action in self.object_actions
-                if self.may_act(request, row, action)
-            ]
-            context["panels"] = [shown for panel in self.panels if (shown := panel(request, row)) is not None]
+            tabs = self._tabs_of(request)
+            is_first = not tabs or tabs[0].is_current
+            shown = self.panels if is_first else next(self.tabs[tab.label] for tab in tabs if tab.is_current)
+            context |= {
+                "title": self.heading_of(row),
+                "subtitle": None,
+                "kind": capfirst(str(self.opts.verbose_name)),
+                "badge": self.badge_of(row),
+                "public_id": getattr(row, self.id_field) if self.id_field else "",
+                "object_actions": self.buttons_of(request, row),
+                "primary_action": self.primary_action,
+                "has_history": self.has_history,
+                "tabs": tabs,
+                "is_form_shown": is_first,
+                "panels": [panel for panel_of in shown if (panel := panel_of(request, row)) is not None],
+            }
         return super().render_change_form(request, context, *args, **kwargs)
+
+    def buttons_of(self, request: HttpRequest, row: Row) -> list[dict[str, Any]]:
+        """Return the actions that this account may use on the row now: name, label, address and whether each is dangerous."""
+        place = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_action"
+        return [
+            {
+                "name": action.name,
+                "label": action.label,
+                "url": reverse(place, args=(quote(row.pk), action.name)),
+                "is_dangerous": action.is_dangerous,
+            }
+            for action in self.object_actions
+            if self.may_act(request, row, action)
+        ]
+
+    def _tabs_of(self, request: HttpRequest) -> list[Tab]:
+        """Return the tabs of a row's page, the one with the form first; empty where there is only the form. A sent form is shown again."""
+        if not self.tabs:
+            return []
+        kept = {name: value for name, value in request.GET.items() if name != _TAB}
+        asked = request.GET.get(_TAB, "") if request.method == "GET" else ""
+        slugs = {slugify(label): label for label in self.tabs}
+        first = Tab(self.first_tab, f"?{urlencode(kept)}", asked not in slugs)
+        return [first, *(Tab(label, f"?{urlencode({**kept, _TAB: slug})}", asked == slug) for slug, label in slugs.items())]

@@ -53,7 +53,7 @@ class RowPagesAdmin(ObjectActionsAdmin[Row]):
         row = context.get("original")
         if row is not None:
             buttons = [
-                {"label": page.label, "url": self.address_of(page.name, row), "is_dangerous": False}
+                {"name": page.name, "label": page.label, "url": self.address_of(page.name, row), "is_dangerous": False}
                 for page in self.row_pages
                 if request.user.has_perm(page.permission) and page.is_offered(row)
             ]

@@ -100,6 +100,8 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
     )
     empty_text = "No users yet. Add one here, import them through the management interface, or let people sign up."
     deletion_effect = "Its linked identities and its password go with it, and subscribers receive user.deleted."
+    id_field = "user_id"
+    primary_action = "timeline"
     object_actions = (
         ObjectAction("block", "Block", lambda _request, row: f"{row} can no longer sign in. Subscribers receive user.updated.", _block,
                      is_offered=lambda row: not row.blocked, is_dangerous=True),
@@ -173,6 +175,9 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
             found = found_by_query(request, queryset, term)
             return (queryset.none() if found is None else found), False
         return (queryset.filter(user_id=term), False) if "|" in term else super().get_search_results(request, queryset, search_term)
+
+    def heading_of(self, row: User) -> str:
+        return self.person(row)
 
     @admin.display(description="Person")
     def person(self, row: User) -> str:

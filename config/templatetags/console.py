@@ -1,0 +1,34 @@
+"""Template filters of the admin console."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from django import template
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import capfirst
+
+register = template.Library()
+_CELL = re.compile(r"<t[dh]\b")
+
+
+@register.filter
+def beside(columns: Iterable[Any], cells: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """Return pairs of a column and the cell below it."""
+    return list(zip(columns, cells, strict=False))
+
+
+@register.filter
+def labelled(cell: SafeString, header: dict[str, Any]) -> SafeString:
+    """Return the HTML of one cell of a Django list with the name of its column as `data-label`, which a phone shows beside it.
+
+    `header` is the column's entry of `result_headers`. The column with the check boxes has no name.
+    """
+    if "action-checkbox" in str(header.get("class_attrib", "")):
+        return cell
+    label = escape(capfirst(str(header["text"])))
+    # The cell is HTML that Django has escaped; the label is escaped here.
+    return mark_safe(_CELL.sub(lambda found: f'{found[0]} data-label="{label}"', cell, count=1))  # noqa: S308  # nosec
