@@ -71,6 +71,7 @@ _ROW = "<path:object_id>/"
 # What names no row in its address: the frame of the site, and pages that are judged in a file of their own.
 _WITHOUT_A_ROW = {
     "index",
+    "search",
     "login",
     "logout",
     "password_change",
