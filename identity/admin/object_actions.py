@@ -199,7 +199,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         """Return the tabs of a row's page, the one with the form first; empty where there is only the form. A sent form is shown again."""
         if not self.tabs:
             return []
-        kept = {name: value for name, value in request.GET.items() if name != _TAB}
+        kept = {name: str(value) for name, value in request.GET.items() if name != _TAB}
         asked = request.GET.get(_TAB, "") if request.method == "GET" else ""
         slugs = {slugify(label): label for label in self.tabs}
         first = Tab(self.first_tab, f"?{urlencode(kept)}", asked not in slugs)

@@ -1,0 +1,46 @@
+'use strict';
+// The pages give all times in UTC. This shows them in the time zone of the reader, with UTC as their title, or leaves them as they are.
+{
+    const KEY = 'console.times', MOMENT = /^\s*(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}(?::\d{2})?)(?: UTC)?\s*$/;
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    const footnote = document.querySelector('.footnote');
+    const isLocal = () => localStorage.getItem(KEY) !== 'utc' && zone !== 'UTC';
+    const two = (number) => String(number).padStart(2, '0');
+    const local = (at, hasSeconds) => `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`
+        + (hasSeconds ? `:${two(at.getSeconds())}` : '');
+    const show = (node) => {
+        const found = MOMENT.exec(node.data);
+        if (!found || node.parentElement.closest('input, textarea, pre, code, time[data-shown], script')) return;
+        const time = document.createElement('time');
+        time.dateTime = `${found[1]}T${found[2]}Z`;
+        time.dataset.shown = 'local';
+        time.title = `${found[1]} ${found[2]} UTC`;
+        time.textContent = local(new Date(time.dateTime), found[2].length > 5);
+        node.replaceWith(time);
+    };
+    const rename = (node) => { node.data = node.data.replace('(UTC)', ''); };
+    const visit = (root) => {
+        const nodes = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), found = [];
+        while (nodes.nextNode()) found.push(nodes.currentNode);
+        found.forEach((node) => { if (node.parentElement?.closest('thead')) rename(node); else show(node); });
+    };
+    if (footnote && zone !== 'UTC') {
+        const button = document.createElement('button');
+        button.type = 'button';
+        button.className = 'link';
+        button.textContent = isLocal() ? 'Show UTC' : `Show ${zone}`;
+        button.addEventListener('click', () => {
+            localStorage.setItem(KEY, isLocal() ? 'utc' : 'local');
+            location.reload();
+        });
+        footnote.textContent = isLocal() ? `All times are in ${zone}. ` : 'All times are in UTC. ';
+        footnote.append(button);
+    }
+    const content = document.getElementById('content');
+    if (content && isLocal()) {
+        visit(content);
+        new MutationObserver((changes) => changes.forEach((change) => change.addedNodes.forEach((node) => {
+            if (node.nodeType === Node.ELEMENT_NODE && !node.dataset.shown) visit(node);
+        }))).observe(content, { childList: true, subtree: true });
+    }
+}
