@@ -1,4 +1,4 @@
-"""Admin pages of this app, for our own site. Secrets and keys are never shown; codes and tokens are never searched."""
+"""Admin pages of this app. They never show secrets or keys, and never search codes or tokens."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ from identity.models import Connection, Organization, User
 
 
 def register(site: PagesSite) -> None:
-    """Register every model and page of this app with `site`, and show on the page of a user what that user is logged in with."""
+    """Register every model and page of this app with `site`, and add panels and buttons to the pages of lower apps."""
     site.register_page(BrandingPage)
     site.register_page(TextsPage)
     site.register_page(SecondFactorsPage)

@@ -17,29 +17,29 @@ from identity.breaches.current_list import list_status
 
 _STAGES = {"login": (LOGIN, "Failed logins"), "sign_up": (SIGN_UP, "Sign-ups"), "exchange": (EXCHANGE, "Refused tokens of exchanges")}
 _SUSPICION_SHIELDS = (
-    ("block", "Block: requests are refused until an attempt is given back"),
-    ("admin_notification", "Tell the administrators: a mail, at most one an hour"),
+    ("block", "Block: requests are refused until the address has an attempt again"),
+    ("admin_notification", "Notify the administrators: at most one email per hour"),
 )
 _LOGIN_SHIELDS = (
-    ("block", "Block: the user has to set a new password by mail. Users without an e-mail address cannot"),
-    ("user_notification", "Tell the user: one mail for each password, with a link that sets a new one"),
-    ("admin_notification", "Tell the administrators by mail"),
+    ("block", "Block: the user must set a new password by email. Users without an email address cannot log in"),
+    ("user_notification", "Notify the user: one email for each password, with a link to set a new one"),
+    ("admin_notification", "Notify the administrators by email"),
 )
-_STAGE_SHIELDS = (("block", "Refuse the password"), ("admin_notification", "Tell the administrators by mail"))
+_STAGE_SHIELDS = (("block", "Refuse the password"), ("admin_notification", "Notify the administrators by email"))
 _FREQUENCIES = (
-    ("immediately", "At once, and at most every five minutes"),
+    ("immediately", "Immediately, at most every five minutes"),
     ("daily", "Once a day"),
     ("weekly", "Once a week"),
     ("monthly", "Once a month"),
 )
 _NEW_DEVICE_MAILS = (
-    ("off", "No mail"),
-    ("own", "A mail for logins with a password or a code of this service"),
-    ("all", "A mail for every login, also at providers elsewhere"),
+    ("off", "No email"),
+    ("own", "An email for logins with a password or a code of this service"),
+    ("all", "An email for every login, also with external providers"),
 )
 NEW_BROWSERS_TEXT = (
-    "The mail says when, with which browser and in which country the login was, and has a link that sets a new password. The first login "
-    "of an account causes none. After a new password every browser is new."
+    "The email contains the time, browser and country of the login, and a link to set a new password. The first login "
+    "of an account sends no email. After a change of the password, all browsers are new."
 )
 
 
@@ -55,7 +55,7 @@ def _seconds(label: str) -> forms.FloatField:
     return forms.FloatField(
         min_value=0.001,
         max_value=LONGEST_RATE_MS / 1000,
-        label=f"{label}: seconds for one more",
+        label=f"{label}: seconds until one more attempt",
         widget=forms.NumberInput(attrs={"step": "any"}),
     )
 
@@ -64,22 +64,22 @@ class AttackFields(ServiceForm):
     suspicion_enabled = forms.BooleanField(required=False, label="Count attempts of addresses")
     suspicion_shields = _shields(_SUSPICION_SHIELDS, "When an address has no attempts left")
     suspicion_allowlist = LinesField(
-        label="Addresses that are never suspicious", help_text="One address or network a line, such as 192.0.2.0/24. At most 100."
+        label="Addresses that are never suspicious", help_text="One address or network per line, such as 192.0.2.0/24. At most 100."
     )
     login_attempts, login_seconds = _attempts(_STAGES["login"][1]), _seconds(_STAGES["login"][1])
     sign_up_attempts, sign_up_seconds = _attempts(_STAGES["sign_up"][1]), _seconds(_STAGES["sign_up"][1])
     exchange_attempts, exchange_seconds = _attempts(_STAGES["exchange"][1]), _seconds(_STAGES["exchange"][1])
     leaks_enabled = forms.BooleanField(
-        required=False, label="Look for breached passwords", help_text="Each one that is used has a line in the sign-in log."
+        required=False, label="Check for breached passwords", help_text="Each use of one is recorded in the sign-in log."
     )
     leak_shields = _shields(_LOGIN_SHIELDS, "At a login with a breached password")
-    leak_sign_up_shields = _shields(_STAGE_SHIELDS, "At a sign-up, and for new users of the management interface")
-    leak_change_shields = _shields(_STAGE_SHIELDS, "When a user gets a new password")
-    leak_frequency = forms.ChoiceField(choices=_FREQUENCIES, label="Mails to administrators")
+    leak_sign_up_shields = _shields(_STAGE_SHIELDS, "At a sign-up, and for new users created with the management API")
+    leak_change_shields = _shields(_STAGE_SHIELDS, "When a password is changed")
+    leak_frequency = forms.ChoiceField(choices=_FREQUENCIES, label="Emails to administrators")
     new_device_mails = forms.ChoiceField(choices=_NEW_DEVICE_MAILS, label="Logins with new browsers")
 
     def suspicion(self) -> dict[str, Any]:
-        """Return the settings of suspicious addresses that an administrator changed."""
+        """Return the changed settings of suspicious addresses."""
         values = self._changed({"enabled": "suspicion_enabled", "shields": "suspicion_shields", "allowlist": "suspicion_allowlist"})
         stages: dict[str, dict[str, int]] = {}
         for name, (stage, _) in _STAGES.items():
@@ -90,7 +90,7 @@ class AttackFields(ServiceForm):
         return values | ({"stage": stages} if stages else {})
 
     def leaks(self) -> dict[str, Any]:
-        """Return the settings of breached passwords that an administrator changed."""
+        """Return the changed settings of breached passwords."""
         values = self._changed({"enabled": "leaks_enabled", "shields": "leak_shields", "admin_notification_frequency": "leak_frequency"})
         if "admin_notification_frequency" in values:
             values["admin_notification_frequency"] = [values["admin_notification_frequency"]]
@@ -102,7 +102,7 @@ class AttackFields(ServiceForm):
 
 
 def attack_values(row: TenantSettings | None) -> dict[str, Any]:
-    """Return what these fields show of a tenant's settings, defaults included."""
+    """Return the values of these fields from a tenant's settings, including defaults."""
     suspicion, leaks = suspicion_values(row), leak_values(row)
     named = leaks["admin_notification_frequency"] or ["daily"]
     return {
@@ -118,7 +118,7 @@ def attack_values(row: TenantSettings | None) -> dict[str, Any]:
 
 
 def attack_fieldsets() -> list[tuple[str, dict[str, Any]]]:
-    """Return the parts of the form, with what there is of a list now."""
+    """Return the sections of the form, with the status of the list of breached passwords."""
     figures = [f"{name}_{part}" for name in _STAGES for part in ("attempts", "seconds")]
     leaks = ["leaks_enabled", "leak_shields", "leak_sign_up_shields", "leak_change_shields", "leak_frequency"]
     return [

@@ -1,4 +1,4 @@
-"""Admin pages of attack protection: counts of failed logins, blocked accounts and addresses, lifting them, and known browsers."""
+"""Admin pages of attack protection: failed logins, blocked accounts and addresses, and known browsers. Blocks can be lifted here."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from identity.admin.bulk_actions import bulk_action
 from identity.admin.object_actions import ObjectAction
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
-_LIFT_MANY = "The failed logins are forgotten, and the counts begin anew."
+_LIFT_MANY = "The failed logins are deleted, and counting starts again."
 
 
 def _lift(_request: HttpRequest, row: LoginFailures, _values: dict[str, Any]) -> str:
     lift_block(row)
-    return f"{row.identifier} may try again."
+    return f"{row.identifier} can try again."
 
 
 class BlockedFilter(admin.EmptyFieldListFilter):
-    """Who is blocked now, and who is only counted."""
+    """Filters blocked rows from rows that only have failures."""
 
     _WORDS: ClassVar = {"Empty": "No", "Not empty": "Yes"}
 
@@ -46,10 +46,10 @@ class LoginFailuresAdmin(EndableAdmin):
     list_select_related = ("connection", "tenant")
     list_filter = (("blocked_at", BlockedFilter),)
     search_fields = ("=identifier",)
-    search_help_text = "A whole e-mail address, username or phone number, in lower case."
+    search_help_text = "A complete email address, username or phone number in lower case."
     ordering = ("-pk",)
     actions = (bulk_action(LIFT_BLOCKS, permission="end", effect=_LIFT_MANY),)
-    empty_text = "Nobody has failed to log in lately."
+    empty_text = "No recent failed logins."
     fields = ("tenant", "connection", "identifier", "address", "state", "count", "last_failed_at", "blocked_at")
     readonly_fields = ("address", "state")
     object_actions = (
@@ -57,7 +57,7 @@ class LoginFailuresAdmin(EndableAdmin):
             "lift",
             "Lift",
             lambda _request, row: (
-                f"The failures of {row.identifier} from {row.ip or 'every address'} are forgotten, and the count begins anew."
+                f"The failures of {row.identifier} from {row.ip or 'all addresses'} are deleted, and counting starts again."
             ),
             _lift,
         ),
@@ -68,7 +68,7 @@ class LoginFailuresAdmin(EndableAdmin):
 
     @admin.display(description="Address")
     def address(self, row: LoginFailures) -> str:
-        return row.ip or "every address"
+        return row.ip or "all addresses"
 
     @admin.display(description="State")
     def state(self, row: LoginFailures) -> str:
@@ -76,16 +76,14 @@ class LoginFailuresAdmin(EndableAdmin):
 
 
 class ReasonForm(forms.Form):
-    """Why a block is lifted."""
+    """The reason for lifting a block."""
 
-    reason = forms.CharField(
-        max_length=500, widget=forms.Textarea(attrs={"rows": 2, "cols": 60}), help_text="It is noted in the audit log."
-    )
+    reason = forms.CharField(max_length=500, widget=forms.Textarea(attrs={"rows": 2, "cols": 60}), help_text="Recorded in the audit log.")
 
 
 def _lift_address(_request: HttpRequest, row: AddressBlock, _values: dict[str, Any]) -> str:
     suspicion.lift_block(row)
-    return f"{row.address} has all its attempts again."
+    return f"{row.address} has all attempts again."
 
 
 class AddressBlockAdmin(EndableAdmin):
@@ -93,17 +91,17 @@ class AddressBlockAdmin(EndableAdmin):
     list_select_related = ("tenant",)
     list_filter = ("stage",)
     search_fields = ("=address",)
-    search_help_text = "A whole IPv4 address, or the /64 network of IPv6 addresses."
+    search_help_text = "A complete IPv4 address, or the /64 network of IPv6 addresses."
     ordering = ("-pk",)
     actions = (bulk_action(LIFT_ADDRESSES, permission="end", effect="The addresses have all their attempts again."),)
-    empty_text = "No address has used up its attempts lately."
+    empty_text = "No address has used up its attempts recently."
     fields = ("tenant", "address", "stage", "state", "blocked_at", "last_refused_at", "ends_at")
     readonly_fields = ("state",)
     object_actions = (
         ObjectAction(
             "lift",
             "Lift",
-            lambda _request, row: f"{row.address} gets all its attempts back, at logins, sign-ups and exchanges of tokens.",
+            lambda _request, row: f"{row.address} gets all its attempts for logins, sign-ups and token exchanges back.",
             _lift_address,
             form_class=ReasonForm,
         ),
@@ -116,17 +114,17 @@ class AddressBlockAdmin(EndableAdmin):
     def state(self, row: AddressBlock) -> str:
         if not row.is_refused:
             return badge("Only counted", "quiet")
-        return badge("Blocked", "bad") if row.ends_at > timezone.now() else badge("Over", "quiet")
+        return badge("Blocked", "bad") if row.ends_at > timezone.now() else badge("Expired", "quiet")
 
 
 class KnownBrowserAdmin(EndableAdmin):
     list_display = ("id", "user", "created_at", "last_seen_at", "told_at", "tenant")
     list_select_related = ("user", "tenant")
     search_fields = ("=user__user_id",)
-    search_help_text = "The id of a user."
+    search_help_text = "Id of a user."
     ordering = ("-pk",)
-    actions = (bulk_action(FORGET_BROWSERS, permission="end", effect="The next login with one of them is told as that of a new browser."),)
-    empty_text = "No user has logged in with a browser."
+    actions = (bulk_action(FORGET_BROWSERS, permission="end", effect="The user is notified of the next login in one of them."),)
+    empty_text = "No known browsers."
     fields = ("tenant", "user", "created_at", "last_seen_at", "told_at")
 
     def has_end_permission(self, request: HttpRequest) -> bool:
@@ -139,4 +137,4 @@ class AttackNoticeAdmin(ReadOnlyAdmin[AttackNotice]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "kind", "since", "due_at", "sent_at")
-    empty_text = "No administrator was to be told of an attack."
+    empty_text = "No notifications of attacks."

@@ -1,4 +1,4 @@
-"""The page of a tenant's looks: a form, uploads, a preview that is drawn anew with every change, and the way back to the defaults."""
+"""The page of a tenant's branding: a form, uploads, a preview that follows every change, and a reset to the defaults."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KIND_NAMES = {"logo": "Logo", "favicon": "Icon", "background": "Background"}
 
 
 class BrandingPage(TenantPage):
-    """Everything about how the login pages of a tenant look."""
+    """The branding of a tenant's login pages."""
 
     label = "authapi.branding-page"
     title = "Branding"
@@ -47,7 +47,7 @@ class BrandingPage(TenantPage):
         ]
 
     def shown(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """Show the form; save it, or take a picture."""
+        """Show the form. On POST, save it or store an uploaded picture."""
         if request.method != "POST":
             return self._page(request, tenant_id, LooksForm(stored_looks(tenant_id)))
         if not self.may_see(request, CHANGE):
@@ -57,16 +57,16 @@ class BrandingPage(TenantPage):
         return self._saved(request, tenant_id)
 
     def reset(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """Ask, then bring the look of the service back."""
+        """Reset the branding to the defaults after a confirmation."""
         if request.method == "POST":
             reset_looks(tenant_id=tenant_id)
-            messages.success(request, "The login pages have the look of the service again.")
+            messages.success(request, "Branding reset to the defaults.")
             return HttpResponseRedirect(self.address)
         context = {"title": "Reset branding?", "back_url": self.address, "tenant_id": tenant_id}
         return self.page(request, "admin/branding_reset.html", context)
 
     def preview(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """Take the form as it is and lead to its preview; show a preview on GET. Saves nothing."""
+        """Return the preview on GET. On POST, redirect to the preview of the submitted form. Saves nothing."""
         if request.method != "POST":
             state = read_state(request.GET.get("looks", ""), tenant_id) or PreviewState(stored_looks(tenant_id))
             return preview_page(request, tenant_id, state, self.address_of("style"), self._picture_address)
@@ -114,13 +114,13 @@ class BrandingPage(TenantPage):
                 own = name.removeprefix("branding.").replace(".", "__")
                 form.add_error(own if own in form.fields else None, texts)
             return self._page(request, tenant_id, form)
-        messages.success(request, "Saved. The login pages show it within a second.")
+        messages.success(request, "Branding saved. The login pages show it within a second.")
         for sentence in form.notices().values():
             messages.warning(request, sentence)
         return HttpResponseRedirect(self.address)
 
     def _uploaded(self, request: HttpRequest, tenant_id: str, kind: str) -> HttpResponse:
-        """Keep a picture at once; what else stands in the form stays there, unsaved."""
+        """Store a picture immediately. Other values of the form stay unsaved."""
         if kind not in KINDS:
             raise Http404
         sent: Any = request.FILES.get(f"file_{kind}")
@@ -130,7 +130,7 @@ class BrandingPage(TenantPage):
             stored = upload_picture(tenant_id=tenant_id, kind=kind, sent=sent.read(MOST_BYTES + 1))
         except PictureRefused as refused:
             return self._page(request, tenant_id, LooksForm(stored_looks(tenant_id), request.POST), refused={kind: str(refused)})
-        messages.success(request, f"The {_KIND_NAMES[kind].lower()} is kept in {stored.width} x {stored.height} pixels and shows now.")
+        messages.success(request, f"The {_KIND_NAMES[kind].lower()} is uploaded ({stored.width} x {stored.height} pixels) and shown now.")
         return self._page(request, tenant_id, LooksForm(stored_looks(tenant_id), _without_address(request.POST, kind)))
 
     def _page(self, request: HttpRequest, tenant_id: str, form: LooksForm, *, refused: dict[str, str] | None = None) -> HttpResponse:
@@ -161,23 +161,23 @@ class BrandingPage(TenantPage):
 
     @staticmethod
     def _framed(answer: Any) -> HttpResponse:
-        """Let this page, and no other, frame an answer of ours."""
+        """Return the response with headers that let only the admin show it in a frame."""
         answer["Content-Security-Policy"] = "default-src 'none'; style-src 'self'; frame-ancestors 'self'; sandbox allow-same-origin"
         answer["X-Frame-Options"] = "SAMEORIGIN"
         return answer  # type: ignore[no-any-return]
 
 
 def stored_looks(tenant_id: str) -> Looks:
-    """Return the looks as they are stored now, with a theme in any case: staff must see what they have just saved."""
+    """Return the stored branding without a cache, because staff must see what they have just saved. Always contains a theme."""
     branding, row = branding_of(tenant_id), theme_of(tenant_id)
     theme = row.values if row is not None else default_theme_of(tenant_id)
-    # The logo of a theme comes before the other one; the form has one field for both.
+    # The pages prefer the logo of the theme. The form has one field for both.
     branding["logo_url"] = value_at(theme, ("widget", "logo_url")) or branding["logo_url"]
     return Looks(name=sign_in_settings(tenant_id).friendly_name, theme=theme, **branding)
 
 
 def _without_address(sent: Any, kind: str) -> Any:
-    """Return the form without the address that an uploaded picture takes the place of, and without the wish to remove the one before."""
+    """Return the form without the address that an uploaded picture replaces, and without the checkbox to remove the former picture."""
     copied = sent.copy()
     copied[ADDRESS_FIELDS[kind]] = ""
     copied.pop(f"remove_{kind}", None)

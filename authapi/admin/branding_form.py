@@ -1,4 +1,4 @@
-"""The form of a tenant's looks: a field for each member of a theme, in groups, and what stands beside the theme."""
+"""The form of a tenant's branding: a field for each member of a theme, in groups, and fields for values outside the theme."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _BACKGROUND = ("page_background", "background_image_url")
 _LABELS = {
     "primary_button": "Main button",
     "primary_button_label": "Text of the main button",
-    "base_hover_color": "Main button under the pointer",
-    "base_focus_color": "Outline of the focus",
+    "base_hover_color": "Main button on hover",
+    "base_focus_color": "Focus outline",
     "widget_background": "Box",
     "widget_border": "Border of the box",
     "header": "Heading",
     "body_text": "Text",
     "links_focused_components": "Links",
-    "input_labels_placeholders": "Names of fields",
+    "input_labels_placeholders": "Labels of fields",
     "input_background": "Fields",
     "input_border": "Border of fields",
     "input_filled_text": "Text in fields",
@@ -35,10 +35,10 @@ _LABELS = {
     "secondary_button_border": "Border of other buttons",
     "secondary_button_label": "Text of other buttons",
     "background_color": "Page",
-    "page_layout": "Place of the box",
-    "header_text_alignment": "Place of the heading",
+    "page_layout": "Position of the box",
+    "header_text_alignment": "Position of the heading",
     "social_buttons_layout": "Other ways to log in",
-    "logo_position": "Place of the logo",
+    "logo_position": "Position of the logo",
     "logo_height": "Height of the logo",
     "reference_text_size": "Size of text",
     "links_style": "Links",
@@ -60,17 +60,17 @@ _CHOICES = {
     "pill": "Pill",
     "rounded": "Rounded",
     "sharp": "Sharp",
-    "normal": "Bold, without a line",
+    "normal": "Bold, not underlined",
     "underlined": "Underlined",
-    "bottom": "Below the form with the password",
-    "top": "Above the form with the password",
+    "bottom": "Below the password form",
+    "top": "Above the password form",
 }
 _TEXTS = {
     "title": "Heading",
     "subtitle": "Text under the heading",
     "body_text": "Text",
     "buttons_text": "Buttons",
-    "input_labels": "Names of fields",
+    "input_labels": "Labels of fields",
     "links": "Links",
 }
 
@@ -89,7 +89,7 @@ def _borders(*names: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Group:
-    """Fields under one heading; `further` are put away, and `pictures` can be uploaded there."""
+    """Fields under one heading. `further` are collapsed, and `pictures` are the pictures that can be uploaded here."""
 
     title: str
     help_text: str
@@ -101,13 +101,13 @@ class Group:
 GROUPS = (
     Group(
         "Logo and icon",
-        "Upload a PNG, JPEG, WebP or GIF file of at most 900 KB, or name an address elsewhere. Uploaded pictures show at once.",
+        "Upload a PNG, JPEG, WebP or GIF file of at most 900 KB, or enter the address of a picture. Uploaded pictures are shown at once.",
         ("logo_url", _name("widget", "logo_position"), _name("widget", "logo_height"), "favicon_url"),
         pictures=("logo", "favicon"),
     ),
     Group(
         "Colors",
-        "Text needs a contrast of 4.5:1 (WCAG AA). A color with less gets the nearest shade that has it; below 3:1 it is refused.",
+        "Text needs a contrast of 4.5:1 (WCAG AA). Pages use the nearest shade with that contrast. Below 3:1 a color is refused.",
         (
             *_colors("primary_button", "primary_button_label"),
             _name("page_background", "background_color"),
@@ -142,7 +142,7 @@ GROUPS = (
     ),
     Group(
         "Font",
-        "The fonts of the list are on people's devices: nothing is loaded, and no other server learns of a login.",
+        "The listed fonts are installed on devices, so pages load no font and contact no other server.",
         ("font_stack", "font_url", _name("fonts", "reference_text_size"), _name("fonts", "links_style")),
         tuple(_name("fonts", text, part) for text in _TEXTS for part in ("size", "bold")),
     ),
@@ -153,21 +153,21 @@ GROUPS = (
         _borders("button_border_radius", "button_border_weight", "input_border_radius", "input_border_weight", "widget_border_weight"),
     ),
 )
-# The field that names a picture elsewhere, by the kind of the picture.
+# The field of an external picture's address, by kind of picture.
 ADDRESS_FIELDS: Mapping[str, str] = {"logo": "logo_url", "favicon": "favicon_url", "background": _name(*_BACKGROUND)}
 _SHOWN = frozenset(name for group in GROUPS for name in (*group.fields, *group.further))
 
 
 class LooksForm(forms.Form):
-    """The fields are made of the table of the theme. An empty address keeps an uploaded picture, which has a button of its own."""
+    """The form of the branding. Its fields come from the table of theme members. An empty address keeps an uploaded picture."""
 
     font_stack = forms.ChoiceField(required=False, label="Font", choices=[(name, label) for name, (label, _) in FONT_STACKS.items()])
     font_url = forms.CharField(
         required=False,
         max_length=LONGEST_ADDRESS,
-        label="Font file elsewhere",
+        label="External font file",
         widget=forms.TextInput(attrs={"size": 50, "placeholder": "https://", "spellcheck": "false"}),
-        help_text="Comes before the font above. The https address of a .woff2, .woff, .ttf or .otf file. Its server sees each visit.",
+        help_text="Used instead of the font above. The https address of a .woff2, .woff, .ttf or .otf file. Its server sees each visit.",
     )
 
     def __init__(self, looks: Looks, data: Any = None) -> None:
@@ -177,20 +177,20 @@ class LooksForm(forms.Form):
         for path, member in members():
             if _name(*path) in _SHOWN and member.kind != "picture":
                 self.fields[_name(*path)] = _field(path, member)
-        for name, label in (("logo_url", "Logo elsewhere"), ("favicon_url", "Icon elsewhere"), (_name(*_BACKGROUND), "Picture elsewhere")):
+        for name, label in (("logo_url", "External logo"), ("favicon_url", "External icon"), (_name(*_BACKGROUND), "External picture")):
             self.fields[name] = _address(label)
         for kind, address in self._uploaded().items():
             if is_own_picture(address):
-                self.fields[f"remove_{kind}"] = forms.BooleanField(required=False, label="Remove it when this form is saved")
+                self.fields[f"remove_{kind}"] = forms.BooleanField(required=False, label="Remove when this form is saved")
         self.initial = self._stored()
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
         for name in ADDRESS_FIELDS.values():
             if values.get(name) and not is_picture(values[name]):
-                self.add_error(name, "An address that starts with https:// is expected, without quotation marks and spaces.")
+                self.add_error(name, "Enter an address that starts with https://, without quotation marks and spaces.")
         if values.get("font_url") and not is_font(values["font_url"]):
-            self.add_error("font_url", "The https address of a font file is expected: .woff2, .woff, .ttf or .otf.")
+            self.add_error("font_url", "Enter the https address of a font file: .woff2, .woff, .ttf or .otf.")
         if not self.errors:
             for path, texts in problems_of(self.theme()).items():
                 name = path.replace(".", _SEPARATOR)
@@ -198,7 +198,7 @@ class LooksForm(forms.Form):
         return values
 
     def theme(self) -> Theme:
-        """Return the theme that the form says, with what it does not show as it was."""
+        """Return the theme of the form. Members without a field keep their values."""
         theme = dict(self._theme)
         for path, member in members():
             name = _name(*path)
@@ -207,13 +207,13 @@ class LooksForm(forms.Form):
                 if member.kind == "color" and not self.cleaned_data.get(name):
                     theme = _without(theme, path)
         theme = with_value(theme, _BACKGROUND, self._picture("background"))
-        # The logo and the font have one place, so that two settings cannot contradict each other.
+        # The logo and the font are stored once, so that two settings cannot contradict each other.
         return with_value(with_value(theme, ("widget", "logo_url"), ""), ("fonts", "font_url"), "")
 
     def branding(self) -> dict[str, str | None]:
-        """Return the looks beside the theme; the two colors are those of the theme."""
+        """Return the values outside the theme. Its two colors are copied from the theme."""
         colors = {"primary_color": ("colors", "primary_button"), "page_background": ("page_background", "background_color")}
-        # The interface takes six digits for these two.
+        # The management API accepts only six digits for these two colors.
         plain = {name: value if len(value := str(value_at(self.theme(), path))) == 7 else None for name, path in colors.items()}
         return {
             "logo_url": self._picture("logo"),
@@ -228,11 +228,11 @@ class LooksForm(forms.Form):
         return findings(self.theme()) if self.is_bound and self.is_valid() else findings(self._theme)
 
     def notices(self) -> dict[str, str]:
-        """Return the sentences about corrected colors by the names of the fields."""
+        """Return the sentences about corrected colors by field name."""
         return {_name(*found.path): found.sentence for found in self.findings() if not found.is_refused}
 
     def groups(self) -> Iterator[tuple[Group, Sequence[Any], Sequence[Any]]]:
-        """Yield each group with its fields, and with those that are put away."""
+        """Yield each group with its fields and its collapsed fields."""
         notices = self.notices()
         for group in GROUPS:
             yield group, [_shown(self, name, notices) for name in group.fields], [_shown(self, name, notices) for name in group.further]
@@ -247,14 +247,14 @@ class LooksForm(forms.Form):
         return {"logo": looks.logo_url, "favicon": looks.favicon_url, "background": looks.background}
 
     def _picture(self, kind: str) -> str:
-        """Return the address that is to be kept: an uploaded picture stays unless another is named, or it is to be removed."""
+        """Return the address to store. An uploaded picture is kept unless the form names another one or removes it."""
         sent, stored = str(self.cleaned_data.get(ADDRESS_FIELDS[kind]) or ""), self._uploaded()[kind]
         stays = not sent and is_own_picture(stored) and not self.cleaned_data.get(f"remove_{kind}")
         return stored if stays else sent
 
 
 def with_readable_default(looks: Looks) -> Theme:
-    """Return the theme of a tenant, or one that looks as the tenant does without one."""
+    """Return the theme of a tenant, or a theme with the same look for a tenant without one."""
     return {**default_theme(), **looks.theme}
 
 
@@ -263,12 +263,12 @@ def _shown(form: LooksForm, name: str, notices: Mapping[str, str]) -> Any:
 
 
 class ColorField(forms.CharField):
-    """A color as text, so that it works without script; the script puts a picker beside it."""
+    """A color as text, so that it works without JavaScript. The script adds a color picker."""
 
     def validate(self, value: str) -> None:
         super().validate(value)
         if value and not is_color(value):
-            raise forms.ValidationError("A color is # and 3, 4, 6 or 8 hexadecimal digits.")
+            raise forms.ValidationError("Enter a color as # and 3, 4, 6 or 8 hexadecimal digits.")
 
 
 def _field(path: tuple[str, ...], member: Member) -> forms.Field:
@@ -277,7 +277,7 @@ def _field(path: tuple[str, ...], member: Member) -> forms.Field:
         label = f"{_TEXTS[path[1]]}, {'bold' if path[2] == 'bold' else 'size in percent'}"
     if member.kind == "color":
         widget = forms.TextInput(attrs={"size": 9, "maxlength": 9, "spellcheck": "false", "data-color": ""})
-        help_text = member.effect if member.is_required else f"{member.effect} Empty: chosen by itself."
+        help_text = member.effect if member.is_required else f"{member.effect} Empty: chosen automatically."
         return ColorField(required=member.is_required, max_length=9, label=label, help_text=help_text, widget=widget)
     if member.kind == "number":
         return forms.FloatField(
@@ -299,7 +299,7 @@ def _address(label: str) -> forms.Field:
 
 
 def _plain(value: Any) -> Any:
-    """Return a whole number without a fraction, as clients send it."""
+    """Convert a whole float to an integer, as clients send it."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

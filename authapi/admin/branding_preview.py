@@ -1,7 +1,7 @@
-"""The preview of a tenant's looks: a page in the form of the hosted ones, with values that are not saved.
+"""The preview of a tenant's branding: a page like the hosted pages, with unsaved values.
 
-The values travel in the address, signed: an address that the admin did not make shows nothing. The page is inert: no script, no
-form that leads anywhere, and only the admin frames it.
+The values are in the address, signed by the admin. An invalid signature shows nothing. The page has no scripts and no working forms,
+and only the admin can show it in a frame.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _DEVICES = (("desktop", "Desktop"), ("phone", "Phone"))
 _SAMPLES = (("login", "Log in"), ("messages", "Messages"))
 _FRAMED_BY = "'self'"
 _QUERY = "(prefers-color-scheme: {})"
-# What is always true, and what never is, in any query.
+# A media query that is always true, and one that is never true.
 _TRUE, _FALSE = "(min-width: 0)", "(max-width: 0)"
 _SHEET = "theme/hosted.css"
 
 
 class PreviewForm(forms.Form):
-    """What the preview shows: bright or dark, on a wide or a narrow screen, which page."""
+    """The options of the preview: color mode, screen width and page."""
 
     mode = forms.ChoiceField(choices=_MODES, initial="light", widget=forms.RadioSelect, required=False)
     device = forms.ChoiceField(choices=_DEVICES, initial="desktop", widget=forms.RadioSelect, required=False)
@@ -47,14 +47,14 @@ class PreviewForm(forms.Form):
         super().__init__(data, prefix="preview")
 
     def clean(self) -> dict[str, Any]:
-        """Take the first choice where none was made."""
+        """Use the default for missing choices."""
         values = super().clean() or self.cleaned_data
         return {name: value or self.fields[name].initial for name, value in values.items()}
 
 
 @dataclass(frozen=True)
 class PreviewState:
-    """Looks that are not saved, and how to show them. The width is the frame's."""
+    """Unsaved branding with the options of its preview. The frame sets the width."""
 
     looks: Looks
     mode: str = "light"
@@ -62,12 +62,12 @@ class PreviewState:
     sample: str = "login"
 
     def signed(self, tenant_id: str) -> str:
-        """Return it as a text for an address, good for an hour and for this tenant."""
+        """Return the state as text for an address, valid for an hour and for this tenant."""
         return signing.dumps({**asdict(self), "tenant": tenant_id}, salt=_SALT, compress=True)
 
 
 def read_state(text: str, tenant_id: str) -> PreviewState | None:
-    """Return what `signed` returned for this tenant; None for everything else."""
+    """Return the state of a text from `signed` for this tenant; None for any other text."""
     try:
         values = signing.loads(text, salt=_SALT, max_age=_GOOD_SECONDS)
     except signing.BadSignature:
@@ -92,19 +92,19 @@ def preview_page(
 
 
 def _sample(*, has_messages: bool) -> dict[str, Any]:
-    """Return what the page is about; one with messages shows what was wrong, too."""
+    """Return the content of the page; with messages, it also shows errors."""
     problems = [Problem(_("Enter your password."), "password")] if has_messages else []
     fields = [
         Field("email", _("Email address"), type="email", value="ada@example.com"),
         Field("password", _("Password"), type="password", link=FieldLink("#email", _("Forgot password?"))),
     ]
-    # A browser gives the focus to no field within a frame like this, and complains.
+    # Browsers do not focus fields in such a frame, and log a warning.
     shown = [replace(field, has_focus=False) for field in form_fields(fields, problems)]
     return {"has_messages": has_messages, "problems": problems, "fields": shown}
 
 
 def preview_stylesheet(state: PreviewState, picture_address: Callable[[str], str]) -> HttpResponse:
-    """Return the sheet of the hosted pages and that of the looks, as a device in the chosen mode reads them."""
+    """Return the style sheets of the hosted pages and the branding, with media queries fixed to the chosen mode."""
     css = f"{Path(str(finders.find(_SHEET))).read_text()}\n{state.looks.stylesheet}"
     for mode, _label in _MODES:
         css = css.replace(_QUERY.format(mode), _TRUE if mode == state.mode else _FALSE)
@@ -117,7 +117,7 @@ def preview_stylesheet(state: PreviewState, picture_address: Callable[[str], str
 
 
 def _within_the_admin(brand: Brand, style_address: str, picture_address: Callable[[str], str]) -> dict[str, Any]:
-    """Return the brand with the addresses that the host of the admin answers."""
+    """Return the brand with picture addresses on the host of the admin."""
     return {
         **asdict(brand),
         "logo": picture_address(brand.logo),

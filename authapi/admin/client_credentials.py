@@ -1,4 +1,4 @@
-"""Admin pages of what clients prove themselves with besides secrets: keys, certificates, and the keys of edges that forward them."""
+"""Admin pages of client credentials other than secrets: keys, certificates, and the keys of edges that forward certificates."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ _WIDE = {"rows": 10, "cols": 68, "spellcheck": "false"}
 
 class CredentialForm(ServiceForm):
     type = forms.ChoiceField(choices=_TYPES)
-    name = forms.CharField(max_length=128, required=False, help_text="For you, to tell credentials apart.")
+    name = forms.CharField(max_length=128, required=False, help_text="A name by which you recognize the credential.")
     pem = forms.CharField(
-        widget=forms.Textarea(attrs=_WIDE), required=False, max_length=8192, help_text="A public key or certificate, PEM."
+        widget=forms.Textarea(attrs=_WIDE), required=False, max_length=8192, help_text="A public key or certificate as PEM."
     )
-    algorithm = forms.ChoiceField(choices=[(name, name) for name in ALGORITHMS], help_text="What a public key signs with.")
+    algorithm = forms.ChoiceField(choices=[(name, name) for name in ALGORITHMS], help_text="Signature algorithm of a public key.")
     subject_dn = forms.CharField(
         widget=forms.Textarea(attrs={**_WIDE, "rows": 4}),
         required=False,
         max_length=2048,
-        help_text="Instead of a certificate: one component a line, in the order of the certificate, such as C=AT.",
+        help_text="Instead of a certificate: one component per line, in the order of the certificate, such as C=AT.",
     )
     expires_at = forms.SplitDateTimeField(
         required=False,
         widget=forms.SplitDateTimeWidget(date_attrs={"aria-label": "Expires on the day"}, time_attrs={"aria-label": "Expires at the time"}),
-        help_text="Empty: it has no end.",
+        help_text="Empty: does not expire.",
     )
 
     class Meta:
@@ -53,7 +53,7 @@ class CredentialForm(ServiceForm):
 
 def _use(_request: HttpRequest, row: ClientCredential, _values: dict[str, Any]) -> str:
     client = client_credentials.use_credential(tenant_id=row.tenant_id, client_id=row.client.client_id, credential_id=row.pk)
-    return f"{client} proves itself by {client.proof_method} now."
+    return f"{client} now authenticates with {client.proof_method}."
 
 
 class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
@@ -67,13 +67,13 @@ class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
     sortable_by = ()
     ordering = ("-created_at", "-pk")
     proof_for = frozenset({"add"})
-    empty_text = "No client proves itself with a key or a certificate. Add one, then let it count."
-    deletion_effect = "If it counts, the tokens of its client end at once. A client without another one cannot get new ones."
+    empty_text = "No credentials yet. Add a key or a certificate, then activate it."
+    deletion_effect = "If it is active, the tokens of its client end at once. Without another credential the client gets no new tokens."
     object_actions = (
         ObjectAction(
             "use",
-            "Let it count",
-            lambda _request, row: f"{row.client} proves itself with it from now on. Its secret, if it has one, is worth nothing any more.",
+            "Activate",
+            lambda _request, row: f"{row.client} must authenticate with this credential from now on. A secret of the client stops working.",
             _use,
             is_offered=lambda row: row.pk not in row.client.proof_ids,
             needs_proof=True,
@@ -87,12 +87,12 @@ class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
         return [(None, {"fields": shown}), ("Kept by the service", {"fields": ["created_at", "updated_at"]})]
 
     def has_change_permission(self, request: HttpRequest, obj: ClientCredential | None = None) -> bool:
-        # Another key is another credential.
+        # A key cannot be changed: add another credential.
         return False
 
     @admin.display(description="State")
     def state(self, row: ClientCredential) -> str:
-        return badge("Counts", "good") if row.pk in row.client.proof_ids else badge("Does not count", "quiet")
+        return badge("Active", "good") if row.pk in row.client.proof_ids else badge("Inactive", "quiet")
 
     def create(self, request: HttpRequest, form: Any) -> ClientCredential:
         values = form.cleaned_data
@@ -122,8 +122,8 @@ class EdgeKeyAdmin(ServiceAdmin[EdgeKey]):
     sortable_by = ()
     ordering = ("-pk",)
     proof_for = frozenset({"add"})
-    empty_text = "No edge of a custom domain hands certificates of clients on."
-    deletion_effect = "Certificates that come by way of this domain are believed no more."
+    empty_text = "No edge keys. Add one if the edge of a custom domain forwards client certificates."
+    deletion_effect = "Client certificates that this domain forwards are no longer trusted."
 
     def __init__(self, model: type[EdgeKey], admin_site: Any) -> None:
         super().__init__(model, admin_site)
@@ -131,7 +131,7 @@ class EdgeKeyAdmin(ServiceAdmin[EdgeKey]):
             ObjectAction(
                 "renew",
                 "New key",
-                lambda _request, row: f"The edge of {row.domain} gets a new key. The old one is worth nothing within a second.",
+                lambda _request, row: f"The edge of {row.domain} gets a new key. The old key stops working within a second.",
                 self._renew,
                 is_dangerous=True,
                 needs_proof=True,
@@ -146,7 +146,7 @@ class EdgeKeyAdmin(ServiceAdmin[EdgeKey]):
 
     def create(self, request: HttpRequest, form: Any) -> EdgeKey:
         domain = form.cleaned_data["domain"]
-        # For the answer to this request, and for nothing else: a message would be kept until the next page.
+        # For the response to this request only: a message would be stored until the next page.
         request._new_key = edge_keys.renew_edge_key(tenant_id=domain.tenant_id, domain_id=domain.pk)  # type: ignore[attr-defined]
         return EdgeKey.objects.of(domain.tenant_id).select_related("domain").get(domain=domain)
 

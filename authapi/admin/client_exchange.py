@@ -1,4 +1,4 @@
-"""The parts of the client form about token exchange (its kinds, and which API the client is) and about logout in frames."""
+"""The sections of the client form about token exchange and about front-channel logout."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from authapi.grants.exchange.own_tokens import ON_BEHALF_OF
 from authapi.upstream.subject_tokens import CUSTOM
 
 KINDS = (
-    (ON_BEHALF_OF, "On behalf of users: the client is the API below, and exchanges the tokens that it receives for tokens to other APIs"),
-    (CUSTOM, "For logins: tokens of other issuers log users in, as the token exchange profiles of the tenant say"),
+    (ON_BEHALF_OF, "On behalf of users: the client is the API below, and exchanges tokens that it receives for tokens for other APIs"),
+    (CUSTOM, "For logins: tokens of other issuers log users in, according to the tenant's token exchange profiles"),
 )
 EXCHANGE = ("exchange_kinds", "resource_server_identifier")
 
 
 class ExchangeFields(forms.Form):
-    """Fields that the form of a client takes over. For an exchange the grant type Token exchange has to be on as well."""
+    """Fields of the client form. A client also needs the grant type Token exchange for an exchange."""
 
     frontchannel_logout_uri = forms.CharField(
         required=False,
@@ -28,22 +28,22 @@ class ExchangeFields(forms.Form):
         help_text="An address with the origin of a callback. The browser loads it in a hidden frame when it logs out.",
     )
     exchange_kinds = forms.MultipleChoiceField(
-        required=False, choices=KINDS, widget=forms.CheckboxSelectMultiple, label="Tokens that it may exchange"
+        required=False, choices=KINDS, widget=forms.CheckboxSelectMultiple, label="Exchanges of tokens"
     )
     resource_server_identifier = forms.CharField(
         required=False,
         max_length=600,
         label="Its API",
         widget=forms.TextInput(attrs={"size": 60}),
-        help_text="The identifier of an API, for a client that is an API: it may exchange and inspect tokens for this API.",
+        help_text="For a client that is an API: the identifier of that API. The client may exchange and inspect tokens for it.",
     )
 
 
 def exchange_body(values: Mapping[str, Any], changed: Collection[str]) -> dict[str, Any]:
-    """Return what the form asks the management interface for."""
+    """Return the members of the request body that set the form's values."""
     return {"token_exchange": {"allow_any_profile_of_type": values["exchange_kinds"]}} if "exchange_kinds" in changed else {}
 
 
 def exchange_values(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the form shows of a client."""
+    """Return the form's values of a client."""
     return {"exchange_kinds": (document.get("token_exchange") or {}).get("allow_any_profile_of_type") or []}

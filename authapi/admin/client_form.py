@@ -1,4 +1,4 @@
-"""The form of a client: fields for people, judged by the body of the management interface, so that both have one set of rules."""
+"""The form of a client. It checks the values with the request body of the management API, so that both have the same rules."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _REFRESH = (
     "rotation_type", "expiration_type", "leeway", "token_lifetime", "idle_token_lifetime", "infinite_token_lifetime",
     "infinite_idle_token_lifetime",
 )  # fmt: skip
-# Refresh tokens of a client that has no policy yet (contract, 4.6).
+# Defaults of refresh tokens of a client without a policy (contract, 4.6).
 _REFRESH_DEFAULTS: dict[str, Any] = {"rotation_type": "non-rotating", "expiration_type": "non-expiring"}
 _WIDE = forms.TextInput(attrs={"size": 60})
 
@@ -71,27 +71,27 @@ class ClientForm(ExchangeFields, ServiceForm):
     description = forms.CharField(required=False, max_length=140, widget=_WIDE)
     app_type = forms.ChoiceField(required=False, choices=APP_TYPES, label="Kind of application")
     is_first_party = forms.BooleanField(
-        required=False, initial=True, label="First party", help_text="Yours. Users of a third party's application are asked for consent."
+        required=False, initial=True, label="First party", help_text="Your own application. Users must consent to others."
     )
-    logo_uri = forms.CharField(required=False, max_length=2048, label="Logo", widget=_WIDE, help_text="An https address of a picture.")
+    logo_uri = forms.CharField(required=False, max_length=2048, label="Logo", widget=_WIDE, help_text="The https address of a picture.")
     initiate_login_uri = forms.CharField(
         required=False,
         max_length=2048,
         label="Login address",
         widget=_WIDE,
-        help_text="Where the application begins a login that was started elsewhere.",
+        help_text="The page of the application that starts a login, for logins that were started elsewhere.",
     )
     callbacks = LinesField(
-        help_text="One address a line. Users come back to exactly these after a login. https://*.example.com/back stands for one label."
+        help_text="One address per line. Users return to these after a login. https://*.example.com/back matches one label."
     )
-    allowed_logout_urls = LinesField(label="Logout addresses", help_text="One address a line. Where users may go after a logout.")
-    web_origins = LinesField(help_text="One origin a line, such as https://app.example.com. For silent logins in a hidden frame.")
+    allowed_logout_urls = LinesField(label="Logout addresses", help_text="One address per line. Users can return to these after a logout.")
+    web_origins = LinesField(help_text="One origin per line, such as https://app.example.com. For silent logins in a hidden frame.")
     allowed_origins = LinesField(
         label="CORS origins",
-        help_text="One origin a line. If there is one, scripts from other origins get no token; those of callbacks and web origins do.",
+        help_text="One origin per line. If set, scripts get tokens only from these, the callbacks and the web origins.",
     )
     backchannel_logout_urls = LinesField(
-        label="Back-channel logout", help_text="One https address a line. It is told when a session of a user ends."
+        label="Back-channel logout", help_text="One https address per line. It is notified when a session of a user ends."
     )
     grant_types = forms.MultipleChoiceField(
         required=False,
@@ -105,7 +105,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         choices=_legacy_choices,
         widget=forms.CheckboxSelectMultiple,
         label="Legacy grants",
-        help_text="Warning: these are for applications that cannot be changed any more. They skip the pages on which users are protected.",
+        help_text="Warning: only for applications that cannot be changed. These grants skip the login pages and their protection.",
     )
     cross_origin_authentication = forms.BooleanField(
         required=False,
@@ -120,51 +120,51 @@ class ClientForm(ExchangeFields, ServiceForm):
         max_length=2048,
         label="Verification page (legacy)",
         widget=_WIDE,
-        help_text="A page of the application that calls crossOriginVerification, for browsers that keep no cookie of this service.",
+        help_text="The page of the application that calls crossOriginVerification, for browsers that block cookies of this service.",
     )
     allowed_clients = LinesField(
         label="Delegating clients (legacy)",
-        help_text="One client id a line. These clients get id tokens of this client for their own users at /delegation.",
+        help_text="One client id per line. These clients get id tokens of this client for their own users at /delegation.",
     )
     token_endpoint_auth_method = forms.ChoiceField(
         choices=METHODS,
         initial=Client.AuthMethod.POST,
         label="Authentication",
-        help_text="How the application proves itself. One way only.",
+        help_text="The only method with which the application authenticates.",
     )
     compliance_level = forms.ChoiceField(
         required=False,
         choices=LEVEL_CHOICES,
         label="Compliance level",
-        help_text="The rules of FAPI. A client that breaks one is not saved, and its fields say why. Tokens from before the change end.",
+        help_text="The rules of FAPI. A client that breaks a rule is not saved. A change ends earlier tokens.",
     )
     oauth_standard_errors = forms.BooleanField(
         required=False,
-        label="Standard error answers",
-        help_text="Refusals are those of RFC 6749, such as 400 in place of 403, and requests must name redirect_uri. Each level has it.",
+        label="Standard error responses",
+        help_text="Errors follow RFC 6749, such as 400 instead of 403, and requests must contain redirect_uri. Always on with a level.",
     )
     oidc_conformant = forms.BooleanField(
         required=False,
         initial=True,
         label="Conformant to OpenID Connect",
-        help_text="When off, PKCE by the method plain is accepted. For old applications only.",
+        help_text="If off, PKCE with the method plain is accepted, for legacy applications only.",
     )
     require_pushed_authorization_requests = forms.BooleanField(
         required=False,
         label="Require pushed requests",
-        help_text="The application leaves each authorization request at /oauth/par first; one in the address is refused.",
+        help_text="The application must push each authorization request to /oauth/par first. A request in the address is refused.",
     )
     par_request_expiry = forms.IntegerField(
         required=False,
         min_value=10,
         max_value=600,
-        label="Life of pushed requests",
-        help_text="Seconds in which a login may begin with one. Empty: 30.",
+        label="Lifetime of pushed requests",
+        help_text="Seconds in which a login can start with one. Default: 30.",
     )
     signed_request_required = forms.BooleanField(
         required=False,
         label="Require signed requests",
-        help_text="Each authorization request is a JWT that the application has signed; every other is refused.",
+        help_text="Each authorization request must be a JWT that the application signed. Other requests are refused.",
     )
     request_keys = forms.MultipleChoiceField(
         required=False,
@@ -177,45 +177,45 @@ class ClientForm(ExchangeFields, ServiceForm):
         max_length=2048,
         label="Address of a key set",
         widget=_WIDE,
-        help_text="An https address where the application publishes the keys of its signed requests, in place of registered ones.",
+        help_text="The https address of the application's keys for signed requests, instead of registered keys.",
     )
     require_proof_of_possession = forms.BooleanField(
         required=False,
         label="Require bound tokens",
-        help_text="Each token request needs a DPoP proof or a client certificate; a stolen token is then worth nothing.",
+        help_text="Each token request needs a DPoP proof or a client certificate. A stolen token is then worthless.",
     )
     authorization_details_types = LinesField(
         label="Types of authorization details",
-        help_text="One type a line that the application may name in authorization_details. Empty: every type that the API allows it.",
+        help_text="One type per line that the application may send in authorization_details. Empty: all types that the API allows.",
     )
     alg = forms.ChoiceField(choices=ALGORITHMS, initial="RS256", label="Signature of id tokens")
     rotation_type = forms.ChoiceField(
-        choices=[("rotating", "Rotating: each is good for one exchange"), ("non-rotating", "Not rotating")],
+        choices=[("rotating", "Rotating: each token works once"), ("non-rotating", "Not rotating")],
         initial="rotating",
-        help_text="A rotated token that comes back a second time ends everything that came of its login.",
+        help_text="If a rotated token is used again, all tokens of its login end.",
     )
     expiration_type = forms.ChoiceField(choices=[("expiring", "Expiring"), ("non-expiring", "Not expiring")], initial="expiring")
     token_lifetime = forms.IntegerField(
-        required=False, min_value=1, label="Whole life", help_text="Seconds, whatever the rotation. Empty: 30 days."
+        required=False, min_value=1, label="Absolute lifetime", help_text="Seconds, with or without rotation. Default: 30 days."
     )
     idle_token_lifetime = forms.IntegerField(
-        required=False, min_value=1, label="Idle life", help_text="Seconds without use. Empty: 15 days."
+        required=False, min_value=1, label="Idle lifetime", help_text="Seconds without use. Default: 15 days."
     )
     leeway = forms.IntegerField(
-        required=False, min_value=0, help_text="Seconds in which the token before is still taken, for answers that were lost."
+        required=False, min_value=0, help_text="Seconds for which the previous token is still accepted, in case a response was lost."
     )
-    infinite_token_lifetime = forms.BooleanField(required=False, label="No end of the whole life")
-    infinite_idle_token_lifetime = forms.BooleanField(required=False, label="No end of the idle life")
+    infinite_token_lifetime = forms.BooleanField(required=False, label="No absolute lifetime")
+    infinite_idle_token_lifetime = forms.BooleanField(required=False, label="No idle lifetime")
     second_factor_policy = forms.ChoiceField(
         required=False,
-        choices=[("", "As the tenant decides"), *SecondFactorPolicy.choices],
+        choices=[("", "Policy of the tenant"), *SecondFactorPolicy.choices],
         label="Two-step verification",
-        help_text="When a login to this application asks for a second factor. An organization may demand more, never less.",
+        help_text="When a login to this application requires a second factor. An organization can require more, never less.",
     )
     organization_usage = forms.ChoiceField(required=False, choices=USES, help_text="Whether users log in as members of an organization.")
     organization_require_behavior = forms.ChoiceField(required=False, choices=BEHAVIOURS, label="Question for the organization")
     client_metadata = ShapedJSONField(
-        label="Metadata", help_text="A JSON object of at most ten texts. Events that this client causes carry it."
+        label="Metadata", help_text="A JSON object with at most ten texts. Included in events that this client causes."
     )
 
     class Meta:
@@ -224,7 +224,7 @@ class ClientForm(ExchangeFields, ServiceForm):
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        # Read now: Django writes what was entered into the instance before it is judged.
+        # Read before validation, because Django writes the submitted values to the instance.
         self._stored = {} if self.instance._state.adding else client_resource(self.instance)
         if not self.instance._state.adding:
             self.initial = {**form_values(self.instance), **(named.get("initial") or {})}
@@ -234,10 +234,10 @@ class ClientForm(ExchangeFields, ServiceForm):
                 self._offer_keys()
             if self.instance.proof_method and "token_endpoint_auth_method" in self.fields:
                 method = self.instance.proof_method
-                self.fields["token_endpoint_auth_method"].help_text = f"The application proves itself by {method}: see Credentials."
+                self.fields["token_endpoint_auth_method"].help_text = f"The application authenticates with {method}. See Credentials."
 
     def _offer_present_grants(self) -> None:
-        """Offer what the client has, too, although nothing here serves it: saving the form must not take it away."""
+        """Offer also grants of the client that this form does not know, so that saving the form does not remove them."""
         field: Any = self.fields["grant_types"]
         known = {name for name, *_ in (*GRANTS, *LEGACY)}
         field.choices = [*_grant_choices(), *((name, name) for name in self.instance.grant_types if name not in known)]
@@ -254,11 +254,11 @@ class ClientForm(ExchangeFields, ServiceForm):
         return values
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns of what was entered and differs from what is there."""
+        """Return the columns whose submitted values differ from the stored ones."""
         return columns_of(self._body(), present=self._stored)
 
     def _body(self) -> dict[str, Any]:
-        """Return the body that would ask the management interface for the same."""
+        """Return the request body of the management API with the same effect."""
         values, changed = self.cleaned_data, set(self.changed_data)
         is_new = self.instance._state.adding
         body: dict[str, Any] = {name: values[name] for name in _PLAIN if name in values and (is_new or name in changed)}
@@ -289,7 +289,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         return {"signed_request_object": {"required": bool(values.get("signed_request_required")), "credentials": named}}
 
     def _grants(self, *, is_new: bool) -> dict[str, Any]:
-        """Return the grants of both lists, where one of them was changed."""
+        """Return the grants of both lists if one of them changed."""
         values = self.cleaned_data
         if "grant_types" not in values or not (is_new or {"grant_types", "legacy_grants"} & set(self.changed_data)):
             return {}
@@ -309,7 +309,7 @@ class ClientForm(ExchangeFields, ServiceForm):
             self._judge_level(columns)
 
     def _judge_level(self, columns: dict[str, Any]) -> None:
-        """Show each rule that the client would break at the field that must change."""
+        """Show each broken rule at the field that must change."""
         draft = copy(self.instance)
         change_columns(draft, columns)
         for member, sentences in broken_rules(draft).items():
@@ -317,7 +317,7 @@ class ClientForm(ExchangeFields, ServiceForm):
                 self.add_error(FIELDS.get(member, member), sentence)
 
     def _refuse(self, name: str, problem: Any) -> None:
-        """Show what the body is refused for at the field it came from."""
+        """Show an error of the request body at its field."""
         if isinstance(problem, dict) and name not in self.fields:
             for inner, further in problem.items():
                 self._refuse(str(inner), further)
@@ -327,13 +327,13 @@ class ClientForm(ExchangeFields, ServiceForm):
 
 
 def form_values(client: Client) -> dict[str, Any]:
-    """Return what the form shows of a client."""
+    """Return the form's values of a client."""
     document = client_resource(client)
-    # What was set, not what the interface shows: a default that is shown would be saved as a choice.
+    # The stored values without the API's defaults: saving the form would store a shown default as a choice.
     refresh = {**_REFRESH_DEFAULTS, **(client.settings.get("refresh_token") or {})}
     return {
         **{name: document.get(name) for name in _PLAIN},
-        # The document leaves it out where a key or a certificate has taken its place.
+        # The document omits the method if the client authenticates with a key or a certificate.
         "token_endpoint_auth_method": client.token_endpoint_auth_method,
         **{name: refresh.get(name) for name in _REFRESH},
         "grant_types": [grant for grant in client.grant_types if grant not in _LEGACY_NAMES],
@@ -350,7 +350,7 @@ def form_values(client: Client) -> dict[str, Any]:
 
 
 def _texts(problem: Any) -> list[str]:
-    """Return every sentence of a refusal, with its place in a list counted as people count."""
+    """Return the texts of an error. Places in a list are counted from 1."""
     if isinstance(problem, dict):
         return [
             f"line {place + 1}: {text}" if isinstance(place, int) else f"{place}: {text}"

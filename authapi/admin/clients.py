@@ -1,4 +1,6 @@
-"""Admin pages of clients. A secret is shown once, in the answer to what made it: no session, message or log ever holds it."""
+"""Admin pages of clients. A secret is shown once, in the response to the request that created it, and never stored in a session,
+message or log.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +47,11 @@ _LEGACY = ["legacy_grants", "cross_origin_authentication", "cross_origin_loc", "
 _ORGANIZATIONS = ["organization_usage", "organization_require_behavior"]
 
 _LEGACY_WARNING = (
-    "For applications that were written for older systems and cannot be changed now. Everything here is off by default, and weaker than "
-    "what new applications use: switch on what the application needs, and nothing else."
+    "For applications that were written for older systems and cannot be changed. These settings are off by default and less secure than "
+    "those of new applications. Turn on only what the application needs."
 )
 
-# What may stand between quotes in every language of the snippets.
+# Characters that are safe between quotes in the language of every snippet.
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9._~:/?#@!&'()*+,;=%-]+")
 _SOME_CALLBACK = "https://app.example.com/callback"
 _SOME_API = "https://api.example.com"
@@ -65,10 +67,10 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
     search_fields = ("name", "=client_id")
     change_form_template = "admin/client_form.html"
     proof_for = frozenset({"add"})
-    empty_text = "No clients yet. Add one for each application: its users log in through it, or it calls APIs on its own."
+    empty_text = "No clients yet. Add one for each application that logs users in or calls APIs."
     deletion_effect = (
-        "Its grants and its users' consents go with it; its tokens end and its streams are closed within two seconds. Nobody can log "
-        "in to the application any more."
+        "Its grants and user consents are deleted, its tokens end, and its streams close within two seconds. Users can no longer "
+        "log in to the application."
     )
 
     def __init__(self, model: type[Client], admin_site: Any) -> None:
@@ -77,7 +79,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             ObjectAction(
                 "rotate-secret",
                 "New secret",
-                lambda _request, row: f"{row} gets a new secret. The old one, and every token and stream made with it, ends at once.",
+                lambda _request, row: f"{row} gets a new secret. The old secret, and all tokens and streams that used it, end at once.",
                 self._rotate,
                 is_offered=lambda row: has_secret(row) and row.revoked_at is None,
                 is_dangerous=True,
@@ -86,7 +88,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             ObjectAction(
                 "revoke",
                 "Revoke",
-                lambda _request, row: f"{row} is shut out for good: no new tokens, and those it has end. The row stays.",
+                lambda _request, row: f"{row} gets no new tokens, and its tokens end. This cannot be undone. The client stays in the list.",
                 _revoke,
                 is_offered=lambda row: row.revoked_at is None,
                 is_dangerous=True,
@@ -95,7 +97,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
                 "end-registration",
                 "End its registration",
                 lambda _request, row: (
-                    f"{row} can no longer change or delete its own registration. It keeps working, and administrators manage it."
+                    f"{row} can no longer change or delete its own registration. The client keeps working, and administrators manage it."
                 ),
                 _end_registration,
                 is_offered=lambda row: bool(row.registration_digest),
@@ -104,13 +106,13 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Client]:
-        # The client of the account page is the service's own: its settings stand with those of the tenant.
+        # The client of the account page belongs to the service. Its settings are in Sign-in settings.
         return super().get_queryset(request).filter(is_account_page=False)
 
     def get_fieldsets(self, request: HttpRequest, obj: Client | None = None) -> Any:
         further = [
             ("Addresses", {"fields": _ADDRESSES}),
-            ("How it proves itself, and what it may ask for", {"fields": _PROOF}),
+            ("Authentication and grants", {"fields": _PROOF}),
             ("Refresh tokens", {"fields": _REFRESH, "classes": ["collapse"]}),
             ("High security", {"fields": _HARDENING, "classes": ["collapse"]}),
             ("Token exchange", {"fields": EXCHANGE, "classes": ["collapse"]}),
@@ -132,7 +134,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         return own if obj is None else (*own, "is_global")
 
     def has_change_permission(self, request: HttpRequest, obj: Client | None = None) -> bool:
-        # A client that is shut out stays as it was: its row says who it was.
+        # A revoked client is read-only, as a record of what it was.
         return super().has_change_permission(request, obj) and (obj is None or obj.revoked_at is None)
 
     @admin.display(description="State")
@@ -153,14 +155,14 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         row = context.get("original")
         if row is not None:
             context["snippets"] = snippets_of(setup_of(row, request.get_host()))
-            # As it is kept: the form has written what was entered into its row.
+            # Read from the database, because the form has written submitted values to its row.
             context["level_rules"] = shown_rules(Client.objects.of(row.tenant_id).get(pk=row.pk))
         return super().render_change_form(request, context, *args, **kwargs)
 
     def create(self, request: HttpRequest, form: Any) -> Client:
         values = {**form.columns(), "is_global": form.cleaned_data["is_global"]}
         client, secret = clients.create_client(tenant_id=self.tenant_for_new(request), **values)
-        # For the answer to this request, and for nothing else.
+        # For the response to this request only.
         request._new_secret = secret  # type: ignore[attr-defined]
         return client
 
@@ -174,7 +176,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         return self.secret_page(request, obj, secret) if secret else super().response_add(request, obj, post_url_continue)
 
     def secret_page(self, request: HttpRequest, client: Client, secret: str) -> HttpResponse:
-        """Return the one page that shows a secret. It answers the request that made it: a redirect would have to keep it somewhere."""
+        """Return the page that shows a secret. It is the response to the request that created it: a redirect would have to store it."""
         context = {
             **self.admin_site.each_context(request),
             "title": f"Secret of {client}",
@@ -194,7 +196,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
 
 def _revoke(_request: HttpRequest, row: Client, _values: dict[str, Any]) -> str:
     clients.revoke_client(tenant_id=row.tenant_id, client_id=row.client_id)
-    return f"{row} is shut out."
+    return f"{row} revoked."
 
 
 def _end_registration(_request: HttpRequest, row: Client, _values: dict[str, Any]) -> str:
@@ -203,12 +205,12 @@ def _end_registration(_request: HttpRequest, row: Client, _values: dict[str, Any
 
 
 def has_secret(client: Client) -> bool:
-    """Tell whether the client proves itself with a secret."""
+    """Tell whether the client authenticates with a secret."""
     return client.auth_method in (Client.AuthMethod.POST, Client.AuthMethod.BASIC)
 
 
 def setup_of(client: Client, authority: str) -> Setup:
-    """Return what the snippets say of a client at `authority`. What could end a text between quotes is left for the reader to fill in."""
+    """Return the snippet values of a client at `authority`. Values that could end a quoted text are replaced by examples."""
     issuer = f"{address_beside(authority, client.tenant_id)}/"
     callback = next(iter(client.redirect_uris.split()), "")
     grant = client.client_grants.select_related("api_resource").order_by("created_at", "pk").first()

@@ -1,4 +1,4 @@
-"""Compliance levels in the admin: their names for people, and which rules a client keeps."""
+"""Compliance levels in the admin: their labels, and the rules that a client breaks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEVEL_CHOICES = (
     ("fapi2_sp_pkj_mtls", "FAPI 2 Security Profile, authentication by private_key_jwt"),
     ("fapi2_sp_mtls_mtls", "FAPI 2 Security Profile, authentication by certificate"),
 )
-# The field of the form that a member of the interface is entered in, where the two differ.
+# Form fields of members of the management API that have another name.
 FIELDS = {
     "client_authentication_methods": "token_endpoint_auth_method",
     "jwt_configuration": "alg",
@@ -26,14 +26,14 @@ FIELDS = {
 
 @dataclass(frozen=True)
 class ShownRule:
-    """A rule as the page of a client shows it."""
+    """A rule on the page of a client."""
 
     sentence: str
     is_broken: bool
 
 
 def shown_rules(client: Client) -> list[ShownRule]:
-    """Return the rules of the level of a client, broken ones first; nothing for a client without a level."""
+    """Return the rules of a client's level, broken rules first; empty for a client without a level."""
     level = level_of(client.settings)
     if level == NONE:
         return []

@@ -1,4 +1,4 @@
-"""Admin pages of codes and stored tokens: that they exist, for whom, and until when. Never a value, nor its checksum."""
+"""Admin pages of codes and stored tokens: their client, user and expiry. They never show a value or its digest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DeviceGrantAdmin(ReadOnlyAdmin[DeviceGrant]):
         "tenant", "application", "status", "user", "audience", "scope", "created", "expires", "last_checked", "used_at", "initial_ip",
         "initial_country", "initial_user_agent", "approved_ip",
     )  # fmt: skip
-    empty_text = "No device has asked for a code lately."
+    empty_text = "No recent device codes."
 
 
 class DeviceKeyAdmin(ReadOnlyAdmin[DeviceKey]):
@@ -35,4 +35,4 @@ class DeviceKeyAdmin(ReadOnlyAdmin[DeviceKey]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("wire_id", "tenant", "user", "client", "device_name", "device_id", "public_key", "created_at")
-    empty_text = "No device of an old client has registered a key. Delete one at /api/v2/device-credentials."
+    empty_text = "No keys of devices. Legacy clients register them; delete one with /api/v2/device-credentials."

@@ -25,7 +25,7 @@ class InitialAccessTokenForm(ServiceForm):
         max_value=initial_tokens.MOST_DAYS,
         initial=7,
         label="Valid for",
-        help_text=f"Days, {initial_tokens.MOST_DAYS} at most. Applications that have registered by then stay.",
+        help_text=f"Days, at most {initial_tokens.MOST_DAYS}. Registered applications remain after the token expires.",
     )
 
     class Meta:
@@ -35,7 +35,7 @@ class InitialAccessTokenForm(ServiceForm):
 
 def _revoke(_request: HttpRequest, row: InitialAccessToken, _values: dict[str, Any]) -> str:
     initial_tokens.revoke_initial_token(tenant_id=row.tenant_id, token_id=row.pk)
-    return f"No application can register with {row} any more."
+    return f"Applications can no longer register with {row}."
 
 
 class InitialAccessTokenAdmin(ServiceAdmin[InitialAccessToken]):
@@ -47,13 +47,13 @@ class InitialAccessTokenAdmin(ServiceAdmin[InitialAccessToken]):
     sortable_by = ()
     ordering = ("-pk",)
     proof_for = frozenset({"add"})
-    empty_text = "No token lets an application register itself. Registration is switched on under Sign-in settings."
-    deletion_effect = "No application can register with it any more. Those that did stay."
+    empty_text = "No initial access tokens. Turn registration on in Sign-in settings."
+    deletion_effect = "Applications can no longer register with it. Registered applications remain."
     object_actions = (
         ObjectAction(
             "revoke",
             "Revoke",
-            lambda _request, row: f"No application can register with {row} any more. Those that did stay.",
+            lambda _request, row: f"Applications can no longer register with {row}. Registered applications remain.",
             _revoke,
             is_offered=lambda row: row.revoked_at is None,
             is_dangerous=True,
@@ -80,7 +80,7 @@ class InitialAccessTokenAdmin(ServiceAdmin[InitialAccessToken]):
         row, token = initial_tokens.create_initial_token(
             tenant_id=self.tenant_for_new(request), name=values["name"], days=values["days"], most_uses=values["most_uses"]
         )
-        # For the answer to this request, and for nothing else: a message would be kept until the next page.
+        # For the response to this request only: a message would be stored until the next page.
         request._new_token = token  # type: ignore[attr-defined]
         return row
 

@@ -1,6 +1,6 @@
-"""Admin pages of invitations to organizations: what became of each, a new one, its mail once more, and taking it back.
+"""Admin pages of invitations to organizations: their state, a new one, another email, a new link, and revocation.
 
-The address that is handed out is shown once, in the answer to what made it: no session, message or log ever holds it.
+A link is shown once, in the response to the request that created it, and never stored in a session, message or log.
 """
 
 from __future__ import annotations
@@ -47,31 +47,31 @@ class InvitationForm(ServiceForm):
         queryset=None,
         required=False,
         label="Roles",
-        help_text="What the new member gets in the organization. A role of another organization is refused.",
+        help_text="Roles of the new member in the organization. A role of another organization is refused.",
     )
     days = forms.IntegerField(
         min_value=1,
         max_value=MOST_LIFE_SECONDS // _DAY,
         initial=7,
         label="Valid for",
-        help_text="Days, 30 at most. After that the invitation can be mailed once more.",
+        help_text="Days, at most 30. After that you can send the invitation again.",
     )
-    language = forms.ChoiceField(required=False, help_text="Of the mail.")
+    language = forms.ChoiceField(required=False, help_text="Language of the email.")
     is_mailed = forms.BooleanField(
         required=False,
         initial=True,
-        label="Mail the invitation",
-        help_text="The link of the mail proves the address. A link that you hand over yourself does not.",
+        label="Send the invitation by email",
+        help_text="The link in the email verifies the address. A link that you send yourself does not.",
     )
 
     class Meta:
         model = Invitation
         fields = ("organization", "client", "connection", "email", "inviter_name")
         help_texts: ClassVar = {
-            "client": "Where the invitation leads. It needs a login address, and must take logins to organizations.",
-            "connection": "The only way to accept. Empty: each connection of the organization.",
+            "client": "The application that the invitation opens. It needs a login address and must allow logins to organizations.",
+            "connection": "The only connection for accepting. Empty: all connections of the organization.",
             "email": "The only address that can accept.",
-            "inviter_name": "Named in the mail and on the page.",
+            "inviter_name": "Shown in the email and on the page.",
         }
 
 
@@ -85,16 +85,16 @@ def _named(row: Invitation) -> dict[str, str]:
 
 def _resend(request: HttpRequest, row: Invitation, _values: dict[str, Any]) -> str:
     offers.resend_invitation(**_named(row), address=address_beside(request.get_host(), row.tenant_id))
-    return f"{row.email} gets another mail."
+    return f"Email to {row.email} queued."
 
 
 def _revoke(_request: HttpRequest, row: Invitation, _values: dict[str, Any]) -> str:
     offers.revoke_invitation(**_named(row))
-    return f"The invitation of {row.email} is revoked."
+    return f"Invitation of {row.email} revoked."
 
 
 class StateFilter(admin.SimpleListFilter):
-    """What has become of an invitation."""
+    """Filters invitations by state."""
 
     title = "state"
     parameter_name = "state"
@@ -123,32 +123,32 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
     list_select_related = ("organization", "client", "tenant")
     list_filter = (StateFilter, "organization")
     search_fields = ("=email", "=id")
-    search_help_text = "A whole e-mail address in lower case, or the id of an invitation."
+    search_help_text = "A complete email address in lower case, or the id of an invitation."
     autocomplete_fields = ("organization", "client", "connection")
     sortable_by = ()
     ordering = ("-created_at", "-pk")
     actions = ()
-    empty_text = "No invitations yet. Add one for each person who shall join an organization."
+    empty_text = "No invitations yet. Add one to invite a user to an organization."
 
     def __init__(self, model: type[Invitation], admin_site: Any) -> None:
         super().__init__(model, admin_site)
         self.object_actions = (
             ObjectAction(
                 "resend",
-                "Mail once more",
+                "Send again",
                 lambda _request, row: (
-                    f"{row.email} gets another mail, and the link of the one before stops working. "
-                    "An invitation that has expired begins anew."
+                    f"{row.email} receives another email, and the link in the previous email stops working. "
+                    "An expired invitation becomes valid again."
                 ),
                 _resend,
                 is_offered=_is_offered,
             ),
             ObjectAction(
                 "new-link",
-                "New link to hand over",
+                "New link",
                 lambda _request, row: (
-                    f"The next page shows a new link, once. Links of {row.email} that were handed over or mailed before stop working, "
-                    "and the validity begins anew."
+                    f"The next page shows a new link once. Previous links of {row.email} stop working, "
+                    "and the validity period starts again."
                 ),
                 self._renew,
                 is_offered=_is_offered,
@@ -157,7 +157,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
             ObjectAction(
                 "revoke",
                 "Revoke",
-                lambda _request, row: f"{row.email} can no longer accept the invitation. This cannot be undone; you can make another one.",
+                lambda _request, row: f"{row.email} can no longer accept the invitation. This cannot be undone. You can add another.",
                 _revoke,
                 is_offered=_is_offered,
                 is_dangerous=True,
@@ -189,11 +189,11 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
         return {"inviter_name": actor_of(request), **super().get_changeform_initial_data(request)}
 
     def has_change_permission(self, request: HttpRequest, obj: Invitation | None = None) -> bool:
-        # What was offered stays as it was mailed: take it back and make another one.
+        # An invitation cannot be changed, because it has been sent: revoke it and add another one.
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Invitation | None = None) -> bool:
-        # A row that has ended shows what became of it, until it is pruned.
+        # Ended invitations stay visible until they are pruned.
         return False
 
     @admin.display(description="State")
@@ -228,7 +228,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
         return self._link_page(request, offers.renew_invitation(**_named(row)))
 
     def _link_page(self, request: HttpRequest, row: Invitation) -> HttpResponse:
-        """Return the one page that shows a link. It answers the request that made it: a redirect would have to keep it somewhere."""
+        """Return the page that shows a link. It is the response to the request that created it: a redirect would have to store it."""
         context = {
             **self.admin_site.each_context(request),
             "title": f"Invitation of {row.email}",
@@ -247,7 +247,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
         return [(language, language) for language in enabled]
 
     def panel_of(self, request: HttpRequest, organization: Organization) -> Panel | None:
-        """Return the newest invitations of an organization, for its page; None for an account that may not see them."""
+        """Return the panel of an organization's newest invitations; None for an account that may not see them."""
         if not request.user.has_perm("authapi.view_invitation"):
             return None
         place = f"{self.admin_site.name}:authapi_invitation"
@@ -269,5 +269,5 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
             rows,
             "No invitations to this organization yet.",
             more_url=f"{reverse(f'{place}_add' if may_add else f'{place}_changelist')}?{named}",
-            more_text="Invite a person" if may_add else "All invitations",
+            more_text="Invite a user" if may_add else "All invitations",
         )

@@ -1,4 +1,4 @@
-"""Admin pages of signing keys and of tokens taken back."""
+"""Admin pages of signing keys and revoked tokens."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from identity.admin.tenant_scope import ReadOnlyAdmin
 
 
 def _rotate(_request: HttpRequest, row: SigningKey, _values: dict[str, Any]) -> str:
-    return f"Key {rotate_keys(row.tenant_id).kid} signs now."
+    return f"Key {rotate_keys(row.tenant_id).kid} is now current."
 
 
 def _revoke(_request: HttpRequest, row: SigningKey, _values: dict[str, Any]) -> str:
     revoke_key(row.tenant_id, row.kid)
-    return f"Key {row.kid} is revoked."
+    return f"Key {row.kid} revoked."
 
 
 class SigningKeyAdmin(ReadOnlyAdmin[SigningKey], ObjectActionsAdmin[SigningKey]):
@@ -27,12 +27,12 @@ class SigningKeyAdmin(ReadOnlyAdmin[SigningKey], ObjectActionsAdmin[SigningKey])
     list_filter = ("state",)
     list_select_related = ("tenant",)
     fields = ("tenant", "kid", "state", "public_jwk", "created_at", "current_since", "rotated_at", "verifies_until")
-    empty_text = "No keys yet. They are made with the first token."
+    empty_text = "No keys yet. They are created with the first token."
     object_actions = (
         ObjectAction(
             "rotate",
             "Rotate",
-            lambda _request, _row: "The next key signs from now on, and a new next key is published. Tokens of this one stay good.",
+            lambda _request, _row: "The next key becomes current, and a new next key is published. Tokens of this key stay valid.",
             _rotate,
             is_offered=lambda row: row.state == SigningKey.State.CURRENT,
             needs_proof=True,
@@ -40,7 +40,7 @@ class SigningKeyAdmin(ReadOnlyAdmin[SigningKey], ObjectActionsAdmin[SigningKey])
         ObjectAction(
             "revoke",
             "Revoke",
-            lambda _request, _row: "Every token that this key has signed is refused at once. Do this when its private half may be known.",
+            lambda _request, _row: "All tokens that this key signed are refused at once. Do this if its private key may be known.",
             _revoke,
             is_offered=lambda row: row.state != SigningKey.State.REVOKED,
             is_dangerous=True,
@@ -54,4 +54,4 @@ class RevokedTokenAdmin(ReadOnlyAdmin[RevokedToken]):
     list_display = ("id", "created_at", "expires_at", "tenant")
     list_select_related = ("tenant",)
     fields = ("tenant", "created_at", "expires_at")
-    empty_text = "No token has been taken back before its time."
+    empty_text = "No revoked tokens."

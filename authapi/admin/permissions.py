@@ -1,4 +1,4 @@
-"""Admin pages of permissions: who has what. They are given and taken through the management interface."""
+"""Admin pages of permissions of roles and users. They are assigned with the management API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class PermissionAdmin(ReadOnlyAdmin[Permission]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "api_resource", "value", "created_at")
-    empty_text = "No permissions yet. They appear when a role or a user gets one."
+    empty_text = "No permissions yet. A permission appears when a role or a user gets it."
 
 
 class RolePermissionAdmin(ReadOnlyAdmin[RolePermission]):
@@ -25,7 +25,7 @@ class RolePermissionAdmin(ReadOnlyAdmin[RolePermission]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "role", "permission", "created_at")
-    empty_text = "No role has permissions. Give some with POST /roles/{id}/permissions."
+    empty_text = "No permissions of roles. Assign them with POST /roles/{id}/permissions."
 
 
 class UserPermissionAdmin(ReadOnlyAdmin[UserPermission]):
@@ -35,7 +35,7 @@ class UserPermissionAdmin(ReadOnlyAdmin[UserPermission]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "user", "permission", "created_at")
-    empty_text = "No user has permissions of its own. Give some with POST /users/{id}/permissions."
+    empty_text = "No permissions of users. Assign them with POST /users/{id}/permissions."
 
 
 class OrganizationClientGrantAdmin(ReadOnlyAdmin[OrganizationClientGrant]):
@@ -45,4 +45,4 @@ class OrganizationClientGrantAdmin(ReadOnlyAdmin[OrganizationClientGrant]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "organization", "client_grant", "created_at")
-    empty_text = "No client grant counts in an organization. Add one with POST /organizations/{id}/client-grants."
+    empty_text = "No client grants in organizations. Add one with POST /organizations/{id}/client-grants."

@@ -1,4 +1,4 @@
-"""The page of one connection about its provider: what the provider needs, what we know of it, certificates, metadata, and a test login."""
+"""The page of a connection about its provider: values for the provider, data of the provider, certificates, metadata, and a test login."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _MAY_CHANGE = "identity.change_connection"
 
 
 class ProviderPages:
-    """The page, on one site."""
+    """The page of one site."""
 
     def __init__(self, site: admin.AdminSite, owner: RowPagesAdmin[Connection]) -> None:
         self._site = site
         self._owner = owner
 
     def add(self) -> None:
-        """Give the page of a connection its further page."""
+        """Add the page to the admin class of connections."""
         self._owner.row_pages += [RowPage(NAME, "Provider and test", self.shown, "identity.view_connection", can_be_tested)]
 
     def shown(self, request: HttpRequest, connection: Connection) -> HttpResponse:
-        """Show what is known, fetch the metadata anew, or begin a test."""
+        """Show the page. On POST, fetch the metadata or begin a test."""
         address = ""
         if request.method == "POST" and request.user.has_perm(_MAY_CHANGE):
             if "fetch" in request.POST:
@@ -75,13 +75,13 @@ class ProviderPages:
         except UpstreamFailed as failed:
             messages.error(request, failed.detail or failed.failure.description)
         else:
-            said = "The metadata was fetched." if found is not None else "The metadata is being fetched already. Try again in a moment."
+            said = "Metadata fetched." if found is not None else "The metadata is being fetched already. Try again in a few seconds."
             messages.success(request, said)
             record("Fetch metadata", about=connection)
         return HttpResponseRedirect(request.path)
 
     def _begun(self, request: HttpRequest, connection: Connection) -> str:
-        """Return where the test begins, empty where it cannot."""
+        """Return the address at which the test begins; empty if it cannot begin."""
         try:
             address = begin_test(connection, base=address_beside(request.get_host(), connection.tenant_id))
         except UpstreamFailed as failed:
@@ -108,7 +108,7 @@ def _certificate(certificate: Certificate, now: datetime) -> dict[str, Any]:
 
 
 def certificate_state(certificate: Certificate, now: datetime) -> SafeString:
-    """Return how long a certificate counts, in a word."""
+    """Return a badge with the remaining validity of a certificate."""
     if certificate.is_expired(now):
         return badge("Expired", "bad")
     if certificate.expires_within(EXPIRES_SOON, now):
@@ -132,7 +132,7 @@ def _test(row: ConnectionTest | None) -> dict[str, Any] | None:
         "created_at": row.created_at,
         "is_over": row.result is not None or row.expires_at <= timezone.now(),
         "is_success": bool(result.get("is_success")),
-        "problem": result.get("problem", "" if row.result is not None else "The provider has sent no answer."),
+        "problem": result.get("problem", "" if row.result is not None else "The provider did not respond."),
         "subject": result.get("subject", ""),
         "profile": result.get("profile") or {},
         "attributes": {name: ", ".join(values) for name, values in (result.get("attributes") or {}).items()},

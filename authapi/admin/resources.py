@@ -28,21 +28,21 @@ _DIALECTS = (
     (ApiResource.Dialect.RFC9068_PROFILE_AUTHZ, "RFC 9068, with permissions"),
 )
 _USER_POLICIES = (
-    ("allow_all", "Every application may ask for users' tokens"),
+    ("allow_all", "All applications may request tokens for users"),
     ("require_client_grant", "Only applications with a client grant for users"),
     ("deny_all", "No application"),
 )
 _CLIENT_POLICIES = (("require_client_grant", "Only applications with a client grant"), ("deny_all", "No application"))
 _USES = (("", "Not set"), ("deny", "Denied"), ("allow", "Allowed"), ("require", "Required"))
 _MECHANISMS = (
-    ("", "Not asked for"),
-    ("dpop", "A key, by a DPoP proof with each request"),
+    ("", "Not required"),
+    ("dpop", "A key, with a DPoP proof in each request"),
     ("mtls", "A client certificate, forwarded by the edge of a custom domain"),
 )
 _REQUIRED_FOR = (
     ("", "Not required: applications may bind their tokens"),
-    ("all_clients", "Required of every application"),
-    ("public_clients", "Required of applications that cannot authenticate"),
+    ("all_clients", "Required for all applications"),
+    ("public_clients", "Required for applications that cannot authenticate"),
 )
 _ALGORITHMS = (
     ("", "RS256, and PS256 for clients with a compliance level"),
@@ -58,15 +58,15 @@ _EXAMPLE_TYPES = (
 )
 _COLUMNS = ("identifier", "name", "token_lifetime", "token_dialect")
 _EXCHANGES = (
-    ("", "Delegation: they name the client as the actor (act)"),
-    (IMPERSONATION, "Impersonation: they do not show that the client acts"),
+    ("", "Delegation: tokens name the client as the actor (act)"),
+    (IMPERSONATION, "Impersonation: tokens do not name the client"),
 )
 _GRANT_SETTINGS = ("authorization_details_types", "organization_usage", "allow_any_organization", "token_exchange")
 _SWITCHES = ("enforce_policies", "allow_offline_access", "skip_consent_for_verifiable_first_party_clients")
 
 
 class ScopeLines(LinesField):
-    """Scopes with what they are for, one a line: `read:orders Read orders`."""
+    """Scopes with their purpose, one per line: `read:orders Read orders`."""
 
     def prepare_value(self, value: Any) -> Any:
         if isinstance(value, str):
@@ -84,32 +84,32 @@ class ApiResourceForm(ServiceForm):
     identifier = forms.CharField(
         max_length=600,
         widget=forms.TextInput(attrs={"size": 60}),
-        help_text="The audience of its tokens: an address of the API, or any text. Never changes.",
+        help_text="The audience of its tokens: an address of the API, or any text. Cannot be changed.",
     )
-    name = forms.CharField(required=False, max_length=200, help_text="Shown to users who are asked for consent.")
+    name = forms.CharField(required=False, max_length=200, help_text="Shown on the consent page.")
     scopes = ScopeLines(
-        rows=6, help_text="One a line, then what it is for: read:orders Read orders. One that is dropped goes from all grants."
+        rows=6, help_text="One per line, followed by its purpose: read:orders Read orders. A deleted scope is removed from all grants."
     )
     token_lifetime = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=MAX_TOKEN_SECONDS,
-        label="Life of a token",
-        help_text="Seconds. Empty: the platform's default.",
+        label="Lifetime of tokens",
+        help_text="Seconds. Empty: the default of the platform.",
     )
     token_lifetime_for_web = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=MAX_TOKEN_SECONDS,
-        label="Life in the browser",
+        label="Lifetime in the browser",
         help_text="Seconds, for implicit and hybrid flows.",
     )
-    token_dialect = forms.ChoiceField(choices=_DIALECTS, initial=ApiResource.Dialect.ACCESS_TOKEN, label="Form of its tokens")
+    token_dialect = forms.ChoiceField(choices=_DIALECTS, initial=ApiResource.Dialect.ACCESS_TOKEN, label="Format of its tokens")
     signing_alg = forms.ChoiceField(
         required=False,
         choices=_ALGORITHMS,
         label="Signature of its tokens",
-        help_text="The API checks tokens with the published keys. With HS256 it could make tokens itself, so no other API accepts them.",
+        help_text="The API checks tokens with the published keys. With HS256 it could create tokens itself, so no other API accepts them.",
     )
     signing_secret = forms.CharField(
         required=False,
@@ -117,30 +117,30 @@ class ApiResourceForm(ServiceForm):
         max_length=512,
         label="Secret of HS256",
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="16 characters or more; never shown again. Empty: the secret stays as it is.",
+        help_text="At least 16 characters. Never shown again. Leave empty to keep the secret.",
     )
     enforce_policies = forms.BooleanField(
         required=False,
         label="Role-based access control",
-        help_text="A user gets the scopes that the user's permissions and roles hold, and no others.",
+        help_text="A user gets only the scopes of the user's permissions and roles.",
     )
     allow_offline_access = forms.BooleanField(
-        required=False, label="Refresh tokens", help_text="Applications may ask for offline_access and renew tokens without the user."
+        required=False, label="Refresh tokens", help_text="Applications may request offline_access and renew tokens without the user."
     )
     skip_consent_for_verifiable_first_party_clients = forms.BooleanField(
         required=False, initial=True, label="No consent for your own applications"
     )
     user_policy = forms.ChoiceField(choices=_USER_POLICIES, initial="allow_all", label="Tokens for users")
-    client_policy = forms.ChoiceField(choices=_CLIENT_POLICIES, initial="require_client_grant", label="Tokens for applications themselves")
+    client_policy = forms.ChoiceField(choices=_CLIENT_POLICIES, initial="require_client_grant", label="Tokens for applications")
 
     possession_mechanism = forms.ChoiceField(
-        required=False, choices=_MECHANISMS, label="Bound to", help_text="A stolen token that is bound is worth nothing to a thief."
+        required=False, choices=_MECHANISMS, label="Bound to", help_text="A stolen token that is bound is worthless."
     )
     possession_required_for = forms.ChoiceField(
         required=False,
         choices=_REQUIRED_FOR,
         label="Binding required",
-        help_text="An application that sends no proof then gets no token for this API.",
+        help_text="An application that sends no proof gets no token for this API.",
     )
 
     authorization_details = ShapedJSONField(
@@ -148,7 +148,7 @@ class ApiResourceForm(ServiceForm):
         label="Types",
         widget=forms.Textarea(attrs={"rows": 14, "cols": 80, "spellcheck": "false", "class": "json-input"}),
         help_text=format_html(
-            "A JSON list. Each type has a name (type), and for the consent page a title and a sentence in which {{member}} stands for a "
+            "A JSON list. Each type has a name (type), and for the consent page a title and a sentence in which {{member}} becomes a "
             "value. Its schema is a JSON Schema: an object that it refuses is never granted. Example:<br><code>{}</code>",
             _EXAMPLE_TYPES,
         ),
@@ -164,7 +164,7 @@ class ApiResourceForm(ServiceForm):
             self.initial = {**_form_values(self.instance), **(named.get("initial") or {})}
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns of what was entered; of a row that is there, of what was changed."""
+        """Return the columns from the form: all of a new row, otherwise the changed ones."""
         values, changed, is_new = self.cleaned_data, set(self.changed_data), self.instance._state.adding
         found = {name: values[name] for name in (*_COLUMNS, "scopes") if name in values and (is_new or name in changed)}
         settings = {name: values[name] for name in (*_SWITCHES, "token_lifetime_for_web") if name in values and (is_new or name in changed)}
@@ -182,7 +182,7 @@ class ApiResourceForm(ServiceForm):
         return found | ({"settings": settings} if settings else {})
 
     def clean_authorization_details(self) -> list[Any]:
-        """Judge the types by the body of the management interface, and then by what the service refuses."""
+        """Check the types with the request body of the management API, then with the rules of the service."""
         entries: list[Any] = self.cleaned_data["authorization_details"]
         judge = ResourceServerToChange(data={"authorization_details": entries})
         if not judge.is_valid():
@@ -206,7 +206,7 @@ def _possession(mechanism: str, required_for: str) -> dict[str, Any] | None:
 
 
 def _sentences(errors: Any) -> list[str]:
-    """Return what the management interface says of each type, by its place."""
+    """Return the errors of the management API, with the place of the type in the list."""
     if not isinstance(errors, dict):
         return [str(error) for error in errors]
     return [
@@ -240,8 +240,8 @@ class ApiResourceAdmin(ServiceAdmin[ApiResource]):
     list_select_related = ("tenant",)
     sortable_by = ("title",)
     search_fields = ("name", "=identifier", "=id")
-    empty_text = "No APIs yet. The management interface appears with the first client grant or token."
-    deletion_effect = "Its permissions and client grants go with it, and the tokens of those clients end."
+    empty_text = "No APIs yet. The management API appears with the first client grant or token."
+    deletion_effect = "Its permissions and client grants are deleted, too, and the tokens of those clients end."
     change_form_template = "admin/sign_in_form.html"
 
     def get_fieldsets(self, request: HttpRequest, obj: ApiResource | None = None) -> Any:
@@ -256,7 +256,7 @@ class ApiResourceAdmin(ServiceAdmin[ApiResource]):
         return [
             (None, {"fields": own}),
             ("Tokens", {"fields": tokens}),
-            ("Who may ask for them", {"fields": access}),
+            ("Access to tokens", {"fields": access}),
             details,
             bound,
             *kept,
@@ -266,7 +266,7 @@ class ApiResourceAdmin(ServiceAdmin[ApiResource]):
         return () if obj is None else ("id", "tenant", "identifier", "is_system", "created_at", "updated_at")
 
     def has_change_permission(self, request: HttpRequest, obj: ApiResource | None = None) -> bool:
-        # The management interface comes with the release.
+        # The management API is part of the release and cannot be changed.
         return super().has_change_permission(request, obj) and not (obj is not None and obj.is_system)
 
     def has_delete_permission(self, request: HttpRequest, obj: ApiResource | None = None) -> bool:
@@ -278,7 +278,7 @@ class ApiResourceAdmin(ServiceAdmin[ApiResource]):
 
     @admin.display(description="Access control")
     def access_control(self, row: ApiResource) -> str:
-        return badge("Roles count", "good") if row.settings.get("enforce_policies") else badge("Off", "quiet")
+        return badge("On", "good") if row.settings.get("enforce_policies") else badge("Off", "quiet")
 
     def create(self, request: HttpRequest, form: Any) -> ApiResource:
         secret = form.cleaned_data.get("signing_secret") or None
@@ -291,24 +291,24 @@ class ApiResourceAdmin(ServiceAdmin[ApiResource]):
 
 class ClientGrantForm(ServiceForm):
     subject_type = forms.ChoiceField(
-        choices=[("client", "The application itself"), ("user", "Users, through the application")], initial="client", label="Tokens for"
+        choices=[("client", "The application itself"), ("user", "Users of the application")], initial="client", label="Tokens for"
     )
-    scopes = LinesField(rows=6, help_text="One scope of the API a line.")
+    scopes = LinesField(rows=6, help_text="One scope of the API per line.")
     allows_all_scopes = forms.BooleanField(
-        required=False, label="All scopes", help_text="Those of the API at any time, later ones included."
+        required=False, label="All scopes", help_text="All scopes of the API, including scopes that are added later."
     )
     authorization_details_types = LinesField(
-        label="Types of authorization details", help_text="One type of the API a line. Others are refused, where the API asks for a grant."
+        label="Types of authorization details", help_text="One type of the API per line. Others are refused if the API requires a grant."
     )
     organization_usage = forms.ChoiceField(required=False, choices=_USES, label="In organizations")
     allow_any_organization = forms.BooleanField(
-        required=False, label="Any organization", help_text="Else only those that the grant was added to."
+        required=False, label="Any organization", help_text="Otherwise only organizations to which the grant was added."
     )
     token_exchange = forms.ChoiceField(
         required=False,
         choices=_EXCHANGES,
         label="Exchanged tokens",
-        help_text="In a grant for users: how tokens look that the client gets for this API by exchanging a token of a user.",
+        help_text="For users: content of the tokens that the client gets for this API by exchanging a token of a user.",
     )
 
     class Meta:
@@ -324,7 +324,7 @@ class ClientGrantForm(ServiceForm):
             self.initial = {**self.initial, **own}
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns that the service takes."""
+        """Return the columns for the service."""
         values, changed = self.cleaned_data, set(self.changed_data)
         found = {name: values[name] for name in ("scopes", "allows_all_scopes") if name in changed}
         settings = {name: values[name] or None for name in _GRANT_SETTINGS if name in changed}
@@ -341,7 +341,7 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
     search_fields = ("=id", "=client__client_id", "client__name")
     autocomplete_fields = ("client",)
     empty_text = "No client grants yet. A client that is not global needs one for each API."
-    deletion_effect = "The client can no longer ask for tokens to this API; those it has end."
+    deletion_effect = "The client gets no more tokens for this API, and its present ones end."
     change_form_template = "admin/sign_in_form.html"
 
     def get_fieldsets(self, request: HttpRequest, obj: ClientGrant | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""The form of the SAML add-on: fields for people, judged by the body of the management interface, so that both have one set of rules."""
+"""The form of the SAML add-on. It checks the values with the request body of the management API, so that both have the same rules."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from foundation.admin.line_fields import LinesField
 
 _FORMATS = (
     (UNSPECIFIED_NAME, "Unspecified"),
-    (EMAIL_NAME, "E-mail address"),
+    (EMAIL_NAME, "Email address"),
     (PERSISTENT_NAME, "Persistent"),
     (TRANSIENT_NAME, "Transient"),
 )
-_SIGNED = (("assertion", "The assertion"), ("response", "The response instead"), ("both", "Both"))
+_SIGNED = (("assertion", "The assertion"), ("response", "The response only"), ("both", "Both"))
 _SIGNATURES = (
     ("rsa-sha256", "RSA with SHA-256"),
     ("rsa-sha384", "RSA with SHA-384"),
     ("rsa-sha512", "RSA with SHA-512"),
-    ("rsa-sha1", "RSA with SHA-1: for old applications only"),
+    ("rsa-sha1", "RSA with SHA-1: for legacy applications only"),
 )
-_DIGESTS = (("sha256", "SHA-256"), ("sha384", "SHA-384"), ("sha512", "SHA-512"), ("sha1", "SHA-1: for old applications only"))
+_DIGESTS = (("sha256", "SHA-256"), ("sha384", "SHA-384"), ("sha512", "SHA-512"), ("sha1", "SHA-1: for legacy applications only"))
 _CIPHERS = (
     ("aes256-gcm", "AES-256 GCM"),
     ("aes128-gcm", "AES-128 GCM"),
-    ("aes256-cbc", "AES-256 CBC: for old applications only"),
-    ("aes128-cbc", "AES-128 CBC: for old applications only"),
+    ("aes256-cbc", "AES-256 CBC: for legacy applications only"),
+    ("aes128-cbc", "AES-128 CBC: for legacy applications only"),
 )
 _BINDINGS = ((HTTP_POST, "HTTP-POST"), (HTTP_REDIRECT, "HTTP-Redirect"))
 _TEXTS = ("audience", "recipient", "destination", "issuer", "claimsPrefix")
@@ -58,8 +58,8 @@ _CHOICES: Mapping[str, Any] = {
     "lifetimeInSeconds": DEFAULT_LIFETIME,
 }
 GROUPS: Sequence[tuple[str, Sequence[str]]] = (
-    ("Where the application is", ("callbacks", "audience", "logout_callback", "slo_enabled", "binding")),
-    ("How it knows its users", ("nameIdentifierFormat", "nameIdentifierProbes")),
+    ("Addresses of the application", ("callbacks", "audience", "logout_callback", "slo_enabled", "binding")),
+    ("Identifier of users", ("nameIdentifierFormat", "nameIdentifierProbes")),
     (
         "Attributes",
         ("mappings", "passthroughClaimsWithNoMapping", "mapUnknownClaimsAsIs", "claimsPrefix", "createUpnClaim", "mapIdentities"),
@@ -93,51 +93,49 @@ def _switch(label: str, help_text: str = "") -> forms.BooleanField:
 
 
 class SamlForm(forms.Form):
-    """One value for each setting. A value that is the default is left out of the add-on."""
+    """A form with one field per setting. The add-on omits values that equal the default."""
 
     callbacks = LinesField(
-        label="Assertion consumer service", help_text="One address a line; the first is the default. Answers go to these and nowhere else."
+        label="Assertion consumer service", help_text="One address per line, the default first. Responses are sent only to these."
     )
-    audience = _text(
-        "Audience", "The entity id of the application. Empty: the issuer of the request, and none where the login begins here."
-    )
-    logout_callback = _text("Logout address", "Where the application takes logout requests and answers. Empty: it is not told of logouts.")
-    slo_enabled = _switch("Tell the application when the user logs out elsewhere")
+    audience = _text("Audience", "The entity id of the application. Empty: the issuer of the request, or none if the login starts here.")
+    logout_callback = _text("Logout address", "Address for logout requests and responses. Empty: no logout messages.")
+    slo_enabled = _switch("Notify the application when the user logs out elsewhere")
     binding = forms.ChoiceField(label="Binding of logout messages", choices=_BINDINGS)
     nameIdentifierFormat = forms.ChoiceField(  # noqa: N815  (the name of the wire)
-        label="Format of the NameID", choices=_FORMATS, help_text="Where the request asks for none."
+        label="Format of the NameID", choices=_FORMATS, help_text="Used if the request does not contain one."
     )
     nameIdentifierProbes = LinesField(  # noqa: N815
-        label="Value of the NameID", help_text="One claim a line; the first that the user has. Empty: the user id."
+        label="Value of the NameID", help_text="One claim per line. The first one that the user has is used. Empty: the user id."
     )
     mappings = LinesField(
         rows=8,
         label="Mapping",
-        help_text="One a line: member of the profile = name of the claim. Members of metadata with a dot, such as "
-        "app_metadata.department; groups and roles by their names.",
+        help_text="One per line: member of the profile = name of the claim. Write members of metadata with a dot, such as "
+        "app_metadata.department, and groups and roles by these names.",
     )
-    passthroughClaimsWithNoMapping = _switch("Send the rest of the profile as well")  # noqa: N815
-    mapUnknownClaimsAsIs = _switch("The rest keeps its names", "Otherwise each name gets the prefix.")  # noqa: N815
-    claimsPrefix = _text("Prefix of the rest")  # noqa: N815
+    passthroughClaimsWithNoMapping = _switch("Send the other members of the profile, too")  # noqa: N815
+    mapUnknownClaimsAsIs = _switch("Other members keep their names", "Otherwise each name gets the prefix.")  # noqa: N815
+    claimsPrefix = _text("Prefix of other members")  # noqa: N815
     createUpnClaim = _switch("Add a UPN")  # noqa: N815
-    mapIdentities = _switch("Say which connection the user came through")  # noqa: N815
-    signs = forms.ChoiceField(label="What is signed", choices=_SIGNED)
+    mapIdentities = _switch("Send the connection of the user")  # noqa: N815
+    signs = forms.ChoiceField(label="Signed part", choices=_SIGNED)
     signatureAlgorithm = forms.ChoiceField(label="Signature", choices=_SIGNATURES)  # noqa: N815
     digestAlgorithm = forms.ChoiceField(label="Digest", choices=_DIGESTS)  # noqa: N815
     signingCert = _certificate(  # noqa: N815
         "Certificates of the application's requests",
-        "PEM, several one after the other during a change. As soon as there is one, requests and logouts must be signed.",
+        "PEM; several during a rollover. If set, requests and logouts must be signed.",
     )
-    encryptionCert = _certificate("Certificate to encrypt for", "PEM. Assertions are encrypted where there is one.")  # noqa: N815
+    encryptionCert = _certificate("Encryption certificate", "PEM. If set, assertions are encrypted.")  # noqa: N815
     encryptionAlgorithm = forms.ChoiceField(label="Encryption", choices=_CIPHERS)  # noqa: N815
-    lifetimeInSeconds = forms.IntegerField(label="Life of an assertion", min_value=1, help_text="Seconds.")  # noqa: N815
-    recipient = _text("Recipient", "Empty: the address that the answer goes to.")
-    destination = _text("Destination", "Empty: the address that the answer goes to.")
-    issuer = _text("Our entity id", "Empty: that of the tenant.")
-    authnContextClassRef = _text("Class of authentication", "Where the request asks for none.")  # noqa: N815
+    lifetimeInSeconds = forms.IntegerField(label="Lifetime of an assertion", min_value=1, help_text="Seconds.")  # noqa: N815
+    recipient = _text("Recipient", "Empty: the address that the response is sent to.")
+    destination = _text("Destination", "Empty: the address that the response is sent to.")
+    issuer = _text("Our entity id", "Empty: the entity id of the tenant.")
+    authnContextClassRef = _text("Class of authentication", "Used if the request does not contain one.")  # noqa: N815
     typedAttributes = _switch("Values have types")  # noqa: N815
     includeAttributeNameFormat = _switch("Attributes have name formats")  # noqa: N815
-    consumers = LinesField(label="Addresses by index", help_text="One a line: index and address, such as 1 https://app.example.com/acs")
+    consumers = LinesField(label="Addresses by index", help_text="One per line: index and address, such as 1 https://app.example.com/acs")
 
     def groups(self) -> Iterator[tuple[str, list[forms.BoundField]]]:
         """Yield the fields under their headings."""
@@ -173,7 +171,7 @@ class SamlForm(forms.Form):
         return values
 
     def addon(self) -> dict[str, Any]:
-        """Return the settings as `addons.samlp` has them."""
+        """Return the settings in the format of `addons.samlp`."""
         values = self.cleaned_data
         addon: dict[str, Any] = {name: values[name].strip() for name in _TEXTS if values[name].strip()}
         addon |= {name: values[name] for name, default in {**_SWITCHES, **_CHOICES}.items() if values[name] != default}
@@ -198,7 +196,7 @@ _FIELD_OF = {"logout": "logout_callback", "assertionConsumerServices": "consumer
 
 
 def form_values(addon: Mapping[str, Any], callbacks: Sequence[str]) -> dict[str, Any]:
-    """Return what the form shows of an add-on; the defaults where it has nothing."""
+    """Return the form's values of an add-on, including defaults."""
     logout = addon.get("logout") or {}
     mappings = addon.get("mappings")
     signs_response, signs_assertion = addon.get("signResponse") is True, addon.get("signAssertion")
@@ -218,7 +216,7 @@ def form_values(addon: Mapping[str, Any], callbacks: Sequence[str]) -> dict[str,
 
 
 def _mapping_lines(mappings: Mapping[str, Any]) -> Iterator[str]:
-    # The database keeps no order of members.
+    # The database does not keep the order of members.
     for member, claims in sorted(mappings.items()):
         for claim in [claims] if isinstance(claims, str) else claims:
             yield f"{member} = {claim}"

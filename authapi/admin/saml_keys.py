@@ -1,4 +1,4 @@
-"""Admin page of SAML certificates: which one signs, which are published, and the three steps of a rollover."""
+"""Admin page of SAML certificates: the current one, the published ones, and the three steps of a rollover."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ also_refuses(KeyInUse)
 
 
 def _prepare(_request: HttpRequest, row: SamlKey, _values: dict[str, Any]) -> str:
-    return f"Certificate {prepare_key(row.tenant_id).kid} is published beside the current one."
+    return f"Certificate {prepare_key(row.tenant_id).kid} published. The current certificate still signs."
 
 
 def _rotate(_request: HttpRequest, row: SamlKey, _values: dict[str, Any]) -> str:
-    return f"Certificate {rotate_key(row.tenant_id).kid} signs now."
+    return f"Certificate {rotate_key(row.tenant_id).kid} is now current."
 
 
 def _remove(_request: HttpRequest, row: SamlKey, _values: dict[str, Any]) -> str:
     remove_key(row.tenant_id, row.kid)
-    return f"Certificate {row.kid} is removed from the metadata."
+    return f"Certificate {row.kid} removed from the metadata."
 
 
 class SamlKeyAdmin(ReadOnlyAdmin[SamlKey], ObjectActionsAdmin[SamlKey]):
@@ -40,14 +40,14 @@ class SamlKeyAdmin(ReadOnlyAdmin[SamlKey], ObjectActionsAdmin[SamlKey]):
     list_filter = ("state",)
     list_select_related = ("tenant",)
     fields = ("tenant", "kid", "standing", "fingerprint", "certificate", "created_at", "current_since", "rotated_at", "expires_at")
-    empty_text = "No certificates yet. The first is made when the metadata of the tenant is loaded, or with the first SAML login."
+    empty_text = "No certificates yet. The first one is created when the metadata of the tenant is loaded, or with the first SAML login."
     object_actions = (
         ObjectAction(
             "prepare",
             "Publish the next",
             lambda _request, _row: (
-                "A further certificate appears in the metadata and signs nothing yet. Applications that load the metadata get it by "
-                "themselves; send it to the others. Let it sign when all of them have it."
+                "Another certificate is added to the metadata and does not sign yet. Applications that load the metadata receive it "
+                "automatically. Send it to the others. Make it current when all of them have it."
             ),
             _prepare,
             is_offered=lambda row: row.state == SamlKey.State.CURRENT,
@@ -55,10 +55,10 @@ class SamlKeyAdmin(ReadOnlyAdmin[SamlKey], ObjectActionsAdmin[SamlKey]):
         ),
         ObjectAction(
             "rotate",
-            "Let it sign",
+            "Make current",
             lambda _request, _row: (
-                "This certificate signs from now on. Applications that do not have it reject every login until they get it. The one "
-                "before stays in the metadata until it is removed."
+                "This certificate signs from now on. Applications without it reject logins until they receive it. The previous "
+                "certificate stays in the metadata until you remove it."
             ),
             _rotate,
             is_offered=lambda row: row.state == SamlKey.State.NEXT,
@@ -68,7 +68,7 @@ class SamlKeyAdmin(ReadOnlyAdmin[SamlKey], ObjectActionsAdmin[SamlKey]):
         ObjectAction(
             "remove",
             "Remove",
-            lambda _request, _row: "The metadata names this certificate no more, and what partners encrypt for it can no longer be opened.",
+            lambda _request, _row: "Removes it from the metadata. Messages that partners encrypt for it can no longer be decrypted.",
             _remove,
             is_offered=lambda row: row.state != SamlKey.State.CURRENT,
             is_dangerous=True,

@@ -1,4 +1,4 @@
-"""The page of an application that speaks SAML: what to enter there, its settings here, and the assertion of a user before saving."""
+"""The SAML page of an application: values to enter there, the settings here, and a preview of a user's assertion."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SAMPLE_AUDIENCE = "urn:example:application"
 
 
 class ImportForm(forms.Form):
-    """Metadata of the application: pasted, as a file, or by its address; or a recipe."""
+    """Metadata of the application, pasted, uploaded or fetched, or a recipe."""
 
     text = forms.CharField(
         required=False,
@@ -57,9 +57,9 @@ class ImportForm(forms.Form):
     )
     file = forms.FileField(required=False, label="or choose a file", max_length=255)
     address = forms.CharField(required=False, label="or fetch it from", max_length=2048, widget=forms.TextInput(attrs={"size": 70}))
-    encrypts = forms.BooleanField(required=False, label="Encrypt assertions where the metadata has a certificate for it")
-    recipe = forms.ChoiceField(required=False, label="or take a recipe")
-    place = forms.CharField(required=False, label="What the recipe asks for", max_length=200)
+    encrypts = forms.BooleanField(required=False, label="Encrypt assertions if the metadata contains an encryption certificate")
+    recipe = forms.ChoiceField(required=False, label="or choose a recipe")
+    place = forms.CharField(required=False, label="Value for the recipe", max_length=200)
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -71,12 +71,12 @@ class ImportForm(forms.Form):
 
 
 class PreviewForm(forms.Form):
-    user = forms.CharField(required=False, max_length=320, label="User", help_text="A user id or an e-mail address.")
+    user = forms.CharField(required=False, max_length=320, label="User", help_text="A user id or an email address.")
 
 
 @dataclass
 class Shown:
-    """What the page shows beside its forms."""
+    """The data of the page, beside its context."""
 
     form: SamlForm
     imported: ImportForm
@@ -88,14 +88,14 @@ class Shown:
 
 
 class SamlPage:
-    """The page, on one site."""
+    """The page of one site."""
 
     def __init__(self, site: admin.AdminSite, owner: RowPagesAdmin[Client]) -> None:
         self._site = site
         self._owner = owner
 
     def add(self) -> None:
-        """Give the page of a client its SAML page."""
+        """Add the page to the admin class of clients."""
         self._owner.row_pages.append(RowPage(PAGE, "SAML", self.view, "authapi.change_client"))
 
     def view(self, request: HttpRequest, client: Client) -> HttpResponse:
@@ -120,7 +120,7 @@ class SamlPage:
         changes = {"settings": {"addons": addons}, "redirect_uris": " ".join(shown.form.cleaned_data["callbacks"])}
         if not _are_callbacks_good(shown.form):
             return shown
-        return self._update(request, client, changes, shown, "The settings are saved.")
+        return self._update(request, client, changes, shown, "Settings saved.")
 
     def _off(self, request: HttpRequest, client: Client) -> Shown | HttpResponse:
         addons = {name: value for name, value in (client.settings.get("addons") or {}).items() if name != ADDON}
@@ -164,7 +164,7 @@ class SamlPage:
 
 
 def _shown(client: Client, addon: Mapping[str, Any] | None = None, callbacks: Sequence[str] | None = None) -> Shown:
-    """Return the page with the values of the client, or with others that are not saved."""
+    """Return the page with the stored values of the client, or with the given unsaved ones."""
     stored = (client.settings.get("addons") or {}).get(ADDON) or {}
     known = client.redirect_uris.split() if callbacks is None else callbacks
     initial = form_values(stored if addon is None else addon, known)
@@ -176,7 +176,7 @@ def _bound(request: HttpRequest, client: Client) -> Shown:
 
 
 def _read(request: HttpRequest, client: Client) -> Shown:
-    """Fill in the form from metadata or a recipe, and save nothing."""
+    """Fill in the form from metadata or a recipe, without saving."""
     imported = ImportForm(request.POST, request.FILES, prefix="import")
     shown = Shown(SamlForm(request.POST), imported, PreviewForm(prefix="preview"))
     if not imported.is_valid():
@@ -202,7 +202,7 @@ def _with_facts(client: Client, facts: PartnerFacts, imported: ImportForm) -> Sh
 def _with_recipe(client: Client, imported: ImportForm) -> Shown:
     recipe, place = recipes()[imported.cleaned_data["recipe"]], imported.cleaned_data["place"].strip()
     if recipe.place and not place:
-        imported.add_error("place", f"{recipe.title} needs this: {recipe.place}.")
+        imported.add_error("place", f"{recipe.title} needs a value: {recipe.place}.")
         return Shown(_shown(client).form, imported, PreviewForm(prefix="preview"))
     callbacks, addon = recipe.filled(place)
     shown = _shown(client, addon, callbacks)
@@ -212,14 +212,14 @@ def _with_recipe(client: Client, imported: ImportForm) -> Shown:
 
 
 def _metadata_of(imported: ImportForm) -> bytes:
-    """Return the document that was pasted, sent, or named. Raises `MetadataUnusable` and `OutboundError`."""
+    """Return the pasted, uploaded or fetched document. Raises `MetadataUnusable` and `OutboundError`."""
     values = imported.cleaned_data
     if values["file"]:
         return bytes(values["file"].read(METADATA.size + 1))
     if values["text"].strip():
         return str(values["text"]).strip().encode()
     if not values["address"].strip():
-        raise MetadataUnusable("Paste the metadata, choose a file, or name its address.")
+        raise MetadataUnusable("Paste the metadata, choose a file, or enter its address.")
     headers = {"Accept": "application/samlmetadata+xml, application/xml, text/xml"}
     answer = outbound_session().send(
         "GET", values["address"].strip(), headers=headers, body=None, deadline=time.monotonic() + _FETCH_SECONDS
@@ -230,7 +230,7 @@ def _metadata_of(imported: ImportForm) -> bytes:
 
 
 def _previewed(request: HttpRequest, client: Client) -> Shown:
-    """Show what a user would be said to be, by the values of the form as they are."""
+    """Show the assertion of a user with the unsaved values of the form."""
     shown = _bound(request, client)
     if not (shown.form.is_valid() and shown.preview.is_valid()):
         return shown
@@ -238,7 +238,7 @@ def _previewed(request: HttpRequest, client: Client) -> Shown:
     users = User.objects.of(client.tenant_id).filter(Q(user_id=named) | Q(email__iexact=named))
     user = users.order_by("pk").first() if named else None
     if user is None:
-        shown.preview.add_error("user", "There is no such user.")
+        shown.preview.add_error("user", "User not found.")
         return shown
     settings = settings_of(shown.form.addon())
     issuer = entity_id(canonical_host(client.tenant_id), settings)
@@ -255,7 +255,7 @@ def _previewed(request: HttpRequest, client: Client) -> Shown:
 
 
 def _are_callbacks_good(form: SamlForm) -> bool:
-    """Judge the callbacks as the management interface does."""
+    """Check the callbacks with the request body of the management API."""
     judge = ClientToChange(data={"callbacks": form.cleaned_data["callbacks"]})
     if judge.is_valid():
         return True

@@ -1,4 +1,4 @@
-"""Admin pages of what users are logged in with: sessions, refresh tokens, consents. Never a value, nor its digest."""
+"""Admin pages of sessions, refresh tokens and consents. They never show a value or its digest."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ from identity.admin.bulk_actions import bulk_action
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
-_END_MANY = "Their people have to log in again in these browsers. Applications with a refresh token go on until it ends."
-_REVOKE_MANY = "Applications can no longer renew their access with them; those that follow end, too."
-_WITHDRAW_MANY = "The applications have to ask their people again, and the refresh tokens that rest on these consents end."
+_END_MANY = "The users must log in again in these browsers. Applications with a refresh token keep access until it ends."
+_REVOKE_MANY = "Applications can no longer renew their access with them. Tokens that were rotated from them end, too."
+_WITHDRAW_MANY = "The applications must ask the users again, and refresh tokens based on these consents end."
 
 
 class EndableAdmin(ReadOnlyAdmin[Any], ObjectActionsAdmin[Any]):
-    """Rows that staff end one by one or many at once, and change in no other way."""
+    """The base of rows that staff can end, one or many, but not change."""
 
     sortable_by = ()
 
 
 def _end(_request: HttpRequest, row: Session, _values: dict[str, Any]) -> str:
     end_session(row, reason=Initiator.SESSION_REVOKED)
-    return f"The session of {row.user} has ended."
+    return f"Session of {row.user} ended."
 
 
 def _end_with_tokens(_request: HttpRequest, row: Session, _values: dict[str, Any]) -> str:
     revoke_session(row)
-    return f"The session of {row.user} has ended, and so have its refresh tokens."
+    return f"Session of {row.user} and its refresh tokens ended."
 
 
 def _revoke(_request: HttpRequest, row: RefreshToken, _values: dict[str, Any]) -> str:
     revoke_token(row)
-    return f"The refresh token of {row.user} at {row.application} is revoked."
+    return f"Refresh token of {row.user} at {row.application} revoked."
 
 
 def _withdraw(_request: HttpRequest, row: Consent, _values: dict[str, Any]) -> str:
     withdraw_consent(row)
-    return f"{row.client} has to ask {row.user} again."
+    return f"Consent of {row.user} for {row.client} withdrawn."
 
 
 class SessionAdmin(EndableAdmin):
     list_display = ("id", "user", "connection", "device", "last_interacted_at", "expires_at", "tenant")
     list_select_related = ("user", "connection", "tenant")
     search_fields = ("=id", "=user__user_id")
-    search_help_text = "The id of a session, or that of a user."
+    search_help_text = "Id of a session or of a user."
     actions = (bulk_action(END_SESSIONS, permission="end", effect=_END_MANY, is_dangerous=True),)
-    empty_text = "Nobody is logged in. A session begins when somebody logs in at the hosted page."
+    empty_text = "No active sessions."
     fields = (
         "id", "tenant", "user", "connection", "organization", "methods", "is_persistent", "authenticated_at", "created_at",
         "last_interacted_at", "idle_expires_at", "expires_at", "initial_ip", "initial_user_agent", "last_ip", "last_user_agent", "metadata",
@@ -66,14 +66,14 @@ class SessionAdmin(EndableAdmin):
         ObjectAction(
             "end",
             "End this session",
-            lambda _request, row: f"{row.user} has to log in again in this browser. Applications with a refresh token go on until it ends.",
+            lambda _request, row: f"{row.user} must log in again in this browser. Refresh tokens of applications stay valid.",
             _end,
             is_dangerous=True,
         ),
         ObjectAction(
             "revoke",
-            "End it with its refresh tokens",
-            lambda _request, row: f"{row.user} has to log in again, and no application renews what it got in this session.",
+            "End with refresh tokens",
+            lambda _request, row: f"{row.user} must log in again, and applications cannot renew tokens of this session.",
             _end_with_tokens,
             is_dangerous=True,
         ),
@@ -98,7 +98,7 @@ class SessionClientAdmin(ReadOnlyAdmin[SessionClient]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "session", "client", "created_at")
-    empty_text = "No client has got tokens in a session."
+    empty_text = "No clients in sessions."
 
 
 class LogoutNoticeAdmin(ReadOnlyAdmin[LogoutNotice]):
@@ -109,7 +109,7 @@ class LogoutNoticeAdmin(ReadOnlyAdmin[LogoutNotice]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "client", "url", "initiator", "sid", "subject", "attempts", "due_at", "created_at")
-    empty_text = "Every client that wanted to be told of a logout has been told."
+    empty_text = "No pending logout notices."
 
 
 class RefreshTokenAdmin(EndableAdmin):
@@ -117,7 +117,7 @@ class RefreshTokenAdmin(EndableAdmin):
     list_select_related = ("user", "application", "tenant")
     ordering = ("-pk",)
     actions = (bulk_action(REVOKE_TOKENS, permission="end", effect=_REVOKE_MANY, is_dangerous=True),)
-    empty_text = "No refresh tokens yet. An application gets one with the scope offline_access, from an API that allows it."
+    empty_text = "No refresh tokens yet. Applications get one with the scope offline_access, if the API allows it."
     fields = (
         "wire_id", "tenant", "application", "user", "audience", "scope", "sid", "is_rotating", "created", "last_exchanged_at",
         "idle_expires_at", "expires_at", "revoked", "initial_ip", "initial_user_agent", "last_ip", "last_user_agent", "metadata",
@@ -126,7 +126,7 @@ class RefreshTokenAdmin(EndableAdmin):
         ObjectAction(
             "revoke",
             "Revoke",
-            lambda _request, row: f"{row.application} can no longer renew its access for {row.user}; those that follow this one end, too.",
+            lambda _request, row: f"{row.application} can no longer renew its access for {row.user}. Its rotated tokens end, too.",
             _revoke,
             is_offered=lambda row: row.revoked is None,
             is_dangerous=True,
@@ -150,16 +150,16 @@ class ConsentAdmin(EndableAdmin):
     list_select_related = ("user", "client", "tenant")
     list_display_links = ("user",)
     search_fields = ("=user__user_id", "=client__client_id")
-    search_help_text = "The id of a user, or that of a client."
+    search_help_text = "Id of a user or of a client."
     ordering = ("-pk",)
     actions = (bulk_action(WITHDRAW_CONSENTS, permission="end", effect=_WITHDRAW_MANY, is_dangerous=True),)
-    empty_text = "No user has been asked for consent. Applications of third parties ask, and those that send prompt=consent."
+    empty_text = "No consents yet. Third-party applications and requests with prompt=consent ask users for consent."
     fields = ("tenant", "user", "client", "audience", "scopes", "further", "created_at", "updated_at")
     object_actions = (
         ObjectAction(
             "withdraw",
-            "Take it back",
-            lambda _request, row: f"{row.client} has to ask {row.user} again, and the refresh tokens that rest on this end.",
+            "Withdraw",
+            lambda _request, row: f"{row.client} must ask {row.user} again, and refresh tokens based on this consent end.",
             _withdraw,
             is_dangerous=True,
         ),
@@ -182,11 +182,11 @@ class ConsentAdmin(EndableAdmin):
 
 
 def may_change(request: HttpRequest, permission: str) -> bool:
-    """Tell whether the account may end such rows, which nobody may edit."""
+    """Tell whether the account may end rows of this kind. No account may edit them."""
     return bool(getattr(request.user, "is_active", False) and request.user.has_perm(permission))
 
 
 def _clients_of(_request: HttpRequest, row: Session) -> Panel:
     entries = row.session_clients.select_related("client").order_by("created_at", "pk")[:50]
     rows = [(Cell(str(entry.client)), Cell(entry.client.client_id), Cell(f"{entry.created_at:%Y-%m-%d %H:%M}")) for entry in entries]
-    return Panel("Applications in this session", ("Client", "Client id", "Since (UTC)"), rows, "No application has got tokens in it yet.")
+    return Panel("Applications in this session", ("Client", "Client id", "Since (UTC)"), rows, "No applications yet.")

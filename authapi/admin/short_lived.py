@@ -1,4 +1,4 @@
-"""Admin pages of rows that live for a while: pushed requests, logins and logouts under way, mailed links and codes, used assertions."""
+"""Admin pages of short-lived rows: pushed requests, logins and logouts in progress, mailed links and codes, used assertions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LoginTransactionAdmin(ReadOnlyAdmin[LoginTransaction]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "client", "protocol", "session", "created_at", "expires_at")
-    empty_text = "No login is under way."
+    empty_text = "No logins in progress."
 
 
 class LogoutTransactionAdmin(ReadOnlyAdmin[LogoutTransaction]):
@@ -42,7 +42,7 @@ class LogoutTransactionAdmin(ReadOnlyAdmin[LogoutTransaction]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "created_at", "expires_at")
-    empty_text = "No logout is under way."
+    empty_text = "No logouts in progress."
 
 
 class AccountTicketAdmin(ReadOnlyAdmin[AccountTicket]):
@@ -53,7 +53,7 @@ class AccountTicketAdmin(ReadOnlyAdmin[AccountTicket]):
     sortable_by = ()
     ordering = ("-created_at", "-pk")
     fields = ("id", "tenant", "purpose", "user", "client", "created_at", "expires_at", "used_at")
-    empty_text = "No link to set a password or to lift a block has been mailed lately."
+    empty_text = "No recent links."
 
 
 class UsedAssertionAdmin(ReadOnlyAdmin[UsedAssertion]):
@@ -63,7 +63,7 @@ class UsedAssertionAdmin(ReadOnlyAdmin[UsedAssertion]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "expires_at")
-    empty_text = "No assertion of a client is being remembered."
+    empty_text = "No used assertions."
 
 
 class PushedRequestAdmin(ReadOnlyAdmin[PushedRequest]):
@@ -73,7 +73,7 @@ class PushedRequestAdmin(ReadOnlyAdmin[PushedRequest]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "client", "created_at", "expires_at")
-    empty_text = "No client has pushed an authorization request lately."
+    empty_text = "No recent pushed requests."
 
 
 class LoginTicketAdmin(ReadOnlyAdmin[LoginTicket]):
@@ -83,7 +83,7 @@ class LoginTicketAdmin(ReadOnlyAdmin[LoginTicket]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "client", "user", "connection", "origin", "created_at", "expires_at")
-    empty_text = "No browser is on its way with a login ticket of an old client."
+    empty_text = "No login tickets of legacy clients in use."
 
 
 class PasswordlessCodeAdmin(ReadOnlyAdmin[PasswordlessCode]):
@@ -93,7 +93,7 @@ class PasswordlessCodeAdmin(ReadOnlyAdmin[PasswordlessCode]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "client", "connection", "address", "created_at", "code_expires_at", "expires_at", "used_at", "failures")
-    empty_text = "No code or link for a login without a password has been asked for lately."
+    empty_text = "No recent codes or links."
 
 
 class CibaRequestAdmin(ReadOnlyAdmin[CibaRequest]):
@@ -107,7 +107,7 @@ class CibaRequestAdmin(ReadOnlyAdmin[CibaRequest]):
         "tenant", "application", "user", "binding_message", "audience", "scope", "channel", "status", "created", "expires", "used_at",
         "initial_ip", "approved_ip",
     )  # fmt: skip
-    empty_text = "No application has asked a user for an approval lately."
+    empty_text = "No recent approval requests."
 
 
 class FactorChallengeAdmin(ReadOnlyAdmin[FactorChallenge]):
@@ -117,7 +117,7 @@ class FactorChallengeAdmin(ReadOnlyAdmin[FactorChallenge]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "user", "purpose", "created_at", "expires_at", "used_at", "failures")
-    empty_text = "No second factor has been asked for lately."
+    empty_text = "No recent challenges."
 
 
 class FactorTransactionAdmin(ReadOnlyAdmin[FactorTransaction]):
@@ -127,7 +127,7 @@ class FactorTransactionAdmin(ReadOnlyAdmin[FactorTransaction]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "user", "client", "connection", "organization", "audience", "scope", "created_at", "expires_at", "used_at")
-    empty_text = "No application is asking for a second factor."
+    empty_text = "No application waits for a second factor."
 
 
 class PasskeyCeremonyAdmin(ReadOnlyAdmin[PasskeyCeremony]):
@@ -139,12 +139,12 @@ class PasskeyCeremonyAdmin(ReadOnlyAdmin[PasskeyCeremony]):
     fields = (
         "tenant", "client", "connection", "organization", "relying_party", "is_registration", "created_at", "expires_at", "used_at",
     )  # fmt: skip
-    empty_text = "No passkey has been asked for lately."
+    empty_text = "No recent passkey logins or sign-ups."
 
 
 def _forget(_request: HttpRequest, row: RememberedBrowser, _values: dict[str, Any]) -> str:
     forget_one(row)
-    return f"{row.user} is asked for the second factor in this browser again."
+    return f"{row.user} must use the second factor in this browser again."
 
 
 class RememberedBrowserAdmin(ReadOnlyAdmin[RememberedBrowser], ObjectActionsAdmin[RememberedBrowser]):
@@ -154,12 +154,12 @@ class RememberedBrowserAdmin(ReadOnlyAdmin[RememberedBrowser], ObjectActionsAdmi
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "user", "ip", "user_agent", "created_at", "last_used_at", "expires_at")
-    empty_text = "No browser is spared the second factor."
+    empty_text = "No remembered browsers."
     object_actions = (
         ObjectAction(
             "forget",
             "Forget this browser",
-            lambda _request, row: f"{row.user} is asked for the second factor at the next login in this browser.",
+            lambda _request, row: f"{row.user} must use the second factor at the next login in this browser.",
             _forget,
             is_dangerous=True,
         ),

@@ -1,4 +1,4 @@
-"""The sign-in log in the admin: found by index, turned by keys, with the reason of a failure in words."""
+"""The sign-in log in the admin: searched by index, paged by key, with the reasons of failures in words."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _OUTCOMES = {"good": True, "bad": False}
 
 
 class LogSearch(forms.Form):
-    """Every field may be left out; the times are UTC."""
+    """The search of the sign-in log. All fields are optional. Times are UTC."""
 
     type = forms.ChoiceField(required=False, choices=[("", "Everything"), *IN_WORDS.items()], label="What")
-    outcome = forms.ChoiceField(required=False, choices=[("", "Good and bad"), ("good", "Good"), ("bad", "Bad")])
-    user = forms.CharField(required=False, max_length=300, help_text="A user id, or an e-mail address or name as it was typed.")
+    outcome = forms.ChoiceField(required=False, choices=[("", "All"), ("good", "Succeeded"), ("bad", "Failed")])
+    user = forms.CharField(required=False, max_length=300, help_text="A user id, or an email address or name as it was entered.")
     client = forms.CharField(required=False, max_length=64, label="Client id")
-    connection = forms.CharField(required=False, max_length=128, help_text="Its name.")
+    connection = forms.CharField(required=False, max_length=128, help_text="Name of the connection.")
     ip = forms.GenericIPAddressField(required=False, label="Address")
     since = forms.DateTimeField(required=False, widget=Moment, label="From time")
     until = forms.DateTimeField(required=False, widget=Moment, label="To time")
@@ -41,7 +41,7 @@ class LogSearch(forms.Form):
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
         if values.get("since") and values.get("until") and values["since"] > values["until"]:
-            self.add_error("until", "The times end before they begin.")
+            self.add_error("until", "The end is before the start.")
         return values
 
     @property
@@ -49,7 +49,7 @@ class LogSearch(forms.Form):
         return any(value not in ("", None) for value in self.cleaned_data.values())
 
     def question(self, tenant_id: str | None) -> Question:
-        """Return what is asked for of this tenant, or of all of them."""
+        """Return the search as a question about one tenant or all tenants."""
         values = self.cleaned_data
         return Question(
             tenant_id=tenant_id,
@@ -65,7 +65,7 @@ class LogSearch(forms.Form):
 
 
 class LogChangeList(ChangeList):
-    """Django's list with rows, search and pages of our own: no count, no offset, one place to go on from."""
+    """Django's list with its own rows, search and pages: without count and offset, paged by key."""
 
     search: LogSearch
     page: LogPage
@@ -85,7 +85,7 @@ class LogChangeList(ChangeList):
         self.paginator = self.model_admin.get_paginator(request, self.root_queryset.none(), self.list_per_page)
 
     def address_of(self, **place: str) -> str:
-        """Return the address of the page at a place, with the same search; empty when there is no such place."""
+        """Return the address of the page at a place, with the same search; empty for an empty place."""
         if "" in place.values():
             return ""
         asked = {field: value for field, value in self.search.data.items() if field in self.search.fields and value}
@@ -98,7 +98,7 @@ class SignInAdmin(ReadOnlyAdmin[SignIn]):
     list_select_related = ("tenant",)
     sortable_by = ()
     change_list_template = "admin/sign_in_log.html"
-    empty_text = "Nobody has tried anything yet. Logins, logouts, sign-ups and changed passwords appear here at once."
+    empty_text = "No entries yet. Logins, logouts, sign-ups and password changes appear here at once."
     readonly_fields = ("what", "who", "client_page", "message")
     fields = (
         "created_at", "what", "type", "description", "user_name", "who", "client_page", "connection", "ip", "user_agent", "details",
@@ -137,7 +137,7 @@ class SignInAdmin(ReadOnlyAdmin[SignIn]):
 
     @admin.display(description="User")
     def who(self, row: SignIn) -> str:
-        """Name the user, with a way to all their lines."""
+        """Return the name of the user, with a link to all log lines of the user."""
         named = row.user_id or row.user_name
         if not named:
             return "-"
@@ -154,7 +154,7 @@ class SignInAdmin(ReadOnlyAdmin[SignIn]):
 
     @admin.display(description="Decoded message")
     def message(self, row: SignIn) -> str:
-        """Show what a provider elsewhere sent, behind a click: it tells of a person."""
+        """Return the message of an external provider in a collapsed element, because it contains personal data."""
         found = RefusedMessage.objects.of(row.tenant_id).filter(line_id=row.pk).values_list("text", flat=True).first()
         if found is None:
             return "-"

@@ -1,16 +1,16 @@
-"""What to paste into an application so that it works with a client: filled with domain and id, never with a secret. Pure."""
+"""Code snippets that connect an application to a client. They contain the domain and the client id, never a secret. Pure functions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from string import Template
 
-SECRET = "CLIENT_SECRET"  # noqa: S105  (the name of a variable of the environment, which the reader fills)
+SECRET = "CLIENT_SECRET"  # noqa: S105  (the name of an environment variable)
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What of a client the texts depend on."""
+    """The values of a client that the snippets use."""
 
     issuer: str
     client_id: str
@@ -24,7 +24,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Snippet:
-    """One text to copy, and what it is for."""
+    """One snippet with its title."""
 
     title: str
     text: str
@@ -87,14 +87,14 @@ curl --request POST "${issuer}oauth/token" \\
   --data-urlencode "audience=$audience"
 """)
 _CURL_USER = Template("""\
-# What the provider says about itself, and the keys that its tokens are checked with:
+# The metadata of the provider, and the public keys of its tokens:
 curl "${issuer}.well-known/openid-configuration"
 curl "${issuer}.well-known/jwks.json"
 """)
 
 
 _CURL_DEVICE = Template("""\
-# Show user_code and verification_uri to the user. verification_uri_complete also holds the code, for a QR code.
+# Show user_code and verification_uri to the user. verification_uri_complete also contains the code, for a QR code.
 curl --request POST "${issuer}oauth/device/code" \\
   $credentials \\
   --data-urlencode "scope=openid profile"
@@ -107,7 +107,7 @@ curl --request POST "${issuer}oauth/token" \\
 
 
 def snippets_of(setup: Setup) -> list[Snippet]:
-    """Return the texts that fit: for a login of people, else for a machine."""
+    """Return the snippets of a client: for logins of users, or for a machine."""
     values = _values(setup)
     python, node, shell = (_AUTHLIB_USER, _NODE_USER, _CURL_USER) if setup.has_users else (_AUTHLIB_MACHINE, _NODE_MACHINE, _CURL_MACHINE)
     device = [Snippet("Device without a browser, with curl", _CURL_DEVICE.substitute(values))] if setup.has_devices else []

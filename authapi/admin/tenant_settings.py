@@ -1,4 +1,4 @@
-"""The form of what a tenant decides about signing in: names on its pages, its sessions, and how failed logins are counted."""
+"""The form of a tenant's sign-in settings: names on pages, sessions, and protection against failed logins."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from identity.languages import LANGUAGES
 
 _SHIELDS = (
     ("block", "Block: even the right password is refused until the block is lifted"),
-    ("user_notification", "Tell the user: a mail with a link that lifts the block"),
+    ("user_notification", "Notify the user: an email with a link that lifts the block"),
 )
 _MODE_NAMES = {
-    "count_per_identifier_and_ip": "Each address for itself: an attacker elsewhere does not lock the user out",
-    "count_per_identifier": "All addresses together: stronger, and anybody can lock a known account",
+    "count_per_identifier_and_ip": "Each address separately: an attacker elsewhere cannot lock the user out",
+    "count_per_identifier": "All addresses together: stronger, but any attacker can lock a known account",
 }
 _TARGETS = (
-    ("audience", "By the parameter audience"),
-    ("compatibility", "By audience, or by resource (RFC 8707) where there is no audience"),
+    ("audience", "With the parameter audience"),
+    ("compatibility", "With audience, or with resource (RFC 8707) if there is no audience"),
 )
 _CONTEXTS = {
     **{name: f"A second factor was proven ({name.rpartition('/')[2].rpartition(':')[2]})" for name in SECOND_FACTORS},
-    PASSWORD: "A password was typed",
-    ANY_LOGIN: "Any login: a password, a code or link, a provider elsewhere",
+    PASSWORD: "A password was entered",
+    ANY_LOGIN: "Any login: a password, a code or link, an external provider",
 }
 _PLAIN = (
     "friendly_name", "picture_url", "support_email", "support_url", "default_directory", "default_audience", "default_redirection_uri",
@@ -49,7 +49,7 @@ _PLAIN = (
     "session_management_supported", "token_introspection_supported", "new_device_mails",
 )  # fmt: skip
 _CHARSET_NAMES = [("base20", "Letters without vowels, such as WDJB-MJHT"), ("digits", "Digits, for remote controls without letters")]
-_CHANNEL_NAMES = {EMAIL: "By e-mail, with a link", WEBHOOK: "By a webhook, which tells them"}
+_CHANNEL_NAMES = {EMAIL: "By email, with a link", WEBHOOK: "By a webhook, which notifies them"}
 _NOTIFIER = ("channel", "webhook_url", SECRET)
 _LANGUAGES = ", ".join(f"{code} ({language.name})" for code, language in LANGUAGES.items())
 _WIDE = forms.TextInput(attrs={"size": 60})
@@ -65,126 +65,128 @@ class TenantSettingsForm(AttackFields):
     friendly_name = forms.CharField(required=False, max_length=200, help_text="Shown on the login pages. Empty: the name of the tenant.")
     support_email = forms.CharField(required=False, max_length=254)
     support_url = forms.CharField(
-        required=False, max_length=2048, label="Support address", widget=_WIDE, help_text="A page for people who need help."
+        required=False, max_length=2048, label="Support address", widget=_WIDE, help_text="A page for users who need help."
     )
-    picture_url = forms.CharField(
-        required=False, max_length=2048, label="Picture", widget=_WIDE, help_text="Used as the logo where there is none."
-    )
-    session_lifetime = _hours("Session, whole life", "Hours until users log in again in any case.")
-    idle_session_lifetime = _hours("Session, idle life", "Hours without use until users log in again.")
-    ephemeral_session_lifetime = _hours("Session of the browser, whole life", "Hours, for sessions that end with the browser.")
-    idle_ephemeral_session_lifetime = _hours("Session of the browser, idle life", "Hours, for sessions that end with the browser.")
+    picture_url = forms.CharField(required=False, max_length=2048, label="Picture", widget=_WIDE, help_text="Used if there is no logo.")
+    session_lifetime = _hours("Session, absolute lifetime", "Hours until users must log in again.")
+    idle_session_lifetime = _hours("Session, idle lifetime", "Hours without use until users must log in again.")
+    ephemeral_session_lifetime = _hours("Session of the browser, absolute lifetime", "Hours, for sessions that end with the browser.")
+    idle_ephemeral_session_lifetime = _hours("Session of the browser, idle lifetime", "Hours, for sessions that end with the browser.")
     cookie_mode = forms.ChoiceField(
         choices=[("persistent", "Sessions outlive the browser"), ("non-persistent", "Sessions end with the browser")],
         label="When the browser is closed",
     )
-    allowed_logout_urls = LinesField(label="Logout addresses", help_text="One address a line, for logouts that name no client.")
+    allowed_logout_urls = LinesField(label="Logout addresses", help_text="One address per line, for logouts without a client.")
     oidc_logout_prompt_enabled = forms.BooleanField(
         required=False,
-        label="Ask before a logout that proves nothing",
-        help_text="A link without an id token could be anybody's; with this, the user is asked.",
+        label="Ask before a logout without a proof",
+        help_text="A logout link without an id token could come from an attacker. With this, the user must confirm it.",
     )
     rp_logout_end_session_endpoint_discovery = forms.BooleanField(
-        required=False, label="Name the logout endpoint in the discovery document"
+        required=False, label="Include the logout endpoint in the discovery document"
     )
     default_directory = forms.CharField(
-        required=False, max_length=128, help_text="The database connection of password logins that name none."
+        required=False, max_length=128, help_text="The database connection of password logins without a connection."
     )
     default_audience = forms.CharField(
-        required=False, max_length=600, widget=_WIDE, help_text="The API that tokens are for where a request names none."
+        required=False, max_length=600, widget=_WIDE, help_text="The API of token requests without an audience."
     )
     default_redirection_uri = forms.CharField(
         required=False,
         max_length=2048,
-        label="Way out",
+        label="Fallback page",
         widget=_WIDE,
-        help_text="Where users go who have lost their way, such as a start page.",
+        help_text="The page to which users are sent if a login cannot continue, such as a start page.",
     )
-    enabled_locales = LinesField(label="Languages", help_text=f"One code a line: {_LANGUAGES}. The first one is the default.")
+    enabled_locales = LinesField(label="Languages", help_text=f"One code per line: {_LANGUAGES}. The first one is the default.")
     authorization_response_iss_parameter_supported = forms.BooleanField(
-        required=False, label="Name the issuer in answers of /authorize", help_text="RFC 9207: ends attacks that mix up two providers."
+        required=False, label="Include the issuer in responses of /authorize", help_text="RFC 9207. Prevents mix-up attacks."
     )
     allow_organization_name_in_authentication_api = forms.BooleanField(
-        required=False, label="Take names of organizations", help_text="Beside their ids; tokens then hold the name, too."
+        required=False, label="Accept names of organizations", help_text="In addition to their ids. Tokens then contain the name, too."
     )
     pushed_authorization_requests_supported = forms.BooleanField(
         required=False,
-        label="Take pushed authorization requests",
-        help_text="Applications may leave their request at /oauth/par and send the browser with a handle.",
+        label="Accept pushed authorization requests",
+        help_text="Applications can push a request to /oauth/par and send the browser with a handle.",
     )
     require_pushed_authorization_requests = forms.BooleanField(
         required=False,
         label="Require pushed authorization requests",
-        help_text="Of every application. Users of one that cannot authenticate, such as a single-page application, cannot log in any more.",
+        help_text="For all applications. Logins to applications that cannot authenticate, such as single-page applications, stop.",
     )
     resource_parameter_profile = forms.ChoiceField(
-        choices=_TARGETS, label="How requests name an API", help_text="An audience always counts before a resource."
+        choices=_TARGETS, label="How requests specify an API", help_text="An audience takes precedence over a resource."
     )
     acr_values_supported = forms.MultipleChoiceField(
         required=False,
         choices=[(name, _CONTEXTS[name]) for name in offered(has_second_factors=True)],
         widget=forms.CheckboxSelectMultiple,
         label="Authentication contexts",
-        help_text="What applications may require of a login by acr_values; tokens confirm it as acr. None chosen: all of them.",
+        help_text="Contexts that applications can request with acr_values and that tokens contain as acr. No selection: all.",
     )
     takes_registrations = forms.BooleanField(
         required=False,
         label="Let applications register themselves",
-        help_text="At /oidc/register (RFC 7591). They are third-party clients: users are asked for consent.",
+        help_text="At /oidc/register (RFC 7591). They are third-party clients, so users must consent.",
     )
     require_initial_access_token = forms.BooleanField(
         required=False,
         label="Require an initial access token",
-        help_text="Without it, any sender on the network can register an application. Make tokens under Initial access tokens.",
+        help_text="Without it, any sender on the network can register an application. Create tokens under Initial access tokens.",
     )
-    device_charset = forms.ChoiceField(choices=_CHARSET_NAMES, label="Codes of devices")
+    device_charset = forms.ChoiceField(choices=_CHARSET_NAMES, label="Device codes")
     device_mask = forms.CharField(
         max_length=LONGEST_MASK,
-        label="Form of the codes",
-        help_text="Each asterisk stands for one character; hyphens and spaces make groups. At least 8 letters or 9 digits.",
+        label="Format of device codes",
+        help_text="Each asterisk is replaced by one character. Hyphens and spaces separate groups. At least 8 letters or 9 digits.",
     )
     notifier_channel = forms.ChoiceField(
         choices=[(name, _CHANNEL_NAMES[name]) for name in CHANNELS],
-        label="How users hear of approvals",
-        help_text="Of requests by /bc-authorize (CIBA), from applications that have the grant.",
+        label="How users are notified of approvals",
+        help_text="For requests to /bc-authorize (CIBA) from applications with the grant.",
     )
     notifier_webhook_url = forms.CharField(
-        required=False, max_length=512, label="Webhook of approvals", widget=_WIDE, help_text="An https address that gets each request."
+        required=False, max_length=512, label="Webhook of approvals", widget=_WIDE, help_text="An https address that receives each request."
     )
     notifier_webhook_secret = forms.CharField(
         required=False,
         max_length=512,
         label="Secret of the webhook",
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="Signs each request (Standard Webhooks). Empty: the saved one stays. A new address needs it again.",
+        help_text="Signs each request (Standard Webhooks). Leave empty to keep the saved secret. A new address needs it again.",
     )
     session_management_supported = forms.BooleanField(
         required=False,
-        label="Let applications watch the session",
+        label="Let applications observe the session",
         help_text="OpenID Connect Session Management, in a hidden frame. It fails in browsers that block cookies of other sites.",
     )
     token_introspection_supported = forms.BooleanField(
         required=False,
         label="Introspection of tokens",
-        help_text="RFC 7662 at /oauth/introspect: an application that authenticates may ask about its own tokens and those for its API.",
+        help_text="RFC 7662 at /oauth/introspect: an application that authenticates can inspect its own tokens and tokens for its API.",
     )
     account_enabled = forms.BooleanField(
-        required=False, label="Account page", help_text="People look after their own account at /account: profile, password, sessions."
+        required=False, label="Account page", help_text="Users manage their own account at /account: profile, password, sessions."
     )
-    account_data_export = forms.BooleanField(required=False, label="People may download their data")
+    account_data_export = forms.BooleanField(required=False, label="Users can download their data")
     account_deletion = forms.BooleanField(
-        required=False, label="People may delete their account", help_text="At once and for good, with all that belongs to it."
+        required=False,
+        label="Users can delete their account",
+        help_text="The account and its data are deleted at once. This cannot be undone.",
     )
     account_connections = LinesField(
-        label="Connections of the account page", help_text="One name a line. Empty: every connection that an application uses."
+        label="Connections of the account page", help_text="One name per line. Empty: all connections of applications."
     )
     brute_force_enabled = forms.BooleanField(required=False, label="Count failed logins")
     max_attempts = forms.IntegerField(
-        min_value=1, max_value=100, label="Failures that block", help_text="A higher number lifts every block there is."
+        min_value=1, max_value=100, label="Failures before a block", help_text="A higher number lifts all blocks."
     )
-    mode = forms.ChoiceField(choices=[(mode, _MODE_NAMES[mode]) for mode in MODES], label="What is counted")
-    shields = forms.MultipleChoiceField(required=False, choices=_SHIELDS, widget=forms.CheckboxSelectMultiple, label="What happens then")
-    allowlist = LinesField(label="Addresses that are not counted", help_text="One address or network a line, such as 192.0.2.0/24.")
+    mode = forms.ChoiceField(choices=[(mode, _MODE_NAMES[mode]) for mode in MODES], label="Counting")
+    shields = forms.MultipleChoiceField(
+        required=False, choices=_SHIELDS, widget=forms.CheckboxSelectMultiple, label="Response to an attack"
+    )
+    allowlist = LinesField(label="Addresses that are not counted", help_text="One address or network per line: 192.0.2.0/24.")
 
     class Meta:
         model = TenantSettings
@@ -206,7 +208,7 @@ class TenantSettingsForm(AttackFields):
         return values
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings of the wire that somebody changed; what was emptied is null."""
+        """Return the changed settings as the management API expects them. Emptied settings are null."""
         values, changed = self.cleaned_data, set(self.changed_data)
         body = {name: values[name] for name in _PLAIN if name in changed}
         body |= {name: None for name in _NULL_WHEN_EMPTY if name in body and body[name] in (None, [])}
@@ -229,7 +231,7 @@ class TenantSettingsForm(AttackFields):
         return body
 
     def brute_force(self) -> dict[str, Any]:
-        """Return the settings of brute-force protection that somebody changed."""
+        """Return the changed settings of brute-force protection."""
         values, changed = self.cleaned_data, set(self.changed_data)
         found = {name: values[name] for name in BRUTE_FORCE_DEFAULTS if name in changed}
         return found | ({"enabled": values["brute_force_enabled"]} if "brute_force_enabled" in changed else {})
@@ -242,7 +244,7 @@ class TenantSettingsForm(AttackFields):
 
 
 def form_values(row: TenantSettings | None) -> dict[str, Any]:
-    """Return what the form shows of a tenant's settings, defaults included."""
+    """Return the form's values of a tenant's settings, including defaults."""
     values, protection = settings_values(row), brute_force_values(row)
     return {
         **{name: values.get(name, "") for name in _PLAIN},
@@ -260,14 +262,14 @@ def form_values(row: TenantSettings | None) -> dict[str, Any]:
 
 
 class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
-    """One row a tenant: the list leads to its form at once."""
+    """The settings form of a tenant. A tenant has one row, so the list redirects to its form."""
 
     form = TenantSettingsForm
     grows = False
     list_display = ("tenant", "updated_at")
     list_select_related = ("tenant",)
     actions = ()
-    empty_text = "No tenant has changed a setting: all have the defaults."
+    empty_text = "No changed settings. All tenants have the defaults."
     change_form_template = "admin/settings_form.html"
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -310,12 +312,12 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
         ]
         return [
             *own,
-            ("On the pages", {"fields": looks, "description": "Logo, colors and font stand under Branding."}),
+            ("Names and support", {"fields": looks, "description": "Logo, colors and font are under Branding."}),
             ("Sessions", {"fields": [*LIFETIMES, *ends]}),
             ("Account page", {"fields": [f"account_{name}" for name in DEFAULTS["account_page"]]}),
             ("Failed logins", {"fields": ["brute_force_enabled", "max_attempts", "mode", "shields", "allowlist"]}),
             *attack_fieldsets(),
-            ("Where nothing else is said", {"fields": names}),
+            ("Defaults", {"fields": names}),
             ("Approvals elsewhere", {"fields": [f"notifier_{name}" for name in _NOTIFIER], "description": _lacking(obj)}),
             ("Protocol", {"fields": protocol, "classes": ["collapse"]}),
         ]
@@ -324,7 +326,7 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
         return () if obj is None else ("tenant", "updated_at")
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
-        """Offer no button for another row in the navigation."""
+        """Hide the button for another row in the navigation."""
         return {**super().get_model_perms(request), "add": False}
 
     def has_delete_permission(self, request: HttpRequest, obj: TenantSettings | None = None) -> bool:
@@ -352,7 +354,7 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
 
 
 def _lacking(row: TenantSettings | None) -> str:
-    """Return what is missing so that users hear of approvals, empty for nothing."""
+    """Return the missing settings for notifying users of approvals; empty if none are missing."""
     return missing(row.tenant_id) if row is not None and row.pk else ""
 
 

@@ -1,4 +1,4 @@
-"""Texts of hosted pages that a tenant writes itself: one page for each screen and language, with the service's text beside each field."""
+"""Texts of hosted pages that a tenant writes: one form for each screen and language, with the default text below each field."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RESET = "reset"
 
 
 class TextsForm(forms.Form):
-    """A field for each text of a screen; an empty one has the text of the service."""
+    """A form with a field for each text of a screen. An empty field means the default text."""
 
     def __init__(self, screen: Screen, language: str, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -47,7 +47,7 @@ class TextsForm(forms.Form):
 
 
 class TextsPage(TenantPage):
-    """All screens, and the texts of one in one language."""
+    """The list of all screens, and the texts of one screen in one language."""
 
     label = "authapi.texts-page"
     title = "Texts of pages"
@@ -139,6 +139,6 @@ def _label(key: str) -> str:
 
 def _done(before: Mapping[str, str], reset: str | None) -> str:
     if reset is None:
-        return "The texts are saved. Pages show them within a second."
-    # Shown, so that it can be put back.
-    return f"The text of the service is back at {reset[:64]}. Yours was: {before.get(reset, '')}"
+        return "Texts saved. Pages show them within a second."
+    # Show the former text, so that the administrator can enter it again.
+    return f"Text reset to its default: {reset[:64]}. Your text was: {before.get(reset, '')}"

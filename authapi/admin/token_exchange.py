@@ -1,4 +1,4 @@
-"""Admin pages of token exchange profiles: whose tokens log users in."""
+"""Admin pages of token exchange profiles, which say whose tokens log users in."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from identity.admin.service_form import ServiceForm
 _WIDE = forms.TextInput(attrs={"size": 60})
 _CLAIMS = (
     (TokenExchangeProfile.UserClaim.SUBJECT, "sub: the identifier of the user at the connection"),
-    (TokenExchangeProfile.UserClaim.EMAIL, "email: an address that the issuer and this service have both verified"),
+    (TokenExchangeProfile.UserClaim.EMAIL, "email: an address that both the issuer and this service verified"),
 )
 _ABOUT = ("name", "subject_token_type")
 _TOKENS = ("issuer", "audience", "jwks_uri", "public_keys", "is_single_use")
@@ -38,15 +38,15 @@ class ProfileForm(ServiceForm):
     audience = forms.CharField(
         max_length=600,
         widget=_WIDE,
-        help_text="Tokens must name this aud. Let the issuer use one for this purpose alone, or tokens for other services log users in.",
+        help_text="Tokens must have this aud. Use it for this purpose only; otherwise tokens for other services log users in, too.",
     )
     jwks_uri = forms.CharField(
-        required=False, max_length=2048, label="Address of a key set", widget=_WIDE, help_text="Where the issuer publishes its keys."
+        required=False, max_length=2048, label="Address of a key set", widget=_WIDE, help_text="The address of the issuer's keys."
     )
-    public_keys = ShapedJSONField(shape=list, label="Public keys", help_text="A JSON list of JWKs, in place of an address.")
+    public_keys = ShapedJSONField(shape=list, label="Public keys", help_text="A JSON list of JWKs, instead of an address.")
     user_claim = forms.ChoiceField(choices=_CLAIMS, label="Claim that identifies the user")
     creates_users = forms.BooleanField(
-        required=False, label="Make users", help_text="The first token of a user makes the user. For connections with accounts elsewhere."
+        required=False, label="Create users", help_text="The first token of a user creates the user. For connections of external accounts."
     )
     is_single_use = forms.BooleanField(
         required=False, initial=True, label="Accept each token once", help_text="A stolen token cannot be exchanged again."
@@ -63,7 +63,7 @@ class ProfileForm(ServiceForm):
             self.initial = {**self.initial, **own, **(named.get("initial") or {})}
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns of what was entered; of a row that is there, of what was changed."""
+        """Return the columns from the form: all of a new row, otherwise the changed ones."""
         values, is_new = self.cleaned_data, self.instance._state.adding
         names = (*_ABOUT, *_TOKENS, *_USERS)
         found = {name: values[name] for name in names if name in values and (is_new or name in self.changed_data)}
@@ -78,8 +78,8 @@ class TokenExchangeProfileAdmin(ServiceAdmin[TokenExchangeProfile]):
     list_select_related = ("connection", "tenant")
     sortable_by = ("name",)
     search_fields = ("name", "=subject_token_type", "=id")
-    empty_text = "No token exchange profiles yet. With one, applications log users in with tokens of another issuer."
-    deletion_effect = "Tokens of its type log no user in any more. Sessions and tokens that began with one stay."
+    empty_text = "No token exchange profiles yet. Add one to log users in with tokens of another issuer."
+    deletion_effect = "Tokens of its type no longer log users in. Existing sessions and tokens stay."
     change_form_template = "admin/sign_in_form.html"
 
     def get_fieldsets(self, request: HttpRequest, obj: TokenExchangeProfile | None = None) -> Any:
@@ -97,7 +97,7 @@ class TokenExchangeProfileAdmin(ServiceAdmin[TokenExchangeProfile]):
 
     @admin.display(description="Accounts")
     def accounts(self, row: TokenExchangeProfile) -> str:
-        return badge("Made", "warn") if row.creates_users else badge("Known only", "quiet")
+        return badge("Created", "warn") if row.creates_users else badge("Existing only", "quiet")
 
     def create(self, request: HttpRequest, form: Any) -> TokenExchangeProfile:
         return create_profile(tenant_id=self.tenant_for_new(request), **form.columns())

@@ -1,4 +1,4 @@
-"""What a user is logged in with, below the form of a user: sessions, refresh tokens, blocks, and the last lines of the log."""
+"""Panels below the form of a user: sessions, refresh tokens, blocks, and the last lines of the sign-in log."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class LogoutForm(forms.Form):
     keeps_refresh_tokens = forms.BooleanField(
         required=False,
         label="Keep refresh tokens",
-        help_text="Applications go on with what they have. Otherwise each has to ask the user to log in again.",
+        help_text="Applications keep their access. Otherwise the user must log in to each application again.",
     )
 
 
 def _log_out(_request: HttpRequest, row: User, values: dict[str, Any]) -> str:
     revoke_access(user=row, keeps_refresh_tokens=values["keeps_refresh_tokens"])
-    return f"{row} is logged in nowhere any more."
+    return f"{row} is logged out everywhere."
 
 
 def _lift(_request: HttpRequest, row: User, _values: dict[str, Any]) -> str:
     lift_blocks_of_user(row)
-    return f"{row} may try to log in again."
+    return f"{row} can try to log in again."
 
 
 def _is_logged_in(row: User) -> bool:
@@ -57,7 +57,7 @@ _BUTTONS = (
     ObjectAction(
         "log-out",
         "Log out everywhere",
-        lambda _request, row: f"Every session of {row} ends, in every browser, and clients that want to be told are told.",
+        lambda _request, row: f"All sessions of {row} end, in all browsers. Applications with a logout address are notified.",
         _log_out,
         is_offered=_is_logged_in,
         form_class=LogoutForm,
@@ -67,7 +67,7 @@ _BUTTONS = (
     ObjectAction(
         "lift-blocks",
         "Lift blocks",
-        lambda _request, row: f"Every failed login counted for {row} is forgotten, at every address.",
+        lambda _request, row: f"All failed logins of {row} are deleted, for all addresses.",
         _lift,
         is_offered=lambda row: bool(blocks_of_user(row)),
         permission="authapi.change_loginfailures",
@@ -76,7 +76,7 @@ _BUTTONS = (
 
 
 class UserPanels:
-    """The panels of one site; each is left out for an account that may not see such rows."""
+    """The panels of one site. A panel is left out for accounts that may not see its rows."""
 
     def __init__(self, site: admin.AdminSite) -> None:
         self._site = site
@@ -101,7 +101,7 @@ class UserPanels:
             for row in found
         ]
         columns = ("Session", "Device", "Last used (UTC)", "Ends (UTC)", "")
-        return self._panel("Sessions", columns, rows, "This user is logged in nowhere.", "session", user.user_id)
+        return self._panel("Sessions", columns, rows, "No active sessions.", "session", user.user_id)
 
     def refresh_tokens(self, request: HttpRequest, user: User) -> Panel | None:
         if not request.user.has_perm("authapi.view_refreshtoken"):
@@ -116,7 +116,7 @@ class UserPanels:
             )
             for row in found[:_SHOWN]
         ]
-        empty = "No application can renew its access for this user."
+        empty = "No refresh tokens."
         return Panel("Refresh tokens", ("Token", "Client", "API", "Last used (UTC)"), rows, empty)
 
     def blocks(self, request: HttpRequest, user: User) -> Panel | None:
@@ -125,13 +125,13 @@ class UserPanels:
         rows = [
             (
                 Cell(row.identifier, self._page("loginfailures", row.pk)),
-                Cell(row.ip or "every address"),
+                Cell(row.ip or "all addresses"),
                 Cell(_moment(row.last_failed_at)),
                 self._button(request, "loginfailures", row.pk, "lift", "Lift"),
             )
             for row in blocks_of_user(user)
         ]
-        return Panel("Blocks", ("Identifier", "Address", "Last failure (UTC)", ""), rows, "No failed logins block this user.")
+        return Panel("Blocks", ("Identifier", "Address", "Last failure (UTC)", ""), rows, "No blocks.")
 
     def log(self, request: HttpRequest, user: User) -> Panel | None:
         if not request.user.has_perm("authapi.view_signin"):
@@ -149,14 +149,14 @@ class UserPanels:
         ]
         more = f"{reverse(f'{self._site.name}:authapi_signin_changelist')}?{urlencode({'user': user.user_id})}"
         columns = ("When (UTC)", "What", "Why", "Client", "Address")
-        return Panel("Sign-ins", columns, rows, "This user has tried nothing yet.", more, "Everything in the sign-in log")
+        return Panel("Sign-ins", columns, rows, "No entries yet.", more, "Show all in the sign-in log")
 
     def _panel(self, title: str, columns: tuple[str, ...], rows: Iterable[_ROWS], empty: str, model: str, searched: str) -> Panel:
         more = f"{reverse(f'{self._site.name}:authapi_{model}_changelist')}?{urlencode({'q': searched})}"
-        return Panel(title, columns, list(rows), empty, more, "All of them")
+        return Panel(title, columns, list(rows), empty, more, "Show all")
 
     def _button(self, request: HttpRequest, model: str, key: int | str, action: str, label: str) -> Cell:
-        """Return the way to what may be done to one row; an empty cell for an account that may not."""
+        """Return a link to an action on one row; an empty cell for accounts without the permission."""
         if not request.user.has_perm(f"authapi.change_{model}"):
             return Cell("")
         return Cell(label, reverse(f"{self._site.name}:authapi_{model}_action", args=(quote(key), action)))

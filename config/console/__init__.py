@@ -1,1 +1,1 @@
-"""The admin: its site, navigation, start page and the account of staff."""
+"""The admin console: its site, navigation, start page and the pages of a staff account."""

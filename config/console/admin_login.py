@@ -1,7 +1,7 @@
-"""Signing in to the admin: e-mail and password, with failures counted per account and address, and per device that is known.
+"""Login to the admin with email address and password, and the limits of failed logins.
 
-Wrong passwords count for the address that sends them, so one attacker cannot lock a person out. Many wrong passwords from many
-addresses close the account to devices that have never signed in to it.
+Wrong passwords count for the account at the address that sends them, so one attacker cannot lock out an account. Many wrong passwords
+from many addresses lock the account for every device that has never logged in to it.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from authapi.edge.throttling import counters
 from config.console.staff_account.known_devices import account_mark, known_device
 from identity.models import Staff, Tenant
 
-# Login protection is never switched off, so these are no settings of load tests.
+# Constants, not settings: a load test must not switch login protection off.
 FAILURES_PER_ACCOUNT_AND_ADDRESS = 10
 FAILURES_PER_DEVICE = 10
 FAILURES_PER_ADDRESS = 100
-# Over all addresses: guessing from many of them ends here. Known devices are not counted and not stopped.
+# Over all addresses, against guesses from many addresses. Logins from known devices do not count here and are not refused.
 FAILURES_PER_ACCOUNT = 100
 WINDOW_SECONDS = 900
-_TOO_MANY = "Too many failed attempts. Wait a quarter of an hour and try again."
+_TOO_MANY = "Too many failed attempts. Wait 15 minutes and try again."
 
 
 class StaffLoginForm(AdminAuthenticationForm):
-    """Refuses an account at an address, and an address, after too many failures, the right password included."""
+    """Refuses a login after too many failures of the account or the address, even with the right password."""
 
     def clean(self) -> Any:
         email = self.cleaned_data.get("username") or ""
@@ -43,32 +43,32 @@ class StaffLoginForm(AdminAuthenticationForm):
             raise
 
     def confirm_login_allowed(self, user: Any) -> None:
-        """Refuse the admins of a suspended tenant with the sentence that everybody else gets."""
+        """Refuse the admins of a suspended tenant with the same message as a wrong password."""
         super().confirm_login_allowed(user)
         if not may_enter(user):
             raise self.get_invalid_login_error()
 
 
 def may_enter(user: Any) -> bool:
-    """Tell whether an account may use the admin: active staff of no tenant or of one that is neither suspended nor on its way out."""
+    """Tell whether an account may use the admin: active staff of the platform or of a tenant that is active or draining."""
     if not isinstance(user, Staff) or not user.is_active:
         return False
     return user.tenant is None or user.tenant.status in (Tenant.Status.ACTIVE, Tenant.Status.DRAINING)
 
 
 def is_shut_out(request: HttpRequest | None, email: str) -> bool:
-    """Tell whether too many sign-ins of the account from here, from the address, or from the known device have failed of late."""
+    """Tell whether the recent failed logins of the account, the address or the known device exceed their limits."""
     return any(counters().read(key) >= limit for key, limit in _keys(request, email))
 
 
 def count_failure(request: HttpRequest | None, email: str) -> None:
-    """Count a sign-in that failed, at its password or at its factor; without an account for the address alone."""
+    """Count a failed login, at the password or at the second factor. Without an email address, count it only for the network address."""
     for key, _limit in _keys(request, email):
         counters().increase(key, seconds=WINDOW_SECONDS + 1)
 
 
 def _keys(request: HttpRequest | None, email: str) -> list[tuple[str, int]]:
-    """Return the counters of an attempt and their limits. An account stands there as a digest."""
+    """Return the counters of a login and their limits. Keys contain a digest of the account, not its address."""
     window = int(time.time()) // WINDOW_SECONDS
     device = known_device(request, email) if email else None
     if device is not None:

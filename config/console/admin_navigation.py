@@ -1,4 +1,4 @@
-"""The navigation of the admin, by task and not by app. A model or page that is named nowhere would be lost: a test looks for it."""
+"""The navigation of the admin, grouped by task. A test fails if a model or page is missing in it."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
         "identity.formertenant",
     ),
 }
-# What people come for every day. Everything else of a group stands under "More", where the group has more than this.
+# Entries for daily work. If a group has any, its other entries are under "More".
 DAILY: frozenset[str] = frozenset(
     {
         "identity.user",
@@ -154,7 +154,7 @@ DAILY: frozenset[str] = frozenset(
         "identity.formertenant",
     }
 )
-# The name in the navigation where the plural of the model would not be understood by itself.
+# Names in the navigation for models whose plural is unclear out of context.
 NAMES: Mapping[str, str] = {
     "authapi.samlkey": "SAML certificates",
     "identity.linkedidentity": "Linked identities",
@@ -166,7 +166,7 @@ NAMES: Mapping[str, str] = {
     "identity.organizationgrouprole": "Roles of groups in organizations",
     "identity.organizationconnection": "Connections of organizations",
     "identity.jobchunk": "Parts of jobs",
-    "identity.joberror": "Rows that jobs refused",
+    "identity.joberror": "Errors of jobs",
     "events.logentry": "Event log",
     "events.event": "Events by entity",
     "events.head": "Log positions",
@@ -184,19 +184,19 @@ NAMES: Mapping[str, str] = {
     "authapi.cibarequest": "Approvals elsewhere",
     "authapi.signin": "Sign-in log",
     "authapi.loginfailures": "Failed logins and blocks",
-    "authapi.attacknotice": "Mails about attacks",
+    "authapi.attacknotice": "Attack notifications",
     "authapi.tenantsettings": "Sign-in settings",
     "authapi.sessionclient": "Clients in sessions",
-    "authapi.logoutnotice": "Logouts to be told",
-    "authapi.logintransaction": "Logins on the way",
-    "authapi.logouttransaction": "Logouts on the way",
+    "authapi.logoutnotice": "Pending logout notices",
+    "authapi.logintransaction": "Logins in progress",
+    "authapi.logouttransaction": "Logouts in progress",
     "authapi.accountticket": "Mailed links",
     "authapi.passwordlesscode": "Codes and links for logins",
     "identity.enrolledfactor": "Second factors and passkeys",
     "authapi.rememberedbrowser": "Remembered browsers",
     "authapi.factorchallenge": "Codes of second factors",
     "authapi.factortransaction": "Second factors at applications",
-    "authapi.passkeyceremony": "Passkeys on the way",
+    "authapi.passkeyceremony": "Passkeys in progress",
     "authapi.devicekey": "Keys of devices",
     "authapi.pushedrequest": "Pushed requests",
     "authapi.loginticket": "Tickets of old clients",
@@ -210,10 +210,10 @@ NAMES: Mapping[str, str] = {
 
 
 def grouped(entries: list[dict[str, Any]], path: str = "") -> list[dict[str, Any]]:
-    """Return the models and pages an account may see in the groups of `NAVIGATION`, in the shape Django's templates expect.
+    """Return the models and pages that an account may see, by group of `NAVIGATION`, in the shape that Django's templates expect.
 
-    `daily` and `further` hold the same entries apart; a group without daily ones has nothing to put away. `is_open` where the page
-    at `path` is one of the further ones.
+    `models` has all entries of a group. `daily` and `further` split them; a group without daily entries has them all in `daily`. `is_open`
+    is true if the page at `path` is below a further entry.
     """
     by_label = {_label(entry): entry for entry in entries}
     groups = []

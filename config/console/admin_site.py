@@ -1,4 +1,4 @@
-"""The admin: our own site, the only one that is mounted, with nothing on it but what each app registers itself."""
+"""The site of the admin. It shows only the models and pages that each app registers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PAGES_OF_A_ROW = frozenset({"change", "delete", "history", "action"})
 
 
 class PlatformAdminSite(AccountSite):
-    """Scopes every page to the tenant of the account, groups the navigation by task, and starts with figures."""
+    """Limits every page to the tenant in scope, groups the navigation by task, and shows a dashboard at the start."""
 
     site_header = "Identity"
     site_title = "Identity admin"
@@ -51,11 +51,13 @@ class PlatformAdminSite(AccountSite):
 
     def __init__(self) -> None:
         super().__init__(name="admin")
-        # Deletions go through services, row by row.
+        # Rows are deleted one by one through services, not by Django's bulk deletion.
         self.disable_action("delete_selected")
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
-        """Register models with a class that limits them to the tenant in scope; refuse any other."""
+        """Register models with an admin class that limits them to the tenant in scope. Raises `ImproperlyConfigured` for any other
+        class.
+        """
         if admin_class is None or not issubclass(admin_class, TenantScopedAdmin):
             raise ImproperlyConfigured(f"{admin_class} does not derive from TenantScopedAdmin.")
         super().register(model_or_iterable, admin_class, **options)
@@ -68,7 +70,7 @@ class PlatformAdminSite(AccountSite):
         return may_enter(request.user)
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002
-        """Bind who asked, so that the events of a change carry its request."""
+        """Run a view with the staff account and the request as its change context, so that events of its changes contain them."""
 
         def with_context(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             context = _context_of(request)
@@ -84,18 +86,18 @@ class PlatformAdminSite(AccountSite):
             path("search/", self.admin_view(self.search), name="search"),
             path("setup/dismiss/", self.admin_view(self.dismiss_setup), name="dismiss_setup"),
         ]
-        # The shortcut to a row's public page would look up any row by its key; nothing here has a public page.
+        # Django's `view_on_site` redirect reads any row by its key, of any tenant. No model here has a public page.
         return own + [pattern for pattern in super().get_urls() if getattr(pattern, "name", "") != "view_on_site"]
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        """Return the navigation by task, pages beside models, or the models of one app for its own page."""
+        """Return the navigation by task, or the models of one app for the page of that app."""
         if app_label is not None:
             return super().get_app_list(request, app_label)
         entries = [self._entry(request, model) for model, page in self._registry.items() if page.has_view_permission(request)]
         return grouped([*entries, *self.page_entries(request)], request.path)
 
     def _entry(self, request: HttpRequest, model: type[Model]) -> dict[str, Any]:
-        """Return what Django's list of apps says of a model. Its own way to it takes a quarter of the time of a page."""
+        """Return the entry that Django's app list has for a model. Django's own computation takes a quarter of the time of a page."""
         may, (shown_at, added_at) = self._registry[model].get_model_perms(request), _places(model, get_script_prefix())
         return {
             "model": model,
@@ -115,7 +117,7 @@ class PlatformAdminSite(AccountSite):
         return context
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """Show the dashboard of the tenant in scope, or that of the platform and a way to each tenant."""
+        """Show the dashboard of the tenant in scope, or the dashboard of the platform with the list of tenants."""
         return super().index(request, {**dashboard_of(request), **(extra_context or {})})
 
     def search(self, request: HttpRequest) -> HttpResponse:
@@ -123,7 +125,7 @@ class PlatformAdminSite(AccountSite):
         return search_page(self, request)
 
     def dismiss_setup(self, request: HttpRequest) -> HttpResponse:
-        """Put the first steps of the tenant in scope away for all of its staff."""
+        """Hide the first steps of the tenant in scope from all of its staff."""
         staff, tenant = staff_of(request), tenant_in_scope(request)
         if request.method != "POST" or tenant is None:
             raise Http404
@@ -133,7 +135,7 @@ class PlatformAdminSite(AccountSite):
         return HttpResponseRedirect(reverse("admin:index"))
 
     def choose_tenant(self, request: HttpRequest) -> HttpResponse:
-        """Let a platform operator choose the tenant whose rows all pages show, or all of them again."""
+        """Let a platform operator choose the tenant whose rows all pages show, or all tenants."""
         if not is_operator(request):
             raise Http404
         following = request.POST.get("next") or request.GET.get("next") or ""
@@ -158,7 +160,7 @@ class PlatformAdminSite(AccountSite):
 
 @cache
 def _places(model: type[Model], _prefix: str) -> tuple[str, str]:
-    """Return where the rows of a model are listed, and where one is added."""
+    """Return the addresses of a model's list and of its form for a new row."""
     place = f"admin:{model._meta.app_label}_{model._meta.model_name}"
     return reverse(f"{place}_changelist"), reverse(f"{place}_add")
 
@@ -177,7 +179,7 @@ def _context_of(request: HttpRequest) -> ChangeContext:
 
 
 def _after_switching(request: HttpRequest) -> str:
-    """Return where to go on after another tenant was chosen: this page, or its list, since the row of the page is another tenant's."""
+    """Return the page to show after a switch of tenants: the current page, or the list if the page shows a row of the former tenant."""
     match = request.resolver_match
     model, _, page = (match.url_name or "").rpartition("_") if match is not None else ("", "", "")
     if page in _PAGES_OF_A_ROW:
@@ -195,7 +197,7 @@ def _act_of(request: HttpRequest, context: ChangeContext) -> Act | None:
 
 
 def build_site() -> PlatformAdminSite:
-    """Return the site with every app's pages on it, lower apps first: upper ones may add to them."""
+    """Return the site with the pages of every app. Lower apps register first, because upper apps add to their pages."""
     built = PlatformAdminSite()
     identity.admin.register(built)
     authapi.admin.register(built)

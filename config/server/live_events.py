@@ -59,7 +59,7 @@ def watcher_of(tenant_id: str, cookie: str) -> Watcher:
     request.user = get_user(request)
     staff = staff_of(request)
     if staff is None or not may_enter(staff) or must_enrol(request):
-        raise Refused(401, "Sign in to the admin again.")
+        raise Refused(401, "Log in to the admin again.")
     if not staff.has_perm(PERMISSION):
         raise Refused(403, "This account may not see events.")
     if (tenant_in_scope(request) or only_tenant()) != tenant_id:

@@ -1,4 +1,4 @@
-"""Admin pages of who exists. `register` puts them on a site; `tenant_scope` is the base of every admin class of the project."""
+"""Admin pages of tenants, users and related rows. `register` adds them to a site. `tenant_scope` has the base of every admin class."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from identity.models import (
 
 
 def register(site: PagesSite) -> None:
-    """Register every model of this app with `site`, and the record of what staff did there."""
+    """Register every model of this app with `site`, and the audit log."""
     site.register(User, UserAdmin)
     site.register(LinkedIdentity, LinkedIdentityAdmin)
     _register_proofs(site)

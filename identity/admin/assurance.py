@@ -1,7 +1,7 @@
-"""How well a session of staff is proven: when, with what, and what asks for a proof that is fresh.
+"""Proofs of identity in staff sessions: when and how the account proved its identity, and which requests need a fresh proof.
 
-A session remembers its last proof. What shows or changes secrets, and what sends many events again, wants one of the last
-minutes (`STAFF_PROOF_MINUTES`): with a factor where the account has one, else with its password.
+A session remembers its last proof. Requests that show or change secrets, or that send many events again, need a proof of the last
+`STAFF_PROOF_MINUTES` minutes: with a second factor if the account has one, otherwise with its password.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _HELD = "held"
 
 
 class Proof(StrEnum):
-    """What a session was proven with."""
+    """The way in which a session was proven."""
 
-    PASSWORD = "password"  # noqa: S105  (its name)
+    PASSWORD = "password"  # noqa: S105  (a name, not a password)
     CODE = "code"
     PASSKEY = "passkey"
     RECOVERY_CODE = "recovery_code"
 
 
 def note_proof(request: HttpRequest, by: Proof) -> None:
-    """Remember that the person was proven just now. The session gets another key: one that was known before is worth nothing."""
+    """Note that the account has just proven its identity. The session gets a new key, so that its former key is worthless."""
     request.session.cycle_key()
     request.session[_PROOF] = {"at": int(time.time()), "by": by.value}
 
 
 def is_proven(request: HttpRequest) -> bool:
-    """Tell whether the session was proven of late, and as well as the account can be."""
+    """Tell whether the session has a recent proof of the best kind that the account has."""
     staff, proof = staff_of(request), request.session.get(_PROOF)
     if staff is None or not proof:
         return False
@@ -53,9 +53,9 @@ def is_proven(request: HttpRequest) -> bool:
 
 
 def asked_for_proof(request: HttpRequest) -> HttpResponse | None:
-    """Return None for a session that is proven; else the way to the page that asks, which leads back here.
+    """Return None if the session is proven, otherwise a redirect to the page that asks for a proof and returns here afterwards.
 
-    A form that was sent is not kept and never sent again by itself: the person is told, and presses the button once more.
+    A submitted form is not stored or repeated: a message tells the account to submit it again.
     """
     if is_proven(request):
         return None
@@ -66,7 +66,7 @@ def asked_for_proof(request: HttpRequest) -> HttpResponse | None:
 
 
 def needs_proof(view: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a view, a method of a page, or an action of a list run in a proven session only."""
+    """Let a view, a method of a page, or an action of a list run only in a proven session."""
 
     @functools.wraps(view)
     def proven(*args: Any, **kwargs: Any) -> Any:
@@ -78,17 +78,17 @@ def needs_proof(view: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def was_held(request: HttpRequest) -> bool:
-    """Tell whether a form was held back before this page asked."""
+    """Tell whether a submitted form was discarded for the proof."""
     return request.GET.get(_HELD) == "1"
 
 
 def say_what_was_held(request: HttpRequest) -> None:
-    """Tell the person, on the page that they come back to, that nothing was done."""
-    messages.warning(request, "Nothing was done yet: what you sent was not kept. Check the form and send it once more.")
+    """Add a message to the next page that the submitted form was discarded."""
+    messages.warning(request, "Nothing was changed yet. Your input was not saved. Check the form and send it again.")
 
 
 def is_required_of(staff: Staff) -> bool:
-    """Tell whether an account with this role and place must have a second factor."""
+    """Tell whether a setting requires a second factor for the role of this account."""
     match settings.STAFF_SECOND_FACTOR:
         case "all":
             return True
@@ -101,7 +101,7 @@ def is_required_of(staff: Staff) -> bool:
 
 
 def must_enrol(request: HttpRequest) -> bool:
-    """Tell whether the account has to add a factor before it may do anything else. Asked once per request."""
+    """Tell whether the account must add a factor before it can do anything else. Reads the database once per request."""
     if not hasattr(request, "_must_enrol"):
         staff = staff_of(request)
         request._must_enrol = staff is not None and is_required_of(staff) and not has_factors(staff)  # type: ignore[attr-defined]
@@ -109,6 +109,6 @@ def must_enrol(request: HttpRequest) -> bool:
 
 
 def forget_requirement(request: HttpRequest) -> None:
-    """Let `must_enrol` ask again, after factors changed."""
+    """Make `must_enrol` read the database again after factors changed."""
     if hasattr(request, "_must_enrol"):
         del request._must_enrol

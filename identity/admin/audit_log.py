@@ -1,4 +1,4 @@
-"""The audit log in the admin: who changed what, when, from where and why, with the values before and after. Nobody changes it."""
+"""The audit log in the admin: changes with their author, time, address, reason, and the values before and after. Entries are read-only."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ACTORS = {"staff": "Staff", "client": "Client", "command": "Command line", "ser
 
 
 def type_in_words(label: str) -> str:
-    """Return the name of a kind of row, or the label itself where no such model is there any more."""
+    """Return the name of a kind of row, or the label if its model no longer exists."""
     try:
         return capfirst(str(apps.get_model(label)._meta.verbose_name))
     except (LookupError, ValueError):
@@ -53,12 +53,12 @@ def _types() -> list[tuple[str, str]]:
 
 
 class AuditSearch(forms.Form):
-    """Every field may be left out; the times are UTC."""
+    """The search of the audit log. All fields are optional. Times are UTC."""
 
-    actor = forms.CharField(required=False, max_length=254, label="Who", help_text="E-mail address, or the name of a client.")
+    actor = forms.CharField(required=False, max_length=254, label="Who", help_text="Email address of staff, or the name of a client.")
     kind = forms.ChoiceField(required=False, choices=[("", "Everything"), *AuditEntry.Kind.choices], label="What")
     object_type = forms.ChoiceField(required=False, choices=_types, label="Kind of object")
-    object_id = forms.CharField(required=False, max_length=400, label="Object", help_text="Its id.")
+    object_id = forms.CharField(required=False, max_length=400, label="Object", help_text="Id of the object.")
     since = forms.DateTimeField(required=False, widget=Moment, label="From time")
     until = forms.DateTimeField(required=False, widget=Moment, label="To time")
     act = forms.UUIDField(required=False, widget=forms.HiddenInput)
@@ -66,7 +66,7 @@ class AuditSearch(forms.Form):
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
         if values.get("since") and values.get("until") and values["since"] > values["until"]:
-            self.add_error("until", "The times end before they begin.")
+            self.add_error("until", "The end is before the start.")
         return values
 
     @property
@@ -74,7 +74,7 @@ class AuditSearch(forms.Form):
         return any(value not in ("", None) for value in self.cleaned_data.values())
 
     def question(self, tenant_id: str | None) -> Question:
-        """Return what is asked for of this tenant, or of all of them."""
+        """Return the search as a question about one tenant or all tenants."""
         values = self.cleaned_data
         act: UUID | None = values["act"]
         return Question(
@@ -89,13 +89,13 @@ class AuditSearch(forms.Form):
         )
 
     def address(self, **place: str) -> str:
-        """Return the query of an address with the same search, and `place` beside it."""
+        """Return the query string of the same search, with `place` added."""
         asked = {field: value for field, value in self.data.items() if field in self.fields and value}
         return f"?{urlencode({**asked, **place})}"
 
 
 class AuditChangeList(ChangeList):
-    """Django's list with rows, search and pages of our own: no count, no offset, one place to go on from."""
+    """Django's list with its own rows, search and pages: without count and offset, paged by key."""
 
     search: AuditSearch
     page: KeysetPage[AuditEntry]
@@ -123,7 +123,7 @@ class AuditEntryAdmin(ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[AuditEntry])
     change_list_template = "admin/audit_log.html"
     change_form_template = "admin/audit_entry.html"
     has_history = False
-    empty_text = "Nobody has changed anything yet. Every change that somebody makes here appears at once, and stays."
+    empty_text = "No changes yet. Every change by staff appears here at once and cannot be removed."
     readonly_fields = ("when", "who", "what", "object_page", "same_act", "more")
     fields = ("when", "who", "actor_kind", "ip", "user_agent", "what", "object_page", "reason", "more", "same_act", "tenant_id")
 
@@ -152,7 +152,7 @@ class AuditEntryAdmin(ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[AuditEntry])
         return response
 
     def export_view(self, request: HttpRequest) -> StreamingHttpResponse:
-        """Send what the search finds as a file, piece by piece, and note who took it."""
+        """Stream the results of the search as a file, and note the export in the audit log."""
         if not (self.has_view_permission(request) and request.user.has_perm(_EXPORT)):
             raise PermissionDenied
         search = AuditSearch(request.GET)
@@ -191,7 +191,7 @@ class AuditEntryAdmin(ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[AuditEntry])
 
     @admin.display(description="Object")
     def object_page(self, row: AuditEntry) -> str:
-        """Name the object, with a way to its page where there is one."""
+        """Return the name of the object, linked to its page if it has one."""
         text = f"{type_in_words(row.object_type)} {row.object_text or row.object_id}"
         try:
             place = reverse(f"{self.admin_site.name}:{row.object_type.replace('.', '_')}_change", args=(quote(row.object_id),))
@@ -201,7 +201,7 @@ class AuditEntryAdmin(ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[AuditEntry])
 
     @admin.display(description="Same request")
     def same_act(self, row: AuditEntry) -> str:
-        return format_html('<a href="{}?{}">Everything that this request changed</a>', self._list(), urlencode({"act": str(row.act_id)}))
+        return format_html('<a href="{}?{}">All changes of this request</a>', self._list(), urlencode({"act": str(row.act_id)}))
 
     @admin.display(description="Details")
     def more(self, row: AuditEntry) -> str:
@@ -212,7 +212,7 @@ class AuditEntryAdmin(ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[AuditEntry])
 
 
 def _values(_request: HttpRequest, row: AuditEntry) -> Panel | None:
-    """Return what differs, field by field; a row that came or went has one side only."""
+    """Return the values before and after, field by field. Added and deleted rows have one side only."""
     if row.before is None and row.after is None:
         return None
     rows = [
@@ -220,11 +220,11 @@ def _values(_request: HttpRequest, row: AuditEntry) -> Panel | None:
         for one in differences(row.before or {}, row.after or {})
     ]
     rows += [
-        (Cell(name.replace("_", " ")), Cell(_shown(json.dumps(value))), Cell("(changed; never shown)"))
+        (Cell(name.replace("_", " ")), Cell(_shown(json.dumps(value))), Cell("(changed, never shown)"))
         for name, value in (row.before or {}).items()
         if row.after is not None and value == row.after.get(name, ...)
     ]
-    return Panel("Before and after", ("Field", "Before", "After"), rows, "Nothing of the row itself differs.")
+    return Panel("Before and after", ("Field", "Before", "After"), rows, "No differences in the row itself.")
 
 
 def _shown(value: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Actions of lists on many rows: shown with their number and what will happen, then done at once, or by a job when they are many."""
+"""Actions of lists on many rows: confirmed on a page, then run at once, or by a job if there are many rows."""
 
 from __future__ import annotations
 
@@ -20,25 +20,23 @@ from identity.admin.scope import tenant_in_scope
 from identity.services.bulk_acts import BulkAct, act_on, deletion_act
 from identity.services.bulk_jobs import MOST_ROWS, start_bulk_job
 
-# So many rows are done while the person waits: a few seconds.
+# Number of rows that one request can process within a few seconds.
 AT_ONCE = 100
-# More rows than were shown may match by the time of the confirmation: so many that nobody is asked again.
+# Number of additional rows that may match at the confirmation without a second confirmation.
 _FEW = 10
 _REFUSALS_SHOWN = 10
 _BY_JOB = (
-    "These are more than can be done while you wait. A job does it: you see how far it is, may cancel it, and what was done by then stays "
-    "done. Only what matches now is chosen; what comes later is not touched."
+    "A job processes these rows. Its page shows the progress, and you can cancel it. Changes made before you cancel are kept. "
+    "Rows that match only later are not included."
 )
 
 ListAction = Callable[[Any, HttpRequest, models.QuerySet[Any]], HttpResponse | None]
 
 
 class BulkForm(forms.Form):
-    """What the page that asks wants to know."""
+    """The fields of the confirmation page."""
 
-    reason = forms.CharField(
-        max_length=500, widget=forms.Textarea(attrs={"rows": 2, "cols": 60}), help_text="It is noted in the audit log."
-    )
+    reason = forms.CharField(max_length=500, widget=forms.Textarea(attrs={"rows": 2, "cols": 60}), help_text="Recorded in the audit log.")
     shown = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
 
     def __init__(self, data: dict[str, Any] | None, *, needs_reason: bool) -> None:
@@ -49,7 +47,7 @@ class BulkForm(forms.Form):
 
 
 def bulk_action(act: BulkAct, *, permission: str, effect: str, is_dangerous: bool = False) -> ListAction:
-    """Return the action of a list that does `act` to what is chosen; `effect` says what will happen."""
+    """Return the list action that runs `act` on the selected rows. `effect` describes the result on the confirmation page."""
 
     @admin.action(description=act.label, permissions=[permission])
     def act_on_selected(model_admin: Any, request: HttpRequest, rows: models.QuerySet[Any]) -> HttpResponse | None:
@@ -61,28 +59,28 @@ def bulk_action(act: BulkAct, *, permission: str, effect: str, is_dangerous: boo
 
 @admin.action(description="Delete selected %(verbose_name_plural)s", permissions=["delete"])
 def delete_selected(model_admin: Any, request: HttpRequest, rows: models.QuerySet[Any]) -> HttpResponse | None:
-    """Ask once, then delete row by row through the service; what it refuses stays and is named."""
+    """Delete rows one by one through their service after a confirmation. Refused rows stay and are listed with the reason."""
     return _answer(model_admin, request, rows, deletion_act(model_admin.model), model_admin.deletion_effect, is_dangerous=True)
 
 
 def _answer(
     model_admin: Any, request: HttpRequest, rows: models.QuerySet[Any], act: BulkAct, effect: str, *, is_dangerous: bool
 ) -> HttpResponse | None:
-    """Show what is chosen; on confirmation do it. None leads back to the list, with a message."""
+    """Show the confirmation page, or run the confirmed action. None returns to the list, with a message."""
     rows = rows.select_related(None).order_by("pk")
     count = bounded_count(rows.order_by(), MOST_ROWS)
     tenant, is_job = "", count > AT_ONCE
     if not count or count > MOST_ROWS:
-        text = "None of the chosen rows is there." if not count else f"More than {MOST_ROWS:,} rows match: narrow the list first."
+        text = "None of the selected rows exists." if not count else f"More than {MOST_ROWS:,} rows match. Filter the list first."
         model_admin.message_user(request, text, messages.WARNING)
         return None
     if is_job:
-        # Like everything that sends many events: a session that was left open must not do it.
+        # As for everything that sends many events: an unattended session must not start it.
         if (asked := asked_for_proof(request)) is not None:
             return asked
         tenant = _tenant_of(request, rows, act)
         if not tenant:
-            text = f"These rows belong to several tenants: switch to one to choose more than {AT_ONCE}."
+            text = f"These rows belong to several tenants. Switch to one tenant to select more than {AT_ONCE} rows."
             model_admin.message_user(request, text, messages.WARNING)
             return None
     form = BulkForm(answers(request), needs_reason=is_job)
@@ -97,7 +95,7 @@ def _answer(
 
 
 def _tenant_of(request: HttpRequest, rows: models.QuerySet[Any], act: BulkAct) -> str:
-    """Return the one tenant whose rows are chosen, an empty text when there are several."""
+    """Return the tenant of the selected rows, or an empty string if there are several."""
     bound = tenant_in_scope(request)
     if bound is not None:
         return bound
@@ -106,16 +104,16 @@ def _tenant_of(request: HttpRequest, rows: models.QuerySet[Any], act: BulkAct) -
 
 
 def _has_grown(form: BulkForm, count: int) -> bool:
-    """Tell whether many more rows match than the person saw, and show the new number."""
+    """Tell whether many more rows match than the confirmation page showed, and add an error with the new number."""
     shown = form.cleaned_data["shown"]
     if count <= shown + max(_FEW, shown // _FEW):
         return False
-    form.add_error(None, f"Meanwhile {count:,} rows match, and not {shown:,}. Nothing was done: look again, then confirm.")
+    form.add_error(None, f"Now {count:,} rows match instead of {shown:,}. Nothing was changed. Check the rows and confirm again.")
     return True
 
 
 def _do_at_once(model_admin: Any, request: HttpRequest, rows: models.QuerySet[Any], act: BulkAct) -> None:
-    """Do it to each row in a transaction of its own, and say for how many it worked and why not for others."""
+    """Run the action on each row in its own transaction, and add messages with the number of successes and the refusals."""
     count, refused = 0, []
     for row in rows[: AT_ONCE + _FEW]:
         text = str(row)
@@ -145,7 +143,7 @@ def _begin(
         add_to_form(form, refusal)
         return None
     total = job.summary["total"]
-    return lead_to_job(model_admin, request, job, f"A job goes on with {total:,} {_noun(model_admin, total)}. You may leave this page.")
+    return lead_to_job(model_admin, request, job, f"A job processes {total:,} {_noun(model_admin, total)}. You can leave this page.")
 
 
 def _page(
@@ -159,7 +157,7 @@ def _page(
         form.data = {**form.data, "shown": str(count)}
     is_across = request.POST.get("select_across") == "1"
     named = list(rows[:NAMED])
-    # Of everything that matches one key is enough: the list is asked again.
+    # For a selection of all matching rows the page sends one key, because Django then selects by the list's query.
     keys: Iterable[Any] = [row.pk for row in named[:1]] if is_across else rows.values_list("pk", flat=True)[: AT_ONCE * 10]
     title = f"{act.label.replace(' selected ', f' {count:,} ')}?" if count != 1 else f"{verb} 1 {_noun(model_admin, 1)}?"
     chosen, note = Chosen(count, [str(row) for row in named], keys, is_across), _BY_JOB if is_job else ""

@@ -1,4 +1,4 @@
-"""How an act on many rows goes on, on the page of its job, and who may see it."""
+"""The progress of a bulk action on the page of its job, and the permission to see it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 def title_of(job: Job) -> str:
-    """Return what a bulk action does, with the number of its rows."""
+    """Return the description of a bulk action, with the number of its rows."""
     return str(job.parameters["label"]).replace(" selected ", f" {job.summary.get('total', 0):,} ")
 
 
 def only_visible(request: HttpRequest, rows: models.QuerySet[Row], *, job: str = "") -> models.QuerySet[Row]:
-    """Return `rows` without the bulk actions on rows that this account may not see; `job` is the way to the job."""
+    """Return `rows` without bulk actions on models that the account may not see. `job` is the lookup prefix of the job."""
     staff = staff_of(request)
     hidden = [
         model._meta.label_lower
@@ -39,11 +39,11 @@ def only_visible(request: HttpRequest, rows: models.QuerySet[Row], *, job: str =
 
 
 def jobs_at_work(request: HttpRequest, model: type[models.Model]) -> list[tuple[Job, str]]:
-    """Return the jobs that act on rows of this kind now, each with what it does, of the tenant in scope."""
+    """Return the unfinished bulk actions on rows of this model in the tenant in scope, each with its description."""
     tenant = tenant_in_scope(request)
     if tenant is None or model not in acted_models():
         return []
-    # Jobs that are not finished are few and have an index; asked for in the order of the list, all jobs could be looked at.
+    # Unfinished jobs are few and have an index. A query in the order of the list could read all jobs.
     waiting = Job.objects.of(tenant).filter(status__in=(Job.Status.PENDING, Job.Status.PROCESSING)).order_by("status", "lease_until")
     label = model._meta.label_lower
     found = [job for job in waiting[:FOUND] if job.type == Job.Type.BULK_ACTION and job.parameters.get("model") == label]
@@ -52,17 +52,17 @@ def jobs_at_work(request: HttpRequest, model: type[models.Model]) -> list[tuple[
 
 
 def bulk_progress(job: Job) -> Panel:
-    """Say what was asked for, by whom and why, and what became of the rows."""
+    """Return the panel with the selection, the author and the results of a bulk action."""
     by = of_document(job.parameters["by"], job=job.pk)
     counts = {name: int(job.summary.get(name, 0)) for name in ("total", "done", "failed", "gone")}
     rows = [
-        ("Chosen", f"{counts['total']:,}", "Rows that matched when the job began; later ones are not touched"),
+        ("Selected", f"{counts['total']:,}", "Rows that matched when the job started"),
         ("Done", f"{counts['done']:,}", ""),
-        ("Failed", f"{counts['failed']:,}", "Refused, for the reasons below; nothing of these rows was changed"),
-        ("Gone", f"{counts['gone']:,}", "Somebody else had deleted them"),
-        ("Left", f"{counts['total'] - job.rows_done:,}", "They stay as they are" if job.is_finished else "They wait for their turn"),
-        ("Asked for by", by.actor.name, f"from {by.ip}" if by.ip else ""),
+        ("Failed", f"{counts['failed']:,}", "Refused and unchanged, for the reasons below"),
+        ("Gone", f"{counts['gone']:,}", "Deleted before the job reached them"),
+        ("Left", f"{counts['total'] - job.rows_done:,}", "Not changed" if job.is_finished else "Waiting"),
+        ("Started by", by.actor.name, f"from {by.ip}" if by.ip else ""),
         ("Reason", by.reason or "-", ""),
     ]
     audit = f"{reverse('admin:identity_auditentry_changelist')}?{urlencode({'act': str(by.id)})}"
-    return figures("Action on many rows", rows, more_url=audit, more_text="Every change of it in the audit log")
+    return figures("Action on many rows", rows, more_url=audit, more_text="All changes in the audit log")

@@ -1,4 +1,4 @@
-"""The page between choosing rows in a list and acting on them, and the way to the job that goes on with many."""
+"""The confirmation page of a list action, and the redirect to the job of an action on many rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMED = 20
 
 @dataclass(frozen=True)
 class Chosen:
-    """What was chosen: `count` rows, the first of them by `names`, and the `keys` that the page sends again."""
+    """The selected rows: their number, the first names, and the keys that the confirmation submits again."""
 
     count: int
     names: Sequence[str]
@@ -32,7 +32,7 @@ class Chosen:
 
 
 def answers(request: HttpRequest) -> dict[str, Any] | None:
-    """Return what the page was answered with; None while it has not been shown."""
+    """Return the submitted confirmation; None if the page has not been shown yet."""
     return request.POST.dict() if request.POST.get("confirmed") else None
 
 
@@ -40,7 +40,7 @@ def ask(
     owner: ModelAdmin[Any], request: HttpRequest, chosen: Chosen, form: forms.Form,
     *, title: str, verb: str, effect: str, note: str = "", is_dangerous: bool = False,
 ) -> TemplateResponse:  # fmt: skip
-    """Return the page that shows what is chosen, says what will happen, and asks what `form` asks."""
+    """Return the confirmation page with the selected rows, the effect and the fields of `form`."""
     return page_beside(
         owner,
         request,
@@ -60,6 +60,6 @@ def ask(
 
 
 def lead_to_job(owner: ModelAdmin[Any], request: HttpRequest, job: Job, text: str) -> HttpResponse:
-    """Say what has begun, and lead to the page of its job."""
+    """Add a message, and redirect to the page of the job."""
     owner.message_user(request, text, messages.SUCCESS)
     return HttpResponseRedirect(reverse(f"{owner.admin_site.name}:identity_job_change", args=(quote(job.pk),)))

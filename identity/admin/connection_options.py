@@ -1,4 +1,4 @@
-"""Options of a connection as fields, for strategies with a guide: built, filled from a row, and put together again with the rest."""
+"""Options of a connection as form fields, for strategies with a guide. Builds the fields and merges their values with other options."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from identity.options.guides import GUIDES, Guide, OptionField
 _PREFIX = "option_"
 _SECRETS = ("secret", "key")
 _WIDE = {"size": 60, "spellcheck": "false", "autocomplete": "off"}
-_KEPT = "Set. Leave it empty to keep it."
+_KEPT = "Set. Leave empty to keep it."
 
 
 class _KeyArea(forms.Textarea):
-    """A text of several lines that a page never shows again."""
+    """A multi-line secret that pages never show."""
 
     def format_value(self, value: Any) -> str:
         return ""
 
 
 class PairsField(LinesField):
-    """One `name = value` a line, as an object."""
+    """One `name = value` per line, as an object."""
 
     def prepare_value(self, value: Any) -> Any:
         return "\n".join(f"{name} = {text}" for name, text in value.items()) if isinstance(value, Mapping) else value
@@ -42,44 +42,44 @@ class PairsField(LinesField):
         for line in super().clean(value):
             name, equals, text = (part.strip() for part in str(line).partition("="))
             if not (name and equals and text):
-                raise ValidationError("Write one field = expression a line.")
+                raise ValidationError("Write one field = expression per line.")
             if name in found:
-                raise ValidationError(f"{name} stands there twice.")
+                raise ValidationError(f"{name} occurs twice.")
             found[name] = text
         return found
 
 
 def guide_of(strategy: str) -> Guide | None:
-    """Return how connections of a strategy are set up, None for those that are entered as JSON alone."""
+    """Return the guide of a strategy; None if its connections are entered as JSON only."""
     return GUIDES.get(strategy)
 
 
 def field_name(option: OptionField) -> str:
-    """Return the name of the form field of an option."""
+    """Return the form field name of an option."""
     return f"{_PREFIX}{option.name}"
 
 
 def form_fields(guide: Guide, row: Connection | None) -> dict[str, forms.Field]:
-    """Return a field for each option of a guide."""
+    """Return a form field for each option of a guide."""
     return {field_name(option): _field(option, row) for option in guide.fields}
 
 
 def without_fields(guide: Guide, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that have no field of their own."""
+    """Return the options that have no form field."""
     named = {option.name for option in guide.fields}
     return {name: value for name, value in options.items() if name not in named}
 
 
 def put_together(guide: Guide, cleaned: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Return whole options: the JSON of the form, and over it what stands in the fields.
+    """Return all options: the JSON of the form, overridden by the fields.
 
-    An empty field says nothing: the JSON may name the option, a sealed one is kept, and a readable one is gone.
+    An empty field does not override: the JSON may set the option, a sealed option is kept, and a readable option is removed.
     """
     options: dict[str, Any] = dict(cleaned.get("options") or {})
     for option in guide.fields:
         value = cleaned.get(field_name(option))
         if option.kind == "words" and value == _words(before.get(option.name)) and value:
-            # A list stays a list.
+            # Keep the type of an option that was stored as a list.
             options[option.name] = before[option.name]
         elif option.kind == "switch":
             if value is not option.default or option.name in before:
@@ -90,7 +90,7 @@ def put_together(guide: Guide, cleaned: Mapping[str, Any], before: Mapping[str, 
 
 
 def missing_fields(guide: Guide, options: Mapping[str, Any], row: Connection) -> list[str]:
-    """Return the fields without which no user can log in, and which a new row lacks, or a change takes away."""
+    """Return the required fields that a new row lacks or that a change removes."""
     is_new = row._state.adding
     return [
         field_name(option)
@@ -103,7 +103,7 @@ def missing_fields(guide: Guide, options: Mapping[str, Any], row: Connection) ->
 
 
 def typed_secrets(guide: Guide, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the secrets among the fields of a form that was sent."""
+    """Return the entered secrets of a submitted form."""
     found = {option.name: data.get(field_name(option)) for option in guide.fields if option.kind in _SECRETS}
     return {name: value for name, value in found.items() if value}
 
@@ -116,13 +116,11 @@ def _field(option: OptionField, row: Connection | None) -> forms.Field:
     shown: Mapping[str, Any] = row.shown_options if row is not None else {}
     named: dict[str, Any] = {"required": False, "label": option.label, "help_text": option.help_text, "initial": shown.get(option.name)}
     if option.is_required:
-        # The service decides; the mark and the message are for people.
+        # The service decides whether the option is required. The label only informs.
         named["label"] = f"{option.label} (required)"
     if option.kind in _SECRETS:
         is_kept = row is not None and option.name in row.sealed_options
-        named["help_text"] = " ".join(
-            part for part in (option.help_text, _KEPT if is_kept else "Encrypted, and never shown again.") if part
-        )
+        named["help_text"] = " ".join(part for part in (option.help_text, _KEPT if is_kept else "Encrypted and never shown again.") if part)
         named["widget"] = _secret_widget(option)
     match option.kind:
         case "words":

@@ -37,16 +37,16 @@ def strategy_choices() -> list[tuple[str, str]]:
 
 
 class ConnectionForm(ServiceForm):
-    """Options as JSON, and for strategies with a guide each of its options as a field of its own."""
+    """The form of a connection. Options are JSON; strategies with a guide have a field for each of its options."""
 
-    # Set on the subclass of a strategy.
+    # Set on subclasses for one strategy.
     guide: ClassVar[Guide | None] = None
 
-    strategy = forms.ChoiceField(choices=strategy_choices, help_text="Where the users come from. Never changes.")
+    strategy = forms.ChoiceField(choices=strategy_choices, help_text="Source of the users. Cannot be changed.")
     options = ShapedJSONField(
         label="Options",
-        help_text="A JSON object. Secrets and members that the strategy does not know are encrypted and never shown again. "
-        "They stay as they are until they are entered again, and null removes one.",
+        help_text="A JSON object. Secrets and unknown members are encrypted and never shown again. "
+        "Enter one again to change it, or null to remove it.",
     )
     realms = ShapedJSONField(label="Realms", shape=list, help_text="A JSON list of names. Empty: the name of the connection.")
     enabled_clients = ShapedJSONField(
@@ -58,7 +58,7 @@ class ConnectionForm(ServiceForm):
 
     class Meta:
         model = Connection
-        fields = ()  # The admin class names them.
+        fields = ()  # The fieldsets of the admin class list them.
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -72,11 +72,11 @@ class ConnectionForm(ServiceForm):
         self._own_options = cleaned.get("options") or {}
         cleaned["options"] = put_together(self.guide, cleaned, self.instance.shown_options)
         for name in missing_fields(self.guide, cleaned["options"], self.instance):
-            self.add_error(name, "Enter this. Users cannot log in without it.")
+            self.add_error(name, "Enter a value. Users cannot log in without it.")
         return cleaned
 
     def changes(self, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Return the new values of the fields that changed; fields of options are the options."""
+        """Return the new values of the changed fields. Option fields change `options`."""
         own = {field_name(option) for option in self.guide.fields} if self.guide else set()
         found = super().changes(without=(*without, *own))
         if own & set(self.changed_data) and "options" in self.cleaned_data:
@@ -92,13 +92,13 @@ class ConnectionForm(ServiceForm):
             self._forget_secrets(options)
 
     def _name_fields(self, guide: Guide) -> None:
-        """Show what the service says of an option at the field of that option."""
+        """Move errors of the service about an option to the field of that option."""
         for text in map(str, self.errors.pop("options", ())):
             option = next((one for one in guide.fields if re.match(rf"{one.name}\b", text)), None)
             self.add_error(field_name(option) if option else "options", text)
 
     def _forget_secrets(self, options: dict[str, Any]) -> None:
-        """Take the secrets out of what a refused form shows again."""
+        """Remove entered secrets from a refused form, so that they are not sent back."""
         typed = Connection(strategy=self.instance.strategy or self.cleaned_data.get("strategy", ""))
         parts = split(typed.option_schema, options)
         if parts.secrets:
@@ -107,7 +107,7 @@ class ConnectionForm(ServiceForm):
 
 
 def _strategy_of(request: HttpRequest, row: Connection | None) -> str:
-    """Return the strategy of a row, of a new row that was sent, or of the link that began its form."""
+    """Return the strategy of a row, of a submitted new row, or of the link to the form."""
     if row is not None and row.strategy:
         return row.strategy
     return request.POST.get("strategy") or request.GET.get("strategy", "")
@@ -118,11 +118,11 @@ def _folded(title: str, fields: list[str]) -> tuple[str, dict[str, Any]]:
 
 
 def _touches_a_secret(row: Connection, options: str) -> bool:
-    """Tell whether options of a form set a sealed member of the connection or take one away."""
+    """Tell whether submitted options set or remove a sealed member of the connection."""
     try:
         sent = json.loads(options or "{}")
     except (ValueError, RecursionError):
-        # The form refuses it and nothing is saved.
+        # The form refuses invalid JSON, so nothing is saved.
         return False
     if not isinstance(sent, dict):
         return False
@@ -142,8 +142,8 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
     list_select_related = ("tenant",)
     sortable_by = ("name", "created_at")
     search_fields = ("name", "display_name", "id__exact")
-    empty_text = "No connections yet. Add a database connection first: users belong to one."
-    deletion_effect = "All its users are deleted first, each with an event of its own; this can take a while."
+    empty_text = "No connections yet. Add a database connection first: every user belongs to a connection."
+    deletion_effect = "All its users are deleted first, with one event per user. This can take a while."
 
     change_form_template = "admin/connection_form.html"
 
@@ -182,7 +182,7 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
         return [(None, {"fields": named}), (guide.label, {"fields": own}), _folded("Other options", ["options", "secrets"]), dated]
 
     def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
-        """Ask where a secret option is entered or taken away."""
+        """Require a proof if a secret option is entered or removed."""
         if super().wants_proof(request, object_id):
             return True
         if request.method != "POST" or not self.has_change_permission(request):
@@ -199,7 +199,7 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
 
     @admin.display(description="Secret options")
     def secrets(self, row: Connection) -> str:
-        return f"Set: {', '.join(sorted(row.sealed_options))}." if row.sealed_options else "None is set."
+        return f"Set: {', '.join(sorted(row.sealed_options))}." if row.sealed_options else "Not set."
 
     def create(self, request: HttpRequest, form: Any) -> Connection:
         names = {"name", "strategy", "options", *connections.EDITABLE}

@@ -1,4 +1,4 @@
-"""Admin pages of rows whose deletion may take a while: what will go, how far it is, and where the job is."""
+"""Admin pages of rows whose deletion can take long: the related rows, the progress and the job."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Row = TypeVar("Row", bound=DeletedInParts)
 
 
 class DeletedInPartsAdmin(ServiceAdmin[Row]):
-    """Shows how far the deletion of a row is, in the list and on its page."""
+    """Shows the progress of a deletion in the list and on the page of the row."""
 
     def get_list_display(self, request: HttpRequest) -> Any:
         return [*super().get_list_display(request), "standing"]
@@ -38,5 +38,5 @@ class DeletedInPartsAdmin(ServiceAdmin[Row]):
 def _progress(row: Any) -> tuple[str, Tone]:
     job = deletion_job(row.tenant_id, row.pk)
     if job is None or job.status == job.Status.FAILED:
-        return "The deletion stopped: delete it again", "bad"
+        return "Deletion stopped. Delete it again", "bad"
     return f"Being deleted, {percentage(job)} %", "warn"

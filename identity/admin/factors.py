@@ -1,4 +1,4 @@
-"""Admin pages of second factors and passkeys: what users have enrolled, without anything that proves something."""
+"""Admin pages of enrolled second factors and passkeys of users, without their secrets."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from identity.messages.numbers import masked_address, masked_number
 from identity.models import EnrolledFactor, User
 
 Kind = EnrolledFactor.Kind
-_WHAT_ENDS = "Browsers that were remembered are asked again"
+_WHAT_ENDS = "Remembered browsers must use a second factor again"
 
 
 class ReasonForm(forms.Form):
-    """The reason stands in the audit log."""
+    """A form with a reason for the audit log."""
 
     reason = forms.CharField(
-        max_length=300, label="Reason", help_text="For the audit log, such as the number of the request. The user does not see it."
+        max_length=300, label="Reason", help_text="Recorded in the audit log, such as a ticket number. The user does not see it."
     )
 
 
@@ -31,7 +31,7 @@ class ResetForm(ReasonForm):
 
 
 def shown_address(factor: EnrolledFactor) -> str:
-    """Return the address of a factor as pages show it: enough to recognize it, too little to use it."""
+    """Return the masked address of a factor: enough to recognize it, too little to use it."""
     if not factor.address:
         return ""
     return masked_number(factor.address) if factor.kind == Kind.PHONE else masked_address(factor.address)
@@ -42,31 +42,31 @@ def _effect(_request: HttpRequest, row: EnrolledFactor) -> str:
     if row.kind == Kind.PASSKEY:
         return f"{user} can no longer log in with this passkey, and needs another way to log in. {_WHAT_ENDS}."
     if row.kind == Kind.RECOVERY_CODE:
-        return f"{user} can no longer stand in for a lost factor with the recovery code. {_WHAT_ENDS}."
-    sessions = ", and every session of the user ends" if row.kind == Kind.PHONE else ""
+        return f"{user} can no longer use the recovery code in place of a lost factor. {_WHAT_ENDS}."
+    sessions = ", and all sessions of the user end" if row.kind == Kind.PHONE else ""
     return (
-        f"{user} can no longer prove a login with this factor ({kind}). If it was the last one, an attacker who "
-        f"knows the password may log in with it alone. {_WHAT_ENDS}{sessions}."
+        f"{user} can no longer use this factor ({kind}). If it is the last one, an attacker who "
+        f"knows the password may be able to log in with it alone. {_WHAT_ENDS}{sessions}."
     )
 
 
 def _remove(_request: HttpRequest, row: EnrolledFactor, values: dict[str, Any]) -> str:
     remove_factor(tenant_id=row.tenant_id, user_id=row.user.user_id, device=row.device, reason=values["reason"])
-    return f"{row.get_kind_display()} of {row.user} is removed."
+    return f"{row.get_kind_display()} of {row.user} removed."
 
 
 def _reset(_request: HttpRequest, row: User, values: dict[str, Any]) -> str:
     keeps = not values["removes_passkeys"]
     count = remove_all_factors(tenant_id=row.tenant_id, user_id=row.user_id, reason=values["reason"], keeps_passkeys=keeps)
-    return f"{count} factors of {row} are removed."
+    return f"{count} factors of {row} removed."
 
 
 RESET = ObjectAction(
     "reset-factors",
     "Reset second factors",
     lambda _request, row: (
-        f"Every second factor of {row} goes, and the recovery code. Until the user enrolls another one, the password alone may be enough "
-        f"to log in. {_WHAT_ENDS}, and with a telephone number every session ends. Make sure that it is the user who asks for it."
+        f"This removes all second factors of {row} and the recovery code. Until the user enrolls a new factor, the password may be enough "
+        f"to log in. {_WHAT_ENDS}. If a factor is a telephone number, all sessions end. Make sure that the user requested this."
     ),
     _reset,
     is_offered=lambda row: EnrolledFactor.objects.of(row.tenant_id).filter(user=row, is_confirmed=True).exists(),
@@ -78,17 +78,17 @@ RESET = ObjectAction(
 
 
 class EnrolledFactorAdmin(ReadOnlyAdmin[EnrolledFactor], ObjectActionsAdmin[EnrolledFactor]):
-    """Staff remove factors, and do nothing else with them."""
+    """Staff can remove factors, and cannot change them otherwise."""
 
     list_display = ("device", "kind", "name", "shown_address", "user", "is_confirmed", "created_at", "last_used_at", "tenant")
     list_select_related = ("user", "tenant")
     search_fields = ("=device", "=user__user_id")
-    search_help_text = "The id of a factor, or that of a user."
+    search_help_text = "Id of a factor or of a user."
     sortable_by = ()
     ordering = ("-pk",)
     actions = ()
     fields = ("device", "tenant", "user", "kind", "name", "shown_address", "is_confirmed", "relying_party", "created_at", "last_used_at")
-    empty_text = "No user has enrolled a second factor or a passkey."
+    empty_text = "No second factors or passkeys."
     object_actions = (
         ObjectAction("remove", "Remove factor", _effect, _remove, form_class=ReasonForm, is_dangerous=True, needs_proof=True),
     )

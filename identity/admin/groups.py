@@ -20,12 +20,12 @@ class GroupAdmin(DeletedInPartsAdmin[Group]):
     search_fields = ("name", "=id", "=external_id")
     autocomplete_fields = ("connection", "organization")
     empty_text = "No groups yet. Add one for the whole tenant, for an organization, or for the directory of a connection."
-    deletion_effect = "Its memberships and roles go first, each with an event of its own."
+    deletion_effect = "Its memberships and roles are deleted first, with one event each."
 
     def get_fieldsets(self, request: HttpRequest, obj: Group | None = None) -> Any:
         own = ["name", "type", "connection", "organization", "description", "external_id"]
         if obj is None:
-            hint = "A group of the tenant names neither a connection nor an organization; any other kind names its own."
+            hint = "Leave connection and organization empty for a group of the tenant. Otherwise choose the one that the group belongs to."
             return [(None, {"fields": own, "description": hint})]
         return [(None, {"fields": ["id", *own, *([] if self.is_bound(request) else ["tenant"])]}),
                 ("Kept by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})]  # fmt: skip
@@ -53,8 +53,8 @@ class GroupMemberAdmin(RelationAdmin[GroupMember]):
     list_filter = ("group",)
     list_select_related = ("group", "user", "nested_group", "tenant")
     search_fields = ("=user__user_id", "=group__id")
-    search_help_text = "The id of a user or of a group."
-    empty_text = "No group has members yet. Add a user to a group here."
+    search_help_text = "Id of a user or of a group."
+    empty_text = "No members yet. Add a user to a group here."
     deletion_effect = "Subscribers receive group.member.deleted."
 
     def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
@@ -79,9 +79,9 @@ class GroupRoleAdmin(RelationAdmin[GroupRole]):
     list_filter = ("group", "role")
     list_select_related = ("group", "role", "tenant")
     search_fields = ("=group__id", "=role__id")
-    search_help_text = "The id of a group or of a role."
-    empty_text = "No group has a role yet. Give one to a group here: every member then has it."
-    deletion_effect = "Every member of the group loses the role. Subscribers receive group.role.deleted."
+    search_help_text = "Id of a group or of a role."
+    empty_text = "No roles of groups yet. Assign a role to a group here, and all its members have it."
+    deletion_effect = "All members of the group lose the role. Subscribers receive group.role.deleted."
 
     def join(self, tenant_id: str, **chosen: Any) -> None:
         group: Group = chosen["group"]

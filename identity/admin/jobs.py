@@ -1,4 +1,4 @@
-"""Admin pages of jobs: how far they are and what they could not take. Their input is not shown: it may hold password hashes."""
+"""Admin pages of jobs: their progress and their errors. The input of a job is not shown, because it may contain password hashes."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _ERRORS_SHOWN = 50
 
 
 def state_text(job: Job) -> str:
-    """Return the state in words; a job that waits for a person does nothing until somebody answers."""
+    """Return the state in words. A job that waits for an answer is paused until an administrator answers."""
     return "Waiting for an answer" if job.waits_for_answer else job.get_status_display()
 
 
 def _cancel(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
     cancel_job(tenant_id=job.tenant_id, job_id=job.pk, actor=actor_of(request))
-    return "The job is cancelled."
+    return "Job canceled."
 
 
 _COUNTED = ("inserted", "updated", "done", "failed", "gone", "exported")
@@ -56,12 +56,12 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
     fields = ("tenant", "id", "what", "state", "progress", "rows", "time_left", "connection", "status_details", "started_at", "finished_at",
               "created_at", "updated_at")  # fmt: skip
     readonly_fields = ("what", "state", "progress", "rows", "time_left")
-    empty_text = "No jobs yet. Imports and exports of users are started through the management interface, acts on many rows in their lists."
+    empty_text = "No jobs yet. Start imports and exports of users with the management API, and actions on many rows in their lists."
     object_actions: Sequence[ObjectAction] = (
         ObjectAction(
             name="cancel",
             label="Cancel",
-            explain=lambda *_: "The job ends after its present chunk. What it has done stays done; the rest is not done.",
+            explain=lambda *_: "The job ends after its present chunk. Changes made until then are kept.",
             run=_cancel,
             is_offered=can_be_cancelled,
             is_dangerous=True,
@@ -71,7 +71,7 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
 
     def __init__(self, model: type[Job], admin_site: admin.AdminSite) -> None:
         super().__init__(model, admin_site)
-        # How jobs of a type go on; apps above add theirs.
+        # Progress panels by type of job. Upper apps add theirs.
         self.reports: dict[str, Callable[[Job], Panel]] = {Job.Type.BULK_ACTION: bulk_progress}
         self.panels += [lambda _request, job: self.reports[job.type](job) if job.type in self.reports else None, self.row_errors]
 
@@ -83,7 +83,7 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
         return only_visible(request, super().get_queryset(request))
 
     def file_view(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
-        """Send the file of a finished export to staff of its tenant, piece by piece, and note who took it."""
+        """Stream the file of a finished export to staff of its tenant, and note the download in the audit log."""
         job = self.get_object(request, unquote(object_id))
         if not self.has_view_permission(request, job):
             raise Http404
@@ -115,7 +115,7 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
         return [{"name": "file", "label": "Download the file", "url": address, "is_dangerous": False}, *own]
 
     def row_errors(self, request: HttpRequest, job: Job) -> Panel | None:
-        """List the first rows that were not taken, one line for each thing that is wrong."""
+        """Return the panel of the first rows with errors, one line per error."""
         if job.type not in (Job.Type.USERS_IMPORT, Job.Type.BULK_ACTION):
             return None
         is_import = job.type == Job.Type.USERS_IMPORT
@@ -133,12 +133,12 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
         ]
         every = f"{reverse(f'{self.admin_site.name}:identity_joberror_changelist')}?q={job.pk}"
         return Panel(
-            "Rows that were not taken" if is_import else "Rows that failed",
-            ("Row", "User" if is_import else "Which", "Field", "Code", "Reason"),
+            "Rows that were not imported" if is_import else "Rows that failed",
+            ("Row", "User" if is_import else "Name", "Field", "Code", "Reason"),
             rows,
-            empty_text="Every row was taken." if is_import else "No row has failed.",
+            empty_text="All rows were imported." if is_import else "No row failed.",
             more_url=every if len(errors) == _ERRORS_SHOWN else "",
-            more_text="All of them",
+            more_text="Show all",
         )
 
     @admin.display(description="Type", ordering="type")
@@ -181,7 +181,7 @@ def _name_of(row: dict[str, Any]) -> str:
 
 
 def extend_jobs(site: admin.AdminSite, reports: Mapping[str, Callable[[Job], Panel]], actions: Sequence[ObjectAction]) -> None:
-    """Give the page of jobs the reports of an app above, by type of job, and its buttons."""
+    """Add the progress panels and buttons of an upper app to the page of jobs."""
     page = site.get_model_admin(Job)
     if isinstance(page, JobAdmin):
         page.reports.update(reports)
@@ -197,7 +197,7 @@ class JobChunkAdmin(ReadOnlyAdmin[JobChunk]):
     lists_only_found = True
     search_fields = ("=job__id",)
     fields = ("job", "number", "is_done")
-    empty_text = "No job is under way."
+    empty_text = "No job is running."
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[JobChunk]:
         return only_visible(request, super().get_queryset(request), job="job__")
@@ -211,9 +211,9 @@ class JobErrorAdmin(ReadOnlyAdmin[JobError]):
     ordering = ("job", "row_number", "pk")
     lists_only_found = True
     search_fields = ("=job__id",)
-    search_help_text = "The id of a job."
+    search_help_text = "Id of a job."
     fields = ("job", "row_number", "user", "errors")
-    empty_text = "Every row was taken."
+    empty_text = "No errors."
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[JobError]:
         return only_visible(request, super().get_queryset(request), job="job__")

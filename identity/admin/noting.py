@@ -1,6 +1,6 @@
-"""What staff do in the admin stands in the audit log: row by row where rows tell of themselves, and as an act where they do not.
+"""Records the changes of staff in the audit log: per row for recorded models, otherwise as one entry for the action.
 
-Django's own log of the admin is not written any more.
+Replaces Django's own admin log, which is not written.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ Row = TypeVar("Row", bound=models.Model)
 if TYPE_CHECKING:
 
     class _ModelAdmin(ModelAdmin[Row]):
-        """What the type checker sees."""
+        """The base class for the type checker."""
 else:
 
     class _ModelAdmin(ModelAdmin):
-        """Django's class, which names its model in brackets for type checkers only."""
+        """The base class at run time. Django's `ModelAdmin` takes a type parameter in stubs only."""
 
         def __class_getitem__(cls, _model: object) -> type:
             return cls
 
 
 class Noting(_ModelAdmin[Row]):
-    """Puts the audit log in the place of Django's log."""
+    """Writes the audit log instead of Django's admin log."""
 
     object_history_template = "admin/row_history.html"
 
@@ -47,7 +47,7 @@ class Noting(_ModelAdmin[Row]):
             record(f"Added {self.opts.verbose_name}", about=obj)
 
     def log_change(self, request: HttpRequest, obj: models.Model, message: Any) -> Any:
-        """Note a change that the row has not told of itself. Django's list of changed fields is empty when there are none."""
+        """Record a change that is not recorded for the row itself. Django's message is empty if no field changed."""
         if message and not is_noted(obj):
             record(message if isinstance(message, str) else f"Changed {self.opts.verbose_name}", about=obj)
 
@@ -57,9 +57,9 @@ class Noting(_ModelAdmin[Row]):
                 record(f"Deleted {self.opts.verbose_name}", about=row)
 
     def response_action(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> Any:  # type: ignore[override]  # as Django calls it
-        """Name what is done to chosen rows after the action, with the reason where its page asked for one."""
+        """Run a list action. Audit entries contain its label, and the reason from its confirmation page."""
         if not all(_is_key(self.opts.pk, text) for text in request.POST.getlist(ACTION_CHECKBOX_NAME)):
-            self.message_user(request, "What was chosen are no keys of such rows. Nothing was done.", messages.WARNING)
+            self.message_user(request, "The selected keys are invalid. Nothing was changed.", messages.WARNING)
             return None
         chosen = self.get_actions(request).get(_pressed(request))
         label = str(chosen[2] % {"verbose_name_plural": self.opts.verbose_name_plural}) if chosen else ""
@@ -67,14 +67,14 @@ class Noting(_ModelAdmin[Row]):
             return super().response_action(request, queryset)
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show what the audit log says of the row, newest first."""
+        """Show the audit entries of the row, newest first."""
         about = AuditEntry.objects.filter(object_type=self.opts.label_lower, object_id=unquote(object_id)).order_by("-at", "-pk")
         entries = [(entry, _changed_columns(entry)) for entry in about[:_HISTORY_SHOWN]]
         return super().history_view(request, object_id, {"entries": entries, **(extra_context or {})})
 
 
 def _pressed(request: HttpRequest) -> str:
-    """Return the action that Django takes of several that were sent: the one at `index`, else the last."""
+    """Return the action that Django uses of several submitted ones: the one at `index`, otherwise the last."""
     names = request.POST.getlist("action")
     try:
         return names[int(request.POST.get("index", 0))]
@@ -85,7 +85,7 @@ def _pressed(request: HttpRequest) -> str:
 
 
 def _is_key(column: Any, text: str) -> bool:
-    """Tell whether a row could have this key; what is none would be an error of the database."""
+    """Tell whether the text is a valid key. An invalid key would cause a database error."""
     column = column.target_field if column.is_relation else column
     try:
         column.run_validators(column.to_python(text))

@@ -1,4 +1,4 @@
-"""Buttons on the page of one row: each leads to a page that says what will happen, and acts on POST only."""
+"""Buttons on the page of one row. Each opens a page that explains the effect, and acts on POST only."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PanelOf: TypeAlias = Callable[[HttpRequest, Row], Panel | None]
 
 
 class NoInput(forms.Form):
-    """An action that asks for nothing but the confirmation."""
+    """The form of an action that needs only the confirmation."""
 
 
 def _always(_row: Any) -> bool:
@@ -44,11 +44,10 @@ def _always(_row: Any) -> bool:
 class ObjectAction:
     """One button.
 
-    `explain` returns the sentence shown before the confirmation, `run` acts through a service and returns the sentence
-    shown afterwards, or a page of its own where a sentence must not be kept for the next page, such as one with a new secret;
-    what it refuses is shown at the form. `is_offered` hides the button where it makes no sense.
-    Whoever presses it needs the `permission`: the name of one, or a function that returns it for a row; without it, that of
-    changing such rows.
+    `explain` returns the sentence shown before the confirmation. `run` acts through a service and returns the message for the next page,
+    or a response of its own, such as a page with a new secret, which must not be stored for the next page. Refusals of the service become
+    errors of the form. `is_offered` hides the button for rows to which it does not apply. `permission` is the required permission, or a
+    function that returns it for a row; the default is the permission to change such rows.
     """
 
     name: str
@@ -60,13 +59,13 @@ class ObjectAction:
     is_dangerous: bool = False
     for_operators_only: bool = False
     permission: str | Callable[[Any], str] = ""
-    # For what shows or changes secrets, or ends a tenant: the session must have been proven of late.
+    # For actions that show or change secrets or end a tenant: the session needs a recent proof.
     needs_proof: bool = False
 
 
 @unit_of_work
 def _run_and_note(request: HttpRequest, row: Any, action: ObjectAction, values: dict[str, Any]) -> str | HttpResponse:
-    """Run the action, and note it in the same transaction where the row has not told of itself."""
+    """Run the action. Record it in the same transaction unless a change of the row is recorded already."""
     noted, before = copy(row), image_of(row)
     done = action.run(request, row, values)
     if not is_noted(noted):
@@ -75,7 +74,7 @@ def _run_and_note(request: HttpRequest, row: Any, action: ObjectAction, values: 
 
 
 class ObjectActionsAdmin(TenantScopedAdmin[Row]):
-    """Adds the buttons of `object_actions`, and the panels of related rows, to the page of a row."""
+    """Adds the buttons of `object_actions` and panels of related rows to the page of a row."""
 
     object_actions: Sequence[ObjectAction] = ()
     change_form_template = "admin/row_form.html"
@@ -112,7 +111,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         return needed or f"{self.opts.app_label}.change_{self.opts.model_name}"
 
     def action_view(self, request: HttpRequest, object_id: str, action_name: str) -> HttpResponse:
-        """Show what the action will do; on POST do it and go back to the row, or to the list when the row is gone."""
+        """Show the effect of the action. On POST, run it and redirect to the row, or to the list if the row is gone."""
         row = self.get_object(request, unquote(object_id))
         action = next((known for known in self.object_actions if known.name == action_name), None)
         if action is None:
@@ -131,8 +130,8 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         return page_beside(self, request, "admin/object_action.html", action.label, **shown)
 
     def _answer_of(self, request: HttpRequest, row: Row, action: ObjectAction, form: forms.Form) -> HttpResponse | None:
-        """Run the action and return where it leads; what the service refuses becomes errors of the form, and None."""
-        # Taken before: a row that goes may lose its key.
+        """Run the action and return its response. If the service refuses, add the errors to the form and return None."""
+        # Computed before the action: a deleted row may lose its key.
         key = quote(str(row.pk))
         try:
             with said(action.label, str(form.cleaned_data.get("reason") or "")):

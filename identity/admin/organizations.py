@@ -26,11 +26,11 @@ from identity.services import memberships, organizations
 
 class OrganizationForm(ServiceForm):
     branding = ShapedJSONField(label="Branding", help_text='A JSON object with "logo_url" and "colors".')
-    metadata = ShapedJSONField(label="Metadata", help_text="A JSON object of texts, at most 25 of them.")
+    metadata = ShapedJSONField(label="Metadata", help_text="A JSON object with at most 25 texts.")
 
     class Meta:
         model = Organization
-        fields = ()  # The admin class names them.
+        fields = ()  # The fieldsets of the admin class list them.
 
 
 class OrganizationAdmin(DeletedInPartsAdmin[Organization]):
@@ -38,8 +38,8 @@ class OrganizationAdmin(DeletedInPartsAdmin[Organization]):
     list_display = ("name", "display_name", "id", "created_at", "tenant")
     list_select_related = ("tenant",)
     search_fields = ("name", "display_name", "=id")
-    empty_text = "No organizations yet. Add one for each customer whose people you keep together."
-    deletion_effect = "Its members, roles, connections and groups go first, each with an event of its own; this can take a while."
+    empty_text = "No organizations yet. Add one for each customer company."
+    deletion_effect = "Its members, roles, connections and groups are deleted first, with one event each. This can take a while."
 
     def get_fieldsets(self, request: HttpRequest, obj: Organization | None = None) -> Any:
         own = ["name", "display_name", "branding", "metadata"]
@@ -61,15 +61,15 @@ class OrganizationAdmin(DeletedInPartsAdmin[Organization]):
 
 
 class OrganizationConnectionAdmin(RelationAdmin[OrganizationConnection]):
-    """The one relation with settings of its own, which may be changed."""
+    """The only relation that has settings, which can be changed."""
 
     joined = ("organization", "connection")
     list_filter = ("organization", "connection")
     list_select_related = ("organization", "connection", "tenant")
     search_fields = ("=organization__id", "=connection__id")
-    search_help_text = "The id of an organization or of a connection."
-    empty_text = "No organization has a connection yet. Add one so that its people can enter."
-    deletion_effect = "People no longer enter through it. Subscribers receive organization.connection.removed."
+    search_help_text = "Id of an organization or of a connection."
+    empty_text = "No connections of organizations yet. Add one so that members can log in to the organization."
+    deletion_effect = "Users can no longer log in to the organization with it. Subscribers receive organization.connection.removed."
 
     def get_fieldsets(self, request: HttpRequest, obj: OrganizationConnection | None = None) -> Any:
         return [(None, {"fields": self.joined}), ("Settings", {"fields": memberships.CONNECTION_FLAGS})]
@@ -78,7 +78,7 @@ class OrganizationConnectionAdmin(RelationAdmin[OrganizationConnection]):
         return () if obj is None else self.joined
 
     def has_change_permission(self, request: HttpRequest, obj: OrganizationConnection | None = None) -> bool:
-        # A relation that has settings of its own; others are only made and taken away.
+        # This relation has settings. Other relations can only be added and deleted.
         return super(RelationAdmin, self).has_change_permission(request, obj)
 
     def create(self, request: HttpRequest, form: Any) -> OrganizationConnection:
@@ -101,9 +101,9 @@ class OrganizationMemberAdmin(RelationAdmin[OrganizationMember]):
     list_filter = ("organization",)
     list_select_related = ("organization", "user", "tenant")
     search_fields = ("=user__user_id", "=organization__id")
-    search_help_text = "The id of a user or of an organization."
-    empty_text = "No organization has members yet. Add a user to one here."
-    deletion_effect = "The roles in the organization go first. Subscribers receive organization.member.deleted."
+    search_help_text = "Id of a user or of an organization."
+    empty_text = "No members yet. Add a user to an organization here."
+    deletion_effect = "The roles in the organization are removed first. Subscribers receive organization.member.deleted."
 
     def join(self, tenant_id: str, **chosen: Any) -> None:
         organization: Organization = chosen["organization"]
@@ -116,8 +116,8 @@ class OrganizationMemberRoleAdmin(RelationAdmin[OrganizationMemberRole]):
     list_filter = ("organization", "role")
     list_select_related = ("organization", "user", "role", "tenant")
     search_fields = ("=user__user_id", "=organization__id", "=role__id")
-    search_help_text = "The id of a user, an organization or a role."
-    empty_text = "No member has a role in an organization yet. Give one here."
+    search_help_text = "Id of a user, an organization or a role."
+    empty_text = "No roles of members yet. Assign a role to a member here."
     deletion_effect = "Subscribers receive organization.member.role.deleted."
 
     def join(self, tenant_id: str, **chosen: Any) -> None:
@@ -132,8 +132,8 @@ class OrganizationGroupRoleAdmin(RelationAdmin[OrganizationGroupRole]):
     list_filter = ("organization", "role")
     list_select_related = ("organization", "group", "role", "tenant")
     search_fields = ("=group__id", "=organization__id", "=role__id")
-    search_help_text = "The id of a group, an organization or a role."
-    empty_text = "No group has a role in an organization yet. Give one here."
+    search_help_text = "Id of a group, an organization or a role."
+    empty_text = "No roles of groups yet. Assign a role to a group in an organization here."
     deletion_effect = "Subscribers receive organization.group.role.deleted."
 
     def join(self, tenant_id: str, **chosen: Any) -> None:

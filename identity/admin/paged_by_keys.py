@@ -1,4 +1,4 @@
-"""How the list of an admin class stays fast in a table of any length; `foundation.admin.keyset_list` turns its pages."""
+"""Keyset pagination for lists of admin classes, so that lists stay fast in tables of any length. See `foundation.admin.keyset_list`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from identity.admin.scope import tenant_in_scope, tenant_path
 
 
 class PagedByKeys:
-    """Lists in an order that an index gives, page by page from a key.
+    """Lists rows in the order of an index, in pages that start after a key.
 
-    `grows` is false for tables whose rows people make one by one: these can be sorted by any column and have numbered pages.
-    `indexed_filters` names the filters that an index answers in the order of the list of one tenant; others are walked.
-    `lists_only_found` is for parts of something that has a page of its own: the list begins with a search for it.
-    `is_short_lived` tells that rows go by themselves: a tenant's are collected by its index, at most `FOUND`, and put in order.
+    `grows`: false for small tables whose rows are added one by one. They can be sorted by any column and have numbered pages.
+    `indexed_filters`: filters that an index serves in the order of the list of one tenant. Other filters read rows one by one.
+    `lists_only_found`: for parts of a row with its own page. The list is empty until a search.
+    `is_short_lived`: rows expire soon. The list sorts at most `FOUND` rows of the tenant, read by its index.
     """
 
     grows: bool = True
@@ -44,7 +44,7 @@ class PagedByKeys:
         return () if self.grows else super().get_sortable_by(request)  # type: ignore[misc]
 
     def get_ordering(self, request: HttpRequest) -> Any:
-        """Put the tenant first where rows of several are mixed: so begins the index that serves the list of each."""
+        """Order by tenant first if the list has several tenants, because the index of the list starts with the tenant."""
         names: tuple[str, ...] = tuple(super().get_ordering(request) or self.model._meta.ordering or ("-pk",))  # type: ignore[misc]
         if not self.grows or self.is_bound(request) or names[0].lstrip("-") in ("pk", self.model._meta.pk.name):
             return names
@@ -55,7 +55,7 @@ class PagedByKeys:
         return (f"-{own}" if falling == {True} else own, *names)
 
     def rows_to_list(self, request: HttpRequest, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
-        """Return the rows that the list is about, before any filter."""
+        """Return the rows of the list before any filter."""
         if self.lists_only_found and not request.GET.get(SEARCH_VAR, "").strip():
             return rows.none()
         if self.is_short_lived and self.is_bound(request):
@@ -66,7 +66,7 @@ class PagedByKeys:
         return self.indexed_filters if self.is_bound(request) else ()
 
     def found_by_index(self, request: HttpRequest, rows: models.QuerySet[Any], term: str) -> models.QuerySet[Any] | None:
-        """Return what an index finds for a term of the search field, None when rows have to be looked at one by one."""
+        """Return the rows that an index finds for a search term; None if rows must be read one by one."""
         exact = [name.removesuffix("__exact") for name in self.get_search_fields(request) if name.endswith("__exact")]
         for name in exact:
             if is_served_by_index(self.model, name, in_tenant=self.is_bound(request)):
@@ -83,11 +83,11 @@ class PagedByKeys:
             owner, field = column, column._meta.pk if part == "pk" else column._meta.get_field(part)
             column = field.related_model
         if tenant is not None and owner is not self.model and (own := tenant_path(owner)) is not None:
-            # What the row refers to is found by the index of its tenant, too.
+            # The index of the tenant finds the referenced row.
             rows = rows.filter(**{f"{name.rpartition('__')[0]}__{own}": tenant})
         try:
             field.to_python(term)
-        except ValidationError:  # What such a column cannot hold is in no row.
+        except ValidationError:  # No row has a value that the column cannot hold.
             return None
         found = rows.filter(**{name: term})
         return found if found.order_by().values("pk")[:1].exists() else None

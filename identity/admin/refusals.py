@@ -1,4 +1,4 @@
-"""What a service may answer instead of a change, shown to people as sentences. Apps above add their own exceptions."""
+"""Exceptions of services that the admin shows as refusals. Upper apps add their own."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ _refusals: list[type[Exception]] = [ServiceError]
 
 
 def also_refuses(exception: type[Exception]) -> None:
-    """Let the admin show `exception` as a refusal; its text must be a sentence without secrets."""
+    """Make the admin show `exception` as a refusal. Its text must be a sentence without secrets."""
     if exception not in _refusals:
         _refusals.append(exception)
 
 
 def refusals() -> tuple[type[Exception], ...]:
-    """Return every exception that is a refusal, for an `except` clause."""
+    """Return all exceptions that are refusals, for an `except` clause."""
     return tuple(_refusals)
 
 
 def sentences(refusal: Exception) -> dict[str | None, list[str]]:
-    """Return the texts of a refusal by the field they concern, None for those that concern the whole."""
+    """Return the texts of a refusal by field. None is the key of texts about no field."""
     if isinstance(refusal, Invalid):
         return dict(refusal.errors.items())
     return {None: [str(refusal)]}
 
 
 def add_to_form(form: forms.BaseForm, refusal: Exception) -> None:
-    """Show a refusal at the fields it names, and above the form what concerns none of its fields."""
+    """Add the texts of a refusal to the fields of the form, and other texts to the form itself."""
     for field, texts in sentences(refusal).items():
         if field in form.fields:
             form.add_error(field, ValidationError(texts))

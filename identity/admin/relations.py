@@ -1,4 +1,4 @@
-"""Admin pages of rows that join two others: made and taken away, never changed."""
+"""Admin pages of rows that join two others. They can be added and deleted, not changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 class RelationAdmin(ServiceAdmin[Row]):
-    """`joined` names the columns that say what is joined; a subclass adds and removes through its services."""
+    """The base of these pages. `joined` names the joined columns. A subclass implements `join` and deletion through its services."""
 
     joined: tuple[str, ...] = ()
     sortable_by = ()
@@ -39,7 +39,7 @@ class RelationAdmin(ServiceAdmin[Row]):
         return False
 
     def create(self, request: HttpRequest, form: Any) -> Row:
-        """Join what the form names; the row that is there already stays."""
+        """Join the chosen rows and return the relation. An existing relation is kept."""
         tenant = self.tenant_for_new(request)
         chosen = {name: form.cleaned_data.get(name) for name in self.joined}
         self.join(tenant, **chosen)

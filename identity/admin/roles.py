@@ -18,13 +18,13 @@ class RoleAdmin(DeletedInPartsAdmin[Role]):
     list_select_related = ("organization", "tenant")
     search_fields = ("name", "=id")
     autocomplete_fields = ("organization",)
-    empty_text = "No roles yet. Add one, then give it to users, groups or members of an organization."
-    deletion_effect = "It is taken from every user, group and member first, each with an event of its own where there is one."
+    empty_text = "No roles yet. Add one, then assign it to users, groups or members of an organization."
+    deletion_effect = "It is removed from all users, groups and members first, with one event each where such an event exists."
 
     def get_fieldsets(self, request: HttpRequest, obj: Role | None = None) -> Any:
         own = ["name", "description", "type", "organization"]
         if obj is None:
-            hint = "A role of the tenant names no organization; a role of an organization names it and counts inside it alone."
+            hint = "Leave the organization empty for a role of the tenant. A role of an organization applies only in that organization."
             return [(None, {"fields": own, "description": hint})]
         return [(None, {"fields": ["id", *own, *([] if self.is_bound(request) else ["tenant"])]}),
                 ("Kept by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})]  # fmt: skip
@@ -49,9 +49,9 @@ class UserRoleAdmin(RelationAdmin[UserRole]):
     list_filter = ("role",)
     list_select_related = ("user", "role", "tenant")
     search_fields = ("=user__user_id", "=role__id")
-    search_help_text = "The id of a user or of a role."
-    empty_text = "No user has a role of the tenant yet. Give one here."
-    deletion_effect = "The user loses the role. No event tells of it."
+    search_help_text = "Id of a user or of a role."
+    empty_text = "No roles of users yet. Assign a role to a user here."
+    deletion_effect = "The user loses the role. No event is sent."
 
     def join(self, tenant_id: str, **chosen: Any) -> None:
         user: User = chosen["user"]

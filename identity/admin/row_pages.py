@@ -1,4 +1,4 @@
-"""Further pages of one row, which apps above add to the admin class of a model below: each has an address and a button."""
+"""Additional pages of one row, each with an address and a button. Upper apps add them to admin classes of lower apps."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def _always(_row: Any) -> bool:
 
 @dataclass(frozen=True)
 class RowPage:
-    """A page below the address of a row; whoever opens it may see the row and has the permission."""
+    """A page below the address of a row. It needs the permission to view the row and `permission`."""
 
     name: str
     label: str
     view: Callable[[HttpRequest, Any], HttpResponse]
     permission: str
-    # Hides the button, and the page, where it makes no sense for the row.
+    # Hides the button and the page for rows to which they do not apply.
     is_offered: Callable[[Any], bool] = _always
 
 
 class RowPagesAdmin(ObjectActionsAdmin[Row]):
-    """Gives each of `row_pages` its address, and its button where the account may open it."""
+    """Adds the address of each of `row_pages`, and its button if the account may open it."""
 
     def __init__(self, model: type[Row], admin_site: Any) -> None:
         super().__init__(model, admin_site)
@@ -61,7 +61,7 @@ class RowPagesAdmin(ObjectActionsAdmin[Row]):
         return response
 
     def address_of(self, name: str, row: models.Model) -> str:
-        """Return the address of one of these pages, or of a page that every row has, such as `change`."""
+        """Return the address of one of these pages, or of a page of every row such as `change`."""
         return reverse(f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_{name}", args=(quote(row.pk),))
 
     def _url_name(self, page: RowPage) -> str:

@@ -1,4 +1,4 @@
-"""Admin pages that write through services only: adding, changing and deleting, one row or many."""
+"""Admin pages that add, change and delete rows through services only, one row or many."""
 
 from __future__ import annotations
 
@@ -28,18 +28,20 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 class ServiceAdmin(ObjectActionsAdmin[Row]):
-    """Subclasses say how to `create` and `change` a row, `row_acts` how one is deleted; a refusal is shown at the form or as a message."""
+    """The base of these pages. Subclasses implement `create` and `change`; `row_acts` implements deletion. A refusal is shown at the
+    form or as a message.
+    """
 
     form = ServiceForm
     actions: Sequence[Callable[..., Any]] = (delete_selected,)
-    # What goes with a row, said before it is deleted.
+    # The effect of a deletion on related rows, shown before the confirmation.
     deletion_effect: str = ""
     delete_confirmation_template = "admin/delete_row.html"
-    # "add": the form of a new row is shown, "change": a change is saved, in a session that was proven of late.
+    # Steps that need a recent proof: "add" to show the form of a new row, "change" to save a change.
     proof_for: frozenset[Literal["add", "change"]] = frozenset()
 
     def create(self, request: HttpRequest, form: Any) -> Row:
-        """Make the row through its service."""
+        """Create the row through its service."""
         raise NotImplementedError
 
     def change(self, request: HttpRequest, row: Row, form: Any) -> None:
@@ -47,24 +49,24 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
         raise NotImplementedError
 
     def remove(self, request: HttpRequest, row: Row) -> Job | None:
-        """Delete the row through its service; return the job that goes on with it, if there is one."""
+        """Delete the row through its service. Return the job that continues the deletion, if there is one."""
         job = deletion_act(self.model).do(row)
         return job if isinstance(job, Job) else None
 
     def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
-        """Tell whether this request needs such a session; subclasses may look at what is sent."""
+        """Tell whether this request needs a recent proof. Subclasses may inspect the submitted values."""
         if object_id is None:
             return "add" in self.proof_for and self.has_add_permission(request)
         return "change" in self.proof_for and request.method == "POST" and self.has_change_permission(request)
 
     def counts_before_deletion(self, row: Row) -> dict[str, int]:
-        """Return how many rows of each kind go with the row, for the page that asks."""
+        """Return the number of related rows that are deleted with the row, by kind, for the confirmation page."""
         return {}
 
     def get_form(self, request: HttpRequest, obj: Row | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
         form = super().get_form(request, obj, change=change, **kwargs)
         form.refusal = getattr(request, "_refusal", None)
-        # Fields that a form class declares stay in it although this page does not show them.
+        # Django keeps fields that the form class declares, even if this page does not show them.
         shown = flatten_fieldsets(self.get_fieldsets(request, obj))
         form.base_fields = {name: field for name, field in form.base_fields.items() if name in shown}
         return form
@@ -72,7 +74,7 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
     def changeform_view(
         self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> Any:
-        """Save in one transaction, repeated on a deadlock; after a refusal show the same input with its errors."""
+        """Save in one transaction, repeated on a deadlock. After a refusal, show the same input with its errors."""
         view = super().changeform_view
         if self.wants_proof(request, object_id) and (asked := asked_for_proof(request)) is not None:
             return asked
@@ -89,11 +91,11 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
             self.change(request, obj, form)
             return
         created = self.create(request, form)
-        # Django goes on with the form's own instance: history, message and redirect name it.
+        # Django uses the instance of the form for the history, the message and the redirect.
         obj.__dict__.update(created.__dict__)
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Ask, then delete; no transaction around, so that the service may take several and repeat one."""
+        """Delete the row after a confirmation. There is no transaction around it: the service may need several, and may repeat one."""
         row = self.get_object(request, unquote(object_id))
         if not self.has_delete_permission(request, row):
             raise PermissionDenied
@@ -117,13 +119,13 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
         return HttpResponseRedirect(reverse(f"{place}_changelist"))
 
     def say_it_goes_on(self, request: HttpRequest, text: str, job: Job) -> None:
-        """Say that a job goes on with the deletion of a row, and lead to it."""
+        """Add a message that a job continues the deletion of a row, with a link to the job."""
         page = reverse(f"{self.admin_site.name}:identity_job_change", args=(quote(job.pk),))
         said = format_html('The {} {} is being deleted: <a href="{}">job {}</a>.', self.opts.verbose_name, text, page, job.pk)
         self.message_user(request, said, messages.SUCCESS)
 
     def _remove_and_note(self, request: HttpRequest, row: Row) -> Job | None:
-        # The note needs the key, which a deleted row no longer has.
+        # The audit entry needs the key, which a deleted row no longer has.
         noted = copy(row)
         job = self.remove(request, row)
         self.log_deletions(request, [noted])

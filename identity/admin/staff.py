@@ -1,4 +1,4 @@
-"""Admin pages of staff accounts and of what they did here."""
+"""Admin pages of staff accounts."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ def _roles_in_words() -> list[tuple[str, str]]:
 
 
 class StaffForm(ServiceForm):
-    # Nothing is chosen beforehand: what an account may do is said, not assumed.
+    # No default: the administrator must choose the role.
     role = forms.ChoiceField(choices=_roles_in_words, widget=forms.RadioSelect)
     password = forms.CharField(
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="At least 12 characters, none of the common passwords, and unlike the e-mail address.",
+        help_text="At least 12 characters, not a common password, and not similar to the email address.",
     )
 
     class Meta:
         model = Staff
-        fields = ()  # The admin class names them.
-        help_texts = {"is_active": "Switched off: cannot sign in. Accounts are not deleted, so that their history keeps its author."}
+        fields = ()  # The fieldsets of the admin class list them.
+        help_texts = {"is_active": "The account cannot log in while this is off. Accounts are never deleted."}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # The stored hash is no initial value, and an empty password keeps the present one.
+        # Never show the stored hash as the initial value. An empty password keeps the present one.
         self.initial.pop("password", None)
         if self.instance.pk and "password" in self.fields:
             self.fields["password"].required = False
@@ -56,16 +56,16 @@ class StaffAdmin(ServiceAdmin[Staff]):
     search_fields = ("email",)
     actions = ()
     proof_for = frozenset({"add", "change"})
-    empty_text = "No staff accounts yet. Add one so that somebody of this tenant can sign in here."
+    empty_text = "No staff accounts yet. Add one to let staff of this tenant log in here."
 
     def get_fieldsets(self, request: HttpRequest, obj: Staff | None = None) -> Any:
         if obj is not None:
-            # Nobody changes their own role, so their own page only shows it.
+            # Staff cannot change their own role, so their own page only shows it.
             own = ["email", "standing" if obj == staff_of(request) else "role", "is_active", "password"]
             return [(None, {"fields": own}), ("Kept by the service", {"fields": ["last_login", "created_at"]})]
         tenant = tenant_in_scope(request)
-        place = f"in {tenant} only" if tenant else "in every tenant. Choose a tenant first to add an account of it alone"
-        return [(None, {"fields": ["email", "role", "password"], "description": f"The role will hold {place}."})]
+        place = f"in {tenant} only" if tenant else "in all tenants. To add an account of one tenant, choose the tenant first"
+        return [(None, {"fields": ["email", "role", "password"], "description": f"The role applies {place}."})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Staff | None = None) -> Any:
         if obj is None:

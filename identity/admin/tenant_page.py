@@ -1,4 +1,4 @@
-"""Pages of the admin that show one tenant and list no table: who may see them, whose they are, where they stand."""
+"""Pages of the admin for one tenant that are not lists of rows: permissions, tenant in scope, and place in the navigation."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from django.utils.http import urlencode
 
 from identity.admin.scope import only_tenant, staff_of, tenant_in_scope
 
-# Takes the request and the tenant's id, and what stands in the address.
+# Called with the request, the tenant's id, and the parameters of the address.
 TenantView = Callable[..., HttpResponse]
 
 
 class TenantPage:
-    """A page with a place in the navigation. `label` is its name there, `url_name` that of its address on the site."""
+    """A page with an entry in the navigation. `label` is its key there, `url_name` the name of its address on the site."""
 
     label: str = ""
     title: str = ""
@@ -30,7 +30,7 @@ class TenantPage:
         self.site = site
 
     def urls(self) -> list[URLPattern]:
-        """Return every address of the page, each made with `for_tenant`."""
+        """Return the addresses of the page. Each view must be wrapped with `for_tenant`."""
         raise NotImplementedError
 
     @property
@@ -38,14 +38,14 @@ class TenantPage:
         return reverse(f"{self.site.name}:{self.url_name}")
 
     def may_see(self, request: HttpRequest, *further: str) -> bool:
-        """Tell whether this account may use the page, and has the further permissions."""
+        """Tell whether this account has the permission of the page and the further permissions."""
         staff = staff_of(request)
         return staff is not None and all(staff.has_perm(permission) for permission in (self.permission, *further))
 
     def for_tenant(self, view: TenantView, *further: str) -> Callable[..., HttpResponse]:
-        """Return `view` for the tenant in scope: 403 without the page's permission and those that the view needs further.
+        """Return `view` for the tenant in scope. Answers 403 without the permission of the page or the further permissions.
 
-        An operator who sees several tenants is asked for one.
+        Redirects an operator who sees several tenants to the choice of a tenant.
         """
 
         def scoped(request: HttpRequest, **parts: Any) -> HttpResponse:
@@ -62,30 +62,30 @@ class TenantPage:
         return self.site.admin_view(scoped)
 
     def page(self, request: HttpRequest, template: str, context: dict[str, Any]) -> TemplateResponse:
-        """Return the page within the site."""
+        """Return the page in the frame of the site."""
         request.current_app = self.site.name
         return TemplateResponse(request, template, {**self.site.each_context(request), "title": self.title, "subtitle": None, **context})
 
     def entry(self) -> dict[str, Any]:
-        """Return the page as the navigation lists it, beside models."""
+        """Return the navigation entry of the page."""
         name = self.url_name.replace("_", "-")
         return {"label": self.label, "name": self.title, "object_name": name, "admin_url": self.address, "add_url": None}
 
 
 class PagesSite(admin.AdminSite):
-    """A site that has such pages."""
+    """A site with such pages."""
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
         self.pages: list[TenantPage] = []
 
     def register_page(self, page_class: type[TenantPage]) -> None:
-        """Put the page on the site."""
+        """Add the page to the site."""
         self.pages.append(page_class(self))
 
     def get_urls(self) -> list[Any]:
         return [*(pattern for page in self.pages for pattern in page.urls()), *super().get_urls()]
 
     def page_entries(self, request: HttpRequest) -> list[dict[str, Any]]:
-        """Return the pages that this account may see, for the navigation."""
+        """Return the navigation entries of the pages that this account may see."""
         return [page.entry() for page in self.pages if page.may_see(request)]

@@ -1,4 +1,4 @@
-"""The base of every admin class: rows of the tenant in scope only. Our site refuses classes that do not derive from it."""
+"""The base of every admin class: shows only rows of the tenant in scope. The site refuses other admin classes."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ Row = TypeVar("Row", bound=models.Model)
 class TenantScopedAdmin(PagedByKeys, Noting[Row]):
     """Limits lists, choices, filters, histories and objects to the tenant in scope, and sets the tenant of new rows.
 
-    `tenant_lookup` names the way to the tenant's id where the row has no tenant of its own, such as `action__tenant_id`.
-    Rows without any way to a tenant are the platform's: operators see them, tenant admins do not.
+    `tenant_lookup` is the lookup to the tenant's id if the row has no tenant column, such as `action__tenant_id`.
+    Rows without a tenant belong to the platform: only operators see them.
     """
 
     tenant_lookup: str = ""
-    # One sentence for an empty list: what will be here, or what to do.
-    empty_text: str = "Nothing here yet."
-    # What the list is called where the plural of its rows would not be understood, and one sentence about what it holds.
+    # One sentence for an empty list: what the list will contain, or what to do.
+    empty_text: str = "No entries yet."
+    # The title of the list if the model's plural is unclear, and one sentence about its content.
     list_title: str = ""
     about: str = ""
-    # Lists of any length cost the same: no count of the whole table, and a bounded count of what was found.
+    # Keep the cost of a list constant: never count the whole table, and bound the count of matches.
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     paginator = BoundedPaginator
     list_per_page = 50
     list_max_show_all = 0
-    # A web address without a scheme is meant to be a secure one.
+    # Web addresses without a scheme get https.
     formfield_overrides = {models.URLField: {"assume_scheme": "https"}}
     view_on_site = False
 
@@ -57,14 +57,14 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
     # Rows
 
     def is_bound(self, request: HttpRequest) -> bool:
-        """Tell whether the request sees one tenant only."""
+        """Tell whether the request is limited to one tenant."""
         return tenant_in_scope(request) is not None
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Row]:
         return self.limited(request, super().get_queryset(request))
 
     def limited(self, request: HttpRequest, rows: models.QuerySet[Row]) -> models.QuerySet[Row]:
-        """Return those of `rows` that the account may see."""
+        """Return the rows that the account may see."""
         tenant = tenant_in_scope(request)
         column = self.tenant_column
         if column is None:
@@ -72,7 +72,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         return rows if tenant is None else rows.filter(**{column: tenant})
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Row:
-        """Return the row, or raise 404: what belongs to another tenant is not there."""
+        """Return the row. Raises 404 if it does not exist or belongs to another tenant."""
         found = super().get_object(request, object_id, from_field)
         if found is None:
             raise Http404
@@ -89,7 +89,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
     # Choices
 
     def scoped_choices(self, request: HttpRequest, model: type[models.Model]) -> models.QuerySet[Any]:
-        """Return the rows of `model` that a form or filter of this request may offer."""
+        """Return the rows of `model` that forms and filters of this request may offer."""
         tenant = getattr(request, "_form_tenant", None) or tenant_in_scope(request)
         rows: models.QuerySet[Any] = models.QuerySet(model)
         column = tenant_path(model)
@@ -101,7 +101,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         return rows if tenant is None else rows.filter(**{column: tenant})
 
     def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
-        """Keep the buttons beside a choice to the one that is needed: adding a row to choose."""
+        """Remove the buttons beside a choice except the one that adds a row."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None and isinstance(field.widget, RelatedFieldWidgetWrapper):
             field.widget.can_change_related = field.widget.can_delete_related = field.widget.can_view_related = False
@@ -119,14 +119,14 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         return [scoped_filter(self.model, item) for item in super().get_list_filter(request)]
 
     def get_search_fields(self, request: HttpRequest) -> Any:
-        """Compare exact terms as they are: without regard to case no index would help."""
+        """Compare exact terms case-sensitively; a case-insensitive comparison would not use an index."""
         return [f"{name[1:]}__exact" if name.startswith("=") else name for name in super().get_search_fields(request)]
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Let the address of a list filter by what the list offers as a filter, and by no other column.
+        """Allow only the filters that the list offers in its address.
 
-        Django lets it filter by every column of the row: a hidden one, such as a password hash, could be told letter by letter,
-        and a regular expression could keep the database busy for hours.
+        Django allows filters on every column of the row. A client could then read a hidden column, such as a password hash, letter by
+        letter, and a regular expression could keep the database busy for hours.
         """
         name = lookup.partition("__")[0]
         columns = {column for field in self.model._meta.get_fields() for column in (field.name, getattr(field, "attname", field.name))}
@@ -135,7 +135,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
             not is_column or is_offered(self.model, lookup, self.get_list_filter(request))
         )
 
-    # The tenant itself: shown where rows of several are mixed, never chosen
+    # The tenant column: shown in lists of several tenants, never a choice
 
     def get_list_display(self, request: HttpRequest) -> Any:
         columns = super().get_list_display(request)
@@ -159,13 +159,13 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         ]
 
     def get_form(self, request: HttpRequest, obj: Row | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
-        # Choices of a form belong to the tenant of its row, also where an operator sees all tenants.
+        # Choices of a form belong to the tenant of its row, also for operators who see all tenants.
         request._form_tenant = self.tenant_of(obj) if obj is not None else tenant_in_scope(request)  # type: ignore[attr-defined]
         kwargs.setdefault("help_texts", self._escaped_help_texts())
         return super().get_form(request, obj, change=change, **kwargs)
 
     def _escaped_help_texts(self) -> dict[str, str]:
-        """Return the help texts of the fields, escaped: Django shows them as markup, ours name things like `<kind>:<id>`."""
+        """Return the escaped help texts of the fields. Django renders help texts as HTML, and ours contain text such as `<kind>:<id>`."""
         own = getattr(getattr(self.form, "Meta", None), "help_texts", None) or {}
         return {field.name: escape(field.help_text) for field in self.model._meta.fields if field.help_text} | own
 
@@ -176,18 +176,18 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
 
     @property
     def needs_tenant(self) -> bool:
-        """Whether a new row of this kind cannot be without a tenant."""
+        """Whether a new row of this model must have a tenant."""
         return self.model is not Tenant and any(field.name in TENANT_FIELDS and not field.null for field in self.model._meta.fields)
 
     def tenant_for_new(self, request: HttpRequest) -> str:
-        """Return the tenant that a new row gets; 404 when an operator has chosen none and there are several."""
+        """Return the tenant of a new row. Raises 404 if there are several tenants and the operator has chosen none."""
         tenant = tenant_in_scope(request) or only_tenant()
         if tenant is None:
             raise Http404
         return tenant
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the form of a new row; an operator who sees several tenants is first asked for one."""
+        """Show the form of a new row. Redirect an operator who sees several tenants to the choice of a tenant."""
         if self.needs_tenant and self.has_add_permission(request) and not (self.is_bound(request) or only_tenant()):
             chooser = reverse(f"{self.admin_site.name}:choose_tenant")
             return HttpResponseRedirect(f"{chooser}?{urlencode({'next': request.get_full_path()})}")
@@ -219,7 +219,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         try:
             changelist = super().get_changelist_instance(request)
         except (DataError, OverflowError) as error:
-            # A value that a column cannot hold or compare is found out only by the query itself.
+            # Only the query finds values that a column cannot hold or compare.
             raise IncorrectLookupParameters(error) from error
         changelist.empty_text = self.empty_text  # type: ignore[attr-defined]
         changelist.jobs_at_work = partial(jobs_at_work, request, self.model)  # type: ignore[attr-defined]
@@ -228,7 +228,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
 
 
 class ReadOnlyAdmin(TenantScopedAdmin[Row]):
-    """Rows that only the service itself writes: everybody may look, nobody may change."""
+    """Rows that only the service writes: read-only for all staff."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

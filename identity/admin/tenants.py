@@ -1,4 +1,4 @@
-"""Admin pages of tenants and their domains. Operators change them; a tenant's own admins may look at theirs."""
+"""Admin pages of tenants and their domains. Operators change them; staff of a tenant can view their own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 class OperatorsChange(ServiceAdmin[Row]):
-    """Rows that a tenant's own admins may see but not change."""
+    """Rows that staff of a tenant can view but not change."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return is_operator(request) and super().has_add_permission(request)
@@ -38,19 +38,17 @@ class OperatorsChange(ServiceAdmin[Row]):
 
 
 class TenantForm(ServiceForm):
-    host = forms.CharField(
-        max_length=253, help_text="The host it answers on, such as acme.example.com. It stands in the source of every event."
-    )
+    host = forms.CharField(max_length=253, help_text="Host of the tenant, such as acme.example.com. Part of the source of every event.")
 
     class Meta:
         model = Tenant
-        fields = ()  # The admin class names them.
+        fields = ()  # The fieldsets of the admin class list them.
         help_texts = {
-            "id": "On the wire in every event; never changes. 3 to 63 lower-case letters, digits and inner hyphens.",
+            "id": "Part of every event. Cannot be changed. 3 to 63 lowercase letters, digits and inner hyphens.",
             "event_retention_days": (
-                "How many days events can be read again, 1 to 3650. Empty: the platform's default. Older ones are dropped within "
-                "an hour, and clients that were away for longer have to read everything anew; fewer days take effect at once and "
-                "cannot be taken back."
+                "Days for which events are kept, 1 to 3650. Empty: the default of the platform. Older events are deleted within "
+                "an hour. A client that is away for longer must read a new snapshot. A lower number takes effect at once and "
+                "cannot be undone."
             ),
         }
 
@@ -72,22 +70,22 @@ def _status_action(name: str, label: str, status: str, *, is_dangerous: bool, ef
 
 
 class TypedConfirmation(forms.Form):
-    """Asks for the id of the tenant once more."""
+    """Asks for the id of the tenant as a confirmation."""
 
-    confirmation = forms.CharField(label="Id of the tenant", help_text="Type it to confirm.", required=False)
+    confirmation = forms.CharField(label="Id of the tenant", help_text="Enter the id to confirm.", required=False)
 
 
 def _explain_deletion(_request: HttpRequest, row: Tenant) -> str:
     counted = ", ".join(f"{number:,} {name}" for name, number in tenant_deletion.what_hangs_on_tenant(row.pk).items())
     return (
-        f"{row.pk} is deleted for good: {counted}. Every host of it answers 403 at once, its streams close, and everything in it is "
-        "deleted with its events. The log is kept as long as its retention says; then nothing is left, and the id is never given again."
+        f"Delete {row.pk} permanently: {counted}. Its hosts answer 403 at once, its streams close, and all its data is deleted "
+        "with events. The log is kept for its retention. The id can never be used again."
     )
 
 
 def _delete_tenant(_request: HttpRequest, row: Tenant, values: dict[str, Any]) -> str:
     if values["confirmation"] != row.pk:
-        raise Invalid({"confirmation": [f"Type {row.pk} to confirm."]})
+        raise Invalid({"confirmation": [f"Enter {row.pk} to confirm."]})
     return f"{row.pk} is being deleted by the job {tenant_deletion.start(tenant_id=row.pk).pk}."
 
 
@@ -103,14 +101,14 @@ class TenantAdmin(OperatorsChange[Tenant]):
     sortable_by = ("id", "created_at")
     search_fields = ("id", "name")
     actions = ()
-    empty_text = "No tenants yet. Add one with the host it answers on."
+    empty_text = "No tenants yet. Add one with its host."
     object_actions = (
         _status_action("suspend", "Suspend", Tenant.Status.SUSPENDED, is_dangerous=True,
-                       effect="every host of it answers 403, its streams are closed within two seconds and its admins cannot sign in."),
-        _status_action("activate", "Activate", Tenant.Status.ACTIVE, is_dangerous=False, effect="it answers again at once."),
+                       effect="all its hosts answer 403, its streams close within two seconds, and its staff cannot log in."),
+        _status_action("activate", "Activate", Tenant.Status.ACTIVE, is_dangerous=False, effect="its hosts answer again at once."),
         ObjectAction("delete", "Delete this tenant", _explain_deletion, _delete_tenant, is_offered=lambda row: not row.is_closing,
                      form_class=TypedConfirmation, is_dangerous=True, for_operators_only=True, needs_proof=True),
-        ObjectAction("restore", "Take the deletion back", lambda _request, row: f"{row.pk} is suspended then, with all it had.",
+        ObjectAction("restore", "Cancel the deletion", lambda _request, row: f"{row.pk} is restored with all its data, and is suspended.",
                      _restore_tenant, is_offered=lambda row: row.status == Tenant.Status.DELETING, for_operators_only=True),
     )  # fmt: skip
 
@@ -131,7 +129,7 @@ class TenantAdmin(OperatorsChange[Tenant]):
         return badge(f"{row.get_status_display()}{share}", "good" if row.is_active else "bad")
 
     def has_delete_permission(self, request: HttpRequest, obj: Tenant | None = None) -> bool:
-        # A button of its own asks for the id, and Django's page would count every row.
+        # The delete action asks for the id; Django's delete page would count all related rows.
         return False
 
     def create(self, request: HttpRequest, form: Any) -> Tenant:
@@ -144,7 +142,7 @@ class TenantAdmin(OperatorsChange[Tenant]):
 
 def _verify(request: HttpRequest, row: CustomDomain, values: dict[str, Any]) -> str:
     domains.verify_domain(tenant_id=row.tenant_id, domain_id=row.pk)
-    return f"{row.host} answers for {row.tenant_id} now."
+    return f"{row.host} now belongs to {row.tenant_id}."
 
 
 class CustomDomainAdmin(OperatorsChange[CustomDomain]):
@@ -154,10 +152,10 @@ class CustomDomainAdmin(OperatorsChange[CustomDomain]):
     sortable_by = ("host",)
     ordering = ("host",)
     search_fields = ("host",)
-    empty_text = "No domains yet. A tenant gets its first one when it is made."
+    empty_text = "No domains yet. A tenant gets its first domain when it is created."
     deletion_effect = "The tenant no longer answers on this host."
     object_actions = (
-        ObjectAction("verify", "Mark as verified", lambda _request, row: f"You state that {row.tenant_id} controls {row.host}.", _verify,
+        ObjectAction("verify", "Mark as verified", lambda _request, row: f"You confirm that {row.tenant_id} controls {row.host}.", _verify,
                      is_offered=lambda row: row.verified_at is None, for_operators_only=True),
     )  # fmt: skip
 
@@ -185,20 +183,20 @@ class CustomDomainAdmin(OperatorsChange[CustomDomain]):
 
     @admin.display(description="TXT record")
     def proof(self, row: CustomDomain) -> str:
-        """Return the record that proves control, and why the last check of it failed."""
+        """Return the required DNS record, and the reason why its last check failed."""
         problem = f" ({row.verification_problem})" if row.verification_problem else ""
-        return f"{record_name(row)} holds {record_value(row)}{problem}"
+        return f"{record_name(row)} must contain {record_value(row)}{problem}"
 
     def create(self, request: HttpRequest, form: Any) -> CustomDomain:
         return domains.add_domain(tenant_id=self.tenant_for_new(request), host=form.cleaned_data["host"])
 
 
 class FormerTenantAdmin(ReadOnlyAdmin[FormerTenant]):
-    """The ids that nobody gets again; for operators."""
+    """Ids of deleted tenants, which are never used again. For operators."""
 
     grows = False
     list_display = ("id", "purged_at")
     sortable_by = ("id", "purged_at")
     search_fields = ("=id",)
     fields = ("id", "purged_at")
-    empty_text = "No tenant has been purged yet."
+    empty_text = "No former tenants."

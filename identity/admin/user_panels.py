@@ -1,4 +1,4 @@
-"""What a user belongs to, below the form of a user: identities, organizations, groups and roles, each with where it is changed."""
+"""Panels below the form of a user: identities, organizations, groups and roles, with links to change them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from identity.models import Group, LinkedIdentity, OrganizationMember, Organizat
 from identity.services.effective_roles import effective_roles, groups_of
 
 _SHOWN = 50
-_WAYS = {"direct": "given to the user", "groups": "through a group"}
+_WAYS = {"direct": "assigned to the user", "groups": "through a group"}
 
 
 class UserPanels:
-    """The panels of one site; each is left out for an account that may not see such rows."""
+    """The panels of one site. A panel is left out for accounts that may not see its rows."""
 
     def __init__(self, site: admin.AdminSite) -> None:
         self._site = site
 
     def identities(self, request: HttpRequest, user: User) -> Panel:
-        """Return the linked identities, each with a way to unlink it."""
+        """Return the linked identities, each with a link to unlink it."""
         may_unlink = request.user.has_perm("identity.change_linkedidentity")
         found = LinkedIdentity.objects.of(user.tenant_id).filter(user=user).select_related("connection")[:_SHOWN]
         rows = [
@@ -37,7 +37,7 @@ class UserPanels:
             )
             for linked in found
         ]
-        empty = "This user signs in with one identity only. Use “Link another user” above to join two."
+        empty = "This user has one identity. To add another one, use “Link another user” above."
         return Panel("Linked identities", ("Identity", "Connection", "Linked at (UTC)", ""), rows, empty)
 
     def organizations(self, request: HttpRequest, user: User) -> Panel | None:
@@ -58,7 +58,7 @@ class UserPanels:
             )
             for member in found
         ]
-        return self._panel("Organizations", ("Organization", "Roles there", "Member since (UTC)", ""), rows, "organizationmember", user)
+        return self._panel("Organizations", ("Organization", "Roles in it", "Member since (UTC)", ""), rows, "organizationmember", user)
 
     def groups(self, request: HttpRequest, user: User) -> Panel | None:
         if not request.user.has_perm("identity.view_group"):
@@ -87,7 +87,7 @@ class UserPanels:
 
     def _panel(self, title: str, columns: tuple[str, ...], rows: Sequence[Sequence[Cell]], model: str, user: User) -> Panel:
         more = f"{reverse(f'{self._site.name}:identity_{model}_changelist')}?{urlencode({'q': user.user_id})}"
-        return Panel(title, columns, rows, "None.", more, "All of them, to add or to remove")
+        return Panel(title, columns, rows, "None.", more, "Show all, add or remove")
 
     def _page(self, model: str, key: int | str, page: str = "change") -> str:
         return reverse(f"{self._site.name}:identity_{model}_{page}", args=(quote(key),))

@@ -1,4 +1,4 @@
-"""The search field of the list of users: a query in the syntax of the management interface, where it names a field."""
+"""The search field of the list of users. A term that names a field is a query in the syntax of the management API."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from identity.search.compiling import compiled_search
 from identity.search.queries import InvalidSearch
 from identity.search.rows import UserConditions, is_indexed
 
-# A word, its colon and a value; an e-mail address does not look like that.
+# A word, a colon and a value. Email addresses do not match.
 _NAMES_A_FIELD = re.compile(r"(?:^|[\s(+-])[A-Za-z_][\w.\\]*:\S")
-# A provider, a bar and an identifier, which may hold colons: `oidc|my-connection:123`. In a query a colon comes before any bar.
+# A provider, a bar and an identifier, which may contain colons: `oidc|my-connection:123`. In a query, a colon comes before any bar.
 _USER_ID = re.compile(r"[\w.-]+\|\S+")
 
 
@@ -26,18 +26,18 @@ def is_query(term: str) -> bool:
 
 
 def found_by_query(request: HttpRequest, rows: QuerySet[User], term: str, *, only_indexed: bool = False) -> QuerySet[User] | None:
-    """Return the users that a query finds; what is wrong with it is said on the page, and then none is found.
+    """Return the users that match a query. An error in the query is shown as a message, and the result is empty.
 
-    With `only_indexed` None stands for a query that no index answers: its rows have to be looked at one by one.
+    With `only_indexed`, returns None for a query that no index serves: its rows must be read one by one.
     """
     tenant_id = tenant_in_scope(request)
     if tenant_id is None:
-        messages.error(request, "Choose a tenant first: a query searches the users of one tenant.")
+        messages.error(request, "Choose a tenant first. A query searches the users of one tenant.")
         return rows.none()
     try:
         asked = compiled_search(term)
     except InvalidSearch as error:
-        messages.error(request, f"Not a search: {error}.")
+        messages.error(request, f"Invalid search: {error}.")
         return rows.none()
     if only_indexed and not is_indexed(asked):
         return None

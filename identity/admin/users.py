@@ -1,4 +1,4 @@
-"""Admin pages of users, their linked identities and the fact that they have a password."""
+"""Admin pages of users, their linked identities and their password records."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ _MACHINE = ("multifactor", "logins_count", "last_login", "last_ip", "last_passwo
 
 
 class UserForm(ServiceForm):
-    identifier = forms.CharField(required=False, max_length=255, help_text="The part of the user id after the bar. Drawn when empty.")
+    identifier = forms.CharField(required=False, max_length=255, help_text="The part of the user id after the bar. Empty: a random value.")
     password = forms.CharField(
         required=False,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="Only users of a database connection have one. Empty: none, or the present one is kept.",
+        help_text="For users of a database connection only. Empty: no password, or the present one is kept.",
     )
-    user_metadata = ShapedJSONField(label="User metadata", help_text="A JSON object that the user may influence, such as preferences.")
+    user_metadata = ShapedJSONField(label="User metadata", help_text="A JSON object that the user may change, such as preferences.")
     app_metadata = ShapedJSONField(label="App metadata", help_text="A JSON object that only applications and administrators set.")
 
     class Meta:
         model = User
-        fields = ()  # The admin class names them.
-        help_texts = {"email_verified": "A changed e-mail address counts as unverified until this is set again."}
+        fields = ()  # The fieldsets of the admin class list them.
+        help_texts = {"email_verified": "A changed email address is unverified until this is set again."}
 
 
 class LinkForm(forms.Form):
     secondary = forms.CharField(
-        label="User id to link", max_length=300, help_text="Such as database|abc. That user becomes an identity of this one."
+        label="User id to link", max_length=300, help_text="Such as database|abc. That user becomes an identity of this user."
     )
 
 
 def merge_of(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Return what the merging update must be given so that `old` becomes `new`: removed keys as null."""
+    """Return the argument of the merging update that turns `old` into `new`: removed keys are null."""
     return {**{key: None for key in old if key not in new}, **new} if new else {}
 
 
@@ -69,16 +69,16 @@ def _link(request: HttpRequest, row: User, values: dict[str, Any]) -> str:
 
 def _block(request: HttpRequest, row: User, values: dict[str, Any]) -> str:
     users.block_user(tenant_id=row.tenant_id, user_id=row.user_id)
-    return f"{row.user_id} is blocked."
+    return f"{row.user_id} blocked."
 
 
 def _unblock(request: HttpRequest, row: User, values: dict[str, Any]) -> str:
     users.unblock_user(tenant_id=row.tenant_id, user_id=row.user_id)
-    return f"{row.user_id} may sign in again."
+    return f"{row.user_id} can log in again."
 
 
-_BLOCK_MANY = "They can no longer sign in. Subscribers receive user.updated for each of them."
-_UNBLOCK_MANY = "They may sign in again. Subscribers receive user.updated for each of them."
+_BLOCK_MANY = "The users can no longer log in. Subscribers receive user.updated for each of them."
+_UNBLOCK_MANY = "The users can log in again. Subscribers receive user.updated for each of them."
 
 
 class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
@@ -89,8 +89,8 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
     list_select_related = ("connection", "tenant")
     search_fields = ("email", "name", "nickname", "username")
     search_help_text = (
-        "E-mail address, name or user name; a whole e-mail address or user id is found at once. "
-        "A query works too: email:*@corp.com AND NOT blocked:true"
+        "Email address, name or user name. A complete email address or user id is found fastest. "
+        "Or a query: email:*@corp.com AND NOT blocked:true"
     )
     autocomplete_fields = ("connection",)
     actions = (
@@ -98,14 +98,14 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
         bulk_action(UNBLOCK_USERS, permission="change", effect=_UNBLOCK_MANY),
         delete_selected,
     )
-    empty_text = "No users yet. Add one here, import them through the management interface, or let people sign up."
-    deletion_effect = "Its linked identities and its password go with it, and subscribers receive user.deleted."
+    empty_text = "No users yet. Add one here, import users with the management API, or let users sign up."
+    deletion_effect = "Its linked identities and its password are deleted, too. Subscribers receive user.deleted."
     id_field = "user_id"
     primary_action = "timeline"
     object_actions = (
-        ObjectAction("block", "Block", lambda _request, row: f"{row} can no longer sign in. Subscribers receive user.updated.", _block,
+        ObjectAction("block", "Block", lambda _request, row: f"{row} can no longer log in. Subscribers receive user.updated.", _block,
                      is_offered=lambda row: not row.blocked, is_dangerous=True),
-        ObjectAction("unblock", "Unblock", lambda _request, row: f"{row} may sign in again. Subscribers receive user.updated.", _unblock,
+        ObjectAction("unblock", "Unblock", lambda _request, row: f"{row} can log in again. Subscribers receive user.updated.", _unblock,
                      is_offered=lambda row: bool(row.blocked)),
         ObjectAction("link", "Link another user",
                      lambda _request, row: f"The other user is deleted and becomes an identity of {row}; its metadata is lost. "
@@ -134,17 +134,17 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
         return (*_MACHINE, "state", *(("user_id", "connection", "tenant") if obj is not None else ()))
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Offer the oldest database connection: most users that are added by hand belong there."""
+        """Preselect the oldest database connection: most manually added users belong to it."""
         given: dict[str, Any] = super().get_changeform_initial_data(request)
         first = self.scoped_choices(request, Connection).filter(strategy=settings.DATABASE_STRATEGY).order_by("created_at").first()
         return given if first is None else {"connection": first.pk, **given}
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        # Within a tenant an index serves the list; over all tenants the primary key does.
+        # An index serves the list of one tenant. The primary key serves the list of all tenants.
         return ("-created_at", "-pk") if self.is_bound(request) else ("-pk",)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the list; a query that takes too long is named on the page instead of being an error."""
+        """Show the list. If a query takes too long, show a message instead of an error page."""
         term = request.GET.get("q", "").strip()
         if request.method != "GET" or not is_query(term):
             return super().changelist_view(request, extra_context)
@@ -152,11 +152,13 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
             with search_time_limited():
                 return super().changelist_view(request, extra_context)
         except SearchTookTooLong:
-            messages.error(request, f"The search for {term[:200]} took too long. Name more of what you look for, such as a whole address.")
+            messages.error(request, f"The search for {term[:200]} took too long. Make it more specific, such as a complete email address.")
             return redirect(request.path)
 
     def found_by_index(self, request: HttpRequest, rows: models.QuerySet[User], term: str) -> models.QuerySet[User] | None:
-        """Look a whole address or user id up; anything else is searched for. Over all tenants no index knows them."""
+        """Find a complete address or user id by index. Returns None for other terms, and for all tenants, which have no such
+        index.
+        """
         if is_query(term):
             return found_by_query(request, rows, term, only_indexed=True)
         if not self.is_bound(request):
@@ -169,7 +171,7 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
     def get_search_results(
         self, request: HttpRequest, queryset: models.QuerySet[User], search_term: str
     ) -> tuple[models.QuerySet[User], bool]:
-        """Take what names a field for a query, what has a bar for a user id, and search for anything else."""
+        """Search by query if the term names a field, by user id if it contains a bar, otherwise by the search fields."""
         term = search_term.strip()
         if is_query(term):
             found = found_by_query(request, queryset, term)
@@ -179,7 +181,7 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
     def heading_of(self, row: User) -> str:
         return self.person(row)
 
-    @admin.display(description="Person")
+    @admin.display(description="User")
     def person(self, row: User) -> str:
         return row.email or row.name or row.username or row.phone_number or row.user_id
 
@@ -207,7 +209,7 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
 
 def _unlink(request: HttpRequest, row: LinkedIdentity, values: dict[str, Any]) -> str:
     users.unlink_identity(tenant_id=row.tenant_id, user_id=row.user.user_id, provider=row.provider, identifier=row.identifier)
-    return f"{row} is a user of its own again."
+    return f"{row} is a separate user again."
 
 
 class LinkedIdentityAdmin(ReadOnlyAdmin[LinkedIdentity], ObjectActionsAdmin[LinkedIdentity]):
@@ -215,20 +217,20 @@ class LinkedIdentityAdmin(ReadOnlyAdmin[LinkedIdentity], ObjectActionsAdmin[Link
     list_filter = ("connection",)
     list_select_related = ("user", "connection", "tenant")
     search_fields = ("identifier__exact", "user__user_id__exact")
-    search_help_text = "The identifier of an identity, or the id of the user it is linked to."
+    search_help_text = "Identifier of an identity, or id of the user that it is linked to."
     sortable_by = ()
-    # Those of one tenant stand in the order of the index that keeps them apart.
+    # The order of the unique index of identities in a tenant.
     ordering = ("provider", "identifier")
     fields = ("tenant", "user", "connection", "provider", "identifier", "profile_data", "created_at")
-    empty_text = "No identities are linked. Open a user and choose “Link another user”."
+    empty_text = "No linked identities. Open a user and choose “Link another user”."
     object_actions = (
-        ObjectAction("unlink", "Unlink", lambda _request, row: f"{row} becomes a user of its own again, without metadata. "
+        ObjectAction("unlink", "Unlink", lambda _request, row: f"{row} becomes a separate user again, without metadata. "
                      "Subscribers receive user.updated and user.created.", _unlink),
     )  # fmt: skip
 
 
 class PasswordCredentialAdmin(ReadOnlyAdmin[PasswordCredential]):
-    """That a user has a password and since when; the hash is never shown."""
+    """Tells that a user has a password and since when. The hash is never shown."""
 
     tenant_lookup = "user__tenant_id"
     list_display = ("user", "changed_at")
@@ -236,6 +238,6 @@ class PasswordCredentialAdmin(ReadOnlyAdmin[PasswordCredential]):
     search_fields = ("user__user_id__exact",)
     sortable_by = ()
     ordering = ("-pk",)
-    search_help_text = "The id of a user."
+    search_help_text = "Id of a user."
     fields = ("user", "changed_at")
-    empty_text = "No user has a password. Set one on the page of a user of a database connection."
+    empty_text = "No passwords. Set one on the page of a user of a database connection."

@@ -19,7 +19,7 @@ from provisioning.services.row_acts import CONFIRM_LINKS
 
 _CONFIRM = (
     "Future events of the user will change and delete the account. Run a comparison of the stream first, and check that each account "
-    "belongs to its user: a suspect was found by its name alone, and a name can belong to another person."
+    "belongs to its user: a suspect link is based on the name alone, and the name can belong to another user."
 )
 
 
@@ -66,7 +66,7 @@ class AccountLinkAdmin(ReadOnlyAdmin[AccountLink], ObjectActionsAdmin[AccountLin
     )
 
     def has_confirm_permission(self, request: HttpRequest) -> bool:
-        """Tell whether the signed-in account may confirm selected links."""
+        """Tell whether the staff account may confirm selected links."""
         staff = staff_of(request)
         return staff is not None and staff.has_perm("provisioning.change_accountlink")
 

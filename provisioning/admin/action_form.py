@@ -31,9 +31,9 @@ SWITCHES = ("upsert", "adopt_on_conflict", "enterprise", "trust_connection_addre
 CHOSEN = ("server_profile", "scope", "update_mode", "user_name_proof")
 OPTIONS = (*CHOSEN, *SWITCHES, "requests_per_second")
 _PROOFS = {
-    "verified": "An e-mail address that this service has verified (default)",
-    "never": "Nothing: only externalId and existing links count",
-    "always": "An equal userName. Dangerous: anyone who signs up with the address of another person gets that person's account",
+    "verified": "An email address that this service has verified (default)",
+    "never": "Nothing: only externalId and existing links",
+    "always": "An equal userName. Dangerous: an attacker who signs up with the address of a user gets that user's account",
 }
 _MODES = {
     "put": "PUT: sends the whole user and clears attributes without a value",
@@ -67,7 +67,7 @@ class ActionForm(ServiceForm):
         "skipped; their existing accounts do not change. Empty: all users.",
     )
     update_mode = forms.ChoiceField(
-        choices=[("", "Default of the server profile, else PUT"), *((name, _MODES[name]) for name in UPDATE_MODES)],
+        choices=[("", "Default of the server profile, otherwise PUT"), *((name, _MODES[name]) for name in UPDATE_MODES)],
         required=False,
         label="Update mode",
         help_text="A connection test with a write check tries all modes and recommends one.",
@@ -93,8 +93,8 @@ class ActionForm(ServiceForm):
     trust_connection_addresses = forms.BooleanField(
         required=False,
         label="Trust verified addresses of all connections",
-        help_text="Otherwise only addresses of database and passwordless connections prove an account: another provider may call any "
-        "address verified.",
+        help_text="Otherwise only addresses of database and passwordless connections prove an account: other providers can mark any "
+        "address as verified.",
     )
     enterprise = forms.BooleanField(
         required=False, label="Enterprise User extension", help_text="Six more rows of the mapping, such as department and manager."
@@ -104,8 +104,8 @@ class ActionForm(ServiceForm):
         min_value=SLOWEST_RATE,
         max_value=FASTEST_RATE,
         label="Requests per second",
-        help_text="Limit for all workers together. Deliveries over the limit wait for their turn without using up an attempt; "
-        "Retry-After of the server pauses all of them. Empty: the limit of the server profile, usually none.",
+        help_text="Limit for all workers together. Deliveries over the limit wait without using up an attempt. "
+        "Retry-After of the server pauses all deliveries. Empty: the limit of the server profile, usually none.",
     )
     options = ShapedJSONField(label="Options of the entry point", help_text="A JSON object, passed to the entry point unchanged.")
     SCIM_BASE_URL = _secret(
@@ -168,7 +168,7 @@ class ActionForm(ServiceForm):
 
     @property
     def is_of_template(self) -> bool:
-        """Whether the action uses the SCIM template: the chosen one for a new action, else the stored one."""
+        """Whether the action uses the SCIM template: the chosen one for a new action, otherwise the stored one."""
         chosen = self.cleaned_data.get("template") if self.instance._state.adding else self.instance.template
         return chosen == SCIM_USER_PROVISIONING
 

@@ -43,7 +43,7 @@ class ActionVersionAdmin(ReadOnlyAdmin[ActionVersion], ObjectActionsAdmin[Action
     sortable_by = ()
     ordering = ("-created_at", "-pk")
     search_fields = ("=id", "=action__id")
-    search_help_text = "The id of a version or of an action."
+    search_help_text = "Id of a version or of an action."
     fields = ("action", "number", "is_deployed", "template", "entry_point", "options_text", "mapping_text", "secret_names", "created_at")
     readonly_fields = ("options_text", "mapping_text", "secret_names")
     empty_text = "No versions yet. Deploying an action creates one."
@@ -85,7 +85,7 @@ class TrialAdmin(ReadOnlyAdmin[Trial]):
     sortable_by = ()
     ordering = ("-started_at", "-pk")
     search_fields = ("=id", "=user_id", "=action__id")
-    search_help_text = "The id of an execution, a user or an action."
+    search_help_text = "Id of an execution, a user or an action."
     fields = ("id", "action", "kind", "outcome_badge", "version", "user_id", "actor", "summary", "started_at", "ended_at", "steps_text")
     readonly_fields = ("outcome_badge", "steps_text")
     empty_text = "No tests yet. The page of an action has a connection test and a run for one user."

@@ -57,7 +57,7 @@ _PAGES = {
 
 def _deploy(_request: HttpRequest, action: Action, _values: dict[str, Any]) -> str:
     actions.deploy_action(tenant_id=action.tenant_id, action_id=action.pk)
-    return "The action is deployed. Deliveries run it from now on, and event streams can be bound to it."
+    return "Action deployed. Deliveries run it from now on, and event streams can be bound to it."
 
 
 def _explain_deploying(_request: HttpRequest, action: Action) -> str:
@@ -75,7 +75,7 @@ def _about_secrets(request: HttpRequest, *, is_open: bool) -> str:
     if is_open:
         return "Deliveries use a change after the action is deployed."
     place = f"{reverse('admin:prove')}?{urlencode({'next': request.get_full_path()})}"
-    return format_html('<a href="{}">Prove that it is you</a> to change them.', place)
+    return format_html('<a href="{}">Confirm your identity</a> to change them.', place)
 
 
 class ActionAdmin(ServiceAdmin[Action]):
@@ -160,7 +160,7 @@ class ActionAdmin(ServiceAdmin[Action]):
         ]
         more = f"{reverse(f'{place}_changelist')}?{urlencode({'q': str(action.pk)})}"
         empty = "Not deployed yet."
-        return Panel("Versions", ("Version", "Made", ""), rows, empty_text=empty, more_url=more, more_text="All")
+        return Panel("Versions", ("Version", "Created", ""), rows, empty_text=empty, more_url=more, more_text="All")
 
     def trials_of(self, _request: HttpRequest, action: Action) -> Panel:
         """Return the newest trials."""
@@ -178,7 +178,7 @@ class ActionAdmin(ServiceAdmin[Action]):
         return Panel("Tests", ("When", "What", "Outcome", ""), rows, empty_text="No tests yet.", more_url=more, more_text="All")
 
     def get_fieldsets(self, request: HttpRequest, obj: Action | None = None) -> Any:
-        """Return the fields of the action's kind, template or entry point; for a new action those of both."""
+        """Return the fieldsets for the type of the action, template or entry point; for a new action the fieldsets of both."""
         is_scim = obj is None or obj.template == SCIM_USER_PROVISIONING
         options = [*(OPTIONS if is_scim else ()), *(["server_notes", "mapping_text"] if obj is not None and is_scim else [])]
         own = [("Options", {"fields": options})] if is_scim else []
@@ -244,7 +244,7 @@ class ActionAdmin(ServiceAdmin[Action]):
         notes = " ".join(profile.notes) if profile else ""
         return notes or "No notes."
 
-    @admin.display(description="At worst")
+    @admin.display(description="Longest run")
     def worst_case(self, row: Action) -> str:
         """Return a warning if a run with these secrets may exceed its budget."""
         try:
@@ -253,7 +253,7 @@ class ActionAdmin(ServiceAdmin[Action]):
             return badge(str(error), "bad")
         return format_html("{} {}", badge("Too long", "warn"), warning) if warning else "Within the budget of a run."
 
-    @admin.display(description="What the server can do")
+    @admin.display(description="Capabilities of the server")
     def capabilities_text(self, row: Action) -> str:
         return json_block(pretty(row.capabilities)) if row.capabilities else "Not probed yet."
 

@@ -1,4 +1,4 @@
-"""Acts on dead letters: buttons, forms, required permissions, and the service calls."""
+"""Actions on dead letters: buttons, forms, required permissions, and the service calls."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ class ForcedRedeliveryForm(RedeliveryForm):
 
 
 def order_of(request: HttpRequest, reason: str, *, force: bool, with_current_profile: bool = False) -> Order:
-    """Return a redelivery order with the signed-in account as its actor."""
+    """Return a redelivery order with the staff account as its actor."""
     return Order(actor_of(request), reason, staff=staff_of(request), force=force, with_current_profile=with_current_profile)
 
 
 def redeliver_many(request: HttpRequest, letters: Iterable[DeadLetter], *, reason: str, force: bool) -> Redelivered:
-    """Redeliver letters with the signed-in account as the actor."""
+    """Redeliver letters with the staff account as the actor."""
     order = order_of(request, reason, force=force)
     done = [redeliver_letters(tenant_id=tenant_id, letter_ids=ids, order=order) for tenant_id, ids in _by_tenant(letters).items()]
     return Redelivered(sum(one.count for one in done), sum(one.blocked for one in done))
 
 
 def decide_many(request: HttpRequest, letters: Iterable[DeadLetter], *, state: str, reason: str) -> int:
-    """Decide about letters with the signed-in account as the actor; return the number of changed letters."""
+    """Decide about letters with the staff account as the actor. Returns the number of changed letters."""
     told = {"state": state, "reason": reason, "actor": actor_of(request)}
     return sum(triage.decide(tenant_id=tenant_id, letter_ids=ids, **told) for tenant_id, ids in _by_tenant(letters).items())
 
@@ -165,7 +165,7 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
 
 
 def rights_for(action: ObjectAction) -> tuple[Right, ...]:
-    """Return the permissions that an act needs; all decisions need the same."""
+    """Return the permissions that an action needs. All decisions need the same permissions."""
     return RIGHTS.get(action.name, (Right.TRIAGE,))
 
 

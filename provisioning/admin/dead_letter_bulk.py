@@ -19,10 +19,7 @@ from provisioning.models import DeadLetter
 
 # Largest number of letters per confirmation. For more, "Redeliver all shown" starts a job.
 MOST_AT_ONCE = 1000
-_REDELIVERY = (
-    "Each event goes back to its place before newer events of the same user, with a new series of attempts. "
-    "New dead letters are not included."
-)
+_REDELIVERY = "Each event is sent before newer events of the same user, with a new series of attempts. New dead letters are not included."
 _DECISION = "A decision does not send events. Letters stay in the list and can be redelivered until their retention ends."
 
 

@@ -1,4 +1,4 @@
-"""Acts on all dead letters of the current filter: redelivering them as a job, and exporting them."""
+"""Actions on all dead letters of the current filter: redelivery as a job, and export."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmi
         ("Failure", {"fields": ("reason", "error_class", "error_status", "error_scim_type", "fingerprint", "attempts", "last_exchanges")}),
         ("Decision", {"fields": ("triaged_at", "triage_actor", "triage_reason", "resolved_at", "resolution")}),
         ("Redelivery", {"fields": ("redelivered_at", "redelivery_actor", "redelivery_reason", "redelivery_job")}),
-        ("What is sent", {"fields": ("event", "rebuilt_event")}),
+        ("Sent event", {"fields": ("event", "rebuilt_event")}),
     )
     readonly_fields = ("stream", "state_badge", *_BODIES)
     actions = (redeliver_selected, decide_selected)
@@ -147,7 +147,7 @@ class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmi
     def age(self, row: DeadLetter) -> str:
         return timesince(row.created_at, depth=1)
 
-    @admin.display(description="Act")
+    @admin.display(description="Action")
     def redeliver_button(self, row: DeadLetter) -> str:
         """Return a submit button of the list's form. It posts with the form's CSRF token and without a confirmation."""
         if not is_unsettled(row):

@@ -54,7 +54,7 @@ class AlertAdmin(NamesStreams, ReadOnlyAdmin[Alert]):
     sortable_by = ()
     fields = ("tenant_id", "stream", "kind", "fingerprint", "facts_text", "created_at", "taken_at", "mailed_to", "posted_at", "problem")
     readonly_fields = ("stream", "facts_text")
-    empty_text = "No alerts. The admins of the tenant get mails about new kinds of failures, many or old dead letters, and held streams."
+    empty_text = "No alerts. The admins of the tenant get emails about new kinds of failures, many or old dead letters, and held streams."
 
     def has_view_permission(self, request: HttpRequest, obj: Alert | None = None) -> bool:
         return super().has_view_permission(request, obj) and may(request)

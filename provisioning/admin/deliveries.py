@@ -179,7 +179,7 @@ class AttemptAdmin(ReadOnlyAdmin[Attempt]):
     def before(self, row: Attempt) -> str:
         """Return the resource that the lookup of the attempt found."""
         found = remote_before(row.exchanges)
-        return json_block(laid_out(found)) if found is not None else "The lookup found nothing, or its answer was not stored."
+        return json_block(laid_out(found)) if found is not None else "The lookup found nothing, or its response was not stored."
 
     @admin.display(description="Log")
     def log_text(self, row: Attempt) -> str:

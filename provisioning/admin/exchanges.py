@@ -1,4 +1,4 @@
-"""Renders HTTP exchanges of an attempt: request, answer, duration. Secrets were masked before storage."""
+"""Renders HTTP exchanges of an attempt: request, response, duration. Secrets were masked before storage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 @dataclass(frozen=True)
 class ShownExchange:
-    """One request with its answer; `failure` is set if there was no answer."""
+    """One request with its response. `failure` is set if there was no response."""
 
     number: int
     verb: str

@@ -91,7 +91,7 @@ class ServerForm(ActionForm):
 
 
 class PreviewForm(forms.Form):
-    user = forms.CharField(max_length=320, label="User", help_text="A user id or an e-mail address.")
+    user = forms.CharField(max_length=320, label="User", help_text="A user id or an email address.")
 
 
 class EnableForm(forms.Form):

@@ -51,7 +51,7 @@ class PreviewForm(forms.Form):
     """The user of a preview, and the option that enables the Enterprise User extension."""
 
     enterprise = forms.BooleanField(required=False, label="Enterprise User extension", help_text="Enables all rows of the extension.")
-    user = forms.CharField(required=False, max_length=320, label="User", help_text="A user id or an e-mail address.")
+    user = forms.CharField(required=False, max_length=320, label="User", help_text="A user id or an email address.")
     operation = forms.ChoiceField(required=False, choices=[("update", "update"), ("create", "create")])
 
 

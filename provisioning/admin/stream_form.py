@@ -87,7 +87,7 @@ class StreamForm(ServiceForm):
 
     @property
     def kind(self) -> str:
-        """The type of the destination: the chosen one for a new stream, else the stored one."""
+        """The type of the destination: the chosen one for a new stream, otherwise the stored one."""
         adding = self.instance._state.adding
         return str(self.cleaned_data.get("destination_type", "") if adding else self.instance.destination_type)
 

@@ -1,4 +1,4 @@
-"""Admin pages of event streams: binding one to an action, enabling, disabling, resuming."""
+"""Admin pages of event streams: binding a stream to an action, enabling, disabling, resuming."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts synchronizations on the page of a stream; shows report and answers on the page of the job."""
+"""Starts synchronizations on the page of a stream. Shows the report and the answers on the page of the job."""
 
 from __future__ import annotations
 
@@ -223,9 +223,9 @@ class SynchronizationRowAdmin(ReadOnlyAdmin[SynchronizationRow]):
     ordering = ("job", "pk")
     lists_only_found = True
     search_fields = ("=job__id",)
-    search_help_text = "The id of a job."
+    search_help_text = "Id of a job."
     fields = ("job", "outcome", "user_id", "scim_id", "reason", "error_class", "differences", "recorded_at")
-    empty_text = "No stream has been synchronized yet: open a stream and choose Synchronize."
+    empty_text = "No synchronizations yet. Open a stream and choose Synchronize."
 
     def get_urls(self) -> list[URLPattern]:
         name = "provisioning_synchronizationrow_report"

@@ -37,7 +37,7 @@ class ConnectionTestForm(forms.Form):
 
 
 class UserRunForm(forms.Form):
-    user = forms.CharField(max_length=320, label="User", help_text="A user id or an e-mail address.")
+    user = forms.CharField(max_length=320, label="User", help_text="A user id or an email address.")
     draft = forms.BooleanField(required=False, label="With the draft", help_text="For dry runs only.")
     write = forms.BooleanField(required=False, label="Write", help_text="Otherwise this is a dry run that shows the changes.")
 

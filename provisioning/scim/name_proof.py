@@ -25,8 +25,8 @@ def proves_name(
 ) -> bool:
     """Tell whether the account with the mapped `userName` counts as this user's.
 
-    `verified` has three conditions: the user name is the e-mail address, the address is verified, and `strategy` is trusted.
-    An unverified address proves nothing, because anyone can sign up with it.
+    `verified` has three conditions: the user name is the email address, the address is verified, and `strategy` is trusted.
+    An unverified address proves nothing: an attacker can sign up with any address.
     """
     if options.user_name_proof != "verified":
         return options.user_name_proof == "always"

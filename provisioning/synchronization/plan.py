@@ -30,8 +30,8 @@ class PlanRefused(ValueError):
 class MatchRule:
     """The attribute by which an account without `externalId` is matched with a user.
 
-    `source` is an expression over the user document; without one, the value is the e-mail address, which must be verified because
-    anyone can sign up with an unverified address.
+    `source` is an expression over the user document. Without it, the value is the email address, which must be verified: an attacker
+    can sign up with any unverified address.
     """
 
     path: ScimPath

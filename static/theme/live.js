@@ -85,7 +85,7 @@
     count.textContent = parts.join(", ");
     newest.hidden = follows;
     newest.textContent = unseen ? `Go to the newest (${unseen} more)` : "Go to the newest";
-    pause.textContent = isPaused ? `Go on (${waiting.length})` : "Pause";
+    pause.textContent = isPaused ? `Continue (${waiting.length})` : "Pause";
   }
 
   // The stream
@@ -172,7 +172,7 @@
         outcome = await followOnce();
       } catch {
         if (connection.signal.reason === "filter") outcome = "again";
-        else state.textContent = "The connection was lost; it is being opened again.";
+        else state.textContent = "Connection lost. Connecting again.";
       }
       if (outcome === "never") return;
       wait = outcome === "again" ? 1000 : Math.min(wait * 2, LONGEST_PAUSE_MS);

@@ -89,7 +89,7 @@ def test_the_pages_pass_djangos_checks(site: PagesSite) -> None:
 def test_keys_rotate_and_are_revoked_by_buttons(tenant: Tenant, site: PagesSite) -> None:
     rotate, revoke = SigningKeyAdmin.object_actions
     first = ensure_keys(tenant.pk)
-    assert rotate.run(RequestFactory().post("/"), first, {}) == f"Key {signing_key(tenant.pk)[0]} signs now."
+    assert rotate.run(RequestFactory().post("/"), first, {}) == f"Key {signing_key(tenant.pk)[0]} is now current."
     assert signing_key(tenant.pk)[0] != first.kid
     revoke.run(RequestFactory().post("/"), first, {})
     first.refresh_from_db()

@@ -57,8 +57,8 @@ def shown_secret(content: str) -> str:
 def test_what_is_legacy_stands_apart_with_a_warning_and_is_kept_when_other_things_change(browser: Browser, tenant: Tenant) -> None:
     name = "http://auth0.com/oauth/legacy/grant-type/ro"
     content = browser.get(reverse(ADD)).content.decode()
-    assert "Everything here is off by default" in content
-    assert "Warning: these are for applications that cannot be changed any more." in content
+    assert "These settings are off by default" in content
+    assert "Warning: only for applications that cannot be changed." in content
     client, _ = create_client(tenant_id=tenant.pk, name="Old", grant_types=["authorization_code"])
     sent = form_of(browser, page(client), legacy_grants=[name], cross_origin_authentication="on", allowed_clients="abc")
     assert browser.post(page(client), sent).status_code == 302
@@ -114,7 +114,7 @@ def test_a_new_secret_is_in_one_answer_and_kept_nowhere(browser: Browser, tenant
 def test_a_rotated_secret_is_shown_once_after_a_question_and_the_old_one_ends(browser: Browser, tenant: Tenant) -> None:
     registered = granted_client(tenant)
     question = browser.get(action(registered.client, "rotate-secret"))
-    assert "ends at once" in question.content.decode()
+    assert "end at once" in question.content.decode()
 
     answer = browser.post(action(registered.client, "rotate-secret"))
 

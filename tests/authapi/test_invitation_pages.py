@@ -80,7 +80,7 @@ def test_an_invitation_is_made_and_its_link_shown_once(browser: Browser, client:
 
 def test_no_mail_is_sent_where_the_box_is_empty(browser: Browser, client: Client, acme: Organization) -> None:
     page = browser.post(reverse(ADD), sent(client, acme, is_mailed=None))
-    assert "No mail was sent." in page.content.decode()
+    assert "No email was sent." in page.content.decode()
     assert not Job.objects.of(acme.tenant_id).exists()
 
 
@@ -125,7 +125,7 @@ def test_the_list_shows_and_filters_what_became_of_each(browser: Browser, client
         found = browser.get(reverse(LIST), {"state": state}).content.decode()
         assert re.findall(r"(\w+)@example\.test", found.partition("result_list")[2]) == [state]
     shown = browser.get(reverse("admin:identity_organization_change", args=(acme.pk,))).content.decode()
-    assert "Invite a person" in shown
+    assert "Invite a user" in shown
     assert "pending@example.test" in shown
 
 

@@ -70,7 +70,7 @@ def test_a_connection_that_is_not_complete_shows_our_side_and_what_is_missing(te
 
 def test_the_risk_of_logins_that_the_provider_begins_is_named(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant, idpinitiated={"enabled": True, "client_id": "c"})
-    assert "an attacker can log a person in to another account" in " ".join(shown(browser, login.connection).split())
+    assert "an attacker can log a user in to another account" in " ".join(shown(browser, login.connection).split())
 
 
 def test_other_strategies_have_no_such_page(tenant: Tenant, browser: AdminBrowser) -> None:

@@ -144,7 +144,7 @@ def test_a_recipe_fills_in_the_form_and_says_what_to_do_there(browser: Browser, 
 
 
 def test_a_recipe_that_asks_for_a_name_needs_one(browser: Browser, client: Client) -> None:
-    assert "Slack needs this" in browser.post(address(client), {"import-recipe": "slack", "read": "x"}).content.decode()
+    assert "Slack needs a value" in browser.post(address(client), {"import-recipe": "slack", "read": "x"}).content.decode()
 
 
 def test_the_assertion_of_a_user_is_shown_before_anything_is_saved(browser: Browser, client: Client, tenant: Tenant) -> None:
@@ -155,7 +155,7 @@ def test_the_assertion_of_a_user_is_shown_before_anything_is_saved(browser: Brow
     assert "&amp;lt;b&amp;gt;Ada" in page
     assert "<b>Ada" not in page
     assert stored(client) is None
-    assert "no such user" in entered(browser, client, "preview", **{"preview-user": "nobody@example.test"}).content.decode()
+    assert "User not found" in entered(browser, client, "preview", **{"preview-user": "nobody@example.test"}).content.decode()
 
 
 def test_a_user_of_another_tenant_is_not_shown(browser: Browser, client: Client, tenant: Tenant) -> None:
@@ -163,7 +163,7 @@ def test_a_user_of_another_tenant_is_not_shown(browser: Browser, client: Client,
 
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     person(people(other), email="eve@example.test")
-    assert "no such user" in entered(browser, client, "preview", **{"preview-user": "eve@example.test"}).content.decode()
+    assert "User not found" in entered(browser, client, "preview", **{"preview-user": "eve@example.test"}).content.decode()
 
 
 def test_what_was_entered_is_saved_as_the_interface_would_and_noted(browser: Browser, client: Client, tenant: Tenant) -> None:

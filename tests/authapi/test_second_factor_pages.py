@@ -67,13 +67,13 @@ def test_staff_of_one_tenant_reach_no_factor_of_another(browser: Browser) -> Non
 def test_a_change_that_troubles_users_is_asked_about_first(browser: Browser, tenant: Tenant, ada: User) -> None:
     assert browser.post(reverse(PAGE), ON).status_code == 302
     asked = browser.post(reverse(PAGE), {**ON, "policy": "always"})
-    assert "1 user has none of these factors yet" in asked.content.decode()
+    assert "1 user has none of these factors and must enroll one" in asked.content.decode()
     assert values(tenant)["policy"] == "on-request"
     # What was confirmed before is no answer to another question.
     UserFactory.create(tenant_id=tenant.pk)
     confirmed = {**ON, "policy": "always", "confirmed": asked.context["confirmed"]}
     again = browser.post(reverse(PAGE), confirmed)
-    assert "2 users have none of these factors yet" in again.content.decode()
+    assert "2 users have none of these factors and must enroll one" in again.content.decode()
     assert browser.post(reverse(PAGE), {**confirmed, "confirmed": again.context["confirmed"]}).status_code == 302
     assert values(tenant)["policy"] == "always"
 

@@ -41,17 +41,17 @@ def test_each_field_has_the_text_of_the_service_in_its_language_beside_it(browse
 
 def test_texts_are_saved_shown_and_counted(browser: Browser, tenant: Tenant) -> None:
     answer = browser.post(place(), {"title": "Willkommen", "buttonText": "Los"}, follow=True)
-    assert "The texts are saved." in answer.content.decode()
+    assert "Texts saved." in answer.content.decode()
     assert texts(tenant) == {"login": {"title": "Willkommen", "buttonText": "Los"}}
     assert 'value="Willkommen"' in answer.content.decode()
-    assert "2 own" in browser.get(reverse(OVERVIEW)).content.decode()
+    assert "2 changed" in browser.get(reverse(OVERVIEW)).content.decode()
     assert AuditEntry.objects.filter(tenant_id=tenant.pk, object_type="authapi.customtext").exists()
 
 
 def test_a_reset_brings_one_text_back_and_says_what_it_was(browser: Browser, tenant: Tenant) -> None:
     browser.post(place(), {"title": "Willkommen", "buttonText": "Los"})
     said = browser.post(place(), {"reset": "title", "title": "typed and not saved"}, follow=True).content.decode()
-    assert "The text of the service is back at title. Yours was: Willkommen" in said
+    assert "Text reset to its default: title. Your text was: Willkommen" in said
     assert texts(tenant) == {"login": {"buttonText": "Los"}}
     browser.post(place(), {"buttonText": ""})
     assert texts(tenant) is None

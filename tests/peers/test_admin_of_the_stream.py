@@ -146,7 +146,7 @@ def test_a_pause_keeps_what_comes_and_clear_empties_the_page(visit: Callable[[st
 
     page.click("#live-clear")
     shows(page, 0)
-    assert "Nothing yet" in page.text("#live-scroll")
+    assert "No events yet" in page.text("#live-scroll")
 
 
 def test_the_type_filter_applies_to_what_is_there_and_to_what_comes(
@@ -225,7 +225,7 @@ def test_a_page_whose_session_has_ended_says_so_and_gives_up(visit: Callable[[st
     [connection] = open_connections(user.tenant_id).connections
     disconnect(user.tenant_id, connection.connection_id)
 
-    page.until("document.getElementById('live-state').textContent.includes('Sign in')")
+    page.until("document.getElementById('live-state').textContent.includes('Log in')")
 
 
 def test_without_script_the_live_page_leads_to_the_log_and_connections_load_themselves_again(
@@ -235,7 +235,7 @@ def test_without_script_the_live_page_leads_to_the_log_and_connections_load_them
     page.without_script()
     try:
         visit(LIVE)
-        assert "scripts are switched off" in page.text()
+        assert "off in this browser" in page.text()
         assert page.evaluate("document.getElementById('live').hidden") is True
         assert page.evaluate(f"document.querySelector('noscript a').getAttribute('href') === '{LOG}'")
         visit(CONNECTIONS)
@@ -247,7 +247,7 @@ def test_without_script_the_live_page_leads_to_the_log_and_connections_load_them
 def test_a_connection_is_watched_tested_and_closed(visit: Callable[[str], Page], tenant: Tenant, web: WebProcess) -> None:
     target = make_target(tenant, web.address)
     page = visit(CONNECTIONS)
-    assert "Nobody is connected" in page.text()
+    assert "No open connections" in page.text()
     with target.subscribe() as stream:
         stream.opened()
         # In place: what the reader has done on the page stays.

@@ -1,1 +1,1 @@
-"""Second factors and passkeys in the admin: settings of a tenant, policies of organizations, what users have."""
+"""Second factors and passkeys in the admin: settings of a tenant, policies of organizations, and factors of users."""

@@ -1,4 +1,4 @@
-"""What an organization demands of logins, on the page of the organization in the admin."""
+"""The second-factor policy of an organization, on its admin page."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from foundation.admin.panels import Cell, Panel
 from identity.admin.object_actions import ObjectAction
 from identity.models import Organization
 
-_NONE = "As the tenant and the application decide"
+_NONE = "Policy of the tenant and the application"
 
 
 class PolicyForm(forms.Form):
     policy = forms.ChoiceField(
         required=False,
         choices=[("", _NONE), *SecondFactorPolicy.choices],
-        label="When a login asks for a second factor",
-        help_text="The stricter one counts: an organization cannot demand less than the tenant and the application do.",
+        label="When a login requires a second factor",
+        help_text="The strictest policy applies. An organization cannot require less than the tenant and the application.",
     )
 
 
 def _set(_request: HttpRequest, row: Organization, values: dict[str, Any]) -> str:
     set_organization_policy(tenant_id=row.tenant_id, organization_id=row.pk, policy=values["policy"] or None)
-    return f"Logins to {row} follow the new policy."
+    return f"Policy of {row} saved."
 
 
 POLICY = ObjectAction(
     "second-factors",
     "Two-step verification",
     lambda _request, row: (
-        f"Now: {_words(policy_of_organization(row))}. Members of {row} without a factor have to enroll one where the policy demands it. "
-        "Only factors that are on for the tenant are asked for."
+        f"Now: {_words(policy_of_organization(row))}. Members of {row} without a factor must enroll one if the policy requires it. "
+        "Only factors that the tenant allows can be used."
     ),
     _set,
     form_class=PolicyForm,
@@ -44,8 +44,8 @@ POLICY = ObjectAction(
 
 
 def policy_panel(_request: HttpRequest, row: Organization) -> Panel:
-    """Return what the organization demands."""
-    rows = [(Cell("When a login asks for a second factor"), Cell(_words(policy_of_organization(row))))]
+    """Return the panel with the policy of the organization."""
+    rows = [(Cell("When a login requires a second factor"), Cell(_words(policy_of_organization(row))))]
     return Panel("Two-step verification", ("", ""), rows)
 
 

@@ -1,4 +1,4 @@
-"""The page of a tenant's second factors and passkeys: a form, and a question before a change that troubles users."""
+"""The page of a tenant's second factors and passkeys: a form, with a confirmation if the change affects users."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CONFIRMED = "confirmed"
 
 
 class SecondFactorsPage(TenantPage):
-    """Everything that a tenant decides about second factors and passkeys."""
+    """The settings of a tenant for second factors and passkeys."""
 
     label = "authapi.second-factors-page"
     title = "Two-step verification and passkeys"
@@ -41,7 +41,7 @@ class SecondFactorsPage(TenantPage):
         if not form.is_valid():
             return self._page(request, tenant_id, form)
         effects = consequences(tenant_id, values, form.cleaned_data)
-        # What was confirmed is what was shown: other consequences are asked about once more.
+        # The confirmation is valid only for the effects that were shown. Other effects need another one.
         if effects and request.POST.get(_CONFIRMED) != _said(effects):
             return self._page(request, tenant_id, form, effects=effects)
         return self._saved(request, tenant_id, form)
@@ -53,7 +53,7 @@ class SecondFactorsPage(TenantPage):
         except refusals() as refusal:
             add_to_form(form, refusal)
             return self._page(request, tenant_id, form)
-        messages.success(request, "Saved. Logins follow it within a second.")
+        messages.success(request, "Settings saved. They apply to logins within a second.")
         return HttpResponseRedirect(self.address)
 
     def _page(self, request: HttpRequest, tenant_id: str, form: SecondFactorsForm, *, effects: list[str] | None = None) -> HttpResponse:

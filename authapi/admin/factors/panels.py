@@ -1,4 +1,4 @@
-"""Second factors, passkeys and remembered browsers below the form of a user."""
+"""Panels of second factors, passkeys and remembered browsers below the form of a user."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from identity.models import EnrolledFactor, User
 
 def _forget_all(_request: HttpRequest, row: User, _values: dict[str, Any]) -> str:
     count = forget_all_browsers(row)
-    return f"{row} is asked for the second factor in {count} browsers again."
+    return f"{row} must use the second factor in {count} browsers again."
 
 
 FACTOR_BUTTONS = (
@@ -27,7 +27,7 @@ FACTOR_BUTTONS = (
     ObjectAction(
         "forget-browsers",
         "Forget remembered browsers",
-        lambda _request, row: f"{row} is asked for the second factor at the next login in every browser.",
+        lambda _request, row: f"{row} must use the second factor at the next login in every browser.",
         _forget_all,
         is_offered=lambda row: bool(browsers_of(row)),
         is_dangerous=True,
@@ -37,7 +37,7 @@ FACTOR_BUTTONS = (
 
 
 class FactorPanels:
-    """The panels of one site; each is left out for an account that may not see such rows."""
+    """The panels of one site. A panel is left out for accounts that may not see its rows."""
 
     def __init__(self, site: admin.AdminSite) -> None:
         self._site = site
@@ -58,7 +58,7 @@ class FactorPanels:
             for row in found
         ]
         columns = ("Kind", "Name", "Address", "Added (UTC)", "Last used (UTC)", "")
-        return Panel("Two-step verification and passkeys", columns, rows, "This user has enrolled no second factor and no passkey.")
+        return Panel("Two-step verification and passkeys", columns, rows, "No second factors or passkeys.")
 
     def remembered_browsers(self, request: HttpRequest, user: User) -> Panel | None:
         if not request.user.has_perm("authapi.view_rememberedbrowser"):
@@ -73,7 +73,7 @@ class FactorPanels:
             for row in browsers_of(user)
         ]
         columns = ("Browser", "Last used (UTC)", "Until (UTC)", "")
-        return Panel("Remembered browsers", columns, rows, "No browser of this user is spared the second factor.")
+        return Panel("Remembered browsers", columns, rows, "No remembered browsers.")
 
     def _button(self, request: HttpRequest, app: str, model: str, key: int, action: str, label: str) -> Cell:
         if not request.user.has_perm(f"{app}.change_{model}"):

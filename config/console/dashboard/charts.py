@@ -1,4 +1,4 @@
-"""Charts as drawings of the server: bars in an SVG without any text or style of its own, so that they fit any width and colours."""
+"""Charts that the server draws: SVG bars without text and style, so that they fit any width and color theme."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 WIDTH, HEIGHT = 240, 64
 _GAP = 2
-# A count that is not nothing can be seen, however large the others are.
+# Minimum height or length of a bar whose count is not zero, so that it stays visible.
 _LEAST = 1.5
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar; `url` leads to the rows that it counts."""
+    """One bar. `url` links to the rows that it counts."""
 
     label: str
     count: int
@@ -31,9 +31,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart with what it says in a sentence, for those who do not see it. `key` is its name in the page.
+    """A chart with its summary in a sentence for screen readers. `key` is its name in the page.
 
-    `is_upright`: bars beside each other in one drawing. Otherwise a table with a bar in each row.
+    `is_upright`: the bars are columns of one drawing. Otherwise the chart is a table with a bar in each row.
     """
 
     key: str
@@ -61,7 +61,7 @@ class Chart:
 
 
 def upright(counts: Sequence[int], label: Callable[[int], str], url: Callable[[int], str]) -> list[Bar]:
-    """Return bars beside each other, the highest as high as the drawing; `label` and `url` are asked for each one's number."""
+    """Return columns; the highest is as high as the drawing. `label` and `url` are called with the number of each column."""
     most, step = max(counts, default=0) or 1, WIDTH / max(len(counts), 1)
     found = []
     for number, count in enumerate(counts):
@@ -72,7 +72,7 @@ def upright(counts: Sequence[int], label: Callable[[int], str], url: Callable[[i
 
 
 def lying(rows: Sequence[tuple[str, int, str, str]]) -> list[Bar]:
-    """Return one bar for each label, count, address and tone, the longest as long as the drawing."""
+    """Return one bar for each label, count, address and tone. The longest is as wide as the drawing."""
     most = max((count for _label, count, _url, _tone in rows), default=0) or 1
     return [
         Bar(label, count, url, width=round(max(count / most * WIDTH, _LEAST) if count else 0, 2), height=HEIGHT, tone=tone)

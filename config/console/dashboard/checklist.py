@@ -1,4 +1,4 @@
-"""The first steps of a new tenant: which are done, and the page that does each."""
+"""The first steps of a new tenant: whether each is done, and the page for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DISMISS = "identity.change_tenant"
 
 @dataclass(frozen=True)
 class Step:
-    """One step; without an address for those who may not do it."""
+    """One step. `url` is empty for accounts without the permission."""
 
     text: str
     why: str
@@ -27,7 +27,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Checklist:
-    """The steps of a tenant that is not set up yet."""
+    """The steps of a tenant whose setup is not complete."""
 
     steps: list[Step]
     may_dismiss: bool
@@ -38,7 +38,7 @@ class Checklist:
 
 
 def checklist(viewer: Viewer) -> Checklist | None:
-    """Return the first steps of the tenant in scope; None once all are done or somebody has dismissed them."""
+    """Return the first steps of the tenant in scope; None once all are done or dismissed."""
     if viewer.tenant_id is None:
         return None
     done = _done(viewer.tenant_id)
@@ -48,7 +48,7 @@ def checklist(viewer: Viewer) -> Checklist | None:
 
 
 def _done(tenant_id: str) -> dict[str, bool] | None:
-    """Return which steps are done, asked in one statement; None when they were dismissed."""
+    """Return whether each step is done, from one statement; None if the steps were dismissed."""
     own = Q(tenant_id=OuterRef("pk"))
     names = {
         "connection": Connection.all_tenants.filter(own),
@@ -63,18 +63,18 @@ def _done(tenant_id: str) -> dict[str, bool] | None:
     found = Tenant.objects.filter(pk=tenant_id, setup_dismissed_at=None).annotate(**asked).values(*asked).first()
     if found is None:
         return None
-    # A client that may do everything may read the stream as well.
+    # A global client has every scope, so it can read the stream, too.
     found["has_consumer"] = found["has_consumer"] or found["has_everything"]
     return {name: found[f"has_{name}"] for name in _TEXTS}
 
 
 _TEXTS = {
-    "connection": ("Add a connection", "Users belong to one: a database of your own, or a provider elsewhere."),
-    "user": ("Add the first user", "Its event arrives in the log, and in every stream, within a second."),
-    "application": ("Register an application", "It asks for tokens, and logs people in."),
-    "consumer": ("Let an application read the stream", "Grant it read:events; then GET /events sends it every change."),
-    "provisioning": ("Connect a SCIM server", "An action provisions users, an event stream sends it what changes."),
-    "domain": ("Use a domain of your own", "People then log in at your name, and not at the one of this service."),
+    "connection": ("Add a connection", "Every user belongs to a connection: a database of this service or an external provider."),
+    "user": ("Add the first user", "Its event appears in the log and in every stream within a second."),
+    "application": ("Register an application", "Applications request tokens and log users in."),
+    "consumer": ("Let an application read the stream", "Grant it read:events. GET /events then sends it every change."),
+    "provisioning": ("Connect a SCIM server", "An action provisions the users, and an event stream sends the changes."),
+    "domain": ("Use a domain of your own", "Users then log in at your domain instead of the domain of this service."),
 }
 _ADDS = {
     "connection": "identity_connection",
@@ -83,7 +83,7 @@ _ADDS = {
     "consumer": "authapi_clientgrant",
     "provisioning": "provisioning_action",
 }
-# Where a step is done by more than one form.
+# Steps that have a page of their own instead of one form.
 _PAGES = {"provisioning": "provisioning_connect"}
 
 

@@ -1,4 +1,4 @@
-"""The figures of the start page: one number each, with the list that it counts."""
+"""The figures of the start page: each is one number with a link to the list that it counts."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from config.console.dashboard.readings import age_of, in_words
 from config.console.dashboard.state import State, counted
 from config.console.dashboard.viewer import Viewer, list_of
 
-# A delivery that was due for longer has not met a busy moment, but missing workers.
+# A delivery that is due for longer means that workers are missing; short delays are normal at peak times.
 DUE_TOO_LONG_SECONDS = 60
 _COUNTED = {
     "identity_tenant": ("Tenants", ""),
     "identity_user": ("Users", ""),
-    "events_outbox": ("Without a position yet", "events the numberer has not reached"),
+    "events_outbox": ("Without a position yet", "events without a number"),
     "identity_staff": ("Staff accounts", ""),
 }
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One number with the list that it counts; `tone` colours what asks for attention."""
+    """One number with the list that it counts. `tone` sets its color."""
 
     label: str
     value: str
@@ -35,7 +35,7 @@ class Figure:
 
 
 def figures(viewer: Viewer, state: State) -> list[Figure]:
-    """Return the figures of what was read, in the order of how events go."""
+    """Return the figures of the state, in the order in which events travel."""
     counts = [
         Figure(label, counted(state.counts[model]), list_of(model), note)
         for model, (label, note) in _COUNTED.items()
@@ -49,7 +49,7 @@ def _of_streams(viewer: Viewer, state: State) -> Iterator[Figure]:
         about = "" if viewer.tenant_id else "about, in the last 24 hours"
         yield Figure("Events", f"{state.events.total:,}", list_of("events_logentry"), about or "in the last 24 hours")
         streams = "unknown" if state.open_streams is None else f"{state.open_streams:,}"
-        note = "Redis does not answer" if state.open_streams is None else "clients that read /events now"
+        note = "Redis does not answer" if state.open_streams is None else "clients that are reading /events"
         yield Figure("Open streams", streams, reverse("admin:events_connections"), note)
     if viewer.may_list("events_eventstream"):
         behind = max((stream for stream in state.streams if stream.is_enabled), key=lambda stream: stream.behind, default=None)
@@ -73,13 +73,13 @@ def _of_deliveries(viewer: Viewer, state: State) -> Iterator[Figure]:
         yield Figure("Deliveries", f"{total:,}{least}", list_of("provisioning_delivery"), "in the last 24 hours")
         waits = None if state.due is None else age_of(state.due.since)
         is_late = waits is not None and waits.total_seconds() > DUE_TOO_LONG_SECONDS
-        note = "no delivery waits for its turn" if state.due is None else f"of {state.due.stream_name}"
+        note = "no delivery is due" if state.due is None else f"of {state.due.stream_name}"
         url = list_of("provisioning_lane") if viewer.may_list("provisioning_lane") else list_of("provisioning_delivery")
         yield Figure("Oldest due delivery", "none" if waits is None else in_words(waits), url, note, "bad" if is_late else "")
     if "provisioning_deadletter" in state.counts:
         letters = state.counts["provisioning_deadletter"]
         url = list_of("provisioning_deadletter", state__exact="open")
-        yield Figure("Open dead letters", counted(letters), url, "events a destination did not take", "bad" if letters else "good")
+        yield Figure("Open dead letters", counted(letters), url, "events that a destination did not accept", "bad" if letters else "good")
 
 
 def _of_sign_ins(state: State) -> Iterator[Figure]:

@@ -1,4 +1,4 @@
-"""What is wrong, in words, and what to do about it, for whoever may do it. Nothing here means that all is well."""
+"""The problems that the start page lists, each with advice for the staff who can solve it. An empty list means no problems."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from events.models import Event, Mark, Outbox
 from identity.models import Connection, Tenant
 from provisioning.models import Sweeper
 
-# Of one kind of trouble so many are named; the list has the others.
+# Problems of one kind that are listed one by one; the full list has the rest.
 _NAMED = 3
 _EXPIRES_SOON = timedelta(days=14)
-# Another company has to act.
+# Longer than for our own credentials, because another company has to act.
 _PROVIDER_EXPIRES_SOON = timedelta(days=30)
 _CERTIFICATE_EXPIRES_SOON = timedelta(days=120)
-# The calendar rotates keys once a day.
+# The scheduler rotates keys once a day.
 _ROTATION_LATE = timedelta(days=2)
-# Numbering takes milliseconds, and a change is recorded with its row.
+# Normally numbering takes milliseconds, and a change is recorded in its own transaction.
 _UNNUMBERED_SECONDS = 30
 _UNRECORDED_SECONDS = 60
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong (`bad`) or will be (`warn`): what, what to do, and the page for it."""
+    """A problem that exists (`bad`) or will exist (`warn`): description, advice, and the page for it."""
 
     tone: str
     text: str
@@ -47,7 +47,7 @@ class Finding:
 
 
 def findings(viewer: Viewer, state: State) -> list[Finding]:
-    """Return what is wrong, the worst first."""
+    """Return the problems, the worst first."""
     found = [*_streams(state), *_deliveries(viewer, state), *_keys(viewer), *_providers(viewer)]
     if viewer.is_operator:
         found += [*(_standing(viewer.tenant_id) if viewer.tenant_id else ()), *_platform(state)]
@@ -68,17 +68,17 @@ def _streams(state: State) -> Iterator[Finding]:
 def _held(stream: StreamState) -> Finding:
     since = f" for {in_words(age_of(stream.held_since))}" if stream.held_since else ""
     if stream.staged_since:
-        advice = "More users would be deleted than its threshold allows: look at the deletions, then allow them or stop them."
-        return Finding("bad", f"{stream.name} is held{since}: {stream.held_reason}", advice, _place(stream), "Decide about the deletions")
-    advice = "Nothing is lost. Mend the destination or its credentials; one delivery is tried from time to time, or resume it yourself."
+        advice = "The number of deleted users exceeds its threshold. Review the deletions, then allow them or disable the stream."
+        return Finding("bad", f"{stream.name} is held{since}: {stream.held_reason}", advice, _place(stream), "Review the deletions")
+    advice = "No event is lost. Fix the destination or its credentials. One delivery is retried at intervals, or resume the stream."
     return Finding("bad", f"{stream.name} is held{since}: {stream.held_reason}", advice, _place(stream), "Open the event stream")
 
 
 def _failing(stream: StreamState) -> Finding:
     text = f"{stream.name} has failed {stream.failures} times in a row."
-    advice = f"After {settings.BREAKER_FAILURES} failures with several users it is held. See what its destination answers."
+    advice = f"After {settings.BREAKER_FAILURES} failures with several users it is held. Check the responses of its destination."
     failed = list_of("provisioning_delivery", q=stream.stream_id)
-    return Finding("warn", text, advice, failed, "Its deliveries")
+    return Finding("warn", text, advice, failed, "Show its deliveries")
 
 
 def _place(stream: StreamState) -> str:
@@ -88,14 +88,14 @@ def _place(stream: StreamState) -> str:
 def _deliveries(viewer: Viewer, state: State) -> Iterator[Finding]:
     letters = state.counts.get("provisioning_deadletter", 0)
     if letters:
-        text = f"{counted(letters)} dead {'letter is' if letters == 1 else 'letters are'} open: events that a destination did not take."
-        advice = "Look at the kinds of failure, mend the cause, then redeliver each kind."
-        yield Finding("bad", text, advice, reverse("admin:provisioning_deadletter_kinds"), "Kinds of failure")
+        text = f"{counted(letters)} dead {'letter is' if letters == 1 else 'letters are'} open: events that a destination did not accept."
+        advice = "See the kinds of failure, fix the cause, then redeliver each kind."
+        yield Finding("bad", text, advice, reverse("admin:provisioning_deadletter_kinds"), "Show the kinds of failure")
     if state.due is not None and age_of(state.due.since).total_seconds() > DUE_TOO_LONG_SECONDS:
-        text = f"A delivery of {state.due.stream_name} could have run {in_words(age_of(state.due.since))} ago."
-        advice = "Workers are missing or busy: start them, or start more of them." if viewer.is_operator else (
-            "The service has too few workers: tell whoever runs it.")  # fmt: skip
-        yield Finding("bad", text, advice, list_of("provisioning_lane"), "What waits")
+        text = f"A delivery of {state.due.stream_name} has been due for {in_words(age_of(state.due.since))}."
+        advice = "Workers are missing or busy. Start more workers." if viewer.is_operator else (
+            "The service has too few workers. Tell an operator of the platform.")  # fmt: skip
+        yield Finding("bad", text, advice, list_of("provisioning_lane"), "Show waiting deliveries")
 
 
 def _keys(viewer: Viewer) -> Iterator[Finding]:
@@ -105,8 +105,8 @@ def _keys(viewer: Viewer) -> Iterator[Finding]:
         keys: QuerySet[SigningKey] = SigningKey.objects.of(viewer.tenant_id) if viewer.tenant_id else SigningKey.all_tenants.all()
         late = keys.filter(state=SigningKey.State.CURRENT, current_since__lt=due).first()
         if late is not None:
-            text = f"The signing key of {late.tenant_id} is older than the {settings.SIGNING_KEY_DAYS} days that a key may sign."
-            advice = "The calendar should have rotated it: see whether beat and a worker run, or rotate it with manage.py."
+            text = f"The signing key of {late.tenant_id} is older than the limit of {settings.SIGNING_KEY_DAYS} days."
+            advice = "The scheduler did not rotate it. Check that beat and a worker are running, or rotate it with manage.py."
             yield Finding("warn", text, advice, list_of("authapi_signingkey", state__exact="current"), "Signing keys")
     if viewer.may_list("authapi_clientcredential"):
         proofs: QuerySet[ClientCredential]
@@ -118,25 +118,27 @@ def _keys(viewer: Viewer) -> Iterator[Finding]:
 
 
 def _saml_certificates(viewer: Viewer, now: datetime) -> Iterator[Finding]:
-    """Warn months ahead: partners that copied the certificate by hand need the time."""
+    """Warn months ahead: partners that copied the certificate by hand need that time."""
     keys: QuerySet[SamlKey] = SamlKey.objects.of(viewer.tenant_id) if viewer.tenant_id else SamlKey.all_tenants.all()
     ending = keys.filter(state=SamlKey.State.CURRENT, expires_at__lt=now + _CERTIFICATE_EXPIRES_SOON).order_by("expires_at")
     for key in ending[:_NAMED]:
-        text = f"The SAML certificate of {key.tenant_id} expires on {key.expires_at:%d %B %Y}: applications may refuse logins from then on."
+        text = f"The SAML certificate of {key.tenant_id} expires on {key.expires_at:%d %B %Y}: applications may then refuse logins."
         place = reverse("admin:authapi_samlkey_change", args=(quote(key.pk),))
         yield Finding(
-            "warn", text, "Publish the next one now, and let it sign when every application has it.", place, "Open the certificate"
+            "warn", text, "Publish the next one now, and make it current when every application has it.", place, "Open the certificate"
         )
 
 
 def _expiring(proof: ClientCredential) -> Finding:
-    text = f"{proof} of {proof.client} expires on {proof.expires_at:%d %B %Y}: the application cannot authenticate with it any more."
+    text = f"{proof} of {proof.client} expires on {proof.expires_at:%d %B %Y}: the application cannot authenticate with it after that."
     place = reverse("admin:authapi_clientcredential_change", args=(quote(proof.pk),))
-    return Finding("warn", text, "Register its successor, and let the application use both until then.", place, "Open the credential")
+    return Finding("warn", text, "Register a new credential, and let the application use it before then.", place, "Open the credential")
 
 
 def _providers(viewer: Viewer) -> Iterator[Finding]:
-    """Warn of connections whose provider signs with certificates that end: a provider that renews them locks people out."""
+    """Warn before certificates of providers expire: after a provider renews its certificate, users cannot log in until the new one is
+    added.
+    """
     if not viewer.tenant_id or not viewer.may_list("identity_connection"):
         return
     now = timezone.now()
@@ -144,17 +146,17 @@ def _providers(viewer: Viewer) -> Iterator[Finding]:
     for ending in ending_certificates(connections, now=now, within=_PROVIDER_EXPIRES_SOON)[:_NAMED]:
         is_over = ending.at <= now
         text = f"The certificate of the provider of {ending.connection} {'expired' if is_over else 'expires'} on {ending.at:%d %B %Y}."
-        advice = "Ask the provider for its next certificate, and add it beside the present one before the provider signs with it."
+        advice = "Ask the provider for its next certificate, and add it to the connection before the provider signs with it."
         place = reverse("admin:identity_connection_provider", args=(quote(ending.connection.pk),))
         yield Finding("warn", text, advice, place, "Open the provider")
 
 
 def _standing(tenant_id: str) -> Iterator[Finding]:
-    """Tell an operator who looks at one tenant that nobody else can."""
+    """Report a tenant that is not active. Only operators can open its pages."""
     status = Tenant.objects.filter(pk=tenant_id).exclude(status=Tenant.Status.ACTIVE).values_list("status", flat=True).first()
     if status is not None:
         place = reverse("admin:identity_tenant_change", args=(quote(tenant_id),))
-        yield Finding("bad", f"This tenant is {status}: every host of it answers 403.", "Activate it when it should answer again.", place,
+        yield Finding("bad", f"This tenant is {status}: all its hosts answer 403.", "Activate it to make it available again.", place,
                       "Open the tenant")  # fmt: skip
 
 
@@ -162,33 +164,33 @@ def _platform(state: State) -> Iterator[Finding]:
     yield from _processes()
     if state.open_streams is None and state.events is not None:
         yield Finding(
-            "warn", "Redis does not answer.", "No event is lost, but streams and deliveries learn of them a second later. Start it."
+            "warn", "Redis does not answer.", "No event is lost, but streams and deliveries receive events a second later. Start Redis."
         )
     if settings.INSECURE_HTTP:
-        advice = "Right for one machine that tries the service out. For anything else give it a certificate and leave INSECURE_HTTP out."
-        yield Finding("warn", "Served over plain http.", advice)
+        advice = "Use this only for a trial on one machine. Otherwise set up a certificate and remove INSECURE_HTTP."
+        yield Finding("warn", "The service uses plain HTTP.", advice)
     if not settings.MAIL_REACHES_PEOPLE:
-        text = "Mail goes nowhere." if not settings.MAIL_IS_CONFIGURED else "Mail goes to a file or a terminal, and not to people."
-        advice = "New passwords and alerts reach nobody. Set EMAIL_URL to a mail server."
+        text = "No email is sent." if not settings.MAIL_IS_CONFIGURED else "Email goes to a file or a terminal, not to users."
+        advice = "Password resets and alerts do not arrive. Set EMAIL_URL to a mail server."
         yield Finding("warn", text, advice, list_of("authapi_accountticket"), "Mailed links")
 
 
 def _processes() -> Iterator[Finding]:
-    """Say which of the parts that run all the time do not, by what they leave undone."""
+    """Report processes that are not running, as seen by work that waits."""
     now = timezone.now()
     if not Sweeper.objects.filter(lease_until__gt=now).exists():
-        advice = "Start one: deliveries that were paused, lost messages and lost workers are taken up by it."
+        advice = "Start one. Workers deliver events, and continue after lost messages and failed workers."
         yield Finding("bad", "No worker process is running.", advice, list_of("provisioning_sweeper"), "Sweeper")
     waiting = Outbox.objects.order_by("event").values_list("event", flat=True).first()
     recorded = None if waiting is None else Event.objects.filter(pk=waiting).values_list("time", flat=True).first()
     if recorded is not None and age_of(recorded).total_seconds() > _UNNUMBERED_SECONDS:
-        text = f"An event waits for its position for {in_words(age_of(recorded))}: nobody hears of it before."
+        text = f"An event has waited {in_words(age_of(recorded))} for its position. It is not delivered before it has one."
         yield Finding(
-            "bad", text, "No process numbers events. See EVENTS_NUMBERER_ENABLED and the logs.", list_of("events_outbox"), "Outbox"
+            "bad", text, "No process numbers events. Check EVENTS_NUMBERER_ENABLED and the logs.", list_of("events_outbox"), "Outbox"
         )
     mark = Mark.objects.order_by("pk").values_list("marked_at", flat=True).first()
     if mark is not None and age_of(mark).total_seconds() > _UNRECORDED_SECONDS:
-        text = "A change went around the service, and no event tells of it yet."
+        text = "A program changed the database without the service, and the change has no event yet."
         yield Finding(
-            "bad", text, "The sweep of a worker records it. See EVENTS_SWEEPER_ENABLED.", list_of("events_mark"), "Unrecorded changes"
+            "bad", text, "The sweeper of a worker records it. Check EVENTS_SWEEPER_ENABLED.", list_of("events_mark"), "Unrecorded changes"
         )

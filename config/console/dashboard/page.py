@@ -1,4 +1,4 @@
-"""What the template of the start page is given."""
+"""The context of the start page's template."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TENANTS_SHOWN = 50
 
 
 def dashboard_of(request: HttpRequest) -> dict[str, Any]:
-    """Return the dashboard of the tenant in scope, or that of the platform and a way to each tenant."""
+    """Return the dashboard of the tenant in scope, or the dashboard of the platform with the list of tenants."""
     viewer = Viewer.of(request)
     state = read_state(viewer)
     shown: dict[str, Any] = {

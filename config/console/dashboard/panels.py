@@ -1,4 +1,4 @@
-"""The charts of the start page: what each says in words, and where each of its numbers leads."""
+"""The charts of the start page, with a summary sentence and links to the counted rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TONES = {"delivered": "good", "skipped": "quiet", "superseded": "quiet", "todo"
 
 
 def charts(viewer: Viewer, state: State) -> list[Chart]:
-    """Return a chart for everything that was read."""
+    """Return a chart for each part of the state that was read."""
     return [*_events(viewer, state), *_sign_ins(state), *_outcomes(state), *_kinds(state), *_lag(viewer, state)]
 
 
@@ -32,7 +32,7 @@ def _events(viewer: Viewer, state: State) -> Iterator[Chart]:
             what=f"{about}{state.events.total:,} events in the last 24 hours",
             model="events_logentry",
             query={},
-            empty="No event in the last 24 hours. Change a user, and it shows here within a second.",
+            empty="No events in the last 24 hours. Change a user, and its event appears here within a second.",
         )
 
 
@@ -45,13 +45,13 @@ def _sign_ins(state: State) -> Iterator[Chart]:
             what=f"{state.failed_sign_ins.total:,} failed logins in the last 24 hours",
             model="authapi_signin",
             query={"outcome": "bad"},
-            empty="No login has failed in the last 24 hours.",
+            empty="No failed logins in the last 24 hours.",
             tone="bad",
         )
 
 
 def _by_hour(hours: Hours, *, key: str, title: str, what: str, model: str, query: dict[str, str], empty: str, tone: str = "") -> Chart:
-    """Return the chart of a day, each hour with the list of that hour."""
+    """Return the chart of a day. Each hour links to the rows of that hour."""
 
     def label(number: int) -> str:
         return f"{hours.starts[number]:%d %b, %H:%M}"
@@ -62,8 +62,8 @@ def _by_hour(hours: Hours, *, key: str, title: str, what: str, model: str, query
 
     bars = upright(hours.counts, label, url)
     busiest = max(range(len(bars)), key=lambda number: bars[number].count)
-    summary = f"{what}, at most {bars[busiest].count:,} in an hour, that of {hours.starts[busiest]:%H:%M} UTC."
-    note = f"The newest {NEWEST:,} are counted." if hours.is_cut else ""
+    summary = f"{what}. The busiest hour, from {hours.starts[busiest]:%H:%M} UTC, has {bars[busiest].count:,}."
+    note = f"Only the newest {NEWEST:,} are counted." if hours.is_cut else ""
     total, first = f"{hours.total:,}{'+' if hours.is_cut else ''}", f"{hours.starts[0]:%H:%M}"
     return Chart(
         key,
@@ -98,8 +98,8 @@ def _outcomes(state: State) -> Iterator[Chart]:
         url=list_of("provisioning_delivery"),
         total=f"{total:,}",
         summary=f"Of {total:,} deliveries in the last 24 hours: {said}.",
-        empty="No delivery in the last 24 hours. Each event that an event stream subscribes to becomes one.",
-        note=f"The newest {NEWEST:,} are counted." if state.outcomes.is_cut else "",
+        empty="No deliveries in the last 24 hours. Each event that an event stream selects becomes a delivery.",
+        note=f"Only the newest {NEWEST:,} are counted." if state.outcomes.is_cut else "",
     )
 
 
@@ -119,8 +119,8 @@ def _kinds(state: State) -> Iterator[Chart]:
         url=reverse("admin:provisioning_deadletter_kinds"),
         total=f"{total:,}",
         summary=f"{total:,} open dead letter{'' if total == 1 else 's'} of the most frequent kinds of failure.",
-        empty="No open dead letters: every destination took what it was sent.",
-        note=f"Among the newest {NEWEST:,} dead letters." if total >= NEWEST else "",
+        empty="No open dead letters. Destinations accepted all events.",
+        note=f"Only the newest {NEWEST:,} dead letters are counted." if total >= NEWEST else "",
     )
 
 
@@ -145,8 +145,8 @@ def _lag(viewer: Viewer, state: State) -> Iterator[Chart]:
         url=list_of("events_eventstream"),
         total=f"{max((stream.behind for stream in enabled), default=0):,}",
         summary=f"Events that are not dispatched yet: {behind} of {len(enabled)} event streams shown are behind their log.",
-        empty="No event stream is behind: each has dispatched every event of its log." if enabled else
-        "No event stream yet: events reach readers of /events, but no other system.",
+        empty="No event stream is behind. All events are dispatched." if enabled else
+        "No event streams yet. Add one to deliver events to a SCIM server or a webhook.",
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
-"""What the start page reads. Each statement goes along an index or stops at a bound, so it costs the same for every tenant.
+"""The statements of the start page. Each uses an index or stops at a bound, so its cost does not depend on the size of a tenant.
 
-`tenant` None reads all tenants, for platform operators. What stopped at its bound says so.
+`tenant` None reads all tenants, for platform operators. A result says if it stopped at its bound.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from provisioning.engine import not_found
 
 HOURS = 24
 HOUR = timedelta(hours=1)
-# So many of the newest rows of a kind are looked at.
+# Number of the newest rows that a statement reads.
 NEWEST = 5_000
 STREAMS_SHOWN = 200
 KINDS_SHOWN = 5
 
-# Positions are dense: what was recorded between two moments is the difference of two of them, found by one probe each.
+# Positions are dense, so the number of events between two moments is the difference of their positions. Each is one index probe.
 _POSITIONS = """
 SELECT (SELECT position FROM events_head WHERE tenant_id = %(tenant)s) AS last, (
     SELECT l.position FROM events_logentry l WHERE l.tenant_id = %(tenant)s AND l.recorded_at >= hour.start
     ORDER BY l.recorded_at, l.position LIMIT 1) AS first
 FROM unnest(%(starts)s::timestamptz[]) WITH ORDINALITY hour(start, number) ORDER BY number
 """
-# All tenants have no common position. Rows of events are numbered as they are written, but for those of transactions that were
-# taken back, so the number tells about how many there are; it is found by halving, a probe of the primary key each time.
+# There is no position across tenants. Row ids of events are sequential except for rolled back transactions, so their difference is an
+# approximate number of events. A binary search finds the id of a moment, with one probe of the primary key per step.
 _NUMBERS = """
 WITH RECURSIVE ends AS (
     SELECT (SELECT id FROM events_event ORDER BY id LIMIT 1) AS low, (SELECT id FROM events_event ORDER BY id DESC LIMIT 1) + 1 AS high
@@ -77,7 +77,7 @@ LEFT JOIN provisioning_breaker b ON b.stream_id = s.id LEFT JOIN provisioning_de
 _WORST_FIRST = "ORDER BY s.held_since IS NULL, s.status DESC, behind DESC, s.id LIMIT %(streams)s"
 _STREAMS = f"{_ALL_STREAMS} {_WORST_FIRST}"
 _STREAMS_OF_TENANT = f"{_ALL_STREAMS} WHERE s.tenant_id = %(tenant)s {_WORST_FIRST}"
-# As the sweeper looks for them: a probe per stream that delivers.
+# The sweeper's query: one probe for each stream that delivers.
 _DUE = """
 SELECT due.not_before AS since, s.id AS stream_id, coalesce(nullif(s.name, ''), s.id) AS stream_name
 FROM events_eventstream s CROSS JOIN LATERAL (
@@ -100,7 +100,7 @@ FROM newest WHERE state = 'open' GROUP BY stream_id, fingerprint ORDER BY count(
 
 @dataclass(frozen=True)
 class Hours:
-    """Counts of full hours and the one that runs, oldest first. `is_cut` when there are more than were counted."""
+    """Counts per hour, oldest first; the last hour is not over. `is_cut`: there are more rows than were counted."""
 
     starts: list[datetime]
     counts: list[int]
@@ -113,7 +113,7 @@ class Hours:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Deliveries of the last hours by their state."""
+    """Number of deliveries of the last hours by state."""
 
     by_state: dict[str, int]
     is_cut: bool
@@ -121,7 +121,7 @@ class Outcomes:
 
 @dataclass(frozen=True)
 class StreamState:
-    """How one stream stands."""
+    """The state of one stream."""
 
     stream_id: str
     name: str
@@ -132,7 +132,7 @@ class StreamState:
     behind: int
     failures: int
     staged_since: datetime | None
-    # Events of the last 24 hours whose user the server did not find.
+    # Number of events in the last 24 hours whose user the server did not find.
     not_found: int = 0
 
     @property
@@ -142,7 +142,7 @@ class StreamState:
 
 @dataclass(frozen=True)
 class DueDelivery:
-    """The delivery that has been due for longest, and its stream."""
+    """The delivery that has been due the longest, and its stream."""
 
     since: datetime
     stream_id: str
@@ -151,7 +151,7 @@ class DueDelivery:
 
 @dataclass(frozen=True)
 class _Place:
-    """The number of the last event there is, and of the first one that was recorded since the start of an hour."""
+    """The number of the last event, and of the first event that was recorded since the start of an hour."""
 
     last: int | None
     first: int | None
@@ -159,7 +159,7 @@ class _Place:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of failure on one stream, and how many dead letters of it are open."""
+    """A kind of failure on one stream, with its number of open dead letters."""
 
     stream_id: str
     fingerprint: str
@@ -174,13 +174,13 @@ class Kind:
 
 
 def hour_starts(now: datetime) -> list[datetime]:
-    """Return the starts of the hour that runs and of those before it, oldest first."""
+    """Return the starts of the current hour and the hours before it, oldest first."""
     running = now.replace(minute=0, second=0, microsecond=0)
     return [running - HOUR * number for number in reversed(range(HOURS))]
 
 
 def events_by_hour(tenant: str | None, starts: list[datetime]) -> Hours:
-    """Return how many events were recorded in each hour; of all tenants about how many."""
+    """Return the number of recorded events per hour. For all tenants it is approximate."""
     places = rows_as(_Place, _POSITIONS if tenant else _NUMBERS, {"tenant": tenant, "starts": starts})
     if not places or places[0].last is None:
         return Hours(starts, [0] * len(starts))
@@ -190,14 +190,14 @@ def events_by_hour(tenant: str | None, starts: list[datetime]) -> Hours:
 
 
 def deliveries(tenant: str | None, since: datetime) -> Outcomes:
-    """Return the deliveries since then by state, among the newest of them."""
+    """Return the number of deliveries since a moment by state, among the newest ones."""
     rows = fetch_all(_DELIVERIES_OF_TENANT if tenant else _DELIVERIES, {"tenant": tenant, "since": since, "newest": NEWEST})
     recent = {state: count for state, count in rows if count}
     return Outcomes(recent, is_cut=sum(recent.values()) >= NEWEST)
 
 
 def failed_sign_ins(tenant: str | None, starts: list[datetime]) -> Hours:
-    """Return how many sign-ins failed in each hour, among the newest failures."""
+    """Return the number of failed logins per hour, among the newest failures."""
     values = {"tenant": tenant, "since": starts[0], "newest": NEWEST}
     by_hour: dict[int, int] = dict(fetch_all(_FAILED_SIGN_INS_OF_TENANT if tenant else _FAILED_SIGN_INS, values))
     counts = [by_hour.get(number, 0) for number in range(len(starts))]
@@ -205,17 +205,17 @@ def failed_sign_ins(tenant: str | None, starts: list[datetime]) -> Hours:
 
 
 def streams(tenant: str | None) -> list[StreamState]:
-    """Return the event streams, those that are held and those that are furthest behind first."""
+    """Return the event streams: held streams first, then those with the largest lag."""
     return rows_as(StreamState, _STREAMS_OF_TENANT if tenant else _STREAMS, {"tenant": tenant, "streams": STREAMS_SHOWN})
 
 
 def oldest_due(tenant: str | None) -> DueDelivery | None:
-    """Return the delivery that has waited for longest although it may run."""
+    """Return the delivery that has been due the longest."""
     return row_as(DueDelivery, _OLDEST_DUE_OF_TENANT if tenant else _OLDEST_DUE, {"tenant": tenant})
 
 
 def kinds_of_dead_letters(tenant: str | None) -> list[Kind]:
-    """Return the kinds of failure with most open dead letters, among the newest letters."""
+    """Return the kinds of failure with the most open dead letters, among the newest dead letters."""
     if tenant:
         found = failure_kinds(tenant, letters=NEWEST, kinds=KINDS_SHOWN).kinds
         return [Kind(kind.stream_id, kind.fingerprint, kind.open, kind.error_class, kind.error_status, kind.reason) for kind in found]
@@ -223,12 +223,12 @@ def kinds_of_dead_letters(tenant: str | None) -> list[Kind]:
 
 
 def age_of(moment: datetime) -> timedelta:
-    """Return how long ago that was, never less than nothing: the clocks of two machines differ."""
+    """Return the time since a moment, at least zero: the clocks of two machines differ."""
     return max(timezone.now() - moment, timedelta(0))
 
 
 def in_words(age: timedelta) -> str:
-    """Return a time in its two largest units, such as `3 h 5 min`."""
+    """Return a duration in its two largest units, such as `3 h 5 min`."""
     minutes, seconds = divmod(int(age.total_seconds()), 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)

@@ -1,4 +1,4 @@
-"""Everything the start page shows, read once; what the account may not see is not read."""
+"""The data of the start page, read once, without the parts that the account may not see."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from identity.models import Staff, Tenant, User
 from provisioning.models import DeadLetter
 
 COUNT_LIMIT = 10_000
-# Of so many tenants the open streams are counted.
+# Number of tenants whose open streams are counted.
 _TENANTS_ASKED = 1_000
 _EVENTS_SHOWN = 10
 
 
 @dataclass
 class State:
-    """What was read; None where the account may not see it, or where nobody could say."""
+    """The data of the start page. A member is None if the account may not see it or if it is unknown."""
 
     now: datetime
     starts: list[datetime]
@@ -40,7 +40,7 @@ class State:
 
 
 def read_state(viewer: Viewer) -> State:
-    """Read what the account may see, of one tenant or of all."""
+    """Read the data that the account may see, of one tenant or of all tenants."""
     now, tenant = timezone.now(), viewer.tenant_id
     state = State(now, readings.hour_starts(now), counts=_counts(viewer))
     if viewer.may_list("events_logentry"):
@@ -65,13 +65,13 @@ def latest_events(tenant_id: str) -> QuerySet[LogEntry]:
 
 
 def counted(count: int) -> str:
-    """Return a count as people read it; what passed the limit is more than that."""
+    """Return a count for display. `+` marks a count above the limit."""
     return f"{COUNT_LIMIT:,}+" if count > COUNT_LIMIT else f"{count:,}"
 
 
 def _counts(viewer: Viewer) -> dict[str, int]:
-    """Return bounded counts of rows by the model they are listed as."""
-    # The order leads to the index of open letters, or to that of a tenant's letters by state.
+    """Return bounded row counts by the name of their model."""
+    # The order selects the index of open letters, or the index of a tenant's letters by state.
     letters = DeadLetter.objects.filter(state=DeadLetter.State.OPEN).order_by("stream_id", "created_at")
     if viewer.tenant_id:
         rows: dict[str, QuerySet[User] | QuerySet[DeadLetter] | QuerySet[Tenant] | QuerySet[Outbox] | QuerySet[Staff]] = {

@@ -1,4 +1,4 @@
-"""Who looks at the start page: one tenant or all of them, and what the account may see of it."""
+"""The viewer of the start page: the tenants and the parts that the account may see."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Viewer:
         return self.staff.has_perm(permission)
 
     def may_list(self, model: str) -> bool:
-        """Tell whether the account sees the list of a model, named as `app_model`."""
+        """Tell whether the account may see the list of a model, named as `app_model`."""
         app, _, name = model.partition("_")
         return self.may(f"{app}.view_{name}")
 
 
 def list_of(model: str, **query: str) -> str:
-    """Return the address of a model's list, named as `app_model`, with what is searched there."""
+    """Return the address of a model's list, named as `app_model`, with the given search."""
     asked = {name: value for name, value in query.items() if value}
     return reverse(f"admin:{model}_changelist") + (f"?{urlencode(asked)}" if asked else "")

@@ -1,1 +1,1 @@
-"""How staff sign in, prove themselves, and look after their own factors: the pages of the admin that belong to no tenant."""
+"""Login, proof of identity and second factors of staff: the pages of the admin that belong to no tenant."""

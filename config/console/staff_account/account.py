@@ -1,4 +1,4 @@
-"""The page on which people look after their own factors, and those that add, rename and remove one."""
+"""The page that lists the second factors of the staff account, and the pages that add, rename and remove one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FEW_CODES = 3
 
 
 class AccountPages(SitePages):
-    """Everybody sees and changes their own factors alone: no address names an account."""
+    """Pages for the account's own factors only: no address contains an account."""
 
     def urls(self) -> list[URLPattern]:
         return [
@@ -45,7 +45,7 @@ class AccountPages(SitePages):
         ]
 
     def overview(self, request: HttpRequest) -> HttpResponse:
-        """List the factors of whoever asks."""
+        """List the factors of the staff account."""
         staff = _own(request)
         factors = list(staff.factors.all())
         left = staff_factors.recovery_codes_left(staff)
@@ -64,7 +64,7 @@ class AccountPages(SitePages):
 
     @method_decorator(needs_proof)
     def add_app(self, request: HttpRequest) -> HttpResponse:
-        """Show a secret as a picture and as text, and enrol the app that shows its code."""
+        """Show a secret as a QR code and as text, and enroll the app that shows its code."""
         staff = _own(request)
         secret = app_secret.kept(request, staff)
         form = AuthenticatorForm(request.POST if request.method == "POST" else None)
@@ -87,7 +87,7 @@ class AccountPages(SitePages):
 
     @method_decorator(needs_proof)
     def add_passkey(self, request: HttpRequest) -> HttpResponse:
-        """Enrol the passkey that the browser has made."""
+        """Enroll the passkey that the browser created."""
         staff = _own(request)
         form = PasskeyForm(request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
@@ -99,7 +99,7 @@ class AccountPages(SitePages):
                 )
                 enrolled = staff_factors.add_passkey(staff_id=staff.pk, name=form.cleaned_data["name"], passkey=made)
             except passkeys.PasskeyRefused:
-                form.add_error(None, "The browser made no passkey that can be used here. Try again.")
+                form.add_error(None, "The browser did not create a valid passkey. Try again.")
             except refusals() as refusal:
                 add_to_form(form, refusal)
             else:
@@ -108,12 +108,12 @@ class AccountPages(SitePages):
 
     @method_decorator([require_POST, needs_proof])
     def options(self, request: HttpRequest) -> HttpResponse:
-        """Return what the browser is asked to make."""
+        """Return the options with which the browser creates a passkey."""
         return JsonResponse(challenges.asked_to_enrol(request, _own(request)))
 
     @method_decorator(needs_proof)
     def rename(self, request: HttpRequest, factor_id: str) -> HttpResponse:
-        """Give a factor another name."""
+        """Rename a factor."""
         factor = _own_factor(request, factor_id)
         form = NameForm(request.POST if request.method == "POST" else None, initial={"name": factor.name})
         if request.method == "POST" and form.is_valid():
@@ -122,50 +122,50 @@ class AccountPages(SitePages):
             except refusals() as refusal:
                 add_to_form(form, refusal)
             else:
-                return self._done(request, "The factor has another name now.")
+                return self._done(request, "Factor renamed.")
         return self._asking(request, form, title=f"Rename {factor.name}", explanation="", label="Rename")
 
     @method_decorator(needs_proof)
     def remove(self, request: HttpRequest, factor_id: str) -> HttpResponse:
-        """Ask, then take a factor away; the last one only from somebody who knows that it is."""
+        """Remove a factor after a confirmation. For the last factor the form has a checkbox."""
         factor = _own_factor(request, factor_id)
         is_last = factor.staff.factors.count() == 1
         form = RemovalForm(request.POST if request.method == "POST" else None, is_last=is_last)
         if request.method == "POST" and form.is_valid():
             staff = staff_factors.remove_factor(staff_id=factor.staff_id, factor_id=factor.pk)
             _keep_session(request, staff)
-            return self._done(request, f"{factor.name} is no factor of yours any more. Your other sessions have ended.")
-        explanation = f"{factor.name} proves you no more. Your other sessions end."
+            return self._done(request, f"{factor.name} removed. Your other sessions have ended.")
+        explanation = f"You can no longer log in with {factor.name}. Your other sessions end."
         if is_last:
-            explanation += " It is your last factor: your recovery codes go with it, and "
-            must = "you have to add another one before you can do anything else."
-            explanation += must if is_required_of(factor.staff) else "afterwards your password alone opens your account."
+            explanation += " It is your last factor: your recovery codes are deleted, too, and "
+            must = "you must add another factor before you can do anything else."
+            explanation += must if is_required_of(factor.staff) else "your account then needs only the password."
         return self._asking(request, form, title=f"Remove {factor.name}?", explanation=explanation, label="Remove", is_dangerous=True)
 
     @method_decorator(needs_proof)
     def recovery_codes(self, request: HttpRequest) -> HttpResponse:
-        """Ask, then make new recovery codes and show them."""
+        """Create new recovery codes after a confirmation, and show them."""
         if not staff_factors.has_factors(_own(request)):
             raise Http404
         if request.method == "POST":
             staff, codes = staff_factors.renew_recovery_codes(staff_id=_own(request).pk)
             _keep_session(request, staff)
             return self._codes(request, codes)
-        explanation = "You get ten new codes, shown once. The codes that you have now stop working, and your other sessions end."
-        return self._asking(request, forms.Form(), title="New recovery codes?", explanation=explanation, label="Make new codes")
+        explanation = "Ten new codes are shown once. Your present codes stop working, and your other sessions end."
+        return self._asking(request, forms.Form(), title="Create new recovery codes?", explanation=explanation, label="Create new codes")
 
     def _enrolled(self, request: HttpRequest, enrolled: Enrolled, by: Proof) -> HttpResponse:
         _keep_session(request, enrolled.staff)
-        # Whoever has just used the new factor is proven by it.
+        # The account has just used the new factor, so the session is proven with it.
         note_proof(request, by)
-        said = f"{enrolled.factor.name} is a factor of yours now. Your other sessions have ended."
+        said = f"{enrolled.factor.name} added. Your other sessions have ended."
         if not enrolled.recovery_codes:
             return self._done(request, said)
         messages.success(request, said)
         return self._codes(request, enrolled.recovery_codes)
 
     def _codes(self, request: HttpRequest, codes: tuple[str, ...]) -> HttpResponse:
-        # It answers the request that made them: a redirect would have to keep them somewhere.
+        # The response to the POST shows the codes: a redirect would have to store them.
         return self.page(request, "admin/account_recovery_codes.html", "Your recovery codes", codes=codes)
 
     def _asking(self, request: HttpRequest, form: forms.Form, **context: Any) -> HttpResponse:
@@ -191,6 +191,6 @@ def _own_factor(request: HttpRequest, factor_id: str) -> StaffFactor:
 
 
 def _keep_session(request: HttpRequest, staff: Staff) -> None:
-    """Let this session live on, under a new key, where a change of the factors ends all others."""
+    """Keep this session, with a new key: a change of the factors ends all sessions that have the old key."""
     update_session_auth_hash(request, staff)
     forget_requirement(request)

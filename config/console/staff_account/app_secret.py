@@ -1,4 +1,4 @@
-"""The secret of an authenticator app on its way to be enrolled: kept sealed in the session, shown as a QR code."""
+"""The secret of an authenticator app during its enrollment: kept sealed in the session and shown as a QR code."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _KEY = "app_secret"
 
 
 def kept(request: HttpRequest, staff: Staff) -> str:
-    """Return the secret of this session, a new one where there is none: a second look at the page shows the same picture."""
+    """Return the secret of this session, or a new one. A reload of the page shows the same secret."""
     sealed = request.session.get(_KEY)
     if sealed:
         try:
             return vault.unseal(sealed, place=_place(staff))
         except vault.SecretUnreadable:
-            # It was another account's, or its key is gone.
+            # Sealed for another account, or with a key that no longer exists.
             forget(request)
     secret = totp.new_secret()
     request.session[_KEY] = vault.seal(secret, place=_place(staff))
@@ -32,7 +32,7 @@ def forget(request: HttpRequest) -> None:
 
 
 def picture_of(secret: str, staff: Staff) -> SafeString:
-    """Return the QR code that an authenticator app scans."""
+    """Return the QR code for an authenticator app."""
     return qr_picture(totp.enrolment_address(secret, issuer=f"Identity {settings.PLATFORM_HOST}", account=staff.email))
 
 

@@ -1,4 +1,4 @@
-"""Challenges for passkeys: made when the browser asks for one, kept in the session for minutes, each good for one answer."""
+"""Challenges for passkeys. The session keeps a challenge for five minutes, and each is valid for one response."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECONDS = 300
 
 
 class Purpose(StrEnum):
-    """What an answer will be taken for; a challenge for one thing is worth nothing for another."""
+    """The use of a response. A challenge is valid for one purpose only."""
 
     SIGN_IN = "sign-in"
     SECOND_FACTOR = "second-factor"
@@ -28,17 +28,17 @@ class Purpose(StrEnum):
 
 
 def asked_to_sign(request: HttpRequest, purpose: Purpose, factors: Iterable[StaffFactor] = ()) -> dict[str, Any]:
-    """Return what the browser needs to sign with a passkey."""
+    """Return the options with which the browser signs with a passkey."""
     return passkeys.use_options(_new(request, purpose), factors)
 
 
 def asked_to_enrol(request: HttpRequest, staff: Staff) -> dict[str, Any]:
-    """Return what the browser needs to make a passkey for the account."""
+    """Return the options with which the browser creates a passkey for the account."""
     return passkeys.enrolment_options(staff, _new(request, Purpose.ENROL))
 
 
 def taken(request: HttpRequest, purpose: Purpose) -> bytes:
-    """Return the challenge of this session and forget it. Raises `PasskeyRefused` when there is none, or one that is old."""
+    """Return the challenge of this session and delete it. Raises `PasskeyRefused` if it is missing, expired or for another purpose."""
     kept = request.session.pop(_KEY, None)
     if not kept or kept["purpose"] != purpose or not 0 <= time.time() - kept["at"] < _SECONDS:
         raise passkeys.PasskeyRefused

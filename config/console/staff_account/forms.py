@@ -1,4 +1,4 @@
-"""The forms of these pages. Nothing that was typed as a secret is sent back."""
+"""The forms of these pages. They never send an entered secret back."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 from django import forms
 
-_NAME_HELP = "For you, to tell your factors apart."
+_NAME_HELP = "A name by which you recognize the factor."
 
 
 class OnceInput(forms.TextInput):
-    """A field that can be read while it is typed, and is empty when the form comes back."""
+    """A text field without a mask. It is empty when the form is shown again."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__({"autocapitalize": "none", "spellcheck": "false", "autofocus": True, **attributes})
@@ -20,17 +20,17 @@ class OnceInput(forms.TextInput):
 
 
 class CodeForm(forms.Form):
-    """A code of an app, or a recovery code."""
+    """A code of an authenticator app, or a recovery code."""
 
     code = forms.CharField(
         max_length=64,
         widget=OnceInput(autocomplete="one-time-code"),
-        help_text="The six digits that your authenticator app shows, or one of your recovery codes.",
+        help_text="The six-digit code of your authenticator app, or one of your recovery codes.",
     )
 
 
 class PasswordForm(forms.Form):
-    """The password once more."""
+    """The password of the account."""
 
     password = forms.CharField(
         strip=False, max_length=1024, widget=forms.PasswordInput(attrs={"autocomplete": "current-password", "autofocus": True})
@@ -44,24 +44,24 @@ class NameForm(forms.Form):
 
 
 class AuthenticatorForm(NameForm):
-    """A new authenticator app, and the code that it shows."""
+    """A new authenticator app, with a code that it shows."""
 
     name = forms.CharField(max_length=60, initial="Authenticator app", help_text=_NAME_HELP)
     code = forms.CharField(
         max_length=12,
         widget=OnceInput(autocomplete="one-time-code", inputmode="numeric", autofocus=False),
-        help_text="The six digits that the app shows now.",
+        help_text="The six-digit code that the app shows now.",
     )
 
 
 class PasskeyForm(NameForm):
-    """A new passkey; the script fills in what the browser has made."""
+    """A new passkey. The script fills in the browser's response."""
 
     name = forms.CharField(max_length=60, initial="Passkey", help_text=_NAME_HELP)
 
 
 class RemovalForm(forms.Form):
-    """Taking a factor away; for the last one there is a box to tick."""
+    """Confirms the removal of a factor; has a checkbox if it is the last one."""
 
     is_last_known = forms.BooleanField(label="I know that this is my last factor", label_suffix="")
 

@@ -1,6 +1,6 @@
-"""Browsers in which staff have signed in before: a flood of wrong passwords from elsewhere does not lock these out.
+"""Browsers in which staff have logged in before. A flood of wrong passwords from elsewhere does not lock them out.
 
-The mark is signed and gives no right: it only decides which counter a sign-in is held against.
+The cookie is signed and grants no access: it only selects the counter of failed logins.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from identity.models.staff import canonical_email
 
 _LIFE = timedelta(days=90)
 _LONGEST = 512
-# A person may have an account of the platform and one of a tenant.
+# One user can have an account of the platform and accounts of tenants.
 _MOST_ACCOUNTS = 4
 _SIGNER = TimestampSigner(salt="staff-device")
 
 
 def cookie_name() -> str:
-    """Return the name on the wire. The prefix keeps other hosts of the domain from setting it."""
+    """Return the name of the cookie. The `__Host-` prefix stops other hosts of the domain from setting it."""
     return "staff_device" if settings.INSECURE_HTTP else "__Host-staff_device"
 
 
 def account_mark(email: str) -> str:
-    """Return what stands for an account in counters and cookies: a digest, since its address is private."""
+    """Return the digest that stands for an account in counters and cookies, because the email address is private."""
     return hashlib.sha256(canonical_email(email).encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def known_device(request: HttpRequest | None, email: str) -> str | None:
-    """Return the name of the device if the account has signed in from it of late, else None."""
+    """Return the name of the device if the account has logged in with it in the last 90 days, otherwise None."""
     device, accounts = _read(request)
     return device if device and account_mark(email) in accounts else None
 
 
 def remembered(answer: HttpResponse, request: HttpRequest, email: str) -> HttpResponse:
-    """Mark the device that gets this answer: the account has just signed in from it."""
+    """Set the cookie of a device with which the account has just logged in."""
     device, accounts = _read(request)
     mark = account_mark(email)
     kept = [mark, *(account for account in accounts if account != mark)][:_MOST_ACCOUNTS]

@@ -1,4 +1,4 @@
-"""What the pages of this package share: their place on the site, the frame around them, and where they lead afterwards."""
+"""The base of the pages in this package: their addresses, their frame, and the page that follows."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ class SitePages:
         self.site = site
 
     def urls(self) -> list[URLPattern]:
-        """Return every address of the pages."""
+        """Return the addresses of the pages."""
         raise NotImplementedError
 
     def address(self, name: str, *args: Any) -> str:
         return reverse(f"{self.site.name}:{name}", args=args)
 
     def page(self, request: HttpRequest, template: str, title: str, *, status: int = 200, **context: Any) -> TemplateResponse:
-        """Return the page within the site."""
+        """Return a page in the frame of the site."""
         request.current_app = self.site.name
         own = {**self.site.each_context(request), "title": title, "subtitle": None, **context}
         return TemplateResponse(request, template, own, status=status)
 
     def following(self, request: HttpRequest) -> str:
-        """Return where the person wanted to go, if that is on this site, else the start page."""
+        """Return the requested next page if it is on this site, otherwise the start page."""
         wanted = request.POST.get("next") or request.GET.get("next") or ""
         return wanted if url_has_allowed_host_and_scheme(wanted, allowed_hosts=None) else self.address("index")
 
 
 def address_of(request: HttpRequest, trusted_proxies: list[str]) -> str:
-    """Return the address that a request comes from, as far as it can be believed."""
+    """Return the client's address. Forwarded addresses count only from trusted proxies."""
     sent = request.META
     return client_address(sent.get("REMOTE_ADDR") or "", sent.get("HTTP_X_FORWARDED_FOR", ""), trusted_proxies)

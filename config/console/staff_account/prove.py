@@ -1,4 +1,4 @@
-"""The page that asks a signed-in person for a fresh proof, and leads back to where they were."""
+"""The page that asks for a fresh proof of identity and then returns to the requested page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from identity.models import Staff, StaffFactor
 
 
 class ProvePage(SitePages):
-    """A factor is asked for where the account has one; a password would prove less than the sign-in did."""
+    """Requests a factor if the account has one: a password would prove less than the login did."""
 
     def urls(self) -> list[URLPattern]:
         return [
@@ -27,7 +27,7 @@ class ProvePage(SitePages):
         ]
 
     def prove(self, request: HttpRequest) -> HttpResponse:
-        """Show what the account can be proven with, and judge what is sent."""
+        """Show the ways in which the account can be proven, and check the submitted proof."""
         staff = staff_of(request)
         if staff is None:
             raise Http404
@@ -47,7 +47,7 @@ class ProvePage(SitePages):
         return self.page(
             request,
             "admin/prove.html",
-            "Prove that it is you",
+            "Confirm your identity",
             form=form,
             refusal=refusal,
             following=self.following(request),
@@ -75,7 +75,7 @@ class ProvePage(SitePages):
 
     @method_decorator(require_POST)
     def options(self, request: HttpRequest) -> HttpResponse:
-        """Return what the browser is asked to sign."""
+        """Return the options with which the browser signs."""
         staff = staff_of(request)
         own = staff.factors.filter(kind=StaffFactor.Kind.PASSKEY) if staff else StaffFactor.objects.none()
         return JsonResponse(challenges.asked_to_sign(request, Purpose.PROVE, own))

@@ -1,4 +1,4 @@
-"""Judging what a person sends to prove themselves: a password, a code, a recovery code, or what a passkey has signed."""
+"""Checks the proof that an account submits: a password, a code, a recovery code or the signature of a passkey."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from identity.factors import passkeys, staff_factors
 from identity.models import Staff, StaffFactor
 
 CREDENTIAL = "credential"
-WRONG_CODE = "This code is not right, or it was used before. An app shows a new one every half a minute."
-WRONG_PASSWORD = "This is not the password of your account."  # noqa: S105  (a sentence)
-WRONG_PASSKEY = "The passkey was not accepted. Try again, or use another way."
+WRONG_CODE = "The code is wrong or was used before. Enter the code that the app shows now; it changes every 30 seconds."
+WRONG_PASSWORD = "The password is wrong."  # noqa: S105  (a sentence)
+WRONG_PASSKEY = "The passkey was not accepted. Try again, or use another factor."
 
 _logger = structlog.get_logger(__name__)
 
 
 class NotProven(Exception):
-    """What was sent proves nothing; the text is for the person."""
+    """The submitted proof is wrong. The message is shown on the page."""
 
 
 def proven_by_password(staff: Staff, password: str) -> Proof:
-    """Judge the password of a signed-in account. Raises `NotProven`."""
+    """Check the password of a logged-in account. Raises `NotProven`."""
     _count(staff)
     if not staff.check_password(password):
         raise _refused(staff, Proof.PASSWORD, WRONG_PASSWORD)
@@ -38,14 +38,14 @@ def proven_by_password(staff: Staff, password: str) -> Proof:
 
 
 def proven_by_code(request: HttpRequest, staff: Staff, code: str) -> Proof:
-    """Judge a code of the account's apps, or a recovery code; either counts once. Raises `NotProven`."""
+    """Check a code of the account's apps, or a recovery code; either works once. Raises `NotProven`."""
     _count(staff)
     typed = "".join(code.split())
     if len(typed) == totp.DIGITS and typed.isascii() and typed.isdigit():
         if not staff_factors.use_totp(staff, typed, moment=time.time()):
             raise _refused(staff, Proof.CODE, WRONG_CODE)
         return Proof.CODE
-    # A sign-in is nobody's act yet, and the use of a recovery code is noted as this person's.
+    # During a login no actor is bound yet, so bind the account: the audit log notes the use of a recovery code.
     by = Actor("staff", str(staff.pk), staff.email)
     place = address_of(request, settings.TRUSTED_PROXIES)
     with acting(Act(by, ip=place or None, user_agent=request.META.get("HTTP_USER_AGENT", ""))):
@@ -55,7 +55,7 @@ def proven_by_code(request: HttpRequest, staff: Staff, code: str) -> Proof:
 
 
 def proven_by_passkey(request: HttpRequest, purpose: Purpose, staff: Staff | None = None) -> Staff:
-    """Judge what a passkey has signed; return whose it is, the account's own where one is given. Raises `NotProven`."""
+    """Check the signature of a passkey and return its account. If `staff` is given, the passkey must belong to it. Raises `NotProven`."""
     answer = request.POST.get(CREDENTIAL, "")
     try:
         challenge = challenges.taken(request, purpose)

@@ -1,4 +1,4 @@
-"""Signing in: the password, then a factor where the account has one; or a passkey alone, which is both at once."""
+"""Login to the admin: the password and then a second factor if the account has one, or a passkey alone, which replaces both."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _logger = structlog.get_logger(__name__)
 
 
 class StaffLoginView(LoginView):
-    """The form with e-mail address and password: it leads in, or to the page that asks for the factor."""
+    """The form with email address and password. It logs the account in, or leads to the page of the second factor."""
 
     authentication_form = StaffLoginForm
     template_name = "admin/login.html"
@@ -48,7 +48,7 @@ class StaffLoginView(LoginView):
         staff = form.get_user()
         if not has_factors(staff):
             return entered(self.request, staff, Proof.PASSWORD, self.get_success_url())
-        # Another key from here on: what was known of this session before the password is worth nothing.
+        # A new session key, so that a key that was known before the password was entered is worthless.
         self.request.session.cycle_key()
         self.request.session[_WAITING] = {
             "staff": staff.pk,
@@ -60,7 +60,7 @@ class StaffLoginView(LoginView):
 
 
 def entered(request: HttpRequest, staff: Staff, by: Proof, following: str) -> HttpResponse:
-    """Sign the account in, in a session with a new key; return the way on, from a device that is known from now on."""
+    """Log the account in, in a session with a new key, and redirect to `following`. The response marks the device as known."""
     request.session.pop(_WAITING, None)
     login(request, staff)
     note_proof(request, by)
@@ -69,9 +69,9 @@ def entered(request: HttpRequest, staff: Staff, by: Proof, following: str) -> Ht
 
 
 def waiting_staff(request: HttpRequest) -> tuple[Staff, str] | None:
-    """Return who has given the password and not yet the factor, and where they want to go.
+    """Return the account that has entered its password and not yet its second factor, and the page that follows.
 
-    It lasts for minutes, and ends when password or factors change meanwhile.
+    Valid for ten minutes. Ends when the password or the factors of the account change.
     """
     waiting = request.session.get(_WAITING)
     if not waiting or not 0 <= time.time() - waiting["at"] < _WAITING_SECONDS:
@@ -83,7 +83,7 @@ def waiting_staff(request: HttpRequest) -> tuple[Staff, str] | None:
 
 
 class SignInPages(SitePages):
-    """What follows the form with the password, and what replaces it."""
+    """The page of the second factor, and the login with a passkey alone."""
 
     def urls(self) -> list[URLPattern]:
         return [
@@ -93,14 +93,14 @@ class SignInPages(SitePages):
         ]
 
     def login(self, request: HttpRequest) -> HttpResponseBase:
-        """Show the form and judge it; who is signed in goes on to where they wanted to go."""
-        context = {**self.site.each_context(request), "title": "Sign in", "subtitle": None, "app_path": request.get_full_path()}
+        """Show the login form and check it. A logged-in account is redirected to the page that it requested."""
+        context = {**self.site.each_context(request), "title": "Log in", "subtitle": None, "app_path": request.get_full_path()}
         request.current_app = self.site.name
         return StaffLoginView.as_view(extra_context={**context, "username": request.user.get_username()})(request)
 
     @method_decorator(never_cache)
     def second_factor(self, request: HttpRequest) -> HttpResponse:
-        """Ask for the factor of whoever has given the right password."""
+        """Ask for the second factor of the account that has entered the right password."""
         found = waiting_staff(request)
         if found is None:
             return HttpResponseRedirect(self.address("login"))
@@ -136,7 +136,7 @@ class SignInPages(SitePages):
 
     @method_decorator([never_cache, require_POST])
     def passkey(self, request: HttpRequest) -> HttpResponse:
-        """Sign in with what a passkey has signed: whose it is, it says itself. Every refusal reads the same."""
+        """Log in with a passkey alone; its credential id names the account. All refusals show the same text."""
         try:
             if is_shut_out(request, ""):
                 raise NotProven(WRONG_PASSKEY)
@@ -151,7 +151,9 @@ class SignInPages(SitePages):
 
     @method_decorator([never_cache, require_POST])
     def options(self, request: HttpRequest) -> HttpResponse:
-        """Return what the browser is asked to sign: by one of the account's passkeys after the password, else by any."""
+        """Return the options with which the browser signs: with a passkey of the account after the password, otherwise with any
+        passkey.
+        """
         if not tries.CHALLENGES.takes(counted_address(address_of(request, settings.TRUSTED_PROXIES))):
             return JsonResponse({"error": tries.TOO_MANY}, status=429, headers=Rate.of_empty(tries.CHALLENGES).headers)
         found = waiting_staff(request) if request.GET.get("for") == Purpose.SECOND_FACTOR else None

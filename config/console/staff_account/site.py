@@ -1,4 +1,4 @@
-"""The part of the admin's site that is about the person at it: signing in, being proven, and their own account."""
+"""The part of the admin's site for the staff account: login, proof of identity, and the pages of its own account."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from config.console.staff_account.sign_in import SignInPages
 from identity.admin.assurance import must_enrol, needs_proof
 from identity.admin.tenant_page import PagesSite
 
-# Until an account that has to has a factor, it reaches these and nothing else.
+# An account that must add a second factor reaches only these pages until it has one.
 OPEN_BEFORE_ENROLMENT = frozenset(
     {"account", "account_app", "account_passkey", "account_passkey_options", "prove", "prove_options", "logout", "jsi18n"}
 )
 
 
 class AccountSite(PagesSite):
-    """A site whose people have second factors."""
+    """A site whose accounts can have second factors."""
 
     def get_urls(self) -> list[Any]:
         pages = (AccountPages(self), ProvePage(self), SignInPages(self))
         return [*(pattern for page in pages for pattern in page.urls()), *super().get_urls()]
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002
-        """Lead an account that needs a factor to where it adds one, whatever it asked for."""
+        """Redirect an account that must add a second factor to its account page."""
 
         def enrolled_first(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             match = request.resolver_match
@@ -43,18 +43,18 @@ class AccountSite(PagesSite):
     def each_context(self, request: HttpRequest) -> Any:
         context = super().each_context(request)
         if context["has_permission"] and must_enrol(request):
-            # Every link of the navigation would lead back.
+            # Every link of the navigation would redirect to this page.
             context |= {"available_apps": [], "is_nav_sidebar_enabled": False}
         return context
 
     @method_decorator(never_cache)
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Show the form of the sign-in; whoever is signed in goes to the start page."""
+        """Show the login form. Redirect a logged-in account to the start page."""
         if request.method == "GET" and self.has_permission(request):
             return HttpResponseRedirect(reverse(f"{self.name}:index"))
         return SignInPages(self).login(request)
 
     @method_decorator(needs_proof)
     def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Let people who have just proven themselves change their password."""
+        """Let an account with a fresh proof of identity change its password."""
         return super().password_change(request, extra_context)

@@ -1,1 +1,1 @@
-"""Admin pages of mails and text messages: what they say, and who sends them."""
+"""Admin pages of mails and text messages: their texts and their providers."""

@@ -1,4 +1,4 @@
-"""Forms of the pages of messages. The rules are those of the services."""
+"""Forms of the pages of messages. The services check the values."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from identity.models import MessageProvider, MessageTemplate
 from identity.models.messages import Channel
 
 _WIDE = forms.TextInput(attrs={"class": "vTextField"})
-_KEPT = "Leave it empty to keep the one that is saved. It is never shown."
+_KEPT = "Leave empty to keep the saved value. It is never shown."
 
 
 class TemplateForm(forms.Form):
-    """The texts of one language; without a language also the rules of the message."""
+    """The texts of one language. The form without a language also has the rules of the message."""
 
     is_enabled = forms.BooleanField(required=False, label="Send this message")
-    subject = forms.CharField(required=False, max_length=1000, widget=_WIDE, help_text="Empty: the subject of the service.")
+    subject = forms.CharField(required=False, max_length=1000, widget=_WIDE, help_text="Empty: the default subject.")
     body = forms.CharField(
         required=False, max_length=LONGEST_SOURCE, strip=False, widget=forms.Textarea(attrs={"rows": 18, "class": "vLargeTextField"})
     )
@@ -30,19 +30,19 @@ class TemplateForm(forms.Form):
         max_length=1000,
         label="From",
         widget=_WIDE,
-        help_text="Such as Example <mail@example.com>. It counts only where the tenant has a mail server of its own.",
+        help_text="Such as Example <mail@example.com>. Used only if the tenant has its own mail server.",
     )
     url_lifetime_seconds = forms.IntegerField(
-        required=False, min_value=1, max_value=LONGEST_LIFE_SECONDS, label="Life of the link in seconds"
+        required=False, min_value=1, max_value=LONGEST_LIFE_SECONDS, label="Lifetime of the link in seconds"
     )
     result_url = forms.CharField(
         required=False,
         max_length=2048,
-        label="Where the user goes afterwards",
+        label="Page after the link",
         widget=_WIDE,
-        help_text="The address of a page of yours. Empty: the page of the service says that it worked.",
+        help_text="Address of a page of yours. Empty: a page of the service confirms the result.",
     )
-    includes_email_in_redirect = forms.BooleanField(required=False, label="Give that page the address of the user")
+    includes_email_in_redirect = forms.BooleanField(required=False, label="Send the email address of the user to that page")
 
     def __init__(self, *args: Any, kind: Kind, language: str, row: MessageTemplate | None, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -50,9 +50,7 @@ class TemplateForm(forms.Form):
         for name in self._without():
             del self.fields[name]
         is_mail = kind.channel == EMAIL
-        self.fields["body"].help_text = (
-            "HTML with Liquid. Empty: the text of the service." if is_mail else "Text with Liquid, without HTML."
-        )
+        self.fields["body"].help_text = "HTML with Liquid. Empty: the default text." if is_mail else "Text with Liquid, without HTML."
         if "url_lifetime_seconds" in self.fields:
             self.fields["url_lifetime_seconds"].help_text = f"Empty: {kind.default_life}."
         first = {"is_enabled": not kind.is_off_at_first, "includes_email_in_redirect": True}
@@ -60,7 +58,7 @@ class TemplateForm(forms.Form):
         self.initial = {**known, **(named.get("initial") or {})}
 
     def _without(self) -> list[str]:
-        """Return the fields that make no sense for this message in this language."""
+        """Return the fields that do not apply to this message in this language."""
         rules = ["is_enabled", "url_lifetime_seconds", "result_url", "includes_email_in_redirect"]
         if self.language:
             hidden = rules
@@ -70,28 +68,31 @@ class TemplateForm(forms.Form):
         return hidden + ([] if self.kind.channel == EMAIL else ["subject", "from_address"])
 
     def values(self) -> dict[str, Any]:
-        """Return the columns that the form sets."""
+        """Return the values of the columns that the form sets."""
         return dict(self.cleaned_data)
 
     def texts(self) -> dict[str, str]:
-        """Return the texts, for a preview of what is not saved yet."""
+        """Return the unsaved texts, for a preview."""
         return {name: self.cleaned_data.get(name, "") for name in TEXTS}
 
 
 class MailProviderForm(forms.Form):
     """The mail server of a tenant."""
 
-    is_enabled = forms.BooleanField(required=False, initial=True, label="Send the mails by this server")
+    is_enabled = forms.BooleanField(required=False, initial=True, label="Send emails with this server")
     smtp_host = forms.CharField(max_length=253, label="Server", widget=_WIDE, help_text="Such as smtp.example.com.")
     smtp_port = forms.IntegerField(
-        min_value=1, max_value=65535, initial=587, label="Port", help_text="465 begins with TLS, every other port turns to it."
+        min_value=1, max_value=65535, initial=587, label="Port", help_text="Port 465 uses TLS from the start. Other ports use STARTTLS."
     )
     smtp_user = forms.CharField(required=False, max_length=512, label="User name", widget=_WIDE)
     smtp_pass = forms.CharField(
         required=False, max_length=512, strip=False, label="Password", widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
     )
     default_from = forms.CharField(
-        max_length=320, label="From", widget=_WIDE, help_text="Sender of mails whose text names none, such as Example <mail@example.com>."
+        max_length=320,
+        label="From",
+        widget=_WIDE,
+        help_text="Default sender, such as Example <mail@example.com>.",
     )
 
     def __init__(self, *args: Any, row: MessageProvider | None, **named: Any) -> None:
@@ -102,7 +103,7 @@ class MailProviderForm(forms.Form):
                 self.fields["smtp_pass"].help_text = _KEPT
 
     def values(self) -> dict[str, Any]:
-        """Return what the service stores."""
+        """Return the values that the service stores."""
         data = self.cleaned_data
         return {
             "is_enabled": data["is_enabled"],
@@ -113,9 +114,9 @@ class MailProviderForm(forms.Form):
 
 
 class TextProviderForm(forms.Form):
-    """Who sends the text messages of a tenant."""
+    """The provider of a tenant's text messages."""
 
-    is_enabled = forms.BooleanField(required=False, initial=True, label="Send the text messages by this provider")
+    is_enabled = forms.BooleanField(required=False, initial=True, label="Send text messages with this provider")
     name = forms.ChoiceField(
         label="Provider", choices=[(name.value, name.label) for name in (MessageProvider.Name.TWILIO, MessageProvider.Name.WEBHOOK)]
     )
@@ -125,7 +126,7 @@ class TextProviderForm(forms.Form):
     )
     messaging_service_sid = forms.CharField(required=False, max_length=64, label="Messaging service SID of Twilio", widget=_WIDE)
     url = forms.CharField(
-        required=False, max_length=512, label="Address of the webhook", widget=_WIDE, help_text="It gets signed messages."
+        required=False, max_length=512, label="Address of the webhook", widget=_WIDE, help_text="The webhook receives signed messages."
     )
     secret = forms.CharField(
         required=False,
@@ -141,7 +142,7 @@ class TextProviderForm(forms.Form):
         max_length=1000,
         label="Countries",
         widget=_WIDE,
-        help_text="Codes such as DE, AT. Messages go nowhere else, which keeps fraud away. Empty: every country.",
+        help_text="Country codes such as DE, AT. Messages to other countries are refused, which limits fraud. Empty: all countries.",
     )
 
     def __init__(self, *args: Any, row: MessageProvider | None, **named: Any) -> None:
@@ -155,7 +156,7 @@ class TextProviderForm(forms.Form):
             self.fields[name].help_text = _KEPT
 
     def values(self) -> dict[str, Any]:
-        """Return what the service stores: the settings of the chosen provider, and no others."""
+        """Return the values that the service stores: only the settings of the chosen provider."""
         data = self.cleaned_data
         countries = [code.strip().upper() for code in data["allowed_countries"].replace(";", ",").split(",") if code.strip()]
         is_twilio = data["name"] == MessageProvider.Name.TWILIO

@@ -1,4 +1,4 @@
-"""The page of who sends the mails and text messages of a tenant. Secrets go in and are never shown."""
+"""The page of the providers that send a tenant's mails and text messages. Secrets can be entered and are never shown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TITLES = {Channel.EMAIL: "Mails", Channel.SMS: "Text messages"}
 
 
 class SendersPage(TenantPage):
-    """Both channels at once, and below it the form of each."""
+    """A page with both channels, and a form for each."""
 
     label = "identity.senders-page"
     title = "Mail server and text messages"
@@ -39,7 +39,7 @@ class SendersPage(TenantPage):
         ]
 
     def both(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """Show who sends what."""
+        """Show the provider of each channel."""
         channels = [
             {
                 "title": _TITLES[channel],
@@ -58,7 +58,7 @@ class SendersPage(TenantPage):
 
     @method_decorator(needs_proof)
     def one(self, request: HttpRequest, tenant_id: str, channel: str) -> HttpResponse:
-        """Show the provider of a channel without its secrets, and save it."""
+        """Show and save the provider of a channel. Secrets are not shown."""
         known = _channel(channel)
         row = provider_of(tenant_id, known)
         form: Any = PROVIDER_FORMS[known](request.POST or None, row=row, label_suffix="")
@@ -68,21 +68,21 @@ class SendersPage(TenantPage):
             except refusals() as refusal:
                 add_to_form(form, refusal)
             else:
-                messages.success(request, "The provider is saved. Send a test from the page of a mail to try it.")
+                messages.success(request, "Provider saved. To test it, send a test email from the page of a message.")
                 return HttpResponseRedirect(self.address)
         context = {"form": form, "row": row, "channel": known, "title": _TITLES[known], "back_url": self.address}
         return self.page(request, "admin/sender.html", context | {"delete_url": self._at("delete", known)})
 
     @method_decorator(needs_proof)
     def delete(self, request: HttpRequest, tenant_id: str, channel: str) -> HttpResponse:
-        """Ask, then delete the provider of a channel."""
+        """Delete the provider of a channel after a confirmation."""
         known = _channel(channel)
         row = provider_of(tenant_id, known)
         if row is None:
             return HttpResponseRedirect(self.address)
         if request.method == "POST":
             delete_provider(tenant_id=tenant_id, channel=known)
-            messages.success(request, "The provider is deleted.")
+            messages.success(request, "Provider deleted.")
             return HttpResponseRedirect(self.address)
         context = {"row": row, "platform": _platform(known), "back_url": self.address, "title": "Delete the provider?"}
         return self.page(request, "admin/sender_delete.html", context)
@@ -99,7 +99,7 @@ def _channel(name: str) -> Channel:
 
 
 def _platform(channel: str) -> bool:
-    """Tell whether the platform sends where the tenant has no provider."""
+    """Tell whether the platform sends messages for tenants without a provider."""
     return bool(settings.MAIL_IS_CONFIGURED if channel == Channel.EMAIL else settings.SMS_SENDER)
 
 

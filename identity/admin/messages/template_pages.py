@@ -1,4 +1,4 @@
-"""Pages of the messages of a tenant: all of them, and one with its texts, its preview, and a test to the reader's own address."""
+"""Pages of a tenant's messages: the list, and for each message its texts, a preview, and a test email to the staff account."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from identity.messages.templates import reset_template, save_template, template_
 from identity.models import MessageTemplate
 
 _CHANGE = "identity.change_messagetemplate"
-# What a template of a tenant shows runs nothing, sends nothing, and knows nothing of the admin it stands in.
+# A preview cannot run scripts, send requests, or reach the admin page around its frame.
 PREVIEW_POLICY = "; ".join(
     (
         "sandbox",
@@ -40,7 +40,7 @@ PREVIEW_POLICY = "; ".join(
 
 
 class MessagesPage(TenantPage):
-    """The list of all messages, and below it the page of each."""
+    """The list of all messages, and a page for each."""
 
     label = "identity.messages-page"
     title = "Mails and messages"
@@ -58,7 +58,7 @@ class MessagesPage(TenantPage):
         ]
 
     def every(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """List every message with its state."""
+        """List all messages with their state."""
         rows: dict[tuple[str, str], list[MessageTemplate]] = {}
         for row in MessageTemplate.objects.of(tenant_id):
             rows.setdefault((row.name, row.channel), []).append(row)
@@ -79,7 +79,7 @@ class MessagesPage(TenantPage):
         return self.page(request, "admin/messages.html", context)
 
     def one(self, request: HttpRequest, tenant_id: str, name: str) -> HttpResponse:
-        """Show the texts of a message in one language, and save them."""
+        """Show and save the texts of a message in one language."""
         kind, language = _kind(name), _language(request)
         row = template_at(tenant_id, kind, language)
         may_change = self.may_see(request, _CHANGE)
@@ -92,12 +92,12 @@ class MessagesPage(TenantPage):
             except refusals() as refusal:
                 add_to_form(form, refusal)
             else:
-                messages.success(request, "The text is saved.")
+                messages.success(request, "Text saved.")
                 return HttpResponseRedirect(self._at("one", kind, language))
         return self.page(request, "admin/message.html", self._shown(tenant_id, kind, language, row, form) | {"may_change": may_change})
 
     def preview(self, request: HttpRequest, tenant_id: str, name: str) -> HttpResponse:
-        """Answer the message with sample data as it would arrive: what is saved, or on POST what stands in the form."""
+        """Return the message with sample data: of the saved texts, or on POST of the texts in the form."""
         kind, language = _kind(name), _language(request)
         row = template_at(tenant_id, kind, language)
         source = Source(row.subject, row.body, row.from_address) if row is not None else Source()
@@ -114,7 +114,7 @@ class MessagesPage(TenantPage):
         return _framed(_preview_page(kind, found))
 
     def test(self, request: HttpRequest, tenant_id: str, name: str) -> HttpResponse:
-        """Mail the saved text with sample data to the account's own address."""
+        """Send the saved text with sample data to the email address of the staff account."""
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         kind, language, staff = _kind(name), _language(request), staff_of(request)
@@ -125,16 +125,16 @@ class MessagesPage(TenantPage):
         except refusals() as refusal:
             messages.error(request, as_text(refusal))
         else:
-            messages.success(request, f"A test is on its way to {staff.email}. Job {job.pk} says whether the mail server takes it.")
+            messages.success(request, f"Test email queued for {staff.email}. Job {job.pk} shows whether the mail server accepts it.")
         return HttpResponseRedirect(self._at("one", kind, language))
 
     def reset(self, request: HttpRequest, tenant_id: str, name: str) -> HttpResponse:
-        """Ask, then delete the texts of one language, so that those of the service count again."""
+        """Delete the texts of one language after a confirmation. The service's default texts apply again."""
         kind, language = _kind(name), _language(request)
         back = self._at("one", kind, language)
         if request.method == "POST":
             count = reset_template(tenant_id=tenant_id, name=kind.name, language=language)
-            messages.success(request, "The text of the service counts again." if count else "There was nothing to reset.")
+            messages.success(request, "Text reset to the default." if count else "The message already has its default text.")
             return HttpResponseRedirect(back)
         row = template_at(tenant_id, kind, language)
         context = {"kind": kind, "language": _named(language), "row": row, "back_url": back, "list_url": self.address}
@@ -170,7 +170,7 @@ def _kind(name: str) -> Kind:
 
 
 def _language(request: HttpRequest) -> str:
-    """Return the language that the address names, empty for all; 404 for one that is not known."""
+    """Return the language in the address, empty for all languages. Raises 404 for an unknown language."""
     language = request.GET.get("language", "")
     if language and language not in dict(settings.LANGUAGES):
         raise Http404
@@ -183,7 +183,7 @@ def _codes(written: set[str]) -> list[str]:
 
 
 def _named(language: str) -> str:
-    return str(dict(settings.LANGUAGES).get(language, language)) if language else "Every language without a text of its own"
+    return str(dict(settings.LANGUAGES).get(language, language)) if language else "All languages without a text of their own"
 
 
 def _state(tenant_id: str, kind: Kind) -> str:
@@ -194,7 +194,7 @@ def _state(tenant_id: str, kind: Kind) -> str:
 
 def _texts(rows: list[MessageTemplate]) -> str:
     written = [row for row in rows if row.subject or row.body or row.from_address]
-    return ", ".join(sorted(row.language or "every language" for row in written)) or "of the service"
+    return ", ".join(sorted(row.language or "all languages" for row in written)) or "default text"
 
 
 def _preview_page(kind: Kind, found: Composed) -> str:
@@ -204,7 +204,7 @@ def _preview_page(kind: Kind, found: Composed) -> str:
 
 
 def _framed(html: str) -> HttpResponse:
-    """Return what only a frame of our own page may show, and what can do nothing there."""
+    """Return HTML that only a frame of the admin may show, and in which scripts and requests are blocked."""
     answer = HttpResponse(html)
     answer["Content-Security-Policy"] = PREVIEW_POLICY
     answer["X-Frame-Options"] = "SAMEORIGIN"

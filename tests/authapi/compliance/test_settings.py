@@ -138,7 +138,7 @@ def test_the_page_of_a_client_lists_the_rules_with_the_broken_ones_first(tenant:
     browser = browser_of(new_staff(tenant))
     content = browser.get(page(bank.client)).content.decode()
     assert rules.PUSHED.sentence in content
-    assert "keep every rule" in content
+    assert "follows every rule" in content
     bank.set(algorithm="RS256")
     listed = re.search(r"Rules of its compliance level.*?</section>", browser.get(page(bank.client)).content.decode(), re.DOTALL)
     assert listed is not None

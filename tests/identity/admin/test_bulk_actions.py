@@ -80,9 +80,9 @@ def test_the_page_that_asks_says_how_many_and_what_will_happen_and_changes_nothi
     page = asked(browser, "block_selected").content.decode()
 
     assert f"Block {MANY} users?" in page
-    assert "can no longer sign in" in page
+    assert "can no longer log in" in page
     assert "and 5 more" in page
-    assert "may cancel it" in page
+    assert "you can cancel it" in page
     assert blocked(tenant) == 0
     assert not Job.objects.of(tenant.pk).exists()
 
@@ -120,7 +120,7 @@ def test_a_choice_of_what_is_no_key_is_told_so(browser: Client, tenant: Tenant, 
     for address, action, key in ((LIST, "block_selected", "abc"), (LIST, "block_selected", "9" * 40), (roles, "delete_selected", "rol_\0")):
         answer = browser.post(address, {"action": action, "index": "0", ACTION_CHECKBOX_NAME: [people[0].pk, key]}, follow=True)
 
-        assert (answer.status_code, "are no keys of such rows" in answer.content.decode()) == (200, True)
+        assert (answer.status_code, "The selected keys are invalid" in answer.content.decode()) == (200, True)
 
 
 def test_many_rows_want_a_reason(browser: Client, tenant: Tenant, people: list[User]) -> None:
@@ -184,7 +184,7 @@ def test_more_rows_than_were_shown_are_asked_about_again(
 
     page = browser.post(LIST, {**form, "reason": "They left."}).content.decode()
 
-    assert f"Meanwhile {MANY} rows match, and not 1." in page
+    assert f"Now {MANY} rows match instead of 1." in page
     assert fields_of(page)["shown"] == str(MANY)
     assert User.objects.of(tenant.pk).count() == MANY
     assert not Job.objects.of(tenant.pk).exists()
@@ -212,7 +212,7 @@ def test_a_job_is_followed_and_cancelled_on_its_page_and_leads_back_from_the_lis
     job.refresh_from_db()
     assert (job.status, job.status_details) == ("failed", f"Cancelled by {staff.email}.")
     assert blocked(tenant) == 10
-    assert "They stay as they are" in browser.get(page_of(job)).content.decode()
+    assert "Not changed" in browser.get(page_of(job)).content.decode()
     assert page_of(job) not in browser.get(LIST).content.decode()
 
 
@@ -245,7 +245,7 @@ def test_a_tenant_s_staff_choose_and_see_their_own_rows_only(browser: Client, te
 
     for sent in (form, {**form, "select_across": "1"}):
         page = stranger.post(LIST, {**sent, "reason": "x"}, follow=True).content.decode()
-        assert "None of the chosen rows is there." in page
+        assert "None of the selected rows exists." in page
     assert stranger.get(page_of(job)).status_code == 404
     assert stranger.post(page_of(job, "action", "cancel")).status_code == 404
     assert job.pk not in stranger.get(reverse("admin:identity_job_changelist")).content.decode()

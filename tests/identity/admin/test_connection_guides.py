@@ -94,7 +94,7 @@ def test_fields_become_options_and_the_secret_is_sealed(browser: Client, tenant:
 def test_a_required_field_that_is_empty_is_named_and_nothing_typed_in_secret_is_shown_again(browser: Client, tenant: Tenant) -> None:
     row, content = added(browser, tenant, "apple", option_client_id="c", option_kid="KEY", option_app_secret=PEM)
     assert row is None
-    assert "Enter this. Users cannot log in without it." in content
+    assert "Enter a value. Users cannot log in without it." in content
     assert PEM.splitlines()[1] not in content
     row, content = added(browser, tenant, "apple", option_client_id="c", option_kid="KEY", option_team_id=TEAM_ID, option_app_secret=PEM)
     assert row is not None, content
@@ -112,7 +112,7 @@ def test_what_the_service_refuses_is_said_at_the_field(browser: Client, tenant: 
 
 @pytest.mark.parametrize(
     ("typed", "told"),
-    [("user_id", "one field = expression a line"), ("a = b\na = c", "a stands there twice"), ("name = a[", "is not understood")],
+    [("user_id", "one field = expression per line"), ("a = b\na = c", "a occurs twice"), ("name = a[", "is not understood")],
 )
 def test_a_map_that_cannot_be_read_is_refused_at_its_field(browser: Client, tenant: Tenant, typed: str, told: str) -> None:
     row, content = added(browser, tenant, "oauth2", **GENERIC, option_fieldsMap=typed)

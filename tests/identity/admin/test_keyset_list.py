@@ -89,8 +89,8 @@ def test_an_empty_page_before_the_end_of_the_walk_says_that_there_is_more_to_loo
     monkeypatch.setattr("foundation.admin.keyset_list.WALK", 3)
     answer = browser.get(f"{reverse('admin:identity_user_changelist')}?q=nobody-is-called-so").content.decode()
 
-    assert "Nothing among the" in answer
-    assert "Nothing matches this search" not in answer
+    assert "No matches among the" in answer
+    assert "No matches." not in answer
 
 
 def test_a_filter_begins_at_the_first_page_and_the_pages_keep_the_filter(browser: Client, people: list[User]) -> None:

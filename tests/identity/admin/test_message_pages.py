@@ -43,17 +43,17 @@ def browser(staff: Staff) -> Client:
 def test_every_message_is_listed_with_its_state(browser: Client, tenant: Tenant) -> None:
     MessageTemplateFactory.create(tenant_id=tenant.pk, name="verify_email", language="de")
     page = browser.get(at("")).content.decode()
-    for text in ("Verification of an address", "Welcome", "Blocked account", "Text message", "stolen_credentials", "of the service", "Off"):
+    for text in ("Verification of an address", "Welcome", "Blocked account", "Text message", "stolen_credentials", "default text", "Off"):
         assert text in page
 
 
 def test_a_text_is_written_in_one_language_and_reset(browser: Client, tenant: Tenant) -> None:
     saved = browser.post(at("_one", language="de"), {**TEXT, "subject": "Deutsch"}, follow=True)
-    assert "The text is saved." in saved.content.decode()
+    assert "Text saved." in saved.content.decode()
     row = MessageTemplate.objects.of(tenant.pk).get()
     assert (row.language, row.subject, row.is_enabled) == ("de", "Deutsch", True)
     asked = browser.get(at("_reset", language="de")).content.decode()
-    assert "cannot be brought back" in asked
+    assert "This cannot be undone" in asked
     assert MessageTemplate.objects.of(tenant.pk).exists()
     browser.post(at("_reset", language="de"))
     assert not MessageTemplate.objects.of(tenant.pk).exists()
@@ -157,7 +157,7 @@ def test_a_provider_is_saved_and_never_shows_its_password(browser: Client, tenan
     for page in (saved, browser.get(place)):
         assert SECRET not in page.content.decode()
     kept = browser.post(place, {**body, "smtp_pass": "", "default_from": "a@example.com"}, follow=True)
-    assert "The provider is saved" in kept.content.decode()
+    assert "Provider saved" in kept.content.decode()
     moved = browser.post(place, {**body, "smtp_pass": "", "smtp_host": "evil.example"}).content.decode()
     assert "give it again" in moved
     row = MessageProvider.objects.of(tenant.pk).get()

@@ -28,7 +28,7 @@ def test_a_tenant_admin_makes_admins_of_its_own_tenant_only(browser: Client, ten
 
 
 def test_an_operator_who_chose_no_tenant_makes_operators_and_is_told_so(operator: Client, tenant: Tenant) -> None:
-    assert "hold in every tenant" in operator.get(reverse(ADD)).content.decode()
+    assert "applies in all tenants" in operator.get(reverse(ADD)).content.decode()
 
     operator.post(reverse(ADD), {"email": f"op@{tenant.pk}.test", "password": PASSWORD, "role": "administrator"})
     assert Staff.objects.get(email=f"op@{tenant.pk}.test").is_platform_operator

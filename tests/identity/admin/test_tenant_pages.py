@@ -55,7 +55,7 @@ def test_a_retention_out_of_range_is_said_on_the_form_and_not_kept(operator: Cli
     assert "errorlist" in page.content.decode()
     unchanged = Tenant.objects.get(pk=tenant.pk)
     assert (unchanged.name, unchanged.event_retention_days) == (tenant.pk, None)
-    assert "How many days events can be read again" in page.content.decode()
+    assert "Days for which events are kept" in page.content.decode()
 
 
 def test_an_empty_retention_is_the_default_of_the_platform(operator: Client, tenant: Tenant) -> None:
@@ -105,7 +105,7 @@ def test_the_canonical_domain_cannot_be_removed(operator: Client, tenant: Tenant
 def test_a_tenant_is_deleted_by_its_typed_id_and_by_operators_only(browser: Client, operator: Client, tenant: Tenant) -> None:
     assert browser.post(action(tenant, "delete"), {"confirmation": tenant.pk}).status_code == 403
     assert "0 users" in operator.get(action(tenant, "delete")).content.decode()
-    assert f"Type {tenant.pk} to confirm" in operator.post(action(tenant, "delete"), {"confirmation": "acme"}).content.decode()
+    assert f"Enter {tenant.pk} to confirm" in operator.post(action(tenant, "delete"), {"confirmation": "acme"}).content.decode()
     assert Tenant.objects.get(pk=tenant.pk).is_active
 
     operator.post(action(tenant, "delete"), {"confirmation": tenant.pk})

@@ -165,7 +165,7 @@ def test_selected_users_are_deleted_one_by_one_after_a_confirmation(browser: Cli
 
 
 def test_blocking_happens_on_post_only(browser: Client, user: User) -> None:
-    assert "can no longer sign in" in browser.get(action(user, "block")).content.decode()
+    assert "can no longer log in" in browser.get(action(user, "block")).content.decode()
     assert not User.objects.of(user.tenant_id).get().blocked
 
     browser.post(action(user, "block"))

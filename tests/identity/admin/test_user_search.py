@@ -78,8 +78,8 @@ def test_an_invalid_query_shows_its_error_and_lists_no_user(browser: Client, peo
         "blocked:maybe": "blocked is true or false",
     }.items():
         shown, page = listed(browser, query)
-        assert (shown, "Not a search: " in page, reason in page) == ([], True, True), query
-        assert page.count("Not a search: ") == 1
+        assert (shown, "Invalid search: " in page, reason in page) == ([], True, True), query
+        assert page.count("Invalid search: ") == 1
 
 
 def test_an_operator_without_a_tenant_is_asked_to_choose_one(tenant: Tenant, people: dict[str, User]) -> None:

@@ -67,7 +67,7 @@ def test_the_page_shows_organizations_groups_and_roles_with_their_source(browser
     for row in (inside, direct, through, company):
         assert f'/{row._meta.model_name}/{quote(row.pk)}/change/"' in page, row
     assert quote(outside.pk) not in page
-    assert "given to the user" in page
+    assert "assigned to the user" in page
     assert "through a group" in page
 
 
@@ -78,7 +78,7 @@ def test_a_linked_identity_is_unlinked_from_the_page_after_a_confirmation(browse
     unlink = reverse("admin:identity_linkedidentity_action", args=(quote(linked.pk), "unlink"))
 
     assert unlink in shown(browser, ada)
-    assert "becomes a user of its own again" in browser.get(unlink).content.decode()
+    assert "becomes a separate user again" in browser.get(unlink).content.decode()
     assert browser.post(unlink).status_code == 302
 
     assert not ada.linked_identities.exists()

@@ -154,7 +154,8 @@ def test_the_drawing_says_in_words_and_in_a_table_what_it_shows(browser: Client,
     drawing = re.search(r'<svg role="img".*?</svg>', page, re.DOTALL)
     assert drawing is not None
     assert '<title id="events-title">Events per hour</title>' in drawing[0]
-    assert "2 events in the last 24 hours, at most 2 in an hour" in drawing[0]
+    assert "2 events in the last 24 hours. The busiest hour" in drawing[0]
+    assert "has 2." in drawing[0]
     assert page.count('<th scope="row">') >= 24
     assert "style=" not in page
 

@@ -76,7 +76,7 @@ def test_a_passkey_that_was_made_elsewhere_or_without_its_user_is_not_enrolled(b
     browser.post(PASSKEY, {"name": "None", "credential": ""})
     again = browser.post(PASSKEY, {"name": "Late", "credential": made})
 
-    assert "made no passkey" in again.content.decode()
+    assert "did not create a valid passkey" in again.content.decode()
     assert not staff.factors.exists()
 
 

@@ -178,7 +178,7 @@ def test_secrets_of_an_action_are_neither_asked_for_nor_taken_in_a_session_that_
     grow_old(browser)
     page = browser.get(address).content.decode()
     assert 'name="SCIM_BEARER_TOKEN"' not in page
-    assert "Prove that it is you" in page
+    assert "Confirm your identity" in page
     answer = browser.post(address, {"name": action.name, "SCIM_BEARER_TOKEN": "another"})
     assert answer.headers["location"].startswith("/admin/account/prove/?next=")
     assert not action.secrets.exists()
