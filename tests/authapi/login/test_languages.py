@@ -222,7 +222,7 @@ def test_a_mail_and_the_page_of_its_link_have_the_language_of_the_request(worldw
     assert language_of(Browser(worldwide.tenant).send("GET", link.group(1))) == "ja"
 
 
-def test_a_mail_that_no_person_asked_for_has_the_language_of_the_user_then_of_the_tenant(worldwide: Login) -> None:
+def test_a_mail_without_a_request_has_the_language_of_the_user_or_else_of_the_tenant(worldwide: Login) -> None:
     named: dict[str, Any] = {"tenant_id": worldwide.tenant.pk, "user_id": worldwide.user.user_id}
     enable(worldwide, "fr", "de", "en")
     start_verification(**named)
@@ -236,7 +236,7 @@ def test_a_mail_that_no_person_asked_for_has_the_language_of_the_user_then_of_th
     assert set(EmailTicket.objects.of(worldwide.tenant.pk).values_list("language", flat=True)) == {"fr", "de"}
 
 
-def test_an_application_names_the_language_of_a_mail_and_its_answer_stays_english(worldwide: Login) -> None:
+def test_an_application_chooses_the_language_of_a_mail_and_the_answer_to_it_stays_english(worldwide: Login) -> None:
     body = urlencode({"client_id": worldwide.client.client_id, "email": "ada@example.test", "connection": worldwide.connection.name})
     headers = {"Content-Type": "application/x-www-form-urlencoded", "X-Request-Language": "es-MX", "Accept-Language": "ja"}
     answer = worldwide.browser.send("POST", "/dbconnections/change_password", body=body.encode(), headers=headers)
@@ -244,10 +244,10 @@ def test_an_application_names_the_language_of_a_mail_and_its_answer_stays_englis
     assert "Establezca una contraseña nueva" in run_last(worldwide, Job.Type.PASSWORD_RESET_EMAIL)
 
 
-# --- Kept apart ------------------------------------------------------------------------------------------------------------------
+# --- Isolation --------------------------------------------------------------------------------------------------------------------
 
 
-def test_requests_in_two_languages_at_once_keep_theirs_and_leave_none_behind(worldwide: Login) -> None:
+def test_simultaneous_requests_in_two_languages_do_not_affect_each_other(worldwide: Login) -> None:
     codes = [*LANGUAGES] * 5
 
     def shown(code: str) -> tuple[str, set[str]]:
@@ -262,7 +262,7 @@ def test_requests_in_two_languages_at_once_keep_theirs_and_leave_none_behind(wor
 
 @pytest.mark.parametrize("path", ["/admin/login/", "/admin/", "/admin/nothing-here/"])
 def test_no_header_query_or_cookie_changes_the_language_of_the_admin(worldwide: Login, path: str) -> None:
-    # A worker thread has just spoken another language.
+    # A worker thread has just used another language.
     assert language_of(Browser(worldwide.tenant).send("GET", "/u/logged-out", headers=GERMAN)) == "de"
     staff = Browser(worldwide.tenant, host="localhost", cookies={"django_language": "de"})
     page = staff.send("GET", f"{path}?ui_locales=de&language=de", headers=GERMAN)
