@@ -71,6 +71,7 @@ CLEAN = (
     "docs/tutorials",
     "events",
     "foundation",
+    "tests/authapi",
     "tests/config/test_plain_english.py",
     "tests/events",
     "tests/faults",

@@ -1,4 +1,4 @@
-"""What ends when a user is blocked or gets another email address, and what the clients are told about it."""
+"""What ends when a user is blocked or gets another email address, and which notices the clients get."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def by_code(path: str, **body: Any) -> Asking:
 REQUESTS: dict[str, Asking] = {
     "a code by mail": lambda client, name: ask(client, "/passwordless/start", connection="email", email=name, send="code"),
     "a link by mail": lambda client, name: ask(client, "/passwordless/start", connection="email", email=name, authParams=PROVEN_LATER),
-    "a code by text": lambda client, name: ask(client, "/passwordless/start", connection="sms", phone_number=number_of(name)),
+    "a code by text message": lambda client, name: ask(client, "/passwordless/start", connection="sms", phone_number=number_of(name)),
     "a challenge": lambda client, name: ask(client, "/otp/challenge", connection="email", email=name),
     "a new password": lambda client, name: ask(client, "/dbconnections/change_password", connection="people", email=name),
     "a form's password": by_password("/co/authenticate", credential_type=REALM, realm="people"),

@@ -1,4 +1,4 @@
-"""Breached passwords at logins, sign-ups and changes: what attackers learn about them, which people are told, and how often."""
+"""Breached passwords at logins, sign-ups and changes: what attackers learn, which users and administrators get mails, and how often."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_no_login_is_refused_without_a_list_or_with_the_detection_or_its_block_s
     assert outcome(attempt(connection)) == ada
 
 
-def test_a_user_is_told_once_about_each_password(ada: User, connection: Connection) -> None:
+def test_a_user_gets_one_mail_about_each_password(ada: User, connection: Connection) -> None:
     detect(ada.tenant_id, "block", "user_notification")
     for _ in range(3):
         assert outcome(attempt(connection, ip="203.0.113.9")) is Refusal.PASSWORD_LEAKED
@@ -114,7 +114,7 @@ def test_a_user_is_told_once_about_each_password(ada: User, connection: Connecti
     assert not any(PASSWORD in str(job.parameters) or OTHER in str(job.parameters) for job in Job.objects.of(ada.tenant_id))
 
 
-def test_a_user_is_not_told_again_when_only_the_hash_of_the_same_password_changes(ada: User, connection: Connection) -> None:
+def test_a_user_gets_no_second_mail_when_only_the_hash_of_the_same_password_changes(ada: User, connection: Connection) -> None:
     detect(ada.tenant_id, "user_notification")
     assert outcome(attempt(connection)) == ada
     PasswordCredential.objects.filter(user=ada).update(password_hash=PasswordCredential.objects.get(user=ada).password_hash)

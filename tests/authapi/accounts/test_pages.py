@@ -216,7 +216,7 @@ def test_a_link_works_once(login: Login) -> None:
     assert outcome(attempt(login.connection, password=NEW)) == login.user
 
 
-def test_a_link_that_gives_the_first_password_works_once(login: Login) -> None:
+def test_a_link_for_the_first_password_works_once(login: Login) -> None:
     PasswordCredential.objects.filter(user=login.user).delete()
     secret, older = reset_link(login), reset_link(login)
     assert "Password changed" in set_password(login, secret).text

@@ -529,8 +529,8 @@ def test_lines_of_another_tenant_are_not_found(api: Management, tenant: Tenant, 
     foreign = make_line(other)
     assert lines(api, q=f"log_id:{foreign.pk}") == []
     assert api.get(f"logs/{foreign.pk}").status == 404
-    # The answer is the same as for a line that retention has deleted: it lists every line of the own tenant. It does not reveal that the
-    # line exists elsewhere.
+    # The answer is the same as for a line that retention has deleted: it lists every line of the requesting tenant. It does not reveal that
+    # the line exists elsewhere.
     assert foreign.pk not in [line["log_id"] for line in api.get("logs", {"from": foreign.pk}).json]
     assert lines(api) == []
 

@@ -79,7 +79,7 @@ def test_a_link_sets_a_password_once_and_leads_to_the_result_address(api: Manage
             "message": "This URL can be used only once",
         }
     grace.refresh_from_db()
-    # The application may have given the link to any person.
+    # Another person may have received the link from the application.
     assert not grace.email_verified
 
 

@@ -112,7 +112,9 @@ def test_a_profile_cannot_use_an_action_to_judge_tokens(api: Management, acme: C
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
 
 
-@pytest.mark.parametrize("user", [{"claim": "email", "create": True}, {"create": True}], ids=["by address", "in a database"])
+@pytest.mark.parametrize(
+    "user", [{"claim": "email", "create": True}, {"create": True}], ids=["by email address", "in a database connection"]
+)
 def test_only_a_lookup_by_subject_at_an_external_connection_may_create_users(
     api: Management, tenant: Tenant, acme: Connection, user: dict[str, Any]
 ) -> None:

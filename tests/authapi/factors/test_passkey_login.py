@@ -146,7 +146,7 @@ def test_a_passkey_of_another_tenant_is_unknown(walk: Walk) -> None:
 
 
 @pytest.mark.parametrize("ui", ["button", "autofill"])
-def test_a_connection_decides_how_its_page_asks_for_a_passkey(walk: Walk, ui: str) -> None:
+def test_a_connection_selects_a_button_or_autofill_for_passkeys(walk: Walk, ui: str) -> None:
     set_passkeys(walk.at.tenant, walk.at.connection, options={"passkey_options": {"challenge_ui": ui}})
     page = login_page(walk)
     assert (" data-button" in page.text, " data-conditional" in page.text) == (ui == "button", ui == "autofill")

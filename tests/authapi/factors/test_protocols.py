@@ -53,7 +53,7 @@ def test_a_requested_context_is_proven_and_named_in_acr_and_amr(login: Asking) -
     assert "code" in login.ask(prompt="none", claims=essential).answer
 
 
-def test_a_request_for_a_second_factor_fails_at_a_client_that_never_asks_for_one(login: Asking) -> None:
+def test_a_client_with_the_policy_never_cannot_request_a_second_factor(login: Asking) -> None:
     set_factors(login.tenant, "otp")
     give_app(login.user)
     set_client(login, settings={"second_factor_policy": "never"})

@@ -333,7 +333,7 @@ def test_an_invitation_for_a_connection_cannot_be_accepted_through_another_conne
     assert "Join Acme?" not in host.ask(invitation).text
 
 
-# --- What changes meanwhile -------------------------------------------------------------------------------------------------
+# --- Changes during an invitation -------------------------------------------------------------------------------------------
 
 
 def test_a_deleted_role_does_not_prevent_the_acceptance(host: Host) -> None:
@@ -364,7 +364,7 @@ def test_an_existing_member_gets_the_roles_and_stays_a_member(host: Host) -> Non
     assert OrganizationMemberRole.objects.of(host.tenant_id).filter(user=user, role=role).exists()
 
 
-# --- What pages tell ----------------------------------------------------------------------------------------------------------
+# --- Contents of pages --------------------------------------------------------------------------------------------------------
 
 
 def test_the_first_page_does_not_reveal_whether_the_invited_address_has_an_account(host: Host) -> None:

@@ -233,7 +233,7 @@ def test_an_expired_login_is_reported(visit: Visit, at_code: Callable[[], Page])
     assert "expired" in visit.enter_code(page, "123456").text
 
 
-def test_the_page_of_the_code_without_an_address_asks_for_it(visit: Visit) -> None:
+def test_the_page_of_the_code_asks_for_the_address_when_there_is_none(visit: Visit) -> None:
     form = visit.ask()
     page = visit.followed(visit.browser.get("/u/passwordless/code", {"state": form.fields()["state"]}))
     assert "Email me a code" in page.text

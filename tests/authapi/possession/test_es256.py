@@ -43,7 +43,7 @@ FORGED: dict[str, Any] = {
     "a signature of zeros": lambda text: changed(text, 2, encoded(bytes(64))),
     "a short signature": lambda text: text[:-4],
     "a signature in DER": lambda text: changed(text, 2, encoded(b"\x30\x45" + bytes(69))),
-    "bits behind the signature": lambda text: text[:-1] + chr(ord(text[-1]) + 1),
+    "extra bits at the end of the signature": lambda text: text[:-1] + chr(ord(text[-1]) + 1),
     "padding": lambda text: text + "==",
     "a long text": lambda text: changed(text, 1, text.split(".")[1] + "A" * 1500),
 }

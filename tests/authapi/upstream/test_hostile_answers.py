@@ -18,7 +18,7 @@ from tests.factories.scim import reply
 BOMBS = {
     "deep arrays": b"[" * 100_000,
     "deep objects": b'{"keys":' * 50_000,
-    "deep and closed": b'{"keys": ' + b"[" * 20_000 + b"]" * 20_000 + b"}",
+    "deep arrays with closing brackets": b'{"keys": ' + b"[" * 20_000 + b"]" * 20_000 + b"}",
     "huge number": b'{"keys": [], "n": ' + b"9" * 100_000 + b"}",
     "infinite number": b'{"keys": [1e999], "expires_in": 1e999, "id_token": 1e999}',
     "not UTF-8": b'{"keys": "\xff\xfe"}',
@@ -32,7 +32,7 @@ BOMBS = {
     "HTML": b"<html></html>",
     "too large": b'{"keys": ["' + b"k" * 2_000_000 + b'"]}',
     "many keys": json.dumps({"keys": [{"kty": "RSA", "kid": "one", "n": "AQAB", "e": "AQAB"}] * 4_000}).encode(),
-    "wrong kinds": json.dumps({"keys": [None, 1, [], "x", {"kty": 1}, {"kty": "RSA", "kid": "one", "n": 5, "e": []}]}).encode(),
+    "wrong types": json.dumps({"keys": [None, 1, [], "x", {"kty": 1}, {"kty": "RSA", "kid": "one", "n": 5, "e": []}]}).encode(),
     "huge key": json.dumps({"keys": [{"kty": "RSA", "kid": "one", "n": encoded(b"\xff" * 150_000), "e": "AQAB"}]}).encode(),
     "huge exponent": json.dumps(
         {"keys": [{"kty": "RSA", "kid": "one", "n": encoded(b"\xff" * 256), "e": encoded(b"\xff" * 256)}]}
@@ -43,7 +43,7 @@ BOMBS = {
 
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
 @pytest.mark.parametrize("path", ["/token", "/jwks", "/userinfo"])
-def test_a_decompression_bomb_as_an_answer_is_refused(login: Login, path: str, bomb: bytes) -> None:
+def test_a_hostile_answer_is_refused(login: Login, path: str, bomb: bytes) -> None:
     sent = login.leave()
     # The id token has no name, so the service also requests userinfo.
     login.provider.changes = {"name": None}
@@ -52,7 +52,7 @@ def test_a_decompression_bomb_as_an_answer_is_refused(login: Login, path: str, b
 
 
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
-def test_a_decompression_bomb_as_a_discovery_document_shows_an_error_page(login: Login, bomb: bytes) -> None:
+def test_a_hostile_discovery_document_shows_an_error_page(login: Login, bomb: bytes) -> None:
     login.provider.answers["/.well-known/openid-configuration"] = reply(200, raw=bomb)
     asked = {"response_type": "code", "client_id": login.client.client_id, "redirect_uri": "https://app.example.test/callback"}
     page = login.browser.get("/authorize", {**asked, "scope": "openid", "connection": "corp"})
@@ -63,7 +63,7 @@ def test_a_decompression_bomb_as_a_discovery_document_shows_an_error_page(login:
 @pytest.mark.parametrize(
     "answer",
     [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{", b"\x16\x03\x01 no HTTP at all\r\n\r\n"],
-    ids=["nothing", "half", "TLS"],
+    ids=["no bytes", "half an answer", "TLS"],
 )
 def test_an_interrupted_answer_is_refused(login: Login, monkeypatch: pytest.MonkeyPatch, path: str, answer: bytes) -> None:
     # The provider keeps the connection open after its bytes.

@@ -301,7 +301,7 @@ def test_a_login_for_an_organization_requires_membership(world: World) -> None:
         ({"is_first_party": False}, "unauthorized_client"),
         ({"grant_types": ["refresh_token"]}, "unauthorized_client"),
     ],
-    ids=["no kind", "another kind", "third party", "no grant"],
+    ids=["no exchange allowed", "another exchange allowed", "third party", "no grant type"],
 )
 def test_a_client_that_may_not_exchange_tokens_is_refused(world: World, changes: dict[str, Any], error: str) -> None:
     update_client(tenant_id=world.tenant.pk, client_id=world.client.client_id, changes=changes)

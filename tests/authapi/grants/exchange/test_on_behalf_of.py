@@ -393,7 +393,7 @@ def test_the_new_token_keeps_the_organization_and_another_one_is_refused(world: 
         {"is_first_party": False},
         {"token_endpoint_auth_method": "none", "grant_types": [GRANT]},
     ],
-    ids=["no switch", "no api", "no api client", "third party", "public"],
+    ids=["exchange not allowed", "not linked to an API", "not the type of an API", "third party", "public"],
 )
 def test_a_client_without_an_api_cannot_exchange_tokens(world: World, changes: dict[str, Any]) -> None:
     token = world.subject()

@@ -1,4 +1,4 @@
-"""Second factors and passkeys at the account page: a user manages only their own ones, and never with the first proof alone."""
+"""Second factors and passkeys at the account page: a user manages only their own factors, and never with the first proof alone."""
 
 from __future__ import annotations
 

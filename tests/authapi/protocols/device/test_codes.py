@@ -64,7 +64,7 @@ def test_basic_authentication_is_accepted_where_it_is_registered(tenant: Tenant)
         ({"scope": "a" * 10_241}, 400, "invalid_request"),
         ({"scope": "a\x00b"}, 400, "invalid_request"),
     ],
-    ids=["no client", "an unknown client", "an unknown API", "a long scope", "a NUL"],
+    ids=["no client", "an unknown client", "an unknown API", "a long scope", "a NUL character"],
 )
 def test_a_request_that_could_not_be_granted_is_refused_at_once(tv: Television, changes: dict[str, Any], status: int, error: str) -> None:
     answer = tv.start(**changes)
@@ -122,7 +122,7 @@ def test_a_tenant_can_choose_digits_or_another_format(tv: Television) -> None:
         {"charset": "base20", "mask": "*" * 21},
         {"charset": "letters"},
     ],
-    ids=["few letters", "few digits", "another separator", "too long", "an unknown set"],
+    ids=["too few letters", "too few digits", "unsupported separator", "too long", "unknown character set"],
 )
 def test_a_format_that_is_too_easy_to_guess_is_refused(tenant: Tenant, device_flow: dict[str, str]) -> None:
     with pytest.raises(Invalid):

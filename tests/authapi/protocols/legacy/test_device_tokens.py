@@ -134,7 +134,7 @@ def test_a_device_that_registers_again_replaces_its_key(old: OldClient) -> None:
     assert log_in(old, signed(old, OTHER)).status == 200
 
 
-@pytest.mark.parametrize("pem", ["", "x", SHORT], ids=["none", "no PEM", "a short key"])
+@pytest.mark.parametrize("pem", ["", "x", SHORT], ids=["missing", "not PEM", "a short key"])
 def test_an_invalid_or_short_key_is_refused(old: OldClient, pem: str) -> None:
     with pytest.raises(Invalid):
         register(old, public_key=pem)

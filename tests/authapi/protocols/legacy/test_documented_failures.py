@@ -119,7 +119,7 @@ ROWS: dict[str, Row] = {
     "start: authParams": Row(400, "bad.authParams", None, start(send="link", authParams="no object")),
     "start: request": Row(400, "bad.request", None, start(email=None)),
     "start: number": Row(400, "bad.phone_number", None, start(connection="sms", phone_number="5550100")),
-    "start: too many": Row(429, "too_many_requests", None, start(), started_often),
+    "start: too many requests": Row(429, "too_many_requests", None, start(), started_often),
     "verify": Row(
         401,
         "invalid_user_password",

@@ -1,4 +1,4 @@
-"""A tenant that lets applications register themselves."""
+"""A tenant at which applications can register themselves."""
 
 from __future__ import annotations
 

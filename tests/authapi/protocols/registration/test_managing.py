@@ -133,7 +133,7 @@ def test_settings_of_administrators_stay(door: Door) -> None:
     assert {name: stored(door).settings[name] for name in settings} == settings
 
 
-@pytest.mark.parametrize("how", ["made first party", "revoked", "its registration ended"])
+@pytest.mark.parametrize("how", ["made first party", "revoked", "cut off from its registration"])
 def test_a_client_can_no_longer_manage_itself_after_it_was(door: Door, how: str) -> None:
     named = {"tenant_id": door.tenant.pk, "client_id": door.register()["client_id"]}
     match how:

@@ -178,7 +178,7 @@ def test_id_tokens_are_signed_as_the_client_registers(door: Door) -> None:
         ({"redirect_uris": ["com.example.app:/back"]}, "native"),
         ({"redirect_uris": None, "grant_types": ["client_credentials"], "client_name": None}, "regular_web"),
     ],
-    ids=["a page", "a tool on loopback", "an application", "a machine"],
+    ids=["a web page", "a loopback tool", "a mobile application", "a machine"],
 )
 def test_the_type_of_the_application_follows_from_its_addresses(door: Door, members: dict[str, Any], kind: str) -> None:
     door.register(**members)
@@ -236,7 +236,7 @@ def test_an_unsafe_address_is_refused(door: Door, address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "redirects", [None, [], "https://app.example.test/", [1], [CALLBACK] * 21], ids=["none", "empty", "text", "number", "many"]
+    "redirects", [None, [], "https://app.example.test/", [1], [CALLBACK] * 21], ids=["missing", "empty", "text", "number", "many"]
 )
 def test_a_login_requires_a_list_of_addresses(door: Door, redirects: Any) -> None:
     assert door.ask(redirect_uris=redirects).json()["error"] == "invalid_redirect_uri"
@@ -314,7 +314,7 @@ def test_a_software_statement_is_refused(door: Door) -> None:
     assert door.ask(software_statement="a.b.c").json()["error"] == "invalid_software_statement"
 
 
-@pytest.mark.parametrize("sent", [b"{", b"[]", b'{"client_name": "a\\u0000b"}'], ids=["no JSON", "a list", "a NUL"])
+@pytest.mark.parametrize("sent", [b"{", b"[]", b'{"client_name": "a\\u0000b"}'], ids=["invalid JSON", "a JSON list", "a NUL character"])
 def test_an_invalid_body_is_refused(door: Door, sent: bytes) -> None:
     host = f"{door.tenant.pk}.example.test"
     answer = send(HOT_ENDPOINTS["/oidc/register"], "POST", host=host, headers={"Content-Type": "application/json"}, chunks=(sent,))

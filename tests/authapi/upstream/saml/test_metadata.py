@@ -50,7 +50,18 @@ def test_stored_metadata_is_read_back_unchanged() -> None:
         (metadata("AAAA"), "no certificate"),
         (metadata(key_pair(bits=1024).text), "no certificate"),
     ],
-    ids=["page", "text", "entity", "no role", "no id", "no address", "script", "other binding", "no certificate", "short key"],
+    ids=[
+        "html",
+        "plain text",
+        "document type",
+        "no role",
+        "no id",
+        "no address",
+        "script address",
+        "unsupported binding",
+        "no certificate",
+        "short key",
+    ],
 )
 def test_the_error_for_an_unusable_document_explains_why(raw: bytes, words: str) -> None:
     assert words in told(raw)

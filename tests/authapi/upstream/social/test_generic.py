@@ -143,7 +143,9 @@ def test_an_expression_that_fails_for_a_profile_omits_its_field(tenant: Tenant, 
 
 
 @pytest.mark.parametrize(
-    "iss", ["https://attacker.example.test", "https://127.0.0.1", "", "https://[x"], ids=["another", "without the port", "empty", "odd"]
+    "iss",
+    ["https://attacker.example.test", "https://127.0.0.1", "", "https://[x"],
+    ids=["another host", "without the port", "empty", "invalid"],
 )
 def test_an_answer_that_names_another_host_is_refused(tenant: Tenant, provider: Provider, iss: str) -> None:
     login = generic(tenant, provider)

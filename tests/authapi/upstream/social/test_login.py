@@ -252,7 +252,7 @@ def github_emails(login: SocialLogin, *emails: tuple[str, Any, Any]) -> None:
         (("ada@people.example.test", 1, 1),),
         (),
     ],
-    ids=["not verified", "not primary", "texts", "numbers", "none"],
+    ids=["not verified", "not primary", "texts", "numbers", "no address"],
 )
 def test_github_addresses_are_used_where_they_are_primary_and_verified(at: Begin, emails: tuple[tuple[str, Any, Any], ...]) -> None:
     login = at("github")

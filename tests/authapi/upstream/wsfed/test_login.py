@@ -176,7 +176,7 @@ def test_a_directory_for_all_tenants_is_refused(tenant: Tenant, domain: str) -> 
         (b"<html/>", "begins with html"),
         (b"<EntityDescriptor xmlns='urn:oasis:names:tc:SAML:2.0:metadata' entityID='x'/>", "no security token service"),
     ],
-    ids=["placeholder", "script", "short key", "page", "other role"],
+    ids=["placeholder", "script address", "short key", "html", "another role"],
 )
 def test_the_error_for_an_unusable_document_explains_why(raw: bytes, words: str) -> None:
     with pytest.raises(MetadataUnreadable, match=words):
