@@ -20,13 +20,13 @@ MINUTE_BEGINS = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("scheme", ["Basic", "basic", "BASIC"])
-def test_a_basic_client_may_send_its_secret_raw(tenant: Tenant, scheme: str) -> None:
+def test_a_client_with_basic_authentication_may_send_its_secret_without_percent_encoding(tenant: Tenant, scheme: str) -> None:
     registered = granted_client(tenant, token_endpoint_auth_method="client_secret_basic")
     headers = {"Authorization": basic(registered.client_id, registered.secret)["Authorization"].replace("Basic", scheme)}
     assert ask_token(tenant, form_of(tenant, registered, client_id=None, client_secret=None), headers=headers).status == 200
 
 
-def test_a_basic_client_may_send_its_secret_percent_encoded(tenant: Tenant) -> None:
+def test_a_client_with_basic_authentication_may_send_its_secret_percent_encoded(tenant: Tenant) -> None:
     registered = granted_client(tenant, token_endpoint_auth_method="client_secret_basic")
     encoded = "".join(f"%{ord(character):02X}" for character in registered.secret)
     headers = basic(quote_plus(registered.client_id), encoded)

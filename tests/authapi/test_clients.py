@@ -53,7 +53,7 @@ def test_a_secret_that_signs_id_tokens_can_be_read_only_for_its_own_tenant(tenan
         _ = client.client_secret
 
 
-def test_digests_survive_a_new_digest_key(tenant: Tenant, settings: Settings) -> None:
+def test_a_secret_is_still_accepted_after_a_new_digest_key(tenant: Tenant, settings: Settings) -> None:
     client, secret = create_client(tenant_id=tenant.pk, name="App")
     settings.DIGEST_KEYS = {"t2": "another-digest-key-for-tests-0123456789", **settings.DIGEST_KEYS}
     assert client.secret_matches(secret)

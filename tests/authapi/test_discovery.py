@@ -20,7 +20,7 @@ DOCUMENTS = ("/.well-known/openid-configuration", "/.well-known/oauth-authorizat
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
-def test_both_documents_are_the_same(tenant: Tenant, path: str) -> None:
+def test_both_discovery_documents_are_the_same(tenant: Tenant, path: str) -> None:
     issuer = f"http://{tenant.pk}.example.test/"
     document = get(tenant, path).json()
     assert {name: document[name].replace(issuer, "/") for name in document if name.endswith(("_endpoint", "_uri"))} == {
@@ -106,11 +106,11 @@ def test_the_issuer_is_the_registered_host_in_lower_case(tenant: Tenant) -> None
 
 
 @pytest.mark.parametrize("host", ["", "elsewhere.example.test", "a b", "x" * 300, "t.example.test:99999999", "\x00", "évil.test"])
-def test_an_unknown_host_is_404(tenant: Tenant, host: str) -> None:
+def test_a_request_to_an_unknown_host_gets_404(tenant: Tenant, host: str) -> None:
     assert get(tenant, DOCUMENTS[0], host=host or " ").status == 404
 
 
-def test_a_forwarded_host_changes_nothing(tenant: Tenant) -> None:
+def test_a_forwarded_host_header_is_ignored(tenant: Tenant) -> None:
     headers = {"X-Forwarded-Host": "attacker.example.test", "Forwarded": "host=attacker.example.test"}
     answer = send(HOT_ENDPOINTS[DOCUMENTS[0]], "GET", host=f"{tenant.pk}.example.test", headers=headers)
     assert "attacker" not in answer.body.decode()
@@ -123,13 +123,13 @@ def test_answers_can_be_cached_for_a_minute_and_read_by_any_script(tenant: Tenan
     assert answer.headers["x-ratelimit-remaining"] == "999"
 
 
-def test_head_is_get_without_a_body(tenant: Tenant) -> None:
+def test_a_head_request_gets_the_headers_of_a_get_request(tenant: Tenant) -> None:
     answer = send(HOT_ENDPOINTS[DOCUMENTS[0]], "HEAD", host=f"{tenant.pk}.example.test")
     assert (answer.status, answer.body) == (200, b"")
     assert int(answer.headers["content-length"]) > 100
 
 
-def test_post_is_405(tenant: Tenant) -> None:
+def test_a_post_request_is_refused_with_405(tenant: Tenant) -> None:
     answer = send(HOT_ENDPOINTS[DOCUMENTS[0]], "POST", host=f"{tenant.pk}.example.test")
     assert (answer.status, answer.headers["allow"]) == (405, "GET")
 

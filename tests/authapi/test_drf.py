@@ -103,14 +103,14 @@ def test_any_one_of_the_named_scopes_is_sufficient(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Basic abc", "bearer nonsense"])
-def test_a_request_without_a_valid_token_is_401(tenant: Tenant, header: str | None) -> None:
+def test_a_request_without_a_valid_token_gets_401(tenant: Tenant, header: str | None) -> None:
     changes = {} if header is None else {"HTTP_AUTHORIZATION": header}
     status, body, response = ask(tenant, None, **changes)
     assert (status, body) == (401, {"statusCode": 401, "error": "Unauthorized", "message": "Invalid token."})
     assert (response["X-RateLimit-Limit"], response["X-RateLimit-Remaining"]) == ("60", "59")
 
 
-def test_a_missing_scope_is_403_and_the_answer_names_a_sufficient_one(tenant: Tenant) -> None:
+def test_a_missing_scope_gets_403_and_the_answer_names_a_sufficient_one(tenant: Tenant) -> None:
     status, body, _ = ask(tenant, events_token(tenant, "read:events"))
     assert status == 403
     assert body == {
@@ -127,11 +127,11 @@ def test_a_method_without_scopes_is_never_allowed(tenant: Tenant, token: str, ca
     assert "names no scope for 'delete'" in caplog.text
 
 
-def test_an_unregistered_host_is_404_before_the_token(tenant: Tenant) -> None:
+def test_an_unregistered_host_gets_404_before_the_token_is_checked(tenant: Tenant) -> None:
     assert ask(tenant, None, HTTP_HOST="elsewhere.example.test")[0] == 404
 
 
-def test_a_suspended_tenant_is_403_before_the_token(tenant: Tenant) -> None:
+def test_a_suspended_tenant_gets_403_before_the_token_is_checked(tenant: Tenant) -> None:
     Tenant.objects.filter(pk=tenant.pk).update(status="suspended")
     forget_hosts()
     assert ask(tenant, None)[:2] == (403, {"statusCode": 403, "error": "Forbidden", "message": "The tenant is suspended."})
@@ -188,18 +188,18 @@ def test_an_invalid_body_names_the_property(tenant: Tenant, token: str) -> None:
     assert "(on property email)" in body["message"]
 
 
-def test_a_body_that_is_not_json_is_invalid_body(tenant: Tenant, token: str) -> None:
+def test_a_body_that_is_not_json_is_refused_as_an_invalid_body(tenant: Tenant, token: str) -> None:
     status, body, _ = ask(tenant, token, "post", "{")
     assert (status, body["errorCode"]) == (400, "invalid_body")
 
 
 @pytest.mark.parametrize("method", ["put", "options", "trace"])
-def test_a_method_the_view_lacks_is_405(tenant: Tenant, token: str, method: str) -> None:
+def test_a_method_without_a_handler_gets_405(tenant: Tenant, token: str, method: str) -> None:
     status, body, _ = ask(tenant, token, method)
     assert (status, body["error"]) == (405, "Method Not Allowed")
 
 
-def test_head_needs_the_scope_of_get(tenant: Tenant, token: str) -> None:
+def test_a_head_request_requires_the_scope_of_get(tenant: Tenant, token: str) -> None:
     assert ask(tenant, token, "head")[0] == 200
     assert ask(tenant, events_token(tenant, "read:events"), "head")[0] == 403
 

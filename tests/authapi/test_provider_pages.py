@@ -116,7 +116,7 @@ def test_an_ended_or_unknown_test_is_refused(tenant: Tenant, browser: AdminBrows
     assert login.browser.get(address).status_code == 400
 
 
-def test_a_test_over_ws_federation(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_a_test_over_ws_federation_shows_the_user(tenant: Tenant, browser: AdminBrowser) -> None:
     client = saml_login(tenant).client
     connection = create_connection(
         tenant_id=tenant.pk, name="adfs", strategy="adfs", options={"fedMetadataXml": federation_metadata().decode()}

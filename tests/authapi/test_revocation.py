@@ -79,7 +79,7 @@ def test_the_checks_of_the_engine_apply_as_well(tenant: Tenant) -> None:
         strict.revoke(TokenRequest(host=host_of(tenant), address="192.0.2.1", headers={}, form=form))
 
 
-def test_get_is_405(tenant: Tenant) -> None:
+def test_a_get_request_is_refused_with_405(tenant: Tenant) -> None:
     answer = send(HOT_ENDPOINTS["/oauth/revoke"], "GET", host=f"{tenant.pk}.example.test")
     assert (answer.status, answer.headers["allow"]) == (405, "POST")
 
@@ -118,7 +118,7 @@ def test_an_unknown_hint_is_ignored(tenant: Tenant, hint: Any) -> None:
 
 @pytest.mark.parametrize("as_json", [False, True])
 @pytest.mark.parametrize("make", [web_client, public_client])
-def test_a_family_ends_with_its_access_tokens(tenant: Tenant, make: Any, as_json: bool) -> None:
+def test_revoking_a_refresh_token_ends_its_family_and_their_access_tokens(tenant: Tenant, make: Any, as_json: bool) -> None:
     registered = make(tenant, settings={"refresh_token": {"rotation_type": "rotating", "expiration_type": "expiring"}})
     first = tokens_of(tenant, registered)
     second = ask_token(tenant, refresh_form(registered, first["refresh_token"])).json()

@@ -78,7 +78,7 @@ def test_each_invalid_request_gets_its_row_of_the_table(tenant: Tenant, case: st
     assert answer.headers["x-ratelimit-limit"] == ("200" if status == 403 else "60")
 
 
-def test_an_unregistered_host_is_404_before_anything_else(tenant: Tenant) -> None:
+def test_an_unregistered_host_gets_404_before_any_other_check(tenant: Tenant) -> None:
     answer = send(HOT_ENDPOINTS["/oauth/token"], "POST", host="elsewhere.example.test", chunks=(b"x" * 70_000,))
     assert (answer.status, answer.json()["error"]) == (404, "not_found")
 
@@ -92,7 +92,7 @@ def test_a_tenant_that_is_not_active_issues_no_tokens(tenant: Tenant, status: st
     assert ask_token(tenant, form).status == expected
 
 
-def test_another_method_than_post_is_405_with_the_code_that_clients_know(tenant: Tenant) -> None:
+def test_a_method_other_than_post_gets_405_with_the_code_that_clients_know(tenant: Tenant) -> None:
     answer = get(tenant, "/oauth/token")
     assert (answer.status, answer.json()["error"], answer.headers["allow"]) == (405, "method_not_allowed", "POST")
 
@@ -294,7 +294,7 @@ def test_a_preflight_allows_scripts_of_every_origin(tenant: Tenant) -> None:
     assert "DPoP" in answer.headers["access-control-allow-headers"]
 
 
-def test_an_exceeded_rate_is_429_with_the_documented_text(tenant: Tenant, settings: Any) -> None:
+def test_a_request_over_the_rate_gets_429_with_the_documented_text(tenant: Tenant, settings: Any) -> None:
     settings.RATE_LIMIT_BURST, settings.RATE_LIMIT_PER_SECOND = 2, 1
     registered = granted_client(tenant)
     answers = [ask_token(tenant, form_of(tenant, registered)) for _ in range(8)]

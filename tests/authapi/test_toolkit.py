@@ -52,7 +52,7 @@ def test_every_recommendation_of_rfc_9700_is_decided_and_enforced_except_where_c
     assert {name for name in gates if not getattr(oauth2_settings, prefix + name)} == LEFT_TO_CLIENTS
 
 
-def test_no_client_opts_in_by_default() -> None:
+def test_a_client_does_not_opt_in_by_default() -> None:
     assert not {"implicit", *ROPC} & set(Client().grant_types)
     for app_type in APP_TYPES:
         assert not {"implicit", *ROPC} & set(defaults_of(app_type).get("grant_types", ()))

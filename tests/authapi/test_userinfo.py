@@ -172,7 +172,7 @@ def test_a_token_that_is_bound_to_a_certificate_is_refused_without_it(tenant: Te
     assert read_profile(tenant, signed(tenant, token, claims={"cnf": None})).status == 200
 
 
-def test_other_methods_are_405(tenant: Tenant) -> None:
+def test_other_methods_get_405(tenant: Tenant) -> None:
     answer = read_profile(tenant, "x", method="DELETE")
     assert (answer.status, answer.json()["error"], answer.headers["allow"]) == (405, "method_not_allowed", "GET, POST")
 
@@ -198,7 +198,7 @@ def test_the_profile_contains_the_claims_of_the_granted_scopes(tenant: Tenant, a
     assert told["openid email"] == {"sub": user.user_id, "email": "a@example.test", "email_verified": False}
     assert told["openid phone"] == {"sub": user.user_id, "phone_number": "+44123", "phone_number_verified": False}
     profile = told["openid profile"]
-    # OpenID Connect Core 1.0, 5.1: a number.
+    # OpenID Connect Core 1.0, 5.1: the time is a number.
     assert profile.pop("updated_at") == int(user.updated_at.timestamp())
     assert profile == {
         "sub": user.user_id,
@@ -233,8 +233,8 @@ def test_answers_are_not_cached_and_scripts_can_read_them(tenant: Tenant) -> Non
     assert answer.headers["x-ratelimit-limit"] == "200"
 
 
-def test_the_subject_is_that_of_the_id_token(tenant: Tenant) -> None:
-    # OpenID Connect Core 1.0, 5.3.2: the client compares them.
+def test_the_profile_has_the_same_subject_as_the_id_token(tenant: Tenant) -> None:
+    # OpenID Connect Core 1.0, 5.3.2: the client compares the two subjects.
     members = tokens_of(tenant, web_client(tenant))
     assert read_profile(tenant, members["access_token"]).json()["sub"] == decoded(members["id_token"])[1]["sub"]
 

@@ -59,7 +59,7 @@ def test_each_address_has_its_own_count_by_default(ada: User, connection: Connec
     assert outcome(attempt(connection)) is BLOCKED
 
 
-def test_one_count_for_all_addresses_locks_the_account(ada: User, connection: Connection) -> None:
+def test_a_shared_count_for_all_addresses_blocks_the_account_everywhere(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=3, mode="count_per_identifier")
     for number in range(3):
         fail(connection, 1, ip=f"192.0.2.{number}")
@@ -81,7 +81,7 @@ def test_the_addresses_of_one_ipv6_network_share_a_count(ada: User, connection: 
     ]
 
 
-def test_listed_addresses_are_never_counted(ada: User, connection: Connection) -> None:
+def test_addresses_of_the_allowlist_are_never_counted(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=1, allowlist=["192.0.2.0/24", "2001:db8::/32"])
     assert fail(connection, 5) == [WRONG_CREDENTIALS] * 5
     assert fail(connection, 2, ip="2001:db8::9") == [WRONG_CREDENTIALS] * 2

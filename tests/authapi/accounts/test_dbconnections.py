@@ -84,7 +84,7 @@ def test_the_refusal_of_a_taken_address_does_not_reveal_that_it_is_taken(client:
     assert (line.description, line.user_id, line.connection) == ("The user exists already.", "", "people")
 
 
-def test_a_weak_password_is_refused_with_the_rules_it_breaks(client: Client, connection: Connection) -> None:
+def test_a_weak_password_is_refused_with_the_broken_rules(client: Client, connection: Connection) -> None:
     answer = post(client.tenant_id, "signup", signup_form(client, password="short"))
     found = answer.json()
     assert (answer.status, found["name"], found["code"], found["message"]) == (

@@ -92,7 +92,7 @@ def test_breached_password_settings_have_the_upstream_format(api: Management) ->
     assert api.get(LEAKS).json == changed
 
 
-def test_a_token_needs_the_scope_of_each_operation(tenant: Tenant) -> None:
+def test_each_operation_requires_its_scope(tenant: Tenant) -> None:
     weak = Management(tenant, scope="read:users")
     for answer in (
         weak.get(SETTINGS),

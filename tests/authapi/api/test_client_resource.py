@@ -26,7 +26,7 @@ def token_status(tenant: Tenant, client: dict[str, Any], secret: str) -> int:
     return request("POST", TOKEN_URL, "", headers, body).status
 
 
-def test_a_client_shows_its_secret_once(api: Management, tenant: Tenant) -> None:
+def test_the_secret_of_a_client_is_shown_once(api: Management, tenant: Tenant) -> None:
     made = api.post("clients", {"name": "Shop", "callbacks": ["https://shop.example.test/in", "com.shop.app:/in"]})
     assert made.status == 201
     client = made.json

@@ -117,6 +117,6 @@ def test_a_setting_of_the_wrong_type_is_refused(api: Management, addon: dict[str
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body"), answer.json
 
 
-def test_other_add_ons_are_refused_beside_it(api: Management) -> None:
+def test_other_add_ons_are_refused(api: Management) -> None:
     answer = api.post("clients", {"name": "Payroll", "addons": {"samlp": {}, "aws": {}}})
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")

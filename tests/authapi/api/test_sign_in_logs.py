@@ -134,7 +134,7 @@ def test_an_invalid_query_is_refused_with_a_reason(api: Management, query: str) 
     assert "Not a query: " in answer.json["message"]
 
 
-def test_deep_nesting_is_refused_and_does_not_exhaust_the_process(api: Management) -> None:
+def test_a_deeply_nested_query_is_refused_and_does_not_exhaust_the_process(api: Management) -> None:
     assert api.get("logs", {"q": "(" * 500}).status == 400
     assert api.get("logs", {"q": "NOT " * 250 + "type:s"}).status == 400
 

@@ -58,7 +58,7 @@ def test_blocks_are_omitted_on_request_while_the_protection_is_off(api: Manageme
     assert api.get(path, {"consider_brute_force_enablement": "perhaps"}).json["errorCode"] == "invalid_query_string"
 
 
-def test_blocks_are_lifted_without_touching_the_user(api: Management, ada: User) -> None:
+def test_lifting_blocks_does_not_change_the_user(api: Management, ada: User) -> None:
     recorded = Event.objects.filter(tenant_id=ada.tenant_id).count()
     for path in (f"user-blocks/{segment(ada.user_id)}", "user-blocks?identifier=ada%40example.test"):
         make_block(ada), make_block(ada, ip="198.51.100.4")

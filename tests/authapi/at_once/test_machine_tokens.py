@@ -93,7 +93,7 @@ REFUSED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusals_are_left_to_the_endpoint(tenant: Tenant, name: str) -> None:
+def test_the_loop_leaves_refusals_to_the_endpoint(tenant: Tenant, name: str) -> None:
     client = granted_client(tenant)
     form = form_of(tenant, client, **REFUSED[name])
     answer = on_loop(lambda: asked(FAST_TOKEN, tenant, form))

@@ -67,7 +67,7 @@ def test_requests_that_share_a_statement_get_the_profiles_of_their_own_users(ten
     assert [answer.json()["sub"] for answer in on_loop(at_once)] == [user.user_id for user in users] * 2
 
 
-def test_requests_of_a_blocked_user_and_with_an_invalid_token_are_left_to_the_endpoint(tenant: Tenant) -> None:
+def test_the_loop_leaves_blocked_users_and_invalid_tokens_to_the_endpoint(tenant: Tenant) -> None:
     user = some_user(tenant)
     token = token_of(tenant, user)
     update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"blocked": True})

@@ -186,7 +186,7 @@ LEFT_TO_THE_ENDPOINT: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", LEFT_TO_THE_ENDPOINT)
-def test_refusals_are_left_to_the_endpoint_and_change_nothing(tenant: Tenant, name: str) -> None:
+def test_the_loop_leaves_refusals_to_the_endpoint_and_changes_nothing(tenant: Tenant, name: str) -> None:
     api(tenant)
     client = client_with(tenant)
     token = first_token(tenant, client)
@@ -203,7 +203,7 @@ def test_a_token_of_another_client_or_tenant_is_left_to_the_endpoint(tenant: Ten
     assert (answer.status, answer.json()) == (203, LEFT)
 
 
-def test_without_the_pool_the_endpoint_answers(tenant: Tenant) -> None:
+def test_the_endpoint_answers_when_the_pool_is_not_open(tenant: Tenant) -> None:
     api(tenant)
     client = client_with(tenant)
     assert ask_token(tenant, refresh_form(client, first_token(tenant, client))).status == 200

@@ -328,7 +328,7 @@ def test_the_issuer_of_another_domain_of_the_tenant_is_accepted_as_audience(tena
         assert ask(client, client.assertion(aud=audience)).status == 200
 
 
-def test_the_client_id_may_be_left_out_and_the_body_may_be_json(tenant: Tenant) -> None:
+def test_the_client_id_may_be_omitted_and_the_body_may_be_json(tenant: Tenant) -> None:
     client = signer(tenant)
     assert ask(client, client.assertion(), client_id=None).status == 200
     assert ask_token(tenant, client.form(client.assertion()), as_json=True).status == 200

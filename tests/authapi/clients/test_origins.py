@@ -35,7 +35,7 @@ CALLBACKS = ["https://shop.example.com/back?x=1"]
         ("", False),
     ],
 )
-def test_an_origin_is_allowed_by_its_list(origin: str | None, is_good: bool) -> None:
+def test_a_list_allows_only_its_own_origins_and_those_of_callbacks(origin: str | None, is_good: bool) -> None:
     assert is_origin_allowed(origin, allowed=ALLOWED, known=CALLBACKS) is is_good
     assert is_origin_allowed(origin, allowed=[], known=CALLBACKS)
 

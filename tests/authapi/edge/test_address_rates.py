@@ -47,7 +47,7 @@ def counted(rates: AddressRates, keys: tuple[AddressKey, ...], times: int) -> Ra
 
 
 @pytest.mark.usefixtures("minute")
-def test_an_address_is_refused_after_its_figure(name: str) -> None:
+def test_an_address_is_refused_after_it_has_used_up_its_figure(name: str) -> None:
     rates, keys = process(name), keys_of("192.0.2.1")
     assert (counted(rates, keys, LIMIT).remaining, rates.is_over(keys)) == (0, True)
     assert counted(rates, keys, 1).is_exceeded

@@ -58,7 +58,7 @@ def test_a_refused_request_takes_no_token(buckets: Buckets, owner: tuple[str, ..
         assert buckets.take(THREE, owner, 1)
 
 
-def test_a_look_takes_no_token_and_recognizes_an_empty_bucket(buckets: Buckets, owner: tuple[str, ...]) -> None:
+def test_checking_a_bucket_takes_no_token_and_recognizes_an_empty_bucket(buckets: Buckets, owner: tuple[str, ...]) -> None:
     with time_machine.travel(BEGIN, tick=False):
         assert all(buckets.take(THREE, owner, 0) for _ in range(10))
         for _ in range(3):

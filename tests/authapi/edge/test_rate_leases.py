@@ -58,7 +58,7 @@ def test_a_small_limit_is_counted_one_request_at_a_time() -> None:
     assert redis.questions == 6
 
 
-def test_places_end_with_their_window() -> None:
+def test_leased_places_expire_with_their_window() -> None:
     leases, redis = RateLeases(), Redis()
     for _ in range(5):
         hit(leases, redis)
@@ -66,7 +66,7 @@ def test_places_end_with_their_window() -> None:
     assert hit(leases, redis, window=2) == before + 1
 
 
-def test_threads_never_share_a_place() -> None:
+def test_two_threads_never_get_the_same_place() -> None:
     leases, redis, found = RateLeases(), Redis(), []
     start = threading.Barrier(8)
 

@@ -52,7 +52,7 @@ def test_a_window_allows_the_burst_and_counts_down(tenant_id: str, settings: Any
     assert rates[0].reset == int(BEGIN.timestamp()) // 3 * 3 + 3
 
 
-def test_the_next_window_starts_afresh(tenant_id: str, settings: Any) -> None:
+def test_the_next_window_starts_with_a_new_count(tenant_id: str, settings: Any) -> None:
     settings.RATE_LIMIT_BURST, settings.RATE_LIMIT_PER_SECOND = 1, 1
     with time_machine.travel(BEGIN, tick=False):
         hit(tenant_id, "token")
@@ -87,7 +87,7 @@ def test_two_processes_count_together(tenant_id: str) -> None:
     assert first.read(tenant_id) == 2
 
 
-def test_a_switched_off_limiter_still_has_its_headers(tenant_id: str, settings: Any) -> None:
+def test_a_switched_off_limiter_still_sends_its_headers(tenant_id: str, settings: Any) -> None:
     settings.RATE_LIMITS_ENABLED, settings.RATE_LIMIT_BURST = False, 2
     rates = [hit(tenant_id, "token") for _ in range(4)]
     assert not any(rate.is_exceeded for rate in rates)

@@ -90,7 +90,7 @@ def told(answer: Received) -> tuple[int, Any]:
     return answer.status, answer.json()
 
 
-def test_a_challenge_names_no_key_and_its_answer_logs_in_once(shop: Shop) -> None:
+def test_a_challenge_names_no_key_and_its_answer_is_accepted_for_one_login(shop: Shop) -> None:
     key, _ = give_passkey(shop.alice, shop.host)
     begun = shop.begun(realm="people")
     asked = begun["authn_params_public_key"]

@@ -45,7 +45,7 @@ def types_of(host: Host) -> list[str]:
 # --- A new user -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_user_signs_up_with_the_mail_and_joins_with_roles_and_metadata(host: Host) -> None:
+def test_a_new_user_signs_up_from_the_mail_and_joins_with_roles_and_metadata(host: Host) -> None:
     role = make_role(host.login.tenant, "editor")
     invitation = host.invite(roles=[role.pk], user_metadata={"plan": "gold"}, app_metadata={"seat": 7})
     opened = host.open_mail()
@@ -212,7 +212,7 @@ def marked(host: Host, secret: str, invitation: Invitation) -> Any:
     return host.ask(invitation)
 
 
-# --- Once -------------------------------------------------------------------------------------------------------------------
+# --- Used and ended invitations ---------------------------------------------------------------------------------------------
 
 
 def test_a_used_invitation_shows_an_error_and_the_same_user_just_continues(host: Host) -> None:

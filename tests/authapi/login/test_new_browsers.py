@@ -113,7 +113,7 @@ def test_cookies_of_another_user_do_not_suppress_the_mail(login: Login) -> None:
     assert len(mails(login)) == 1
 
 
-def test_a_new_password_makes_every_browser_new(login: Login) -> None:
+def test_after_a_new_password_every_browser_is_unknown_again(login: Login) -> None:
     thief = log_in(login)
     assert len(mails(login)) == 1
     set_password(login.user, "Fresh-Horse-Staple-9")

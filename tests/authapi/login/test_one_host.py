@@ -12,7 +12,7 @@ from tests.authapi.browser import Browser
 from tests.authapi.login.conftest import Login
 
 
-def test_each_login_neither_ends_nor_starts_the_other(login: Login, settings: Any) -> None:
+def test_a_login_of_one_kind_neither_starts_nor_ends_a_session_of_the_other(login: Login, settings: Any) -> None:
     settings.LOCALHOST_TENANT = login.tenant.pk
     forget_hosts()
     browser = login.browser = Browser(login.tenant, host="localhost")

@@ -167,7 +167,7 @@ def test_of_two_simultaneous_confirmations_the_second_finds_the_link_used(door: 
         log_in_with_link(seen, Address(Channel.EMAIL, ADA), **both)
 
 
-def test_a_newer_login_ends_an_older_link(door: Door) -> None:
+def test_a_newer_login_invalidates_an_older_link(door: Door) -> None:
     path = asked_by_application(door)
     assert door.redeem(door.code()).status == 200
     assert open_link(Browser(door.tenant), path).status == 410
@@ -201,7 +201,7 @@ def test_an_altered_redirect_uri_in_a_link_has_no_effect(door: Door) -> None:
     assert answer.answer["state"] == "from-the-app"
 
 
-def test_a_callback_that_is_no_longer_registered_ends_the_link(door: Door) -> None:
+def test_a_callback_that_is_no_longer_registered_invalidates_the_link(door: Door) -> None:
     from authapi.services.clients import update_client
 
     path = asked_by_application(door)

@@ -42,7 +42,7 @@ def test_the_next_login_does_not_ask_for_the_address(visit: Visit) -> None:
     assert "code" in visit.enter_code(sent, last_code(visit.door.tenant.pk)).answer
 
 
-def test_the_remembered_account_does_not_replace_the_code(visit: Visit) -> None:
+def test_a_login_with_the_remembered_account_still_requires_the_right_code(visit: Visit) -> None:
     log_in(visit)
     page = visit.followed(visit.browser.submit(visit.ask(prompt="login"), send="code"))
     assert visit.enter_code(page, "000000").status in (400, 429)

@@ -53,7 +53,7 @@ def error_of(page: Page) -> tuple[int, str]:
     return page.status, orjson.loads(page.body).get("errorCode", "")
 
 
-def test_a_bound_token_reads_with_a_proof(tenant: Tenant, token: str, prover: Prover) -> None:
+def test_a_bound_token_is_accepted_with_a_proof(tenant: Tenant, token: str, prover: Prover) -> None:
     assert read(tenant, token, prover.proof("GET", at(tenant), token=token)).status == 200
 
 
@@ -110,7 +110,7 @@ def bound_to_certificate(tenant: Tenant, key: str, pem: str) -> str:
 
 
 @pytest.mark.usefixtures("asks_for_certificates")
-def test_a_token_that_is_bound_to_a_certificate_reads_with_it(tenant: Tenant) -> None:
+def test_a_token_that_is_bound_to_a_certificate_is_accepted_with_the_certificate(tenant: Tenant) -> None:
     key, pem = edge_key(tenant), certificate()
     token = bound_to_certificate(tenant, key, pem)
     assert read(tenant, token, scheme="Bearer", **forwarded(key, pem)).status == 200

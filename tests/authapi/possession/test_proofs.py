@@ -25,7 +25,7 @@ def prover() -> Prover:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_each_algorithm_proves_its_key(algorithm: str) -> None:
+def test_a_proof_with_each_algorithm_is_accepted(algorithm: str) -> None:
     prover = Prover(algorithm)
     found = read(prover.proof("POST", ADDRESS, jti="j", nonce="n"))
     assert (found.thumbprint, found.jti, found.nonce) == (prover.thumbprint, "j", "n")

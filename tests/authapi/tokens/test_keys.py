@@ -77,7 +77,7 @@ def test_a_published_key_has_all_public_members_and_nothing_private(tenant: Tena
         assert (jwk["alg"], jwk["kty"], jwk["use"]) == ("RS256", "RSA", "sig")
 
 
-def test_rotation_never_fails_a_verification(tenant: Tenant) -> None:
+def test_every_token_verifies_after_a_rotation(tenant: Tenant) -> None:
     registered = global_client(tenant)
     issued = [access_token(tenant, registered)]
     # The key set that a client cached before the rotation.
@@ -159,7 +159,7 @@ def _has_signed_for(tenant: Tenant, age: timedelta) -> None:
     SigningKey.objects.of(tenant.pk).filter(state="current").update(current_since=datetime.now(UTC) - age)
 
 
-def test_the_command_rotates_one_tenant_and_names_the_key(tenant: Tenant) -> None:
+def test_the_command_rotates_the_keys_of_one_tenant_and_prints_the_new_key(tenant: Tenant) -> None:
     waiting = SigningKey.objects.of(tenant.pk).exclude(pk=ensure_keys(tenant.pk).pk).get().kid
     out = StringIO()
     call_command("rotate_signing_keys", tenant=tenant.pk, stdout=out)

@@ -74,7 +74,7 @@ def test_a_token_for_another_api_is_not_global(tenant: Tenant) -> None:
         verify_access_token(token, host=host_of(tenant))
 
 
-def test_a_missing_scope_is_403_with_the_documented_text(tenant: Tenant) -> None:
+def test_a_missing_scope_gets_403_with_the_documented_text(tenant: Tenant) -> None:
     verified = verify_access_token(access_token(tenant, granted_client(tenant, ["read:users"])), host=host_of(tenant))
     with pytest.raises(InsufficientScope) as refused:
         require_scope(verified, "read:events")
@@ -136,7 +136,7 @@ def test_a_token_ends_after_a_change_of_its_client_or_grant_and_after_its_revoca
         time.sleep(0.02)
 
 
-def test_revoking_one_token_leaves_the_others_of_its_client(tenant: Tenant) -> None:
+def test_revoking_one_token_does_not_revoke_other_tokens_of_its_client(tenant: Tenant) -> None:
     registered = granted_client(tenant)
     first, second = access_token(tenant, registered), access_token(tenant, registered)
     _revoke_token(tenant, registered, first)

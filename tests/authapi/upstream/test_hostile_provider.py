@@ -127,7 +127,7 @@ def test_a_code_of_one_provider_with_the_state_of_another_is_sent_only_to_the_pr
         assert honest.paths == []
 
 
-def test_an_elliptic_key_of_another_curve_is_not_used(login: Login) -> None:
+def test_an_elliptic_curve_key_on_another_curve_is_not_used(login: Login) -> None:
     other = ECKey.generate_key("P-521", {"kid": "one", "alg": "ES256"})
     sent = login.leave()
     login.provider.published = [other]  # type: ignore[list-item]  # a key like any other

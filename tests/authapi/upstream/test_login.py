@@ -214,7 +214,7 @@ def test_an_id_token_with_an_invalid_claim_is_refused(login: Login, changes: dic
     assert users(login.tenant) == []
 
 
-def test_a_clock_that_is_a_little_off_is_accepted(login: Login) -> None:
+def test_a_small_difference_between_the_clocks_is_accepted(login: Login) -> None:
     sent = login.leave()
     login.provider.changes = {"exp": int(time.time()) - 30, "iat": int(time.time()) + 30}
     assert "code" in login.told(login.come_back(sent))

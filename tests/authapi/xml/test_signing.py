@@ -32,7 +32,7 @@ def test_canonicalization_is_exclusive_and_the_reference_names_the_id() -> None:
     assert [each.get("Algorithm") for each in signed_info[2][0]] == [algorithms.ENVELOPED, EXC_C14N]
 
 
-def test_no_placeholder_is_left() -> None:
+def test_the_signed_document_contains_no_placeholder() -> None:
     assert b"placeholder" not in serialized(signed_assertion())
 
 

@@ -138,7 +138,7 @@ def test_the_forged_assertion_of_a_wrapping_is_refused(wrapped: Callable[[Elemen
 
 
 @pytest.mark.parametrize("wrapped", [xsw1, xsw2], ids=lambda each: each.__name__)
-def test_the_same_id_on_the_forged_response_does_not_help(wrapped: Callable[[Element], Element]) -> None:
+def test_a_forged_response_with_the_id_of_the_signed_one_is_refused(wrapped: Callable[[Element], Element]) -> None:
     made = wrapped(whole())
     made.set("ID", "_response")
     with pytest.raises(REFUSED):

@@ -290,7 +290,7 @@ def test_a_login_for_an_organization_requires_membership(world: World) -> None:
     assert decoded(world.ask(world.token(), organization=acme.pk).json()["access_token"])[1]["org_id"] == acme.pk
 
 
-# --- Which clients ---------------------------------------------------------------------------------------------------------------
+# --- Clients ---------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_a_user_cannot_end_the_current_session_or_sessions_of_other_users_or_ten
     assert Session.objects.of(account.tenant.pk).count() == 2
 
 
-def test_logging_out_everywhere_else_keeps_this_session_and_its_tokens(account: Account) -> None:
+def test_logging_out_of_all_other_browsers_keeps_this_session_and_its_tokens(account: Account) -> None:
     for _ in range(2):
         session_of(account.user)
     here = RefreshTokenFactory.create(tenant_id=account.tenant.pk, user=account.user, sid=account.browser_session.pk)

@@ -55,7 +55,7 @@ def bob(old: OldClient) -> User:
     return make_user(connection=old.connection, email=BOB, password=PASSWORD)
 
 
-def test_an_account_is_linked_after_its_owner_agreed_and_proved_both(old: OldClient, bob: User) -> None:
+def test_an_account_is_linked_after_the_user_has_confirmed_and_logged_in_to_both_accounts(old: OldClient, bob: User) -> None:
     browser = logged_in(old)
     page = begin(old, browser, token_of(old))
     assert page.location.startswith("/u/link-account?")
@@ -67,7 +67,7 @@ def test_an_account_is_linked_after_its_owner_agreed_and_proved_both(old: OldCli
     assert Session.objects.of(old.tenant.pk).get().user_id == old.user.pk
 
 
-def test_nothing_is_linked_before_the_user_agrees(old: OldClient, bob: User) -> None:
+def test_no_account_is_linked_before_the_user_agrees(old: OldClient, bob: User) -> None:
     browser = logged_in(old)
     page = begin(old, browser, token_of(old))
     assert told(agree(browser, page, "cancel")) == ("access_denied", "The user did not agree to link the accounts.")
@@ -100,7 +100,7 @@ def test_a_request_cannot_name_the_account_directly(old: OldClient, bob: User) -
     assert "link-account" not in page.location
 
 
-def test_tokens_of_other_clients_and_tenants_link_nothing(old: OldClient, second: OldClient) -> None:
+def test_tokens_of_other_clients_and_tenants_cannot_link_an_account(old: OldClient, second: OldClient) -> None:
     other, _ = create_client(tenant_id=old.tenant.pk, name="Other", grant_types=list(GRANTS), redirect_uris=CALLBACK)
     token = token_of(old)
     for page in (
@@ -111,13 +111,13 @@ def test_tokens_of_other_clients_and_tenants_link_nothing(old: OldClient, second
         assert told(page) == ("unauthorized", "The access token is invalid or has expired.")
 
 
-def test_a_client_without_legacy_grants_links_nothing(old: OldClient) -> None:
+def test_a_client_without_legacy_grants_cannot_link_accounts(old: OldClient) -> None:
     token = token_of(old)
     change(old.client, grant_types=["authorization_code"])
     assert told(begin(old, logged_in(old), token))[0] == "unauthorized_client"
 
 
-def test_silent_requests_link_nothing(old: OldClient) -> None:
+def test_a_silent_request_cannot_link_an_account(old: OldClient) -> None:
     assert told(begin(old, logged_in(old), token_of(old), prompt="none"))[0] == "interaction_required"
 
 
@@ -193,7 +193,7 @@ def test_callers_without_a_token_get_no_further_information(old: OldClient) -> N
         assert refusal(impersonate(old, **headers)) == (401, "invalid_token", "Unauthorized")
 
 
-def test_the_old_addresses_are_routed(old: OldClient) -> None:
+def test_every_old_path_has_its_endpoint(old: OldClient) -> None:
     browser = Browser(old.tenant)
     assert browser.send("POST", "/users/auth0%7Cx/impersonate").status == 401
     assert browser.send("POST", "/delegation", body=b"{}", headers={"content-type": "application/json"}).status == 400

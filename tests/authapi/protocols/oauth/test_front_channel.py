@@ -48,7 +48,7 @@ def respond(tenant: Tenant, *types: str, **login: Any) -> tuple[Any, dict[str, A
         (("code", "token", "id_token"), ACCESS | {"code", "id_token"}, {"at_hash", "c_hash", "s_hash"}),
     ],
 )
-def test_each_set_of_response_types_has_its_members(
+def test_each_set_of_response_types_returns_its_own_parameters(
     tenant: Tenant, types: tuple[str, ...], members: set[str], hashes: set[str] | None
 ) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)

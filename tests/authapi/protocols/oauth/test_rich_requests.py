@@ -175,7 +175,7 @@ def test_the_page_shows_the_details_in_words_and_hides_no_member(bank: Bank) -> 
     assert "<b>" not in html
 
 
-def test_a_member_with_the_name_of_a_path_is_not_hidden_by_the_sentence(bank: Bank) -> None:
+def test_the_page_shows_a_member_whose_name_equals_a_path_in_the_sentence(bank: Bank) -> None:
     types = [{"type": "transfer", "sentence": "Send {sum.value}."}]
     update_api_resource(tenant_id=bank.tenant.pk, resource_id=bank.api.pk, changes={"settings": {"authorization_details": types}})
     forget_all()

@@ -92,7 +92,7 @@ def attributes(response: Element) -> dict[str, list[str]]:
     return {each.get("Name") or "": [value.text or "" for value in each] for each in statement}
 
 
-def test_a_response_by_default() -> None:
+def test_a_response_has_its_default_contents() -> None:
     response = made({})
     assert shown(response) == {
         "ID": "_response",
@@ -133,7 +133,7 @@ def test_only_the_response_is_signed_where_that_is_set() -> None:
         verified(assertion_in(response), [trusted()])
 
 
-def test_both_are_signed_where_that_is_set() -> None:
+def test_the_response_and_the_assertion_are_signed_where_that_is_set() -> None:
     outer = verified(made({"signResponse": True, "signAssertion": True}), [trusted()])
     assert verified(assertion_in(outer), [trusted()]).get("ID") == "_assertion"
 
@@ -174,7 +174,7 @@ def test_without_a_request_the_response_names_no_request() -> None:
     assert b"AudienceRestriction" not in serialized(response)
 
 
-def test_attributes_by_default() -> None:
+def test_the_default_attributes_are_sent() -> None:
     found = attributes(made({}))
     claims = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims"
     assert found == {
@@ -219,7 +219,7 @@ def test_members_of_metadata_are_sent_only_where_they_are_mapped() -> None:
     assert not [name for name in attributes(made({})) if "metadata" in name or "logins_count" in name]
 
 
-def test_values_have_types_and_names_have_formats() -> None:
+def test_attribute_values_have_types_and_attribute_names_have_formats() -> None:
     addon = {"mappings": {"email": "mail", "email_verified": "urn:x:verified", "app_metadata.cost_center": "cost center"}}
     statement = at(assertion_in(made(addon)), "AttributeStatement")
     kinds = {each.get("Name"): (each.get("NameFormat"), each[0].get(qualified(XSI, "type"))) for each in statement}

@@ -38,7 +38,7 @@ def test_a_recipe_is_a_valid_add_on(name: str) -> None:
     assert recipe.where
 
 
-def test_there_are_ten_recipes_and_the_manual_names_each() -> None:
+def test_the_manual_names_each_of_the_ten_recipes() -> None:
     assert len(recipes()) == 10
     page = (ROOT / "docs/how-to/saml-applications.md").read_text()
     assert [recipe.title for recipe in recipes().values() if recipe.title not in page] == []

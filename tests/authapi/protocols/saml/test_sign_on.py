@@ -73,7 +73,7 @@ def test_a_login_that_begins_at_this_service_answers_no_request(application: App
     assert answer.relay_state == "/start"
 
 
-def test_force_authn_requires_a_new_login(application: Application) -> None:
+def test_a_request_with_force_authn_requires_a_new_login(application: Application) -> None:
     first = application.answered(application.log_in(application.ask()))
     page = application.ask(authn_request(ForceAuthn="true"))
     assert page.location.startswith("/u/login")
@@ -81,7 +81,7 @@ def test_force_authn_requires_a_new_login(application: Application) -> None:
     assert (again.at("AuthnStatement").get("AuthnInstant") or "") > (first.at("AuthnStatement").get("AuthnInstant") or "")
 
 
-def test_is_passive_shows_no_page(application: Application) -> None:
+def test_a_request_with_is_passive_shows_no_page(application: Application) -> None:
     answer = application.answered(application.ask(authn_request(IsPassive="true"), relay_state="x"))
     assert answer.codes == ["Responder", "NoPassive"]
     assert (answer.message, answer.relay_state) == ("Login required", "x")
@@ -262,7 +262,7 @@ def test_the_issuer_of_the_add_on_replaces_ours(application: Application) -> Non
     assert application.answered(application.log_in(application.ask())).at("Issuer").text == "urn:us"
 
 
-# --- One address for every application ---------------------------------------------------------------------------------------
+# --- The endpoint without a client id ----------------------------------------------------------------------------------------
 
 
 def test_the_issuer_of_a_request_finds_the_application_by_its_alias(application: Application) -> None:
@@ -308,7 +308,7 @@ def test_one_login_serves_two_applications_with_two_names(application: Applicati
     assert SessionClient.objects.of(tenant.pk).filter(protocol="samlp").count() == 2
 
 
-def test_another_user_is_another_login(application: Application) -> None:
+def test_a_login_of_another_user_gets_another_session_index(application: Application) -> None:
     first = application.answered(application.log_in(application.ask()))
     application.user = person(application.user.connection, email="bob@example.test", name="Bob")
     second = application.answered(application.log_in(application.ask(authn_request(ForceAuthn="true"))))

@@ -171,7 +171,7 @@ def test_a_logout_of_openid_connect_visits_saml_applications(first: Application)
     assert is_over(first.tenant)
 
 
-# --- What is refused ----------------------------------------------------------------------------------------------------------
+# --- Refusals ------------------------------------------------------------------------------------------------------------------
 
 
 def test_a_request_for_an_ended_login_succeeds(first: Application) -> None:
@@ -233,7 +233,7 @@ def test_a_session_that_ends_without_a_browser_notifies_no_application(first: Ap
     assert end_sessions_of(tenant_id=first.tenant.pk, user_id=first.user.pk, reason="session-revoked") == 1
 
 
-def test_another_user_in_the_browser_is_another_login(first: Application) -> None:
+def test_a_request_for_the_previous_user_does_not_end_the_login_of_the_next_user(first: Application) -> None:
     known = signed_in(first)
     first.user = person(first.user.connection, email="bob@example.test", name="Bob")
     first.browser.cookies.clear()

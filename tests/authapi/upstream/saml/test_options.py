@@ -144,7 +144,7 @@ def test_an_invalid_certificate_is_refused(pasted: Any) -> None:
         read_certificates(pasted)
 
 
-def test_a_short_key_is_refused_with_its_length() -> None:
+def test_a_certificate_with_a_short_key_is_refused_and_the_error_names_its_length() -> None:
     with pytest.raises(CertificateUnreadable, match="1024"):
         read_certificates(key_pair(bits=1024).text)
 

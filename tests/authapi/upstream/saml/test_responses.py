@@ -295,7 +295,7 @@ def _stripped(evil: Element) -> Element:
 
 @dataclass
 class Wrapping:
-    """A signed response, and a copy of its assertion that names another user."""
+    """A signed response, and a copy of its assertion with another user."""
 
     root: Element
     good: Element
@@ -338,7 +338,7 @@ def _good_in_signature(parts: Wrapping) -> None:
 
 def _good_in_extensions(parts: Wrapping) -> None:
     parts.root.replace(parts.good, parts.evil)
-    # The schema allows anything in there.
+    # The schema allows any element in Extensions.
     parts.root.insert(1, element(qualified(SAMLP, "Extensions"), None, _stripped(parts.good)))
 
 

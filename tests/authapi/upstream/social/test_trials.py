@@ -74,7 +74,7 @@ def test_a_failed_test_explains_what_to_fix(at: Begin, staff: AdminBrowser) -> N
 
 
 @pytest.mark.parametrize("answer", [{"SAMLResponse": "PHgvPg=="}, {"wresult": "x"}], ids=["SAML", "WS-Federation"])
-def test_an_answer_of_another_protocol_fails_the_test(at: Begin, staff: AdminBrowser, answer: dict[str, str]) -> None:
+def test_an_answer_of_another_protocol_makes_the_connection_test_fail(at: Begin, staff: AdminBrowser, answer: dict[str, str]) -> None:
     login = at("github")
     state = begun(staff, login)["state"]
     response = login.browser.post("/login/callback", {**answer, "RelayState" if "SAMLResponse" in answer else "wctx": state})
