@@ -1,6 +1,4 @@
-"""Features that the service does not have, over the management interface: reads return neutral values, and only neutral values can be
-written.
-"""
+"""Unsupported features over the management interface: reads return neutral values, and only neutral values can be written."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The setting for standard answers (`oauth_standard_errors`): each refusal for which upstream has its own words, with and without the
-setting.
-"""
+"""Standard answers (`oauth_standard_errors`): each refusal for which upstream has its own words, with and without the setting."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Memory of unfinished bodies: bounded per process and per address. When it is full, a body of the address
-with the most bytes is dropped.
-"""
+"""Memory of unfinished bodies: limited per process and per address. A full process drops a body of the address that holds most."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Second factors at the endpoints for applications: with a password alone, a login gets no token and can
-neither add nor remove a factor.
-"""
+"""Second factors at the endpoints for applications: a password alone gets no token and can neither add nor remove a factor."""
 
 from __future__ import annotations
 

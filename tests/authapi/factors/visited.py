@@ -14,9 +14,7 @@ _EVERY = ("otp", "sms", "email", "webauthn-roaming", "webauthn-platform")
 
 
 def challenge_pages(visit: Login) -> list[Page]:
-    """Return the pages for: app, phone, mail, both keys, recovery code and list; then wrong codes, a second code too soon, a key without an
-    answer, and the new recovery code.
-    """
+    """Return the challenge page of each method, then with wrong codes and early repetitions, and the new recovery code."""
     set_factors(visit.tenant, *_EVERY)
     _, code = give_app(visit.user)
     for kind, address in (("phone", NUMBER), ("email", "ada@example.test")):

@@ -1,6 +1,4 @@
-"""Logins for a protocol that the login code does not know: the toy protocol of these tests, over the ASGI
-application and the real pages.
-"""
+"""Logins for a protocol that the login code does not know: the toy protocol of these tests, with the real pages."""
 
 from __future__ import annotations
 

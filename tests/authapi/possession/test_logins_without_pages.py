@@ -1,6 +1,4 @@
-"""The otp and password grants with proofs of possession: the server requires them before it uses up a code, and they bind the issued
-tokens.
-"""
+"""The otp and password grants with proofs of possession: a proof is required before a code is used up, and binds the tokens."""
 
 from __future__ import annotations
 

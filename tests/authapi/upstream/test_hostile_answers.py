@@ -1,6 +1,4 @@
-"""Answers of a provider that are missing, late, too large or of the wrong type, over a real socket: the login is refused without an
-internal error.
-"""
+"""Answers of a provider that are missing, late, too large or of the wrong type, over a real socket: refused without an internal error."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from tests.factories.models.identity import EnrolledFactorFactory
 
 
 def adding_pages(visit: Login) -> list[Page]:
-    """Return the pages for: the kinds, a phone without and with a number, a mail, keys, an app with its
-    recovery code, a passkey and its name.
+    """Return the pages for: kinds, a phone without and with a number, a mail, keys, an app and its recovery
+    code, a passkey and its name.
     """
     update_tenant_settings(tenant_id=visit.tenant.pk, changes={"account_page": {"enabled": True}})
     set_factors(visit.tenant, *ALL, policy="on-request", passkeys=True)

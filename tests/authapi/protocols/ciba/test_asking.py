@@ -1,6 +1,4 @@
-"""`POST /bc-authorize`: which clients can request approval from which users, how often, and how users are notified (CIBA 7; contract,
-2.11).
-"""
+"""`POST /bc-authorize`: allowed clients and users, limits, and how users are notified (CIBA 7; contract, 2.11)."""
 
 from __future__ import annotations
 

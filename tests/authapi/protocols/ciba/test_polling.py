@@ -1,6 +1,4 @@
-"""The grant at the token endpoint: pending, refused and expired requests, one exchange, and the contents and binding of tokens (CIBA 10.1
-and 11).
-"""
+"""The grant at the token endpoint: pending and ended requests, one exchange, and the contents of tokens (CIBA 10.1 and 11)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The grant of devices at the token endpoint: pending, refused and expired codes, one exchange, and the binding of tokens (RFC 8628, 3.4
-and 3.5).
-"""
+"""The grant of devices at the token endpoint: pending and ended codes, one exchange, and bound tokens (RFC 8628, 3.4 and 3.5)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Members that the service stores beside a request, and parameters that replace a login: no client can send
-them, in any kind of request.
-"""
+"""Internal members of stored requests, and parameters that replace a login: no client can send them in any kind of request."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""*Provider and test* of connections to OpenID, OAuth 2.0 and social providers: values for the provider, and a test login without a
-session.
-"""
+"""*Provider and test* of OpenID, OAuth 2.0 and social connections: values for the provider, and a test login without a session."""
 
 from __future__ import annotations
 
