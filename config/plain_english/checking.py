@@ -76,6 +76,7 @@ CLEAN = (
     "identity/admin",
     "provisioning",
     "templates/admin",
+    "tests/authapi",
     "tests/config/test_plain_english.py",
     "tests/events",
     "tests/faults",

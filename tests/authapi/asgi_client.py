@@ -1,4 +1,4 @@
-"""Sends one request to an ASGI application, without a server in between."""
+"""Sends one request to an ASGI application without a server."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def send(
     query: str = "",
     named: Mapping[str, str] | None = None,
 ) -> Received:
-    """Send a request whose body arrives in `chunks`, with header lines that are `repeated`; return what came back.
+    """Send a request whose body arrives in `chunks`, and return the answer. `repeated` holds additional header lines.
 
-    `named` is what the route takes out of the path.
+    `named` is the part of the path that the route captures.
     """
     exchange = exchanged(
         application, method, host=host, headers=headers, chunks=chunks, address=address, repeated=repeated, query=query, named=named
@@ -60,7 +60,7 @@ async def exchanged(
     query: str = "",
     named: Mapping[str, str] | None = None,
 ) -> Received:
-    """Do what `send` does, on the event loop of the caller."""
+    """Do the same as `send`, on the event loop of the caller."""
     lines = [("host", host), *(headers or {}).items(), *repeated]
     pairs = [(name.lower().encode(), value.encode()) for name, value in lines]
     scope: dict[str, Any] = {
@@ -102,7 +102,7 @@ def read_profile(
     host: str | None = None,
     query: str = "",
 ) -> Received:
-    """Ask `/userinfo` with a bearer token, or without one."""
+    """Request `/userinfo`, with or without a bearer token."""
     bearer = {"Authorization": f"Bearer {token}"} if token is not None else {}
     host = host or f"{tenant.pk}.example.test"
     return send(HOT_ENDPOINTS["/userinfo"], method, host=host, headers={**bearer, **(headers or {})}, chunks=(body,), query=query)

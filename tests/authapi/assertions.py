@@ -1,4 +1,4 @@
-"""Clients with keys of their own, and the assertions that they sign, good ones and others."""
+"""Clients that authenticate with their own keys, and the valid and invalid assertions that they sign."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.factories.authapi import Registered, host_of
 
 @cache
 def private_key(name: str = "first") -> rsa.RSAPrivateKey:
-    """The private key of this name, made once."""
+    """Return the private key of this name; each key is created once."""
     return composed_private_key()
 
 
@@ -37,13 +37,13 @@ def public_pem(name: str = "first") -> str:
 
 @dataclass(frozen=True)
 class Signer:
-    """A client that may read events and proves itself with the key `first`."""
+    """Create a client that has the grant for events and authenticates with the key `first`."""
 
     tenant: Tenant
     registered: Registered
 
     def assertion(self, *, algorithm: str = "RS256", key: str = "first", header: dict[str, Any] | None = None, **changes: Any) -> str:
-        """An assertion like those of client libraries, changed or, with None, without a claim."""
+        """Return an assertion like those of client libraries, with changed claims. None removes a claim."""
         now = int(time.time())
         claims = {
             "iss": self.registered.client_id,
@@ -68,7 +68,7 @@ class Signer:
 
 
 def signer(tenant: Tenant, *, algorithm: str = ALGORITHMS[0], keys: tuple[str, ...] = ("first",)) -> Signer:
-    """A client of the tenant that proves itself by assertions of these keys."""
+    """Create a client of the tenant that authenticates with assertions signed by these keys."""
     new = [NewCredential(type=ClientCredential.Type.PUBLIC_KEY, pem=public_pem(key), algorithm=algorithm, name=key) for key in keys]
     client = create_client_with_credentials(tenant_id=tenant.pk, name="Signer", methods={"private_key_jwt": new})
     resource = ensure_management_api(tenant.pk)

@@ -1,4 +1,4 @@
-"""A browser without a screen: keeps cookies per host, follows nothing by itself, and fills in the forms of pages."""
+"""A browser without a screen: it keeps cookies per host, follows redirects only on request, and fills in forms."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from identity.models import Tenant
 from tests.authapi.hosted_html import flaws
 
 FORM = "application/x-www-form-urlencoded"
-# What a browser sends along when it loads a page into a window (Fetch Metadata).
+# Headers that a browser sends when it loads a page into a window (Fetch Metadata).
 NAVIGATION = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 
 
 @dataclass(frozen=True)
 class Page:
-    """One answer."""
+    """One response."""
 
     status: int
     headers: dict[str, str]
@@ -39,12 +39,12 @@ class Page:
 
     @property
     def answer(self) -> dict[str, str]:
-        """The parameters that a redirect carries, in its query or in its fragment."""
+        """Return the parameters of a redirect, from its query or its fragment."""
         parts = urlsplit(self.location)
         return dict(parse_qsl(parts.fragment or parts.query, keep_blank_values=True))
 
     def fields(self) -> dict[str, str]:
-        """The hidden fields of the first form."""
+        """Return the hidden fields of the first form."""
         found: dict[str, str] = {}
         for tag in re.findall(r"<input[^>]*>", self.body.decode().partition("</form>")[0]):
             name, value = re.search(r'name="([^"]*)"', tag), re.search(r'value="([^"]*)"', tag)
@@ -78,19 +78,19 @@ class Browser:
         return self.send("POST", path, body=urlencode(fields, doseq=True).encode(), headers={"Content-Type": FORM, **headers})
 
     def follow(self, page: Page) -> Page:
-        """Load where a redirect on this host leads."""
+        """Load the target of a redirect on this host."""
         parts = urlsplit(page.location)
         assert not parts.netloc or parts.netloc == self.host, page.location
         return self.send("GET", f"{parts.path}?{parts.query}" if parts.query else parts.path)
 
     def submit(self, page: Page, **fields: str) -> Page:
-        """Post the first form of a page with its hidden fields."""
+        """Submit the first form of a page with its hidden fields."""
         return self.post(page.form_action(), {**page.fields(), **fields}, Origin=f"http://{self.host}")
 
     def send(self, method: str, target: str, *, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Page:
         parts = urlsplit(target)
         named = {"host": self.host, **NAVIGATION, **{name.lower().replace("_", "-"): value for name, value in (headers or {}).items()}}
-        # An empty value takes a header away.
+        # An empty value removes a header.
         sent = {name: value for name, value in named.items() if value}
         if self.cookies:
             sent["cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())

@@ -30,7 +30,7 @@ def certificate(
     begins: datetime | None = None,
     ends: datetime | None = None,
 ) -> str:
-    """A certificate of the key of this name, in PEM; self-signed, since only the edge judges who signed."""
+    """Return a certificate in PEM for the key of this name. It is self-signed, because only the edge checks the issuer."""
     name = x509.Name([x509.NameAttribute(attribute, value) for attribute, value in subject])
     now = datetime.now(UTC)
     builder = x509.CertificateBuilder(issuer_name=name, subject_name=name, public_key=private_key(key).public_key())
@@ -40,11 +40,11 @@ def certificate(
 
 
 def edge_key(tenant: Tenant) -> str:
-    """A fresh key for the edge of the tenant's own domain."""
+    """Create a new key for the edge of the tenant's own domain."""
     domain = CustomDomain.objects.of(tenant.pk).get(host=f"{tenant.pk}.example.test")
     return renew_edge_key(tenant_id=tenant.pk, domain_id=domain.pk)
 
 
 def forwarded(key: str, pem: str, verified: str = "SUCCESS") -> dict[str, str]:
-    """What an edge adds to a request."""
+    """Return the headers that an edge adds to a request."""
     return {mtls.KEY_HEADER: key, mtls.CERTIFICATE_HEADER: quote(pem, safe=""), mtls.VERIFIED_HEADER: verified}

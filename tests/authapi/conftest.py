@@ -13,7 +13,7 @@ from tests.authapi.memory import forget_all
 
 @pytest.fixture(autouse=True)
 def _nothing_remembered() -> Iterator[None]:
-    """Let every test start in a process that has just begun, with counters of its own."""
+    """Start every test with empty caches, as in a new process, and with new counters."""
     forget_all()
     for counts in (debts, visits, browsers):
         counts.clear()

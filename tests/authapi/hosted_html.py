@@ -1,4 +1,4 @@
-"""What every hosted page keeps, read from its HTML: one heading, named fields, errors at their fields, nothing inline, little weight."""
+"""Rules for the HTML of every hosted page: one heading, named fields, errors at their fields, nothing inline, and a small size."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Element:
 
     @property
     def is_typed(self) -> bool:
-        """Whether a person types into it."""
+        """Return whether a user types into the field."""
         return self.tag == "input" and self.attributes.get("type", "text") not in _UNTYPED and "hidden" not in self.attributes
 
 
 @dataclass
 class Document(HTMLParser):
-    """The elements of a page in their order."""
+    """The elements of a page, in document order."""
 
     source: str
     elements: list[Element] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Document(HTMLParser):
 
 
 def flaws(body: str, headers: Mapping[str, str], *, with_policy: bool = True) -> list[str]:
-    """Return what is wrong with the HTML of a hosted page, each as a sentence."""
+    """Return the violations of the rules in the HTML of a hosted page, one sentence each."""
     page = Document(body)
     return [
         *_frame(page),
@@ -140,7 +140,7 @@ def _weight(page: Document, body: str) -> list[str]:
     loaded = [one.attributes.get("href", "") for one in page.all("link") if one.attributes.get("rel") == "stylesheet"]
     loaded += [one.attributes.get("src", "") for one in page.all("script")]
     files = [STATIC / address.removeprefix("/static/") for address in loaded if address.startswith("/static/")]
-    # A signed and encrypted response, which a form carries to its application, is as long as the application wants it.
+    # A form can carry a signed and encrypted response to its application. The application determines the length of the response.
     carried = sum(len(one.attributes.get("value", "")) for one in page.all("input") if one.attributes.get("name") == "SAMLResponse")
     weight = len(body.encode()) - carried + sum(file.stat().st_size for file in files)
     return [] if weight < MOST_BYTES else [f"The page weighs {weight} bytes."]

@@ -1,4 +1,4 @@
-"""What a process remembers between requests, forgotten: the next request is answered as by a process that has just begun."""
+"""Empties the caches of the process, so that the next request is answered as in a new process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from identity.hosts import forget_hosts
 
 
 def forget_all() -> None:
-    """Let this process know nothing any more of clients, keys, tokens, APIs, grants and settings."""
+    """Remove all clients, keys, tokens, APIs, grants and settings from the caches of this process."""
     for memory in (
         client_auth.clients,
         keys.trust,

@@ -1,4 +1,4 @@
-"""What the admin shows of this app: every model, no secret, and actions that go through services."""
+"""The admin of this app: every model is shown, no secret is, and actions use the services."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SECRETS = {
 
 @pytest.fixture
 def site() -> PagesSite:
-    """A site as it is served, since pages of this app offer rows of the other one."""
+    """Return the complete site, because pages of this app link to rows of the other one."""
     built = PagesSite()
     register_identity(built)
     register(built)
@@ -46,9 +46,8 @@ def pages_of(site: PagesSite) -> list[Any]:
     return [page for model, page in site._registry.items() if model._meta.app_label == "authapi"]
 
 
-# Staff read the audit log, which says more than its lines for clients. What is known of providers is shown at their connection, and
-# a refused message at its line of the sign-in log. Themes and pictures are shown on the page of the looks, and texts on the
-# page of texts.
+# Staff read the audit log, which contains more than its lines for clients. Metadata of providers and tests are shown at their connection,
+# and a refused message at its line of the sign-in log. Themes and pictures are on the branding page, and texts on the page of texts.
 SHOWN_ELSEWHERE = {
     AdministrativeLine,
     BrandingPicture,
@@ -61,11 +60,11 @@ SHOWN_ELSEWHERE = {
 }
 
 
-def test_every_model_is_registered_or_shown_elsewhere(site: PagesSite) -> None:
+def test_every_model_is_registered_or_shown_on_another_page(site: PagesSite) -> None:
     assert set(apps.get_app_config("authapi").get_models()) - SHOWN_ELSEWHERE == {page.model for page in pages_of(site)}
 
 
-def test_no_page_shows_or_searches_a_secret(site: PagesSite) -> None:
+def test_no_page_shows_a_secret_or_searches_for_one(site: PagesSite) -> None:
     request = RequestFactory().get("/")
     request.user = Staff(tenant_id="t1")
     for page in pages_of(site):
@@ -82,11 +81,11 @@ def test_pages_of_codes_and_tokens_cannot_be_searched(site: PagesSite) -> None:
             assert not page.search_fields
 
 
-def test_the_pages_pass_djangos_checks(site: PagesSite) -> None:
+def test_the_pages_pass_the_checks_of_django(site: PagesSite) -> None:
     assert [error for page in pages_of(site) for error in page.check()] == []
 
 
-def test_keys_rotate_and_are_revoked_by_buttons(tenant: Tenant, site: PagesSite) -> None:
+def test_buttons_rotate_and_revoke_keys(tenant: Tenant, site: PagesSite) -> None:
     rotate, revoke = SigningKeyAdmin.object_actions
     first = ensure_keys(tenant.pk)
     assert rotate.run(RequestFactory().post("/"), first, {}) == f"Key {signing_key(tenant.pk)[0]} is now current."

@@ -1,4 +1,4 @@
-"""The page of a tenant's looks in the admin: what it saves, what it refuses, its preview, and who may do what."""
+"""The branding page of a tenant in the admin: saving, refusals, the preview, and permissions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def previewed(browser: Browser, **changes: Any) -> Any:
     return browser.post(PREVIEW, form_of(browser, **changes), headers={"accept": "application/json"}).json()
 
 
-def test_the_form_of_a_new_tenant_looks_as_its_pages_do_and_saving_it_changes_nothing_else(browser: Browser, tenant: Tenant) -> None:
+def test_the_form_of_a_new_tenant_shows_the_branding_of_its_pages_and_saving_it_changes_nothing_else(
+    browser: Browser, tenant: Tenant
+) -> None:
     assert browser.post(PAGE, form_of(browser)).status_code == 302
     row = theme_of(tenant.pk)
     assert row is not None
@@ -45,7 +47,7 @@ def test_the_form_of_a_new_tenant_looks_as_its_pages_do_and_saving_it_changes_no
     assert branding_of(tenant.pk)["primary_color"] == value_at(row.values, ("colors", "primary_button"))
 
 
-def test_what_is_saved_shows_on_the_pages_and_is_noted(browser: Browser, tenant: Tenant) -> None:
+def test_a_saved_form_changes_the_pages_and_is_logged(browser: Browser, tenant: Tenant) -> None:
     sent = form_of(
         browser,
         colors__primary_button="#0b6e4f",
@@ -64,7 +66,7 @@ def test_what_is_saved_shows_on_the_pages_and_is_noted(browser: Browser, tenant:
         assert rule in css
     noted = AuditEntry.objects.filter(tenant_id=tenant.pk, act="Save branding")
     assert set(noted.values_list("object_type", flat=True)) == {"authapi.brandingtheme", "authapi.tenantsettings"}
-    # Emptied, an optional color is chosen by itself again.
+    # When an optional color is empty, the default applies again.
     browser.post(PAGE, form_of(browser, colors__base_focus_color=""))
     row = theme_of(tenant.pk)
     assert row is not None
@@ -87,7 +89,7 @@ def test_what_is_saved_shows_on_the_pages_and_is_noted(browser: Browser, tenant:
         ("logo_url", "/u/pictures/" + "a" * 64 + ".png"),
     ],
 )
-def test_a_look_that_does_not_fit_stays_on_the_form_and_is_not_saved(browser: Browser, tenant: Tenant, name: str, value: str) -> None:
+def test_invalid_branding_stays_in_the_form_and_is_not_saved(browser: Browser, tenant: Tenant, name: str, value: str) -> None:
     answer = browser.post(PAGE, form_of(browser, **{name: value}))
     assert answer.status_code == 200
     assert name in answer.context["form"].errors
@@ -95,12 +97,12 @@ def test_a_look_that_does_not_fit_stays_on_the_form_and_is_not_saved(browser: Br
     assert not any(branding_of(tenant.pk).values())
 
 
-def test_a_corrected_color_is_told_in_a_sentence(browser: Browser) -> None:
+def test_a_message_reports_a_corrected_color(browser: Browser) -> None:
     page = browser.post(PAGE, form_of(browser, colors__success="#13a688"), follow=True).content.decode()
     assert page.count("#13a688 on #ffffff has a contrast of 3.0:1; 4.5:1 is needed. The pages show #") == 2
 
 
-def test_a_theme_from_the_interface_keeps_what_the_form_does_not_show(browser: Browser, tenant: Tenant) -> None:
+def test_a_theme_from_the_interface_keeps_the_members_that_the_form_does_not_show(browser: Browser, tenant: Tenant) -> None:
     theme = with_value(default_theme(), ("colors", "captcha_widget_theme"), "dark")
     create_theme(
         tenant_id=tenant.pk, values=with_value(theme, ("widget", "logo_url"), "https://cdn.example.test/t.png"), display_name="Ours"
@@ -117,7 +119,7 @@ def test_a_theme_from_the_interface_keeps_what_the_form_does_not_show(browser: B
 
 
 @pytest.mark.parametrize("kind", ["logo", "favicon", "background"])
-def test_an_uploaded_picture_shows_at_once_and_what_was_typed_stays(browser: Browser, tenant: Tenant, kind: str) -> None:
+def test_an_uploaded_picture_is_shown_at_once_and_other_input_stays(browser: Browser, tenant: Tenant, kind: str) -> None:
     sent = form_of(browser, upload=kind, colors__primary_button="#0b6e4f") | {f"file_{kind}": SimpleUploadedFile("x.html", encoded())}
     del sent["save"]
     answer = browser.post(PAGE, sent)
@@ -129,7 +131,7 @@ def test_an_uploaded_picture_shows_at_once_and_what_was_typed_stays(browser: Bro
     assert theme_of(tenant.pk) is None or kind == "background"
     assert previewed(browser, **{f"remove_{kind}": "on"})["problems"] == {}
     assert BrandingPicture.objects.of(tenant.pk).exists()
-    # Saving the form keeps the picture, and removing it does what it says.
+    # Saving the form keeps the picture. The button for removal deletes it.
     browser.post(PAGE, form_of(browser))
     assert BrandingPicture.objects.of(tenant.pk).exists()
     browser.post(PAGE, form_of(browser, **{f"remove_{kind}": "on"}))
@@ -137,7 +139,7 @@ def test_an_uploaded_picture_shows_at_once_and_what_was_typed_stays(browser: Bro
 
 
 @pytest.mark.parametrize("content", [SVG, b"<html><script>alert(1)</script></html>", b"", None])
-def test_a_file_that_is_no_picture_is_refused_beside_its_field(browser: Browser, tenant: Tenant, content: bytes | None) -> None:
+def test_an_invalid_picture_file_is_refused_beside_its_field(browser: Browser, tenant: Tenant, content: bytes | None) -> None:
     sent = form_of(browser, upload="logo")
     if content is not None:
         sent["file_logo"] = SimpleUploadedFile("logo.png", content, content_type="image/png")
@@ -147,11 +149,11 @@ def test_a_file_that_is_no_picture_is_refused_beside_its_field(browser: Browser,
     assert not BrandingPicture.objects.of(tenant.pk).exists()
 
 
-def test_a_picture_for_no_place_is_refused(browser: Browser, tenant: Tenant) -> None:
+def test_an_upload_for_an_unknown_place_is_refused(browser: Browser, tenant: Tenant) -> None:
     assert browser.post(PAGE, form_of(browser, upload="../x")).status_code == 404
 
 
-def test_an_address_takes_the_place_of_an_uploaded_logo(browser: Browser, tenant: Tenant) -> None:
+def test_an_address_replaces_an_uploaded_logo(browser: Browser, tenant: Tenant) -> None:
     upload_picture(tenant_id=tenant.pk, kind="logo", sent=encoded())
     browser.post(PAGE, form_of(browser, logo_url="https://cdn.example.test/logo.png"))
     assert branding_of(tenant.pk)["logo_url"] == "https://cdn.example.test/logo.png"
@@ -166,7 +168,7 @@ def test_the_picture_of_another_tenant_is_not_served_here(browser: Browser) -> N
 # --- Preview --------------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_preview_shows_what_is_not_saved_and_saves_nothing(browser: Browser, tenant: Tenant) -> None:
+def test_a_preview_shows_unsaved_values_and_saves_nothing(browser: Browser, tenant: Tenant) -> None:
     found = previewed(browser, colors__primary_button="#0b6e4f", colors__success="#13a688", widget__social_buttons_layout="top")
     assert found["problems"] == {}
     assert list(found["notices"]) == ["colors__success"]
@@ -184,7 +186,7 @@ def test_a_preview_without_script_leads_to_the_same_page(browser: Browser) -> No
 
 
 @pytest.mark.parametrize(("mode", "kept", "dropped"), [("light", "light", "dark"), ("dark", "dark", "light")])
-def test_a_preview_reads_the_sheets_as_a_device_of_its_mode(browser: Browser, mode: str, kept: str, dropped: str) -> None:
+def test_a_preview_applies_the_style_sheets_for_its_own_color_mode(browser: Browser, mode: str, kept: str, dropped: str) -> None:
     found = previewed(browser, **{"preview-mode": mode})
     style = browser.get(f"{STYLE}?{found['address'].partition('?')[2]}").content.decode()
     assert "prefers-color-scheme" not in style
@@ -193,7 +195,7 @@ def test_a_preview_reads_the_sheets_as_a_device_of_its_mode(browser: Browser, mo
     assert block in style
 
 
-def test_a_preview_is_inert_and_only_the_admin_frames_it(browser: Browser) -> None:
+def test_a_preview_has_no_script_and_only_the_admin_can_frame_it(browser: Browser) -> None:
     answer = browser.get(previewed(browser)["address"])
     policy = answer.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
@@ -204,7 +206,7 @@ def test_a_preview_is_inert_and_only_the_admin_frames_it(browser: Browser) -> No
     assert 'sandbox="allow-same-origin"' in browser.get(PAGE).content.decode()
 
 
-def test_a_preview_of_values_that_do_not_fit_says_which(browser: Browser) -> None:
+def test_a_preview_of_invalid_values_names_them(browser: Browser) -> None:
     bad = {"colors__primary_button": "red;}", "page_background__background_image_url": 'https://a.test/x"); } body { display: none'}
     found = previewed(browser, **bad)
     assert found["address"] == ""
@@ -214,7 +216,7 @@ def test_a_preview_of_values_that_do_not_fit_says_which(browser: Browser) -> Non
     assert "script-src" not in framed.headers["Content-Security-Policy"]
 
 
-def test_an_address_of_a_preview_that_this_admin_did_not_make_shows_the_stored_looks(browser: Browser, tenant: Tenant) -> None:
+def test_a_preview_address_that_this_admin_did_not_create_shows_the_stored_branding(browser: Browser, tenant: Tenant) -> None:
     stranger = browser_of(new_staff(new_tenant()))
     foreign = previewed(stranger, colors__primary_button="#0b6e4f")["address"].partition("=")[2]
     for text in (foreign, foreign[:-1], "x", ""):
@@ -224,7 +226,7 @@ def test_an_address_of_a_preview_that_this_admin_did_not_make_shows_the_stored_l
         assert "#0b6e4f" not in css
 
 
-def test_a_preview_needs_the_token_of_the_form(tenant: Tenant) -> None:
+def test_a_preview_requires_the_token_of_the_form(tenant: Tenant) -> None:
     strict = browser_of(new_staff(tenant))
     strict.handler.enforce_csrf_checks = True
     assert strict.post(PREVIEW, {}).status_code == 403
@@ -234,7 +236,7 @@ def test_a_preview_needs_the_token_of_the_form(tenant: Tenant) -> None:
 # --- Reset, roles, tenants --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_reset_asks_first(browser: Browser, tenant: Tenant) -> None:
+def test_a_reset_asks_for_confirmation(browser: Browser, tenant: Tenant) -> None:
     browser.post(PAGE, form_of(browser))
     assert "cannot be undone" in browser.get(RESET).content.decode()
     assert theme_of(tenant.pk) is not None
@@ -243,7 +245,7 @@ def test_a_reset_asks_first(browser: Browser, tenant: Tenant) -> None:
     assert AuditEntry.objects.filter(tenant_id=tenant.pk, act="Reset branding").exists()
 
 
-def test_an_auditor_looks_and_tries_and_changes_nothing(tenant: Tenant) -> None:
+def test_an_auditor_can_view_and_preview_but_not_change(tenant: Tenant) -> None:
     auditor = browser_of(new_staff(tenant, AUDITOR))
     page = auditor.get(PAGE).content.decode()
     assert 'name="save"' not in page
@@ -255,7 +257,7 @@ def test_an_auditor_looks_and_tries_and_changes_nothing(tenant: Tenant) -> None:
     assert theme_of(tenant.pk) is None
 
 
-def test_a_role_without_the_permission_sees_nothing(tenant: Tenant) -> None:
+def test_a_role_without_the_permission_cannot_open_the_page(tenant: Tenant) -> None:
     operator = browser_of(new_staff(tenant, PROVISIONING_OPERATOR))
     for address in (PAGE, PREVIEW, STYLE, RESET, f"{PAGE}pictures/x.png"):
         assert operator.get(address).status_code == 403
@@ -264,7 +266,7 @@ def test_a_role_without_the_permission_sees_nothing(tenant: Tenant) -> None:
     assert operator.get(PAGE).headers["Location"].startswith(reverse("admin:login"))
 
 
-def test_a_page_shows_and_saves_the_tenant_of_the_account_only(browser: Browser, tenant: Tenant) -> None:
+def test_a_page_shows_and_saves_only_the_tenant_of_the_account(browser: Browser, tenant: Tenant) -> None:
     other = new_tenant()
     create_theme(tenant_id=other.pk, values=with_value(default_theme(), ("colors", "primary_button"), "#0b6e4f"))
     assert "#0b6e4f" not in browser.get(PAGE).content.decode()

@@ -1,4 +1,4 @@
-"""The chain before a hot endpoint, where the endpoint itself fails or the client goes away."""
+"""The steps before a hot endpoint, when the endpoint fails or the client disconnects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def failing(error: Exception) -> Callable[[Call], Answer]:
         (InvalidScopeError(), 400, "invalid_scope", "invalid scope"),
     ],
 )
-def test_every_failure_becomes_a_row_of_the_table(tenant: Tenant, error: Exception, status: int, code: str, description: str) -> None:
+def test_every_failure_is_answered_with_a_row_of_the_table(
+    tenant: Tenant, error: Exception, status: int, code: str, description: str
+) -> None:
     application = hot_endpoint(failing(error), name="probe", methods=("GET",))
     answer = send(application, "GET", host=f"{tenant.pk}.example.test")
     assert (answer.status, answer.json()) == (status, {"error": code, "error_description": description})
@@ -43,7 +45,7 @@ def test_every_failure_becomes_a_row_of_the_table(tenant: Tenant, error: Excepti
 
 
 @pytest.mark.parametrize("other", ["nobody.example.test", "tenant"])
-def test_a_repeated_host_is_no_host(tenant: Tenant, other: str) -> None:
+def test_a_repeated_host_header_is_refused(tenant: Tenant, other: str) -> None:
     host = f"{tenant.pk}.example.test"
     application = hot_endpoint(lambda _call: Answer(200, b""), name="probe", methods=("GET",))
     repeated = (("Host", host if other == "tenant" else other),)
@@ -51,7 +53,7 @@ def test_a_repeated_host_is_no_host(tenant: Tenant, other: str) -> None:
         assert send(application, "GET", host=first, repeated=lines).status == 404
 
 
-def test_repeated_lines_of_a_header_are_one_list(tenant: Tenant, settings: Any) -> None:
+def test_repeated_lines_of_a_header_are_joined_to_one_list(tenant: Tenant, settings: Any) -> None:
     settings.TRUSTED_PROXIES = ["192.0.2.0/24"]
     seen: list[Call] = []
 
@@ -60,7 +62,7 @@ def test_repeated_lines_of_a_header_are_one_list(tenant: Tenant, settings: Any) 
         return Answer(200, b"")
 
     application = hot_endpoint(endpoint, name="probe", methods=("GET",))
-    # Each of two proxies adds a line; the address before the first of them is the client's.
+    # Each of two proxies adds a line. The address of the client is the one before the first proxy.
     lines = (
         ("X-Forwarded-For", "198.51.100.7"),
         ("X-Forwarded-For", "192.0.2.9"),
@@ -71,7 +73,7 @@ def test_repeated_lines_of_a_header_are_one_list(tenant: Tenant, settings: Any) 
     assert (seen[0].address, seen[0].headers["authorization"]) == ("198.51.100.7", "Bearer a, Bearer b")
 
 
-def test_a_client_that_leaves_while_sending_gets_no_answer(tenant: Tenant) -> None:
+def test_a_client_that_disconnects_while_sending_gets_no_answer(tenant: Tenant) -> None:
     reached: list[Call] = []
 
     def endpoint(call: Call) -> Answer:
@@ -93,7 +95,7 @@ def test_a_client_that_leaves_while_sending_gets_no_answer(tenant: Tenant) -> No
     assert (sent, reached) == ([], [])
 
 
-def test_a_body_that_trickles_is_cut_off_with_408(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_that_arrives_too_slowly_is_refused_with_408(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chain, "_BODY_SECONDS", 0.05)
     application = hot_endpoint(failing(AssertionError()), name="probe", methods=("POST",))
     sent: list[Any] = []
@@ -110,6 +112,6 @@ def test_a_body_that_trickles_is_cut_off_with_408(tenant: Tenant, monkeypatch: p
     assert sent[0]["status"] == 408
 
 
-def test_a_call_never_shows_its_headers_or_body(tenant: Tenant) -> None:
+def test_the_repr_of_a_call_contains_no_header_or_body(tenant: Tenant) -> None:
     call = Call(host_of(tenant), "192.0.2.1", {"authorization": "Basic canary"}, b"client_secret=canary", Charge(tenant.pk, "token"))
     assert "canary" not in repr(call)

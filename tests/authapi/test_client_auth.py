@@ -1,4 +1,4 @@
-"""Client authentication at the token endpoint: one registered method, constant time, failures counted."""
+"""Client authentication at the token endpoint: one registered method, constant time, and counted failures."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ MINUTE_BEGINS = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("scheme", ["Basic", "basic", "BASIC"])
-def test_a_basic_client_may_send_its_secret_raw(tenant: Tenant, scheme: str) -> None:
+def test_a_client_with_basic_authentication_may_send_its_secret_without_percent_encoding(tenant: Tenant, scheme: str) -> None:
     registered = granted_client(tenant, token_endpoint_auth_method="client_secret_basic")
     headers = {"Authorization": basic(registered.client_id, registered.secret)["Authorization"].replace("Basic", scheme)}
     assert ask_token(tenant, form_of(tenant, registered, client_id=None, client_secret=None), headers=headers).status == 200
 
 
-def test_a_basic_client_may_send_its_secret_percent_encoded(tenant: Tenant) -> None:
+def test_a_client_with_basic_authentication_may_send_its_secret_percent_encoded(tenant: Tenant) -> None:
     registered = granted_client(tenant, token_endpoint_auth_method="client_secret_basic")
     encoded = "".join(f"%{ord(character):02X}" for character in registered.secret)
     headers = basic(quote_plus(registered.client_id), encoded)
@@ -34,7 +34,7 @@ def test_a_basic_client_may_send_its_secret_percent_encoded(tenant: Tenant) -> N
 
 
 @pytest.mark.parametrize("registered_for", ["client_secret_post", "client_secret_basic"])
-def test_another_method_than_the_registered_one_is_refused(tenant: Tenant, registered_for: str) -> None:
+def test_a_method_other_than_the_registered_one_is_refused(tenant: Tenant, registered_for: str) -> None:
     registered = granted_client(tenant, token_endpoint_auth_method=registered_for)
     if registered_for == "client_secret_post":
         form, headers = form_of(tenant, registered, client_secret=None), basic(registered.client_id, registered.secret)
@@ -44,19 +44,19 @@ def test_another_method_than_the_registered_one_is_refused(tenant: Tenant, regis
     assert (answer.status, answer.json()) == (401, {"error": "access_denied", "error_description": "Unauthorized"})
 
 
-def test_two_methods_at_once_are_invalid_request(tenant: Tenant) -> None:
+def test_two_methods_in_one_request_are_an_invalid_request(tenant: Tenant) -> None:
     registered = granted_client(tenant)
     answer = ask_token(tenant, form_of(tenant, registered), headers=basic(registered.client_id, registered.secret))
     assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
 
 
 @pytest.mark.parametrize("credential", ["Basic", "Basic !!!", "Basic " + base64.b64encode(b"no-colon").decode(), "Basic /w=="])
-def test_a_basic_header_that_is_none_is_unauthorized(tenant: Tenant, credential: str) -> None:
+def test_an_invalid_basic_header_is_unauthorized(tenant: Tenant, credential: str) -> None:
     answer = ask_token(tenant, {"grant_type": "client_credentials"}, headers={"Authorization": credential})
     assert answer.status == 401
 
 
-def test_failures_of_one_address_end_in_429_and_its_good_clients_go_on(tenant: Tenant, settings: Any) -> None:
+def test_failures_of_one_address_lead_to_429_and_valid_clients_at_the_address_are_still_served(tenant: Tenant, settings: Any) -> None:
     settings.FAILED_AUTHENTICATIONS_PER_MINUTE = 3
     registered = granted_client(tenant)
     wrong, right = form_of(tenant, registered, client_secret="wrong"), form_of(tenant, registered)

@@ -1,4 +1,4 @@
-"""Clients in the admin: one form with the rules of the management interface, a secret that is shown once, and nothing that keeps it."""
+"""Clients in the admin: one form with the rules of the management interface, and a secret that is shown once and not stored."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def action(client: Client, name: str) -> str:
 
 
 def form_of(browser: Browser, address: str, **changes: Any) -> dict[str, Any]:
-    """Return what a browser sends when only `changes` were entered."""
+    """Return the fields that a browser sends when the user entered only `changes`."""
     form = browser.get(address).context["adminform"].form
     sent = {name: form[name].value() for name in form.fields}
     return {name: value for name, value in {**sent, **changes}.items() if value not in (None, False)}
@@ -54,7 +54,7 @@ def shown_secret(content: str) -> str:
     return found[1]
 
 
-def test_what_is_legacy_stands_apart_with_a_warning_and_is_kept_when_other_things_change(browser: Browser, tenant: Tenant) -> None:
+def test_legacy_features_are_separate_with_a_warning_and_stay_when_other_fields_change(browser: Browser, tenant: Tenant) -> None:
     name = "http://auth0.com/oauth/legacy/grant-type/ro"
     content = browser.get(reverse(ADD)).content.decode()
     assert "These settings are off by default" in content
@@ -70,7 +70,7 @@ def test_what_is_legacy_stands_apart_with_a_warning_and_is_kept_when_other_thing
     assert (client.name, client.grant_types) == ("Older", ["authorization_code", name])
 
 
-def test_a_client_is_created_with_what_was_entered(browser: Browser, tenant: Tenant) -> None:
+def test_a_client_is_created_with_the_entered_values(browser: Browser, tenant: Tenant) -> None:
     sent = form_of(
         browser,
         reverse(ADD),
@@ -98,7 +98,7 @@ def test_a_client_is_created_with_what_was_entered(browser: Browser, tenant: Ten
     assert client.metadata == {"team": "web"}
 
 
-def test_a_new_secret_is_in_one_answer_and_kept_nowhere(browser: Browser, tenant: Tenant) -> None:
+def test_a_new_secret_is_in_one_answer_and_not_stored_in_clear(browser: Browser, tenant: Tenant) -> None:
     answer = browser.post(reverse(ADD), form_of(browser, reverse(ADD), name="Robot", grant_types=["client_credentials"]))
     secret = shown_secret(answer.content.decode())
     client = Client.objects.of(tenant.pk).get(name="Robot")
@@ -111,7 +111,7 @@ def test_a_new_secret_is_in_one_answer_and_kept_nowhere(browser: Browser, tenant
     assert all(secret not in str(entry.__dict__) for entry in AuditEntry.objects.filter(tenant_id=tenant.pk))
 
 
-def test_a_rotated_secret_is_shown_once_after_a_question_and_the_old_one_ends(browser: Browser, tenant: Tenant) -> None:
+def test_a_rotated_secret_is_shown_once_after_a_confirmation_and_the_old_one_ends(browser: Browser, tenant: Tenant) -> None:
     registered = granted_client(tenant)
     question = browser.get(action(registered.client, "rotate-secret"))
     assert "end at once" in question.content.decode()
@@ -152,7 +152,7 @@ def test_a_public_client_gets_no_secret_and_no_button_for_one(browser: Browser, 
         ({"is_first_party": "", "organization_usage": "allow"}, "is_first_party"),
     ],
 )
-def test_what_the_interface_refuses_is_refused_at_its_field(browser: Browser, tenant: Tenant, changes: dict[str, Any], field: str) -> None:
+def test_errors_of_the_interface_are_shown_at_their_field(browser: Browser, tenant: Tenant, changes: dict[str, Any], field: str) -> None:
     answer = browser.post(reverse(ADD), form_of(browser, reverse(ADD), **{"name": "Refused", **changes}))
 
     assert answer.status_code == 200
@@ -160,7 +160,7 @@ def test_what_the_interface_refuses_is_refused_at_its_field(browser: Browser, te
     assert not Client.objects.of(tenant.pk).exists()
 
 
-def test_a_change_touches_only_what_was_changed(browser: Browser, tenant: Tenant) -> None:
+def test_a_save_changes_only_the_changed_fields(browser: Browser, tenant: Tenant) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="Shop", redirect_uris="https://shop.example.test/callback")
     policies = {"rotation_type": "rotating", "expiration_type": "expiring", "policies": [{"audience": "https://a.test", "scope": ["a"]}]}
     update_client(tenant_id=tenant.pk, client_id=client.client_id, changes={"settings": {"refresh_token": policies, "sso_disabled": True}})
@@ -178,7 +178,7 @@ def test_a_change_touches_only_what_was_changed(browser: Browser, tenant: Tenant
     assert client.auth_version == version
 
 
-def test_a_grant_that_nothing_here_serves_survives_a_saved_form(browser: Browser, tenant: Tenant) -> None:
+def test_a_grant_type_that_the_form_does_not_know_survives_a_save(browser: Browser, tenant: Tenant) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="Old", grant_types=["authorization_code", "urn:example:grant"])
 
     browser.post(page(client), form_of(browser, page(client), description="Saved"))
@@ -187,7 +187,7 @@ def test_a_grant_that_nothing_here_serves_survives_a_saved_form(browser: Browser
     assert (client.settings["description"], client.grant_types) == ("Saved", ["authorization_code", "urn:example:grant"])
 
 
-def test_a_revoked_client_is_looked_at_and_not_changed(browser: Browser, tenant: Tenant) -> None:
+def test_a_revoked_client_can_be_viewed_but_not_changed(browser: Browser, tenant: Tenant) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="Gone")
     assert browser.post(action(client, "revoke")).status_code == 302
 
@@ -197,7 +197,7 @@ def test_a_revoked_client_is_looked_at_and_not_changed(browser: Browser, tenant:
     assert client.name == "Gone"
 
 
-def test_snippets_hold_domain_and_id_and_never_a_secret(browser: Browser, tenant: Tenant) -> None:
+def test_snippets_contain_the_domain_and_the_id_and_never_a_secret(browser: Browser, tenant: Tenant) -> None:
     web, secret = create_client(
         tenant_id=tenant.pk, name="Web", grant_types=["authorization_code"], redirect_uris="https://web.example.test/callback"
     )
@@ -215,7 +215,7 @@ def test_snippets_hold_domain_and_id_and_never_a_secret(browser: Browser, tenant
     assert robot.secret not in machine
 
 
-def test_an_application_on_a_device_gets_the_lines_of_its_flow(browser: Browser, tenant: Tenant) -> None:
+def test_an_application_on_a_device_has_snippets_of_its_flow(browser: Browser, tenant: Tenant) -> None:
     client, _ = create_client(
         tenant_id=tenant.pk, name="TV", grant_types=[DeviceCodeGrant.name], token_endpoint_auth_method=Client.AuthMethod.NONE
     )
@@ -224,9 +224,7 @@ def test_an_application_on_a_device_gets_the_lines_of_its_flow(browser: Browser,
     assert "CLIENT_SECRET" not in snippet.text
 
 
-def test_an_application_that_registered_itself_is_shown_as_one_and_can_be_stopped_from_managing_itself(
-    browser: Browser, tenant: Tenant
-) -> None:
+def test_a_self_registered_application_is_shown_as_such_and_can_be_stopped_from_managing_itself(browser: Browser, tenant: Tenant) -> None:
     made = register_client(tenant_id=tenant.pk, registration=registration_of({"redirect_uris": ["https://app.example.test/back"]}))
     assert "Registered itself" in browser.get(page(made.client)).content.decode()
     browser.post(action(made.client, "end-registration"), {"confirmed": "1"})
@@ -235,7 +233,7 @@ def test_an_application_that_registered_itself_is_shown_as_one_and_can_be_stoppe
     assert "End its registration" not in browser.get(page(made.client)).content.decode()
 
 
-def test_an_address_that_would_end_a_text_is_not_put_into_snippets(browser: Browser, tenant: Tenant) -> None:
+def test_an_address_that_could_break_out_of_a_string_is_not_put_into_snippets(browser: Browser, tenant: Tenant) -> None:
     client, _ = create_client(
         tenant_id=tenant.pk, name="Odd", grant_types=["authorization_code"], redirect_uris='https://web.example.test/"+evil()+"'
     )
@@ -247,7 +245,7 @@ def test_an_address_that_would_end_a_text_is_not_put_into_snippets(browser: Brow
 
 
 @pytest.mark.parametrize("role", ["auditor", "provisioning_operator"])
-def test_only_administrators_make_and_change_clients(tenant: Tenant, role: str) -> None:
+def test_only_administrators_create_and_change_clients(tenant: Tenant, role: str) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="Shop")
     browser = browser_of(new_staff(tenant, role))
 
@@ -257,7 +255,7 @@ def test_only_administrators_make_and_change_clients(tenant: Tenant, role: str) 
     assert browser.get(page(client)).status_code == (200 if role == "auditor" else 403)
 
 
-def test_a_client_is_hardened_by_its_form(browser: Browser, tenant: Tenant) -> None:
+def test_the_form_sets_security_requirements_of_a_client(browser: Browser, tenant: Tenant) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="Bank", redirect_uris="https://bank.example.test/callback")
     new = NewCredential(type=ClientCredential.Type.PUBLIC_KEY, pem=public_pem("first"), algorithm="PS256", name="Requests")
     key = create_credential(tenant_id=tenant.pk, client_id=client.client_id, new=new)
@@ -277,7 +275,7 @@ def test_a_client_is_hardened_by_its_form(browser: Browser, tenant: Tenant) -> N
     assert (form["request_keys"].value(), form["signed_request_required"].value()) == ([key.pk], True)
 
 
-def test_the_form_says_why_a_client_cannot_be_hardened(browser: Browser, tenant: Tenant) -> None:
+def test_the_form_explains_why_a_requirement_cannot_be_set(browser: Browser, tenant: Tenant) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="Bank")
     for changes, text in (
         ({"signed_request_required": "on"}, "Name a key or a jwks_uri first"),
@@ -288,7 +286,7 @@ def test_the_form_says_why_a_client_cannot_be_hardened(browser: Browser, tenant:
         assert (answer.status_code, text in answer.content.decode()) == (200, True), text
 
 
-def test_a_client_becomes_the_client_of_an_api_by_its_form(browser: Browser, tenant: Tenant) -> None:
+def test_the_form_links_a_client_to_an_api(browser: Browser, tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier="urn:orders")
     client, _ = create_client(tenant_id=tenant.pk, name="Orders", redirect_uris="https://orders.example.test/callback")
     entered = {"app_type": "resource_server", "resource_server_identifier": "urn:orders", "exchange_kinds": ["on_behalf_of_token_exchange"]}

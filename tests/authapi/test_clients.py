@@ -1,4 +1,4 @@
-"""Clients and their grants: secrets shown once, tenants kept apart, versions raised with every change that matters."""
+"""Clients and their grants: secrets shown once, separate tenants, and a version that rises with every change that ends tokens."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def other(tenant: Tenant) -> Tenant:
     return create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
 
 
-def test_a_new_client_has_an_id_and_a_secret_of_the_forms_clients_expect(tenant: Tenant) -> None:
+def test_a_new_client_has_an_id_and_a_secret_in_the_format_that_clients_expect(tenant: Tenant) -> None:
     client, secret = create_client(tenant_id=tenant.pk, name="App")
     assert re.fullmatch(r"[A-Za-z0-9]{32}", client.client_id)
     assert re.fullmatch(r"[A-Za-z0-9_-]{64}", secret)
@@ -37,14 +37,14 @@ def test_a_new_client_has_an_id_and_a_secret_of_the_forms_clients_expect(tenant:
     assert not client.secret_matches("")
 
 
-def test_a_secret_is_kept_as_a_digest_alone(tenant: Tenant) -> None:
+def test_a_secret_is_stored_only_as_a_digest(tenant: Tenant) -> None:
     client, secret = create_client(tenant_id=tenant.pk, name="App")
     row = Client.objects.of(tenant.pk).values().get(pk=client.pk)
     assert secret not in str(row)
     assert client.client_secret == ""
 
 
-def test_a_secret_that_signs_id_tokens_can_be_read_back_and_nobody_elses(tenant: Tenant) -> None:
+def test_a_secret_that_signs_id_tokens_can_be_read_only_for_its_own_tenant(tenant: Tenant) -> None:
     client, secret = create_client(tenant_id=tenant.pk, name="App", algorithm="HS256")
     assert client.client_secret == secret
     assert secret not in client.sealed_secret
@@ -53,7 +53,7 @@ def test_a_secret_that_signs_id_tokens_can_be_read_back_and_nobody_elses(tenant:
         _ = client.client_secret
 
 
-def test_digests_survive_a_new_digest_key(tenant: Tenant, settings: Settings) -> None:
+def test_a_secret_is_still_accepted_after_a_new_digest_key(tenant: Tenant, settings: Settings) -> None:
     client, secret = create_client(tenant_id=tenant.pk, name="App")
     settings.DIGEST_KEYS = {"t2": "another-digest-key-for-tests-0123456789", **settings.DIGEST_KEYS}
     assert client.secret_matches(secret)
@@ -76,13 +76,13 @@ def test_a_public_client_has_no_secret(tenant: Tenant) -> None:
         ({"grant_types": [1]}, "grant_types"),
     ],
 )
-def test_a_client_that_makes_no_sense_is_refused(tenant: Tenant, changes: dict[str, Any], field: str) -> None:
+def test_an_invalid_client_is_refused(tenant: Tenant, changes: dict[str, Any], field: str) -> None:
     with pytest.raises(Invalid) as refused:
         create_client(tenant_id=tenant.pk, name="App", **changes)
     assert field in refused.value.errors
 
 
-def test_grants_go_by_the_names_of_the_wire_and_of_the_toolkit() -> None:
+def test_a_grant_type_has_the_name_of_the_wire_and_the_name_of_the_toolkit() -> None:
     client = Client(grant_types=["authorization_code", "urn:ietf:params:oauth:grant-type:device_code"])
     assert client.allows_grant_type("authorization_code")
     assert client.allows_grant_type("authorization-code", "implicit")
@@ -111,7 +111,7 @@ def test_every_change_that_must_end_tokens_raises_the_version(tenant: Tenant) ->
     assert version() == 5
 
 
-def test_deleting_a_client_takes_its_grants(tenant: Tenant) -> None:
+def test_deleting_a_client_deletes_its_grants(tenant: Tenant) -> None:
     registered = granted_client(tenant)
     delete_client(tenant_id=tenant.pk, client_id=registered.client_id)
     assert not ClientGrant.objects.of(tenant.pk).exists()
@@ -126,7 +126,7 @@ def test_rows_cannot_be_read_without_a_tenant(committed_db: None, model: Any) ->
         model.objects.all()
 
 
-def test_a_row_made_by_the_toolkit_belongs_to_the_bound_tenant(tenant: Tenant) -> None:
+def test_a_row_that_the_toolkit_creates_belongs_to_the_bound_tenant(tenant: Tenant) -> None:
     with tenant_bound(tenant.pk):
         token = AccessToken.objects.create(token="x", expires=datetime(2030, 1, 1, tzinfo=UTC))
     assert token.tenant_id == tenant.pk
@@ -134,19 +134,19 @@ def test_a_row_made_by_the_toolkit_belongs_to_the_bound_tenant(tenant: Tenant) -
         AccessToken(token="y", expires=datetime(2030, 1, 1, tzinfo=UTC)).save()
 
 
-def test_clients_of_another_tenant_are_not_there(tenant: Tenant, other: Tenant) -> None:
+def test_clients_of_another_tenant_are_not_found(tenant: Tenant, other: Tenant) -> None:
     registered = granted_client(tenant)
     for service in (rotate_client_secret, revoke_client, delete_client):
         with pytest.raises(NotFound):
             service(tenant_id=other.pk, client_id=registered.client_id)
 
 
-def test_a_grant_never_joins_two_tenants(tenant: Tenant, other: Tenant) -> None:
+def test_a_grant_cannot_connect_two_tenants(tenant: Tenant, other: Tenant) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="App")
     foreign = ensure_management_api(other.pk)
     with pytest.raises(Invalid):
         create_client_grant(tenant_id=tenant.pk, client_id=client.client_id, api_resource=foreign, scopes=[])
-    # The database says so too, should a service ever forget.
+    # The database refuses it too, in case a service omits the check.
     with pytest.raises(IntegrityError, match="same_tenant"), transaction.atomic():
         ClientGrant.all_tenants.create(tenant=tenant, client=client, api_resource=foreign)
 
@@ -154,7 +154,7 @@ def test_a_grant_never_joins_two_tenants(tenant: Tenant, other: Tenant) -> None:
 # --- APIs -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_management_api_is_made_once_with_every_scope(tenant: Tenant) -> None:
+def test_the_management_api_is_created_once_with_every_scope(tenant: Tenant) -> None:
     first, second = ensure_management_api(tenant.pk), ensure_management_api(tenant.pk)
     assert first == second
     assert first.identifier == f"http://{tenant.pk}.example.test/api/v2/"
@@ -168,7 +168,7 @@ def test_a_tenant_without_a_domain_has_no_management_api(committed_db: None) -> 
         ensure_management_api(bare.pk)
 
 
-def test_an_api_grants_no_scope_it_does_not_have(tenant: Tenant) -> None:
+def test_a_grant_cannot_contain_a_scope_that_the_api_does_not_have(tenant: Tenant) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="App")
     with pytest.raises(Invalid, match="read:everything"):
         create_client_grant(
@@ -176,7 +176,7 @@ def test_an_api_grants_no_scope_it_does_not_have(tenant: Tenant) -> None:
         )
 
 
-def test_one_client_has_one_grant_per_api(tenant: Tenant) -> None:
+def test_a_client_has_one_grant_per_api(tenant: Tenant) -> None:
     registered = granted_client(tenant)
     with pytest.raises(AlreadyExists):
         create_client_grant(
@@ -184,13 +184,13 @@ def test_one_client_has_one_grant_per_api(tenant: Tenant) -> None:
         )
 
 
-def test_an_identifier_is_unique_within_its_tenant_only(tenant: Tenant, other: Tenant) -> None:
+def test_an_identifier_is_unique_only_within_its_tenant(tenant: Tenant, other: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier="urn:orders")
     create_api_resource(tenant_id=other.pk, identifier="urn:orders")
     with pytest.raises(AlreadyExists):
         create_api_resource(tenant_id=tenant.pk, identifier="urn:orders")
 
 
-def test_a_token_lives_thirty_days_at_most(tenant: Tenant) -> None:
+def test_a_token_lives_for_at_most_thirty_days(tenant: Tenant) -> None:
     with pytest.raises(Invalid):
         create_api_resource(tenant_id=tenant.pk, identifier="urn:orders", token_lifetime=2_592_001)

@@ -42,14 +42,14 @@ def use(browser: Browser, row: ClientCredential) -> Any:
     return browser.post(reverse("admin:authapi_clientcredential_action", args=(quote(row.pk), "use")), {"confirmed": "1"})
 
 
-def test_what_is_no_key_is_refused_at_its_field(browser: Browser, registered: Registered) -> None:
+def test_an_invalid_key_is_refused_at_its_field(browser: Browser, registered: Registered) -> None:
     answer = add(browser, registered, pem="no key")
     assert answer.status_code == 200
     assert "Expected a public key or a certificate in PEM." in answer.content.decode()
     assert not ClientCredential.objects.of(registered.client.tenant_id).exists()
 
 
-def test_a_key_is_added_counts_on_request_and_goes(browser: Browser, registered: Registered) -> None:
+def test_a_key_is_added_enabled_and_deleted(browser: Browser, registered: Registered) -> None:
     assert add(browser, registered, pem=public_pem()).status_code == 302
     row = ClientCredential.objects.of(registered.client.tenant_id).get()
     registered.client.refresh_from_db()
@@ -62,7 +62,7 @@ def test_a_key_is_added_counts_on_request_and_goes(browser: Browser, registered:
     assert (registered.client.auth_method, registered.client.proof_ids) == ("private_key_jwt", ())
 
 
-def test_a_third_key_does_not_count_beside_two(browser: Browser, registered: Registered) -> None:
+def test_only_two_keys_can_be_enabled_at_once(browser: Browser, registered: Registered) -> None:
     for name in ("first", "second", "third"):
         add(browser, registered, pem=public_pem(name), name=name)
     rows = ClientCredential.objects.of(registered.client.tenant_id)
@@ -72,7 +72,7 @@ def test_a_third_key_does_not_count_beside_two(browser: Browser, registered: Reg
     assert registered.client.proof_ids == (rows.get(name="first").pk, rows.get(name="second").pk)
 
 
-def test_an_initial_access_token_is_in_one_answer_and_kept_nowhere(browser: Browser, tenant: Tenant) -> None:
+def test_an_initial_access_token_is_in_one_answer_and_not_stored_in_clear(browser: Browser, tenant: Tenant) -> None:
     place = "admin:authapi_initialaccesstoken"
     answer = browser.post(reverse(f"{place}_add"), {"name": "Partner", "days": 7, "most_uses": 1})
     found = _KEY.search(answer.content.decode())
@@ -88,12 +88,12 @@ def test_an_initial_access_token_is_in_one_answer_and_kept_nowhere(browser: Brow
 
 
 @pytest.mark.parametrize("fields", [{"name": "", "days": 7}, {"name": "a", "days": 366}, {"name": "a", "days": 7, "most_uses": -1}])
-def test_an_initial_access_token_that_does_not_fit_is_not_made(browser: Browser, tenant: Tenant, fields: dict[str, Any]) -> None:
+def test_an_invalid_initial_access_token_is_not_created(browser: Browser, tenant: Tenant, fields: dict[str, Any]) -> None:
     assert browser.post(reverse("admin:authapi_initialaccesstoken_add"), fields).status_code == 200
     assert not InitialAccessToken.objects.of(tenant.pk).exists()
 
 
-def test_the_key_of_an_edge_is_in_one_answer_and_kept_nowhere(browser: Browser, tenant: Tenant) -> None:
+def test_the_key_of_an_edge_is_in_one_answer_and_not_stored_in_clear(browser: Browser, tenant: Tenant) -> None:
     domain = CustomDomain.objects.of(tenant.pk).get()
     answer = browser.post(reverse("admin:authapi_edgekey_add"), {"domain": domain.pk})
     found = _KEY.search(answer.content.decode())

@@ -1,4 +1,4 @@
-"""Discovery: it names what answers, on the host that was asked, and nothing else."""
+"""Discovery: it lists exactly the endpoints and features that work, on the requested host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DOCUMENTS = ("/.well-known/openid-configuration", "/.well-known/oauth-authorizat
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
-def test_both_documents_say_the_same(tenant: Tenant, path: str) -> None:
+def test_both_discovery_documents_are_the_same(tenant: Tenant, path: str) -> None:
     issuer = f"http://{tenant.pk}.example.test/"
     document = get(tenant, path).json()
     assert {name: document[name].replace(issuer, "/") for name in document if name.endswith(("_endpoint", "_uri"))} == {
@@ -54,13 +54,13 @@ def test_every_address_in_it_answers(tenant: Tenant, path: str) -> None:
         assert address.replace("{connectionName}", "<str:name>") in HOT_ENDPOINTS or is_valid_path(address)
 
 
-def test_every_grant_in_it_is_served_and_none_else(tenant: Tenant) -> None:
+def test_every_grant_in_it_is_supported_and_no_other_is(tenant: Tenant) -> None:
     listed = set(get(tenant, DOCUMENTS[0]).json()["grant_types_supported"])
     assert listed == {*server().grant_types.keys(), "implicit"}
     assert ask_token(tenant, {"grant_type": "implicit"}).json()["error"] == "unsupported_grant_type"
 
 
-def test_every_scope_in_it_is_granted_and_every_claim_is_told(tenant: Tenant) -> None:
+def test_every_scope_in_it_can_be_granted_and_every_claim_can_be_returned(tenant: Tenant) -> None:
     document = get(tenant, DOCUMENTS[0]).json()
     registered, user = web_client(tenant), some_user(tenant)
     login = login_of(tenant, registered, user, scope=" ".join(document["scopes_supported"]))
@@ -69,14 +69,14 @@ def test_every_scope_in_it_is_granted_and_every_claim_is_told(tenant: Tenant) ->
     assert told <= set(document["claims_supported"])
 
 
-def test_a_tenant_can_keep_its_logout_out_of_it(tenant: Tenant) -> None:
+def test_a_tenant_can_remove_its_logout_from_it(tenant: Tenant) -> None:
     changes = {"oidc_logout": {"rp_logout_end_session_endpoint_discovery": False}}
     update_tenant_settings(tenant_id=tenant.pk, changes=changes)
     forget_all()
     assert "end_session_endpoint" not in get(tenant, DOCUMENTS[0]).json()
 
 
-def test_a_tenant_can_switch_pushed_requests_off_or_ask_for_them(tenant: Tenant) -> None:
+def test_a_tenant_can_switch_pushed_requests_off_or_require_them(tenant: Tenant) -> None:
     assert get(tenant, DOCUMENTS[0]).json()["require_pushed_authorization_requests"] is False
     update_tenant_settings(tenant_id=tenant.pk, changes={"require_pushed_authorization_requests": True})
     forget_all()
@@ -87,7 +87,7 @@ def test_a_tenant_can_switch_pushed_requests_off_or_ask_for_them(tenant: Tenant)
     assert not [name for name in get(tenant, DOCUMENTS[0]).json() if "pushed" in name]
 
 
-def test_a_host_with_an_edge_names_the_addresses_behind_it(tenant: Tenant) -> None:
+def test_a_host_with_an_edge_lists_the_addresses_of_the_edge(tenant: Tenant) -> None:
     edge_key(tenant)
     document = get(tenant, DOCUMENTS[0]).json()
     edge = f"http://mtls.{tenant.pk}.example.test/"
@@ -106,41 +106,41 @@ def test_the_issuer_is_the_registered_host_in_lower_case(tenant: Tenant) -> None
 
 
 @pytest.mark.parametrize("host", ["", "elsewhere.example.test", "a b", "x" * 300, "t.example.test:99999999", "\x00", "évil.test"])
-def test_a_host_nobody_registered_is_404(tenant: Tenant, host: str) -> None:
+def test_a_request_to_an_unknown_host_gets_404(tenant: Tenant, host: str) -> None:
     assert get(tenant, DOCUMENTS[0], host=host or " ").status == 404
 
 
-def test_a_forwarded_host_changes_nothing(tenant: Tenant) -> None:
+def test_a_forwarded_host_header_is_ignored(tenant: Tenant) -> None:
     headers = {"X-Forwarded-Host": "attacker.example.test", "Forwarded": "host=attacker.example.test"}
     answer = send(HOT_ENDPOINTS[DOCUMENTS[0]], "GET", host=f"{tenant.pk}.example.test", headers=headers)
     assert "attacker" not in answer.body.decode()
 
 
-def test_answers_may_be_kept_a_minute_and_read_by_any_script(tenant: Tenant) -> None:
+def test_answers_can_be_cached_for_a_minute_and_read_by_any_script(tenant: Tenant) -> None:
     answer = get(tenant, "/.well-known/jwks.json")
     assert answer.headers["cache-control"] == "public, max-age=60"
     assert answer.headers["access-control-allow-origin"] == "*"
     assert answer.headers["x-ratelimit-remaining"] == "999"
 
 
-def test_head_is_get_without_a_body(tenant: Tenant) -> None:
+def test_a_head_request_gets_the_headers_of_a_get_request(tenant: Tenant) -> None:
     answer = send(HOT_ENDPOINTS[DOCUMENTS[0]], "HEAD", host=f"{tenant.pk}.example.test")
     assert (answer.status, answer.body) == (200, b"")
     assert int(answer.headers["content-length"]) > 100
 
 
-def test_post_is_405(tenant: Tenant) -> None:
+def test_a_post_request_is_refused_with_405(tenant: Tenant) -> None:
     answer = send(HOT_ENDPOINTS[DOCUMENTS[0]], "POST", host=f"{tenant.pk}.example.test")
     assert (answer.status, answer.headers["allow"]) == (405, "GET")
 
 
-def test_methods_prompts_and_contexts_in_it_are_those_that_work_for_every_client(tenant: Tenant) -> None:
+def test_methods_prompts_and_contexts_in_it_work_for_every_client(tenant: Tenant) -> None:
     TenantSettings(tenant=tenant, values={"acr_values_supported": ["urn:example:strong"]}).save()
     forget_all()
     document = get(tenant, DOCUMENTS[0]).json()
     assert document["code_challenge_methods_supported"] == ["S256"]
     assert document["prompt_values_supported"] == ["consent", "create", "login", "none", "select_account"]
-    # A context of an older version that no login meets.
+    # A context of an older version that no login can meet.
     assert "acr_values_supported" not in document
     assert document["dpop_signing_alg_values_supported"] == ["ES256", "PS256", "Ed25519", "ES384", "RS256"]
     assert "address" not in document["scopes_supported"]

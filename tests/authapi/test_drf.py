@@ -1,4 +1,4 @@
-"""The edge of the management interface: order of checks, bindings, rate headers, one error body."""
+"""The outer layer of the management interface: order of checks, bindings, rate headers, one error format."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Body(serializers.Serializer[Any]):
 
 
 class Probe(ManagementMixin, APIView):
-    """Tells what is bound, or raises what the test gives it."""
+    """Returns the bound values, or raises the error that the test sets."""
 
     parser_classes = (JSONParser,)
 
@@ -44,7 +44,7 @@ class Probe(ManagementMixin, APIView):
     seen: ClassVar[list[ChangeContext]] = []
 
     def get_exception_handler(self) -> Callable[..., Response]:
-        # The wiring names more cases; here the table of this app is on trial.
+        # The project adds more cases. This test uses only the table of this app.
         return exception_handler
 
     def get(self, request: Request) -> Response:
@@ -77,7 +77,7 @@ def token(tenant: Tenant) -> str:
     return events_token(tenant, "read:users", "create:users")
 
 
-def test_a_good_token_binds_tenant_client_and_change_context(tenant: Tenant) -> None:
+def test_a_valid_token_binds_tenant_client_and_change_context(tenant: Tenant) -> None:
     registered = granted_client(tenant, ["read:users"], metadata={"tier": "gold"})
     status, body, _ = ask(tenant, access_token(tenant, registered))
     assert (status, body) == (200, {"tenant": tenant.pk, "client": registered.client_id, "user": registered.client_id})
@@ -98,19 +98,19 @@ def test_nothing_stays_bound_after_the_request(tenant: Tenant, token: str) -> No
     assert current_change_context() == ChangeContext()
 
 
-def test_any_one_of_the_named_scopes_is_enough(tenant: Tenant) -> None:
+def test_any_one_of_the_named_scopes_is_sufficient(tenant: Tenant) -> None:
     assert ask(tenant, events_token(tenant, "read:user_idp_tokens"))[0] == 200
 
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Basic abc", "bearer nonsense"])
-def test_a_request_without_a_good_token_is_401(tenant: Tenant, header: str | None) -> None:
+def test_a_request_without_a_valid_token_gets_401(tenant: Tenant, header: str | None) -> None:
     changes = {} if header is None else {"HTTP_AUTHORIZATION": header}
     status, body, response = ask(tenant, None, **changes)
     assert (status, body) == (401, {"statusCode": 401, "error": "Unauthorized", "message": "Invalid token."})
     assert (response["X-RateLimit-Limit"], response["X-RateLimit-Remaining"]) == ("60", "59")
 
 
-def test_a_missing_scope_is_403_and_names_what_would_do(tenant: Tenant) -> None:
+def test_a_missing_scope_gets_403_and_the_answer_names_a_sufficient_one(tenant: Tenant) -> None:
     status, body, _ = ask(tenant, events_token(tenant, "read:events"))
     assert status == 403
     assert body == {
@@ -121,23 +121,23 @@ def test_a_missing_scope_is_403_and_names_what_would_do(tenant: Tenant) -> None:
     }
 
 
-def test_a_method_without_scopes_is_never_open(tenant: Tenant, token: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_method_without_scopes_is_never_allowed(tenant: Tenant, token: str, caplog: pytest.LogCaptureFixture) -> None:
     status, body, _ = ask(tenant, token, "delete")
     assert (status, body["statusCode"]) == (500, 500)
     assert "names no scope for 'delete'" in caplog.text
 
 
-def test_an_unregistered_host_is_404_before_the_token(tenant: Tenant) -> None:
+def test_an_unregistered_host_gets_404_before_the_token_is_checked(tenant: Tenant) -> None:
     assert ask(tenant, None, HTTP_HOST="elsewhere.example.test")[0] == 404
 
 
-def test_a_suspended_tenant_is_403_before_the_token(tenant: Tenant) -> None:
+def test_a_suspended_tenant_gets_403_before_the_token_is_checked(tenant: Tenant) -> None:
     Tenant.objects.filter(pk=tenant.pk).update(status="suspended")
     forget_hosts()
     assert ask(tenant, None)[:2] == (403, {"statusCode": 403, "error": "Forbidden", "message": "The tenant is suspended."})
 
 
-def test_the_rate_is_checked_after_the_scope_and_has_the_words_of_the_document(tenant: Tenant, token: str, settings: Any) -> None:
+def test_the_rate_is_checked_after_the_scope_with_the_documented_text(tenant: Tenant, token: str, settings: Any) -> None:
     settings.RATE_LIMIT_BURST, settings.RATE_LIMIT_PER_SECOND = 1, 1
     answers = [ask(tenant, token) for _ in range(6)]
     status, body, response = next(answer for answer in answers if answer[0] == 429)
@@ -172,7 +172,7 @@ ERRORS: list[tuple[Exception, int, str | None, str]] = [
 
 
 @pytest.mark.parametrize(("error", "status", "code", "message"), ERRORS, ids=[type(row[0]).__name__ for row in ERRORS])
-def test_every_error_has_the_one_body(
+def test_every_error_has_the_same_format(
     tenant: Tenant, token: str, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int, code: str | None, message: str
 ) -> None:
     monkeypatch.setattr(Probe, "error", error)
@@ -181,30 +181,30 @@ def test_every_error_has_the_one_body(
     assert "X-RateLimit-Reset" in response
 
 
-def test_a_body_that_does_not_validate_names_the_property(tenant: Tenant, token: str) -> None:
+def test_an_invalid_body_names_the_property(tenant: Tenant, token: str) -> None:
     status, body, _ = ask(tenant, token, "post", {"email": "nobody"})
     assert status == 400
     assert body["errorCode"] == "invalid_body"
     assert "(on property email)" in body["message"]
 
 
-def test_a_body_that_is_not_json_is_invalid_body(tenant: Tenant, token: str) -> None:
+def test_a_body_that_is_not_json_is_refused_as_an_invalid_body(tenant: Tenant, token: str) -> None:
     status, body, _ = ask(tenant, token, "post", "{")
     assert (status, body["errorCode"]) == (400, "invalid_body")
 
 
 @pytest.mark.parametrize("method", ["put", "options", "trace"])
-def test_a_method_the_view_lacks_is_405(tenant: Tenant, token: str, method: str) -> None:
+def test_a_method_without_a_handler_gets_405(tenant: Tenant, token: str, method: str) -> None:
     status, body, _ = ask(tenant, token, method)
     assert (status, body["error"]) == (405, "Method Not Allowed")
 
 
-def test_head_needs_the_scope_of_get(tenant: Tenant, token: str) -> None:
+def test_a_head_request_requires_the_scope_of_get(tenant: Tenant, token: str) -> None:
     assert ask(tenant, token, "head")[0] == 200
     assert ask(tenant, events_token(tenant, "read:events"), "head")[0] == 403
 
 
-def test_refused_tokens_are_charged_to_their_address_and_never_to_the_tenant(tenant: Tenant, token: str, settings: Any) -> None:
+def test_refused_tokens_are_charged_to_their_address_and_not_to_the_tenant(tenant: Tenant, token: str, settings: Any) -> None:
     settings.FAILED_AUTHENTICATIONS_PER_MINUTE = 2
     with time_machine.travel(datetime.now(UTC).replace(second=5), tick=False):
         refused = [ask(tenant, "nonsense") for _ in range(4)]
@@ -213,5 +213,5 @@ def test_refused_tokens_are_charged_to_their_address_and_never_to_the_tenant(ten
     assert refused[-1][1]["message"].startswith("Too many requests.")
     assert int(refused[-1][2]["Retry-After"]) >= 1
     assert (refused[-1][2]["X-RateLimit-Limit"], refused[-1][2]["X-RateLimit-Remaining"]) == ("2", "0")
-    # The good client behind the same address is served, and has the tenant's whole rate.
+    # A valid client behind the same address is served, and has the whole rate of the tenant.
     assert (status, response["X-RateLimit-Remaining"]) == (200, "199")

@@ -1,4 +1,4 @@
-"""Admin pages of token exchange profiles, and of the grants that say how tokens are exchanged."""
+"""Admin pages of token exchange profiles, and of the grants that set the exchange of tokens."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def acme(tenant: Tenant) -> Connection:
     )
 
 
-def test_a_profile_is_made_changed_and_deleted_by_its_form(browser: Browser, tenant: Tenant, acme: Connection) -> None:
+def test_the_form_creates_changes_and_deletes_a_profile(browser: Browser, tenant: Tenant, acme: Connection) -> None:
     made = browser.post(reverse(ADD), {**form_of(browser, reverse(ADD)), **GOOD, "connection": acme.pk})
     assert made.status_code == 302, made.content
     profile = TokenExchangeProfile.objects.of(tenant.pk).get()
@@ -64,14 +64,14 @@ def test_a_profile_is_made_changed_and_deleted_by_its_form(browser: Browser, ten
         ({"user_claim": "email", "creates_users": "on"}, "Users are made by the claim sub"),
     ],
 )
-def test_the_form_says_what_is_wrong(browser: Browser, tenant: Tenant, acme: Connection, changes: dict[str, str], text: str) -> None:
+def test_the_form_explains_errors(browser: Browser, tenant: Tenant, acme: Connection, changes: dict[str, str], text: str) -> None:
     entered = {**form_of(browser, reverse(ADD)), **GOOD, "connection": acme.pk, **changes}
     answer = browser.post(reverse(ADD), entered)
     assert (answer.status_code, text in answer.content.decode()) == (200, True)
     assert not TokenExchangeProfile.objects.of(tenant.pk).exists()
 
 
-def test_a_connection_of_another_tenant_is_no_choice(browser: Browser, tenant: Tenant) -> None:
+def test_a_connection_of_another_tenant_cannot_be_chosen(browser: Browser, tenant: Tenant) -> None:
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     foreign = create_connection(tenant_id=other.pk, name="acme", strategy="oidc", options={"client_id": "x", "issuer": GOOD["issuer"]})
     answer = browser.post(reverse(ADD), {**form_of(browser, reverse(ADD)), **GOOD, "connection": foreign.pk})
@@ -79,7 +79,7 @@ def test_a_connection_of_another_tenant_is_no_choice(browser: Browser, tenant: T
     assert not TokenExchangeProfile.objects.of(tenant.pk).exists()
 
 
-def test_a_grant_for_users_is_changed_to_impersonation(browser: Browser, tenant: Tenant) -> None:
+def test_a_grant_for_users_can_be_changed_to_impersonation(browser: Browser, tenant: Tenant) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="Orders")
     resource = create_api_resource(tenant_id=tenant.pk, identifier="urn:stock")
     grants = [

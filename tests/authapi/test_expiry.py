@@ -1,4 +1,4 @@
-"""What the calendar drops, of every tenant: rows that say nothing any more, in batches, and nothing that somebody still needs."""
+"""Expired rows that the scheduled cleanup deletes, in batches for every tenant, and rows that it must keep."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from tests.factories.models.authapi import AccountTicketFactory, LoginFailuresFa
 ROTATING = {"refresh_token": {"rotation_type": "rotating", "expiration_type": "expiring"}}
 
 
-def test_rows_of_a_login_stay_while_they_can_be_used_and_go_afterwards(tenant: Tenant) -> None:
+def test_rows_of_a_login_stay_while_they_are_needed_and_are_deleted_afterwards(tenant: Tenant) -> None:
     registered = web_client(tenant, settings=ROTATING)
     login = login_of(tenant, registered, some_user(tenant), scope="openid offline_access")
     first = ask_token(tenant, code_form(registered, code_of(login))).json()["refresh_token"]
     assert ask_token(tenant, refresh_form(registered, first)).status == 200
     code_of(login)
     drop_ended()
-    # A used code and a rotated token are known, and so is their replay.
+    # A used code and a rotated token stay, so that a replay is recognized.
     assert counts(tenant) == {AuthorizationCode: 2, RefreshToken: 2, AccessToken: 2}
 
     now = timezone.now()
@@ -61,7 +61,7 @@ def counts(tenant: Tenant) -> dict[Any, int]:
     return {model: model.objects.of(tenant.pk).count() for model in (AuthorizationCode, RefreshToken, AccessToken)}
 
 
-def test_tokens_without_end_are_kept_for_ever(tenant: Tenant) -> None:
+def test_tokens_without_an_expiry_are_kept(tenant: Tenant) -> None:
     registered = web_client(tenant, settings={"refresh_token": {"rotation_type": "non-rotating", "expiration_type": "non-expiring"}})
     login = login_of(tenant, registered, some_user(tenant), scope="openid offline_access")
     ask_token(tenant, code_form(registered, code_of(login)))
@@ -70,7 +70,7 @@ def test_tokens_without_end_are_kept_for_ever(tenant: Tenant) -> None:
     assert RefreshToken.objects.of(tenant.pk).count() == 1
 
 
-def test_the_sign_in_log_is_kept_for_the_days_of_the_setting(tenant: Tenant, settings: Any) -> None:
+def test_the_sign_in_log_is_kept_for_the_number_of_days_in_the_setting(tenant: Tenant, settings: Any) -> None:
     settings.SIGN_IN_LOG_DAYS = 10
     for name in ("old", "new"):
         note(tenant_id=tenant.pk, type="s", is_success=True, user_name=name)
@@ -79,7 +79,7 @@ def test_the_sign_in_log_is_kept_for_the_days_of_the_setting(tenant: Tenant, set
     assert [line.user_name for line in SignIn.objects.of(tenant.pk)] == ["new"]
 
 
-def test_waiting_requests_links_and_failures_go_when_their_time_is_over(tenant: Tenant) -> None:
+def test_expired_requests_links_and_failures_are_deleted(tenant: Tenant) -> None:
     user, registered, now = some_user(tenant), web_client(tenant), timezone.now()
     for digest, moment in (("a" * 64, now - timedelta(seconds=1)), ("b" * 64, now + timedelta(hours=1))):
         LoginTransactionFactory.create(client=registered.client, digest=digest, expires_at=moment)
@@ -92,7 +92,7 @@ def test_waiting_requests_links_and_failures_go_when_their_time_is_over(tenant: 
         assert list(model.objects.of(tenant.pk).values_list(field, flat=True)) == ["b" * 64]
 
 
-def test_many_rows_go_in_batches_until_the_time_is_up(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rows_are_deleted_in_batches_until_the_time_is_over(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expiry, "_BATCH", 2)
     past = timezone.now() - timedelta(seconds=1)
     RevokedToken.objects.of(tenant.pk).bulk_create(RevokedToken(tenant=tenant, jti=f"{n}", expires_at=past) for n in range(5))
@@ -102,12 +102,12 @@ def test_many_rows_go_in_batches_until_the_time_is_up(tenant: Tenant, monkeypatc
 
 
 MOMENTS = {"expires", "expires_at", "idle_expires_at"}
-# Sessions end, and clients are told; an expired credential is shown until it is deleted; id tokens are not stored; certificates for SAML
-# are removed by hand, since a partner may still hold one.
+# A session ends with notices to its clients. An expired credential is shown until it is deleted. Id tokens are not stored. Certificates for
+# SAML are removed by hand, because a partner may still use them.
 OTHERWISE = {Session, ClientCredential, IDToken, SamlKey}
 
 
-def test_every_table_whose_rows_have_an_end_stands_in_the_table() -> None:
+def test_every_model_with_an_expiry_is_in_the_cleanup_table() -> None:
     models = set(apps.get_app_config("authapi").get_models())
     ending = {model for model in models if MOMENTS & {field.name for field in model._meta.get_fields()}}
     assert ending - OTHERWISE <= {row.model for row in expiry.endings(timezone.now())}

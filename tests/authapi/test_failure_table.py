@@ -1,4 +1,4 @@
-"""The table of failures against the one of the contract, row by row: clients compare some of these texts to the letter."""
+"""The table of failures, compared with the contract row by row: clients compare some of these texts exactly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from authapi.failures.passwordless import PasswordlessCase
 from authapi.failures.requests import RequestCase
 from authapi.grants.password import _CASES
 
-# Contract, 2.3, "practice" where documents and practice differ. None: the text varies.
+# Contract, 2.3. Where documents and practice differ, the rows follow practice. None means that the text varies.
 ROWS: dict[Case, tuple[int, str, str | None]] = {
     OAuthCase.WRONG_CLIENT_AUTHENTICATION: (401, "access_denied", "Unauthorized"),
     OAuthCase.MISSING_CLIENT_AUTHENTICATION: (401, "invalid_client", None),
@@ -48,14 +48,14 @@ VALUES: dict[str, Any] = {"grant": "g", "audience": "urn:a", "parameter": "code"
 
 
 @pytest.mark.parametrize("case", ROWS, ids=lambda case: case.name)
-def test_each_row_of_the_contract_stands_in_the_table(case: Case) -> None:
+def test_each_row_of_the_contract_is_in_the_table(case: Case) -> None:
     status, error, description = ROWS[case]
     failure = RequestRefused(case, **VALUES).failure
     assert (failure.status, failure.error) == (status, error)
     assert description is None or failure.description == description
 
 
-def test_every_case_has_a_text_and_a_status_of_an_error() -> None:
+def test_every_case_has_a_text_and_an_error_status() -> None:
     rows = [case.failure for case in (*RequestCase, *OAuthCase, *LoginCase, *PasswordlessCase)]
     assert all(row.description and 400 <= row.status < 600 for row in rows)
 

@@ -1,4 +1,4 @@
-"""Traffic of strangers over real sockets: it spends no tenant's rate and stops no client of another address."""
+"""Requests of strangers over real sockets: they use no tenant's rate and do not affect clients at other addresses."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[W
         yield running
 
 
-# Every address of 127.0.0.0/8 is this machine's own. Each test has two that no other has used.
+# Every address of 127.0.0.0/8 belongs to this machine. Each test has two addresses that no other test uses.
 _numbers = count(1)
 
 
@@ -71,7 +71,7 @@ def asked(web: WebProcess, tenant: Tenant, form: dict[str, Any], *, times: int, 
     return answers
 
 
-def test_anonymous_requests_of_one_address_stop_no_client_of_another(
+def test_anonymous_requests_of_one_address_do_not_affect_clients_at_another(
     web: WebProcess, tenant: Tenant, registered: Registered, stranger: str, customer: str
 ) -> None:
     wrong, right = form_of(tenant, registered, client_secret="wrong"), form_of(tenant, registered)
@@ -86,11 +86,11 @@ def test_anonymous_requests_of_one_address_stop_no_client_of_another(
     assert {answer.status for answer in refused} == {401, 429}
 
 
-def test_a_good_client_behind_the_address_of_a_bad_one_gets_its_tokens(
+def test_a_valid_client_behind_the_address_of_an_attacker_gets_its_tokens(
     web: WebProcess, tenant: Tenant, registered: Registered, stranger: str, customer: str
 ) -> None:
     wrong, right = form_of(tenant, registered, client_secret="wrong"), form_of(tenant, registered)
-    # More than twice the figure: a minute may begin in between.
+    # This is more than twice the figure, because a new minute may begin in between.
     flood = asked(web, tenant, wrong, times=130, source=stranger)
     assert {answer.status for answer in asked(web, tenant, right, times=8, source=stranger)} == {200}
 
@@ -101,7 +101,7 @@ def test_a_good_client_behind_the_address_of_a_bad_one_gets_its_tokens(
     assert "x-ratelimit-reset" in last.headers
 
 
-def test_made_up_tokens_of_a_public_client_leave_the_tenant_its_revocations(
+def test_invalid_tokens_of_a_public_client_do_not_use_the_rate_of_the_tenant_for_revocations(
     web: WebProcess, tenant: Tenant, registered: Registered, stranger: str, customer: str
 ) -> None:
     made_up = {"client_id": public_client(tenant).client_id, "token": "made-up"}
@@ -113,7 +113,7 @@ def test_made_up_tokens_of_a_public_client_leave_the_tenant_its_revocations(
     assert {(answer.status, answer.headers["x-ratelimit-limit"]) for answer in valid} == {(200, "20")}
 
 
-def test_refused_tokens_stop_neither_the_stream_nor_the_management_interface(
+def test_refused_tokens_do_not_affect_the_stream_or_the_management_interface(
     web: WebProcess, tenant: Tenant, stranger: str, customer: str
 ) -> None:
     flood = {path: tokens_shown(web, tenant, path, "nonsense", times=130, source=stranger) for path in ("/api/v2/events", "/api/v2/users")}
@@ -126,7 +126,7 @@ def test_refused_tokens_stop_neither_the_stream_nor_the_management_interface(
     for source in (stranger, customer):
         answers = tokens_shown(web, tenant, "/api/v2/users", good, times=5, source=source)
         assert [answer.status for answer in answers] == [200] * 5
-    # An odd query is refused after the token, so the tenant pays.
+    # An invalid query is refused after the token check, so the tenant is charged.
     odd = tokens_shown(web, tenant, "/api/v2/events?colour=red", good, times=1, source=stranger)[0]
     assert (odd.status, odd.headers["x-ratelimit-limit"], odd.headers["x-ratelimit-remaining"]) == (400, "20", "19")
 

@@ -32,12 +32,12 @@ PEER = "192.0.2.1"
 
 @pytest.fixture
 def registered(tenant: Tenant) -> Registered:
-    """A client that proves itself by the subject of its certificate."""
+    """A client that authenticates with the subject of its certificate."""
     return client_with(tenant, "tls_client_auth", NewCredential(type=ClientCredential.Type.CERT_SUBJECT_DN, subject_dn=SUBJECT_LINES))
 
 
 def status(tenant: Tenant, registered: Registered, *lines: tuple[str, str], host: str | None = None) -> int:
-    """Ask for a token with these header lines and no other proof."""
+    """Request a token with these header lines and no other authentication."""
     body = urlencode(form_of(tenant, registered, client_secret=None)).encode()
     where = host or f"{tenant.pk}.example.test"
     return send(HOT_ENDPOINTS["/oauth/token"], "POST", host=where, headers={"Content-Type": FORM}, chunks=(body,), repeated=lines).status
@@ -47,7 +47,7 @@ def lines_of(headers: Mapping[str, str]) -> list[tuple[str, str]]:
     return list(headers.items())
 
 
-def test_a_certificate_in_headers_with_underscores_is_none(tenant: Tenant, registered: Registered) -> None:
+def test_a_certificate_in_headers_with_underscores_is_ignored(tenant: Tenant, registered: Registered) -> None:
     good = forwarded(edge_key(tenant), certificate())
     assert status(tenant, registered, *lines_of(good)) == 200
     written = [(name.replace("-", "_"), value) for name, value in good.items()]
@@ -59,16 +59,16 @@ def test_a_certificate_in_headers_with_underscores_is_none(tenant: Tenant, regis
 
 @pytest.mark.parametrize("name", mtls.HEADERS)
 @pytest.mark.parametrize("other", ["same", "other", ""])
-def test_a_repeated_header_of_an_edge_is_none_whichever_comes_first(tenant: Tenant, registered: Registered, name: str, other: str) -> None:
+def test_a_repeated_header_of_an_edge_is_ignored_in_either_order(tenant: Tenant, registered: Registered, name: str, other: str) -> None:
     good = forwarded(edge_key(tenant), certificate())
     second = (name, good[name] if other == "same" else other)
     assert status(tenant, registered, *lines_of(good), second) == 401
     assert status(tenant, registered, second, *lines_of(good)) == 401
-    # Beside the spelling with underscores the true line still counts alone.
+    # A line in the spelling with underscores does not count as a repetition.
     assert status(tenant, registered, (name.replace("-", "_"), other), *lines_of(good)) == 200
 
 
-def test_the_key_of_one_domain_vouches_for_no_other_domain_of_the_tenant(tenant: Tenant, registered: Registered) -> None:
+def test_the_key_of_one_domain_is_not_valid_for_another_domain_of_the_tenant(tenant: Tenant, registered: Registered) -> None:
     name = f"login.{tenant.pk}.example.test"
     second = CustomDomainFactory.create(tenant_id=tenant.pk, host=name, verified_at=CustomDomain.objects.of(tenant.pk).get().verified_at)
     forget_hosts()
@@ -98,7 +98,7 @@ FORGED_ADDRESSES = [
 
 @pytest.mark.parametrize("trusted", [[], [f"{PEER}/32"]], ids=["no proxy", "behind a proxy"])
 @pytest.mark.parametrize("headers", FORGED_ADDRESSES, ids=lambda headers: next(iter(headers)))
-def test_no_other_header_decides_the_address_of_a_login(tenant: Tenant, settings: Any, headers: dict[str, str], trusted: list[str]) -> None:
+def test_no_other_header_sets_the_address_of_a_login(tenant: Tenant, settings: Any, headers: dict[str, str], trusted: list[str]) -> None:
     settings.TRUSTED_PROXIES = trusted
     assert_login_is_noted_from(tenant, PEER, headers)
 
@@ -108,13 +108,13 @@ def test_a_forwarding_header_of_an_untrusted_peer_is_ignored(tenant: Tenant, set
     assert_login_is_noted_from(tenant, PEER, {"X-Forwarded-For": SPOOFED})
 
 
-def test_behind_a_proxy_the_address_that_the_client_wrote_first_is_ignored(tenant: Tenant, settings: Any) -> None:
+def test_behind_a_proxy_the_address_that_the_client_sent_is_ignored(tenant: Tenant, settings: Any) -> None:
     settings.TRUSTED_PROXIES = [f"{PEER}/32"]
     assert_login_is_noted_from(tenant, "198.51.100.7", {"X-Forwarded-For": f"{SPOOFED}, 198.51.100.7"})
 
 
 def assert_login_is_noted_from(tenant: Tenant, address: str, headers: dict[str, str]) -> None:
-    """Fail a login by a grant and a page with these headers, and see from which address it was noted."""
+    """Fail a login with these headers at a grant and at a page, and check the address in the log."""
     client, secret = web_client(tenant, grant_types=["password"])
     person(people(tenant, client))
     form = {
@@ -138,7 +138,7 @@ def assert_login_is_noted_from(tenant: Tenant, address: str, headers: dict[str, 
     assert "evil.test" not in page.text
 
 
-def test_pages_and_hot_endpoints_read_one_address(settings: Any) -> None:
+def test_pages_and_hot_endpoints_read_the_same_address(settings: Any) -> None:
     settings.TRUSTED_PROXIES = [f"{PEER}/32"]
     request = RequestFactory().get("/", REMOTE_ADDR=PEER, HTTP_X_FORWARDED_FOR=f"{SPOOFED},198.51.100.7")
     assert address_of(request) == "198.51.100.7"

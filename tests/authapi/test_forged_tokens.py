@@ -1,4 +1,4 @@
-"""Forged and broken tokens: nothing but our own key, algorithm and claims gets through."""
+"""Forged and malformed tokens: only our own keys, algorithms and claims are accepted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.factories.authapi import access_token, granted_client, host_of
     "token",
     ["", "x", "a.b", "a.b.c.d", "..", "é.b.c", "e30.e30.e30", "a" * 20_000, f"{encoded([1])}.e30.e30", f"{encoded(b'{')}.e30.e30"],
 )
-def test_what_is_no_token_is_invalid(tenant: Tenant, token: str) -> None:
+def test_a_malformed_token_is_invalid(tenant: Tenant, token: str) -> None:
     with pytest.raises(InvalidToken, match=r"^Invalid token\.$"):
         verify_access_token(token, host=host_of(tenant))
 
@@ -48,7 +48,7 @@ def test_what_is_no_token_is_invalid(tenant: Tenant, token: str) -> None:
         {"b64": False},
     ],
 )
-def test_a_header_of_ours_never_looks_like_this(tenant: Tenant, header: dict[str, Any]) -> None:
+def test_our_own_tokens_never_have_such_a_header(tenant: Tenant, header: dict[str, Any]) -> None:
     token = signed(tenant, access_token(tenant, granted_client(tenant)), header=header)
     with pytest.raises(InvalidToken):
         verify_access_token(token, host=host_of(tenant))
@@ -60,7 +60,7 @@ def test_an_unsigned_token_is_invalid(tenant: Tenant) -> None:
         verify_access_token(f"{encoded(header | {'alg': 'none'})}.{encoded(claims)}.", host=host_of(tenant))
 
 
-def test_the_public_key_does_not_work_as_a_shared_secret(tenant: Tenant) -> None:
+def test_the_public_key_is_not_accepted_as_a_shared_secret(tenant: Tenant) -> None:
     header, claims = decoded(access_token(tenant, granted_client(tenant)))
     pem = RSAKey.import_key(SigningKey.objects.of(tenant.pk).get(state="current").public_jwk).as_pem(private=False)
     for algorithm, refusal in (("HS256", InvalidToken), ("RS256", InvalidSignature)):
@@ -78,7 +78,7 @@ def test_a_changed_payload_breaks_the_signature(tenant: Tenant) -> None:
         verify_access_token(forged, host=host_of(tenant))
 
 
-def test_a_token_of_another_tenant_is_not_signed_by_this_one(tenant: Tenant) -> None:
+def test_a_token_of_another_tenant_is_not_valid_here(tenant: Tenant) -> None:
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     foreign = access_token(other, granted_client(other))
     with pytest.raises(InvalidSignature):
@@ -114,7 +114,7 @@ def test_a_token_of_another_tenant_is_not_signed_by_this_one(tenant: Tenant) -> 
         ({"sub": "auth|someone"}, ClientNotGlobal),
     ],
 )
-def test_good_signatures_do_not_save_bad_claims(tenant: Tenant, claims: dict[str, Any], refusal: type[TokenRefused]) -> None:
+def test_valid_signatures_do_not_excuse_invalid_claims(tenant: Tenant, claims: dict[str, Any], refusal: type[TokenRefused]) -> None:
     token = signed(tenant, access_token(tenant, granted_client(tenant)), claims=claims)
     with pytest.raises(refusal) as refused:
         verify_access_token(token, host=host_of(tenant))

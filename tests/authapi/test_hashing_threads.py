@@ -1,4 +1,4 @@
-"""Requests that hash a password wait in threads of their own, however their bodies are written."""
+"""Requests that hash a password wait in separate threads, for every encoding of their bodies."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def fields(tenant: Tenant) -> dict[str, str]:
 
 
 def percent_encoded(fields: dict[str, str]) -> bytes:
-    """Write every letter of a form in its longest way."""
+    """Return a form in which every letter is percent-encoded."""
     return b"&".join(b"=".join("".join(f"%{byte:02x}" for byte in part.encode()).encode() for part in pair) for pair in fields.items())
 
 
 def escaped(fields: dict[str, str]) -> bytes:
-    """Write every letter of a JSON object as an escape."""
+    """Return a JSON object in which every letter is an escape sequence."""
     pairs = (tuple("".join(f"\\u{ord(letter):04x}" for letter in part) for part in pair) for pair in fields.items())
     return ("{" + ",".join(f'"{name}":"{value}"' for name, value in pairs) + "}").encode()
 
@@ -42,7 +42,7 @@ def escaped(fields: dict[str, str]) -> bytes:
     ids=["percent-encoded form", "escaped JSON", "JSON"],
 )
 @pytest.mark.parametrize(("password", "status"), [(PASSWORD, 200), ("wrong", 403)])
-def test_a_login_is_judged_away_from_the_fast_threads(
+def test_a_login_is_checked_outside_the_fast_threads(
     tenant: Tenant, fields: dict[str, str], kind: str, write: Any, password: str, status: int
 ) -> None:
     body = write({"grant_type": REALM_GRANT, **fields, "password": password})
@@ -51,7 +51,7 @@ def test_a_login_is_judged_away_from_the_fast_threads(
     assert answer.status == status, answer.json()
 
 
-def test_a_sign_up_is_made_away_from_the_fast_threads(tenant: Tenant, fields: dict[str, str]) -> None:
+def test_a_sign_up_runs_outside_the_fast_threads(tenant: Tenant, fields: dict[str, str]) -> None:
     sent = {"client_id": fields["client_id"], "connection": "people", "email": "new@example.test", "password": "Correct-Horse-7-Battery"}
     answer = send(
         HOT_ENDPOINTS["/dbconnections/signup"],

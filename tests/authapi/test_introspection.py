@@ -1,4 +1,4 @@
-"""`POST /oauth/introspect`: a client learns about its own tokens and those for its API, and nothing of any other (RFC 7662)."""
+"""`POST /oauth/introspect`: a client gets information about its own tokens and those for its API, and about no others (RFC 7662)."""
 
 from __future__ import annotations
 
@@ -53,30 +53,30 @@ def api_client(tenant: Tenant, identifier: str) -> Registered:
     return Registered(*create_client(tenant_id=tenant.pk, name="API", app_type="resource_server", settings=settings))
 
 
-# --- Off, and who may ask --------------------------------------------------------------------------------------------------------
+# --- The setting, and allowed clients --------------------------------------------------------------------------------------------
 
 
-def test_it_is_off_and_unnamed_until_a_tenant_switches_it_on(tenant: Tenant) -> None:
+def test_it_is_off_and_not_in_discovery_until_a_tenant_switches_it_on(tenant: Tenant) -> None:
     answer = ask(tenant, web_client(tenant), "x")
     assert (answer.status, answer.json()["error"]) == (404, "endpoint_disabled")
     assert not [name for name in get(tenant, "/.well-known/openid-configuration").json() if "introspection" in name]
 
 
-def test_discovery_names_it_with_the_proofs_that_it_takes(open_tenant: Tenant) -> None:
+def test_discovery_lists_it_with_its_authentication_methods(open_tenant: Tenant) -> None:
     document = get(open_tenant, "/.well-known/openid-configuration").json()
     assert document["introspection_endpoint"] == f"{document['issuer']}oauth/introspect"
     assert document["introspection_endpoint_auth_methods_supported"] == ["client_secret_basic", "client_secret_post", "private_key_jwt"]
 
 
 @pytest.mark.parametrize("changes", [{"client_secret": "wrong"}, {"client_secret": None}, {"client_id": "nobody"}])
-def test_a_client_that_does_not_prove_itself_learns_nothing(open_tenant: Tenant, changes: dict[str, Any]) -> None:
+def test_a_client_without_authentication_gets_no_information(open_tenant: Tenant, changes: dict[str, Any]) -> None:
     registered = web_client(open_tenant)
     token = tokens_of(open_tenant, registered, some_user(open_tenant))["access_token"]
     answer = ask(open_tenant, registered, token, **changes)
     assert (answer.status, answer.json()["error"]) == (401, "invalid_client")
 
 
-def test_a_public_client_may_not_ask(open_tenant: Tenant) -> None:
+def test_a_public_client_is_refused(open_tenant: Tenant) -> None:
     answer = ask(open_tenant, public_client(open_tenant), "x")
     assert (answer.status, answer.json()["error"]) == (403, "unauthorized_client")
 
@@ -86,10 +86,10 @@ def test_a_missing_token_is_named(open_tenant: Tenant) -> None:
     assert (answer.status, answer.json()["error_description"]) == (400, "Missing required parameter: token")
 
 
-# --- What it says ----------------------------------------------------------------------------------------------------------------
+# --- Answers ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_authorization_details_are_told_to_the_client_and_to_the_api_that_they_are_for(open_tenant: Tenant) -> None:
+def test_authorization_details_are_returned_to_the_client_and_to_the_api_of_the_token(open_tenant: Tenant) -> None:
     details = [{"type": "order", "amount": 7}]
     rows = ApiResource.objects.of(open_tenant.pk).filter(identifier=API)
     rows.update(settings={"authorization_details": [{"type": "order"}], "allow_offline_access": True})
@@ -123,13 +123,13 @@ def test_an_access_token_is_described_to_its_client_and_to_its_api(open_tenant: 
     assert ask(open_tenant, api_client(open_tenant, API), token).json() == answer.json()
 
 
-def test_the_hint_changes_nothing(open_tenant: Tenant) -> None:
+def test_the_hint_has_no_effect(open_tenant: Tenant) -> None:
     registered = web_client(open_tenant)
     token = tokens_of(open_tenant, registered, some_user(open_tenant))["access_token"]
     assert ask(open_tenant, registered, token, token_type_hint="refresh_token").json()["active"] is True
 
 
-def test_opaque_and_refresh_tokens_are_described_to_their_client_alone(open_tenant: Tenant) -> None:
+def test_opaque_and_refresh_tokens_are_described_only_to_their_client(open_tenant: Tenant) -> None:
     registered, user = web_client(open_tenant), some_user(open_tenant)
     issuer = host_of(open_tenant).issuer
     opaque = tokens_of(open_tenant, registered, user, audience=None, scope="openid")["access_token"]
@@ -143,7 +143,7 @@ def test_opaque_and_refresh_tokens_are_described_to_their_client_alone(open_tena
             assert ask(open_tenant, other, token).body == INACTIVE
 
 
-def test_a_bound_token_shows_what_it_is_bound_to(open_tenant: Tenant) -> None:
+def test_a_bound_token_shows_its_binding(open_tenant: Tenant) -> None:
     registered, prover = web_client(open_tenant), Prover()
     headers = {"DPoP": prover.proof("POST", f"{host_of(open_tenant).issuer}oauth/token")}
     tokens = tokens_of(open_tenant, registered, some_user(open_tenant), headers=headers)
@@ -157,10 +157,10 @@ def test_a_token_of_a_machine_has_no_user_and_is_active(open_tenant: Tenant) -> 
     assert (told["active"], told["sub"]) == (True, f"{registered.client_id}@clients")
 
 
-# --- What it keeps ---------------------------------------------------------------------------------------------------------------
+# --- Unknown and inactive tokens -------------------------------------------------------------------------------------------------
 
 
-def test_everything_else_looks_like_a_token_that_does_not_exist(open_tenant: Tenant) -> None:
+def test_every_other_token_gets_the_answer_of_an_unknown_one(open_tenant: Tenant) -> None:
     registered, user = web_client(open_tenant), some_user(open_tenant)
     tokens = tokens_of(open_tenant, registered, user)
     create_api_resource(tenant_id=open_tenant.pk, identifier="urn:other")
@@ -173,7 +173,7 @@ def test_everything_else_looks_like_a_token_that_does_not_exist(open_tenant: Ten
         assert ask(open_tenant, registered, token).body == INACTIVE
 
 
-def test_a_token_that_was_taken_back_is_inactive_at_once(open_tenant: Tenant) -> None:
+def test_a_revoked_token_is_inactive_at_once(open_tenant: Tenant) -> None:
     registered, user = web_client(open_tenant), some_user(open_tenant)
     tokens = tokens_of(open_tenant, registered, user)
     named = {"client_id": registered.client_id, "client_secret": registered.secret}
@@ -201,7 +201,7 @@ def test_tokens_of_a_blocked_user_are_inactive(open_tenant: Tenant) -> None:
         assert ask(open_tenant, registered, token).body == INACTIVE
 
 
-def test_an_api_without_its_client_type_sees_nothing(open_tenant: Tenant) -> None:
+def test_an_api_whose_client_has_another_type_gets_no_information(open_tenant: Tenant) -> None:
     token = tokens_of(open_tenant, web_client(open_tenant), some_user(open_tenant))["access_token"]
     client = api_client(open_tenant, API)
     client.client.app_type = "regular_web"

@@ -61,7 +61,7 @@ def open_invitation(client: Client, acme: Organization, **columns: Any) -> Invit
     return row
 
 
-def test_an_invitation_is_made_and_its_link_shown_once(browser: Browser, client: Client, acme: Organization) -> None:
+def test_an_invitation_is_created_and_its_link_is_shown_once(browser: Browser, client: Client, acme: Organization) -> None:
     role = make_role(acme.tenant, "editor")
     page = browser.post(reverse(ADD), sent(client, acme, given_roles=[role.pk]))
     row = Invitation.objects.of(acme.tenant_id).get()
@@ -78,7 +78,7 @@ def test_an_invitation_is_made_and_its_link_shown_once(browser: Browser, client:
     assert row.ticket not in str(noted)
 
 
-def test_no_mail_is_sent_where_the_box_is_empty(browser: Browser, client: Client, acme: Organization) -> None:
+def test_no_mail_is_sent_when_the_box_is_not_ticked(browser: Browser, client: Client, acme: Organization) -> None:
     page = browser.post(reverse(ADD), sent(client, acme, is_mailed=None))
     assert "No email was sent." in page.content.decode()
     assert not Job.objects.of(acme.tenant_id).exists()
@@ -94,13 +94,13 @@ def test_no_mail_is_sent_where_the_box_is_empty(browser: Browser, client: Client
         ({"organization": ""}, "This field is required"),
     ],
 )
-def test_a_form_that_does_not_fit_says_why(browser: Browser, client: Client, acme: Organization, changes: Any, words: str) -> None:
+def test_an_invalid_form_explains_why(browser: Browser, client: Client, acme: Organization, changes: Any, words: str) -> None:
     page = browser.post(reverse(ADD), sent(client, acme, **changes))
     assert words in page.content.decode(), re.findall(r'class="errorlist".*?</ul>', page.content.decode(), re.S)
     assert not Invitation.objects.of(acme.tenant_id).exists()
 
 
-def test_an_application_that_cannot_invite_is_refused_at_the_form(browser: Browser, tenant: Tenant, acme: Organization) -> None:
+def test_an_application_that_cannot_invite_is_refused_in_the_form(browser: Browser, tenant: Tenant, acme: Organization) -> None:
     closed, _ = web_client(tenant)
     page = browser.post(reverse(ADD), sent(closed, acme))
     assert page.status_code == 200
@@ -108,7 +108,7 @@ def test_an_application_that_cannot_invite_is_refused_at_the_form(browser: Brows
     assert not Invitation.objects.of(tenant.pk).exists()
 
 
-def test_the_list_shows_and_filters_what_became_of_each(browser: Browser, client: Client, acme: Organization) -> None:
+def test_the_list_shows_and_filters_the_state_of_each_invitation(browser: Browser, client: Client, acme: Organization) -> None:
     now = timezone.now()
     columns: dict[str, dict[str, Any]] = {
         "pending": {},
@@ -129,7 +129,7 @@ def test_the_list_shows_and_filters_what_became_of_each(browser: Browser, client
     assert "pending@example.test" in shown
 
 
-def test_an_invitation_is_revoked_after_a_question(browser: Browser, client: Client, acme: Organization) -> None:
+def test_an_invitation_is_revoked_after_a_confirmation(browser: Browser, client: Client, acme: Organization) -> None:
     row = open_invitation(client, acme)
     asked = browser.get(act(row, "revoke"))
     assert "This cannot be undone" in asked.content.decode()
@@ -138,11 +138,11 @@ def test_an_invitation_is_revoked_after_a_question(browser: Browser, client: Cli
     browser.post(act(row, "revoke"))
     row.refresh_from_db()
     assert (row.revoked_at is not None, row.ticket) == (True, "")
-    # What has ended can neither be mailed nor renewed.
+    # An ended invitation can be neither mailed nor renewed.
     assert [browser.post(act(row, name)).status_code for name in ("revoke", "resend", "new-link")] == [403] * 3
 
 
-def test_a_mail_goes_once_more_and_not_at_once_again(browser: Browser, client: Client, acme: Organization) -> None:
+def test_a_mail_can_be_sent_again_but_not_immediately(browser: Browser, client: Client, acme: Organization) -> None:
     row = open_invitation(client, acme)
     assert browser.post(act(row, "resend")).status_code == 302
     refused = browser.post(act(row, "resend")).content.decode()
@@ -159,7 +159,7 @@ def test_a_new_link_ends_the_old_one_and_is_shown_once(browser: Browser, client:
     assert row.ticket in page
 
 
-def test_an_auditor_and_staff_of_another_tenant_invite_and_end_nothing(client: Client, acme: Organization) -> None:
+def test_an_auditor_and_staff_of_another_tenant_cannot_invite_or_revoke(client: Client, acme: Organization) -> None:
     row = open_invitation(client, acme)
     auditor, stranger = browser_of(new_staff(acme.tenant, role="auditor")), browser_of(new_staff(new_tenant()))
     assert auditor.get(page_of(row)).status_code == 200
@@ -167,7 +167,7 @@ def test_an_auditor_and_staff_of_another_tenant_invite_and_end_nothing(client: C
     assert [auditor.post(act(row, name)).status_code for name in ("revoke", "resend", "new-link")] == [403] * 3
     assert [stranger.post(act(row, name)).status_code for name in ("revoke", "resend", "new-link")] == [404] * 3
     assert row.email not in stranger.get(reverse(LIST)).content.decode()
-    # The choices of a form are those of the tenant.
+    # A form offers only rows of its own tenant.
     assert stranger.post(reverse(ADD), sent(client, acme)).status_code == 200
     assert Invitation.objects.of(acme.tenant_id).count() == 1
     assert Invitation.all_tenants.filter(client=client).count() == 1

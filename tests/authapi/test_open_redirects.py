@@ -1,6 +1,6 @@
-"""Addresses that look like a registered one to some reader: the browser never goes there, by a login or by a logout.
+"""Addresses that resemble a registered one: neither a login nor a logout redirects the browser there.
 
-Registered is `https://app.example.test/callback`. Each entry is a way in which others compared, parsed or joined addresses wrongly.
+Registered is `https://app.example.test/callback`. Each entry is a way in which other software compared, parsed or joined addresses wrongly.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from identity.models import Tenant
 from tests.factories.sign_in import CALLBACK, people, web_client
 
 ELSEWHERE = [
-    # Another place altogether, in every spelling that some browser follows.
+    # Other hosts, in every spelling that some browser follows.
     "https://evil.example",
     "http://app.example.test/callback",
     "//evil.example",
@@ -61,7 +61,7 @@ ELSEWHERE = [
     "https://app.example.test\u2044.evil.example/callback",
     "https://app\u200b.example.test/callback",
     "https://xn--app-example.test/callback",
-    # The registered address, and something more or less.
+    # The registered address with additions or omissions.
     "https://user@app.example.test/callback",
     "https://app.example.test:8443/callback",
     "https://app.example.test:443/callback",
@@ -99,14 +99,15 @@ def client(tenant: Tenant) -> Client:
 
 @pytest.fixture
 def browser(tenant: Tenant, settings: Any) -> Browser:
-    # More requests than a tenant has in a moment.
+    # The test sends more requests than a tenant has in a moment.
     settings.RATE_LIMITS_ENABLED = False
     return Browser(headers={"host": f"{tenant.pk}.example.test"})
 
 
-def test_no_login_ends_at_an_address_that_is_not_registered_to_the_letter(client: Client, browser: Browser) -> None:
+def test_a_login_never_redirects_to_an_address_that_is_not_exactly_registered(client: Client, browser: Browser) -> None:
     asked = {"response_type": "code", "client_id": client.client_id, "scope": "openid"}
-    # With a prompt that fails at once, and with a mistake: the past holes redirected errors before they judged the address.
+    # With a prompt that fails at once, and with an invalid parameter: past vulnerabilities redirected errors before they checked the
+    # address.
     for more in ({}, {"prompt": "none"}, {"response_type": "nonsense"}, {"prompt": "none login"}):
         for address in ELSEWHERE:
             answer = browser.get("/authorize", {**asked, "redirect_uri": address, **more})
@@ -114,14 +115,14 @@ def test_no_login_ends_at_an_address_that_is_not_registered_to_the_letter(client
             assert "Location" not in answer, (address, more)
 
 
-def test_the_registered_address_itself_is_gone_to(client: Client, browser: Browser) -> None:
+def test_a_login_redirects_to_the_registered_address(client: Client, browser: Browser) -> None:
     asked = {"response_type": "code", "client_id": client.client_id, "scope": "openid", "redirect_uri": CALLBACK, "prompt": "none"}
     answer = browser.get("/authorize", asked)
     assert answer.status_code == 302
     assert answer["Location"].startswith(f"{CALLBACK}?error=login_required")
 
 
-# A logout compares without query and fragment (contract, 2.8), and hosts in any case, so these are the registered address there.
+# A logout ignores the query and the fragment (contract, 2.8) and the case of the host, so these equal the registered address there.
 SAME_AT_LOGOUT = {
     "https://APP.example.test/callback",
     "https://app.example.test/callback?",
@@ -132,7 +133,7 @@ SAME_AT_LOGOUT = {
 
 
 @pytest.mark.parametrize(("path", "name"), [("/v2/logout", "returnTo"), ("/oidc/logout", "post_logout_redirect_uri")])
-def test_no_logout_ends_at_an_address_that_is_not_registered(client: Client, browser: Browser, path: str, name: str) -> None:
+def test_a_logout_never_redirects_to_an_address_that_is_not_registered(client: Client, browser: Browser, path: str, name: str) -> None:
     for address in ELSEWHERE:
         if address in SAME_AT_LOGOUT:
             continue
@@ -141,6 +142,6 @@ def test_no_logout_ends_at_an_address_that_is_not_registered(client: Client, bro
         assert answer.status_code in (200, 302, 400), address
 
 
-def test_a_logout_goes_to_the_registered_address(client: Client, browser: Browser) -> None:
+def test_a_logout_redirects_to_the_registered_address(client: Client, browser: Browser) -> None:
     answer = browser.get("/v2/logout", {"client_id": client.client_id, "returnTo": CALLBACK})
     assert (answer.status_code, answer["Location"]) == (302, CALLBACK)

@@ -1,4 +1,4 @@
-"""The page of a connection about its provider, tests of connections, and what the sign-in log shows of refused messages."""
+"""The provider page of a connection, tests of connections, and refused messages in the sign-in log."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def shown(browser: AdminBrowser, connection: Connection) -> str:
 
 
 def begun(browser: AdminBrowser, login: SamlLogin) -> str:
-    """Begin a test in the admin; return the address at which it goes on."""
+    """Start a test in the admin; return the address at which it continues."""
     content = browser.post(page(login.connection), {"test": "1"}).content.decode()
     address = content.partition("/u/connection-test?")[2].partition('"')[0]
     assert address, content
     return f"/u/connection-test?{address}"
 
 
-def test_the_page_says_what_the_provider_needs_and_what_is_known_of_it(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_the_page_shows_the_values_for_the_provider_and_the_known_metadata(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant)
     content = shown(browser, login.connection)
     for value in (login.entity_id, "login/callback?connection=corp", "/samlp/metadata?connection=corp", SIGN_IN, SIGNING.known.thumbprint):
@@ -53,7 +53,7 @@ def test_the_page_says_what_the_provider_needs_and_what_is_known_of_it(tenant: T
     assert "Valid" in content
 
 
-def test_addresses_have_the_port_of_the_page_where_no_proxy_stands_before_the_service(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_addresses_have_the_port_of_the_page_when_no_proxy_is_in_front(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant)
     content = browser.get(page(login.connection), headers={"host": "localhost:8300"}).content.decode()
     assert ":8300/samlp/metadata?connection=corp" in content
@@ -61,14 +61,14 @@ def test_addresses_have_the_port_of_the_page_where_no_proxy_stands_before_the_se
     assert ":8300/u/connection-test?" in begun_test
 
 
-def test_a_connection_that_is_not_complete_shows_our_side_and_what_is_missing(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_an_incomplete_connection_shows_our_values_and_names_what_is_missing(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant, is_complete=False)
     content = shown(browser, login.connection)
     assert login.entity_id in content
     assert "corp has no sign-in address" in content
 
 
-def test_the_risk_of_logins_that_the_provider_begins_is_named(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_the_page_names_the_risk_of_logins_that_the_provider_starts(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant, idpinitiated={"enabled": True, "client_id": "c"})
     assert "an attacker can log a user in to another account" in " ".join(shown(browser, login.connection).split())
 
@@ -80,7 +80,7 @@ def test_other_strategies_have_no_such_page(tenant: Tenant, browser: AdminBrowse
     assert "Provider and test" not in change
 
 
-def test_a_test_shows_the_user_and_begins_no_session(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_a_test_shows_the_user_and_starts_no_session(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant, protocolBinding=POST)
     fields = fields_of(login.browser.get(begun(browser, login)))
     assert fields["action"] == SIGN_IN
@@ -94,12 +94,12 @@ def test_a_test_shows_the_user_and_begins_no_session(tenant: Tenant, browser: Ad
         assert value in content
     assert not User.objects.of(tenant.pk).exists()
     assert not Session.objects.of(tenant.pk).exists()
-    # It is not used up, and the test is.
+    # The transaction is not used up, but the test has ended.
     assert not UsedAssertion.objects.of(tenant.pk).exists()
     assert login.come_back(answer, fields["RelayState"]).status_code == 400
 
 
-def test_a_failed_test_says_what_to_mend(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_a_failed_test_explains_what_to_fix(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant, protocolBinding=POST)
     fields = fields_of(login.browser.get(begun(browser, login)))
     request = login.request_in(fields["SAMLRequest"])
@@ -108,7 +108,7 @@ def test_a_failed_test_says_what_to_mend(tenant: Tenant, browser: AdminBrowser) 
     assert "Enter that as audience" in shown(browser, login.connection)
 
 
-def test_a_test_that_is_over_or_unknown_leads_nowhere(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_an_ended_or_unknown_test_is_refused(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant)
     address = begun(browser, login)
     assert login.browser.get(f"{address}x").status_code == 400
@@ -116,7 +116,7 @@ def test_a_test_that_is_over_or_unknown_leads_nowhere(tenant: Tenant, browser: A
     assert login.browser.get(address).status_code == 400
 
 
-def test_a_test_over_ws_federation(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_a_test_over_ws_federation_shows_the_user(tenant: Tenant, browser: AdminBrowser) -> None:
     client = saml_login(tenant).client
     connection = create_connection(
         tenant_id=tenant.pk, name="adfs", strategy="adfs", options={"fedMetadataXml": federation_metadata().decode()}
@@ -136,7 +136,7 @@ def test_a_connection_without_a_provider_cannot_be_tested(tenant: Tenant, browse
     assert not ConnectionTest.objects.of(tenant.pk).exists()
 
 
-def test_the_sign_in_log_shows_the_message_of_a_refusal(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_the_sign_in_log_shows_the_refused_message(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant)
     request, state = login.leave()
     login.come_back(login.answer(request, key=OTHER), state)
@@ -149,14 +149,16 @@ def test_the_sign_in_log_shows_the_message_of_a_refusal(tenant: Tenant, browser:
     assert "<summary>Show the message" not in browser.get(reverse("admin:authapi_signin_change", args=(line.pk,))).content.decode()
 
 
-# Certificates that end.
+# Expiring certificates.
 
 
 @pytest.mark.parametrize(
     ("certificates", "warned"),
     [([20], True), ([-1], True), ([60], False), ([20, 60], False)],
 )
-def test_a_certificate_that_ends_is_warned_of_unless_another_follows(tenant: Tenant, certificates: list[int], warned: bool) -> None:
+def test_an_expiring_certificate_causes_a_warning_unless_a_later_one_is_configured(
+    tenant: Tenant, certificates: list[int], warned: bool
+) -> None:
     texts = [key_pair(days=days).text for days in certificates]
     connection = create_connection(
         tenant_id=tenant.pk, name="corp", strategy="samlp", options={"signInEndpoint": SIGN_IN, "signingCert": texts}
@@ -165,14 +167,14 @@ def test_a_certificate_that_ends_is_warned_of_unless_another_follows(tenant: Ten
     assert [ending.connection for ending in found] == ([connection] if warned else [])
 
 
-def test_the_start_page_warns_of_it(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_the_start_page_shows_the_warning(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant, signingCert=key_pair(days=5).text)
     content = browser.get(reverse("admin:index")).content.decode()
     assert f"The certificate of the provider of {login.connection}" in content
     assert "Expires in" in shown(browser, login.connection)
 
 
-# What is refused when it is written.
+# Refusals when options are stored.
 
 
 @pytest.mark.parametrize(
@@ -183,7 +185,7 @@ def test_the_start_page_warns_of_it(tenant: Tenant, browser: AdminBrowser) -> No
         ({"signingCert": "none"}, "signingCert"),
     ],
 )
-def test_options_that_no_login_could_use_are_refused_when_they_are_written(tenant: Tenant, options: dict[str, Any], told: str) -> None:
+def test_unusable_options_are_refused_when_they_are_stored(tenant: Tenant, options: dict[str, Any], told: str) -> None:
     with pytest.raises(Invalid) as refused:
         create_connection(tenant_id=tenant.pk, name="corp", strategy="samlp", options=options)
     assert told in str(refused.value.errors)

@@ -1,4 +1,4 @@
-"""`POST /oauth/par` and logins that begin with what was pushed there (RFC 9126), against senders who mean harm."""
+"""`POST /oauth/par` and logins with pushed requests (RFC 9126), including attacks."""
 
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ def change(pusher: Pusher, **settings: Any) -> None:
 
 
 def go(login: Login, request_uri: str, **changes: Any) -> Page:
-    """Send the browser to `/authorize` with a handle, and nothing but the client beside it."""
+    """Send the browser to `/authorize` with only a handle and the client."""
     sent = {"client_id": login.client.client_id, "request_uri": request_uri, **changes}
     return login.browser.get("/authorize", {name: value for name, value in sent.items() if value is not None})
 
 
 def told(page: Page) -> str:
-    """Return the error that a page shows instead of a redirect."""
+    """Return the error text of a page that is no redirect."""
     assert (page.status, "location" in page.headers) == (400, False)
     return page.text
 
 
-# --- What is pushed -------------------------------------------------------------------------------------------------------
+# --- Pushing --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_request_is_kept_sealed_for_a_short_time(pusher: Pusher) -> None:
+def test_a_request_is_stored_sealed_for_a_short_time(pusher: Pusher) -> None:
     answer = pusher.push(login_hint="ada@example.test")
     assert answer.status == 201
     assert answer.headers["content-type"] == "application/json"
@@ -78,11 +78,11 @@ def test_a_request_is_kept_sealed_for_a_short_time(pusher: Pusher) -> None:
     assert not any(text in kept for text in ("ada@example.test", pusher.secret, members["request_uri"].removeprefix(PREFIX), CALLBACK))
 
 
-def test_json_is_read_like_a_form(pusher: Pusher) -> None:
+def test_json_is_accepted_like_a_form(pusher: Pusher) -> None:
     assert pusher.push(as_json=True, max_age=60, response_mode=None).status == 201
 
 
-def test_the_life_is_the_client_s(pusher: Pusher) -> None:
+def test_the_client_can_set_the_lifetime(pusher: Pusher) -> None:
     change(pusher, par_request_expiry=600)
     assert pusher.push().json()["expires_in"] == 600
 
@@ -106,7 +106,9 @@ def test_the_life_is_the_client_s(pusher: Pusher) -> None:
         ({f"ext-{number}": "x" for number in range(11)}, 400, "invalid_request", "At most 10 parameters"),
     ],
 )
-def test_what_could_not_be_answered_is_refused_at_once(pusher: Pusher, changes: dict[str, Any], status: int, error: str, text: str) -> None:
+def test_a_request_that_could_not_be_answered_is_refused_at_once(
+    pusher: Pusher, changes: dict[str, Any], status: int, error: str, text: str
+) -> None:
     answer = pusher.push(**changes)
     assert (answer.status, answer.json()["error"]) == (status, error)
     assert text in answer.json()["error_description"]
@@ -114,7 +116,7 @@ def test_what_could_not_be_answered_is_refused_at_once(pusher: Pusher, changes: 
     assert not PushedRequest.objects.of(pusher.tenant.pk).exists()
 
 
-def test_ten_parameters_of_the_client_s_own_are_kept(login: Login, pusher: Pusher) -> None:
+def test_up_to_ten_custom_parameters_of_the_client_are_kept(login: Login, pusher: Pusher) -> None:
     own: dict[str, Any] = {f"ext-{number}": "x" for number in range(10)}
     assert pusher.push(**own).status == 201
 
@@ -126,27 +128,27 @@ def test_a_repeated_parameter_is_refused(pusher: Pusher) -> None:
     assert (answer.status, answer.json()["error_description"]) == (400, "The parameter scope is repeated.")
 
 
-def test_ten_kilobytes_are_the_most(pusher: Pusher) -> None:
+def test_a_request_of_over_ten_kilobytes_is_refused(pusher: Pusher) -> None:
     frame = len("&".join(f"{name}={value}" for name, value in pusher.form(state="").items()).encode()) + 60
     assert pusher.push(state="s" * (MAX_BYTES - frame)).status == 201
     answer = pusher.push(state="s" * MAX_BYTES)
     assert (answer.status, answer.json()["error_description"]) == (413, "The body is larger than 10240 bytes.")
 
 
-def test_a_client_that_proves_nothing_pushes_nothing(tenant: Tenant) -> None:
+def test_a_client_without_authentication_cannot_push(tenant: Tenant) -> None:
     client, _ = web_client(tenant, token_endpoint_auth_method="none")
     answer = Pusher(tenant, client, "").push(client_secret=None)
     assert (answer.status, answer.json()["error"]) == (403, "unauthorized_client")
 
 
-def test_a_tenant_that_has_it_switched_off_takes_nothing(pusher: Pusher) -> None:
+def test_a_tenant_with_the_setting_off_refuses_pushed_requests(pusher: Pusher) -> None:
     update_tenant_settings(tenant_id=pusher.tenant.pk, changes={"pushed_authorization_requests_supported": False})
     forget_all()
     answer = pusher.push()
     assert (answer.status, answer.json()["error"]) == (404, "endpoint_disabled")
 
 
-# --- Every way to authenticate ----------------------------------------------------------------------------------------------
+# --- Authentication methods -------------------------------------------------------------------------------------------------
 
 
 def test_a_secret_in_the_header_authenticates(tenant: Tenant) -> None:
@@ -156,7 +158,7 @@ def test_a_secret_in_the_header_authenticates(tenant: Tenant) -> None:
     assert pusher.push(client_secret=None, headers=basic(client.client_id, "wrong")).status == 401
 
 
-def test_a_signed_assertion_authenticates_and_is_no_parameter(tenant: Tenant) -> None:
+def test_a_signed_assertion_authenticates_and_is_not_kept_as_a_parameter(tenant: Tenant) -> None:
     signing = signer(tenant)
     changes = {"grant_types": ["authorization_code"], "redirect_uris": CALLBACK}
     update_client(tenant_id=tenant.pk, client_id=signing.registered.client_id, changes=changes)
@@ -165,7 +167,7 @@ def test_a_signed_assertion_authenticates_and_is_no_parameter(tenant: Tenant) ->
     assertion = signing.assertion()
     proof = {name: signing.form(assertion)[name] for name in ("client_assertion", "client_assertion_type")}
     assert pusher.push(client_secret=None, **proof).status == 201
-    assert pusher.push(client_secret=None, **proof).status == 401, "an assertion counts once"
+    assert pusher.push(client_secret=None, **proof).status == 401, "the assertion was accepted twice"
 
 
 def test_a_certificate_authenticates(tenant: Tenant) -> None:
@@ -177,10 +179,10 @@ def test_a_certificate_authenticates(tenant: Tenant) -> None:
     assert pusher.push(client_secret=None, headers=forwarded("wrong", certificate())).status == 401
 
 
-# --- The login that begins with it --------------------------------------------------------------------------------------------
+# --- Logins with a pushed request ---------------------------------------------------------------------------------------------
 
 
-def test_a_login_begins_with_what_was_pushed_and_with_nothing_else(login: Login, pusher: Pusher) -> None:
+def test_a_login_uses_only_the_pushed_parameters(login: Login, pusher: Pusher) -> None:
     uri = pusher.handle(scope="openid email")
     beside = {"redirect_uri": "https://evil.test/", "state": "other", "scope": "openid profile", "response_type": "token"}
     answer = login.log_in(go(login, uri, **beside))
@@ -189,45 +191,45 @@ def test_a_login_begins_with_what_was_pushed_and_with_nothing_else(login: Login,
     assert "code" in answer.answer
 
 
-def test_a_handle_is_used_up_by_the_answer_and_not_by_a_look_at_it(login: Login, pusher: Pusher) -> None:
+def test_the_answer_uses_up_a_handle_and_loading_the_page_does_not(login: Login, pusher: Pusher) -> None:
     uri = pusher.handle()
     first, second = go(login, uri), go(login, uri)
     assert "code" in login.log_in(second).answer
     assert "expired or was answered already" in told(go(login, uri))
-    # The other window has the login page open still; its answer would be a second one.
+    # The other window still has the login page open. Its answer would be the second one.
     late = login.log_in(first)
     assert late.answer["error"] == "invalid_request_uri"
     assert late.location.startswith(CALLBACK)
 
 
-def test_a_refusal_is_an_answer_too(login: Login, pusher: Pusher) -> None:
+def test_a_refusal_uses_up_the_handle_too(login: Login, pusher: Pusher) -> None:
     uri = pusher.handle(prompt="none")
     assert go(login, uri).answer["error"] == "login_required"
     assert "invalid_request_uri" in told(go(login, uri))
 
 
-def test_a_login_that_began_in_time_may_take_longer_than_the_handle_lives(login: Login, pusher: Pusher) -> None:
+def test_a_started_login_may_last_longer_than_its_handle(login: Login, pusher: Pusher) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         page = login.browser.follow(go(login, pusher.handle()))
         clock.shift(timedelta(minutes=5))
         assert "code" in login.log_in(page).answer
 
 
-def test_an_expired_handle_begins_nothing(login: Login, pusher: Pusher) -> None:
+def test_an_expired_handle_is_refused(login: Login, pusher: Pusher) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         uri = pusher.handle()
         clock.shift(timedelta(seconds=31))
         assert "invalid_request_uri" in told(go(login, uri))
 
 
-def test_a_handle_of_another_client_begins_nothing(login: Login, pusher: Pusher) -> None:
+def test_a_handle_of_another_client_is_refused(login: Login, pusher: Pusher) -> None:
     other, secret = web_client(pusher.tenant, name="Other")
     assert "invalid_request_uri" in told(go(login, Pusher(pusher.tenant, other, secret).handle()))
     assert "invalid_request_uri" in told(go(login, pusher.handle(), client_id=other.client_id))
     assert "client_id" in told(go(login, pusher.handle(), client_id=None))
 
 
-def test_a_handle_of_another_tenant_begins_nothing(login: Login, pusher: Pusher) -> None:
+def test_a_handle_of_another_tenant_is_refused(login: Login, pusher: Pusher) -> None:
     name = f"t-{secrets.token_hex(6)}"
     other = create_tenant(tenant_id=name, name=name, host=f"{name}.example.test")
     client, secret = web_client(other)
@@ -236,16 +238,16 @@ def test_a_handle_of_another_tenant_begins_nothing(login: Login, pusher: Pusher)
 
 
 @pytest.mark.parametrize("uri", [PREFIX, PREFIX + "x", PREFIX + "x" * 5000])
-def test_a_handle_that_was_never_given_out_begins_nothing(login: Login, uri: str) -> None:
+def test_an_unknown_handle_is_refused(login: Login, uri: str) -> None:
     assert "invalid_request_uri" in told(go(login, uri))
 
 
-def test_a_request_elsewhere_is_never_fetched(login: Login) -> None:
+def test_a_request_at_a_foreign_address_is_never_fetched(login: Login) -> None:
     page = login.ask(request_uri="https://evil.test/request.jwt")
     assert page.answer["error"] == "request_uri_not_supported"
 
 
-def test_a_callback_that_was_taken_away_meanwhile_gets_nothing(login: Login, pusher: Pusher) -> None:
+def test_a_callback_that_was_removed_after_the_push_is_refused(login: Login, pusher: Pusher) -> None:
     uri = pusher.handle()
     changes = {"redirect_uris": "https://new.example.test/"}
     update_client(tenant_id=pusher.tenant.pk, client_id=pusher.client.client_id, changes=changes)
@@ -253,10 +255,10 @@ def test_a_callback_that_was_taken_away_meanwhile_gets_nothing(login: Login, pus
     assert "Callback URL mismatch" in told(go(login, uri))
 
 
-# --- Where it is required -------------------------------------------------------------------------------------------------------
+# --- Required pushing -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_client_that_must_push_cannot_ask_in_the_address(login: Login, pusher: Pusher) -> None:
+def test_a_client_that_must_push_cannot_send_parameters_in_the_address(login: Login, pusher: Pusher) -> None:
     change(pusher, require_pushed_authorization_requests=True)
     refused = login.ask().answer
     assert (refused["error"], refused["state"]) == ("invalid_request", "the-state")
@@ -264,19 +266,19 @@ def test_a_client_that_must_push_cannot_ask_in_the_address(login: Login, pusher:
     assert "code" in login.log_in(go(login, pusher.handle())).answer
 
 
-def test_no_name_in_the_address_makes_a_request_a_pushed_one(login: Login, pusher: Pusher) -> None:
+def test_a_parameter_cannot_mark_a_request_as_pushed(login: Login, pusher: Pusher) -> None:
     change(pusher, require_pushed_authorization_requests=True)
     assert login.ask(**{":pushed": "-", "pushed": "1"}).answer["error"] == "invalid_request"
 
 
-def test_a_tenant_may_ask_it_of_every_client(login: Login, pusher: Pusher) -> None:
+def test_a_tenant_can_require_pushing_from_every_client(login: Login, pusher: Pusher) -> None:
     update_tenant_settings(tenant_id=pusher.tenant.pk, changes={"require_pushed_authorization_requests": True})
     forget_all()
     assert login.ask().answer["error"] == "invalid_request"
     assert "code" in login.log_in(go(login, pusher.handle())).answer
 
 
-def test_a_client_that_cannot_push_is_not_asked_to(tenant: Tenant) -> None:
+def test_pushing_cannot_be_required_of_a_client_that_cannot_push(tenant: Tenant) -> None:
     settings = {"require_pushed_authorization_requests": True}
     grants = ["authorization_code"]
     with pytest.raises(Invalid):

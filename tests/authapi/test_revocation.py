@@ -1,4 +1,4 @@
-"""`POST /oauth/revoke`: a client gives back what it has, and learns nothing about what it has not (RFC 7009)."""
+"""`POST /oauth/revoke`: a client revokes its own tokens, and gets no information about others (RFC 7009)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_missing_token_is_named(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"client_secret": "wrong"}, {"client_secret": None}, {"client_id": "nobody"}])
-def test_a_client_that_does_not_prove_itself_is_an_invalid_client(tenant: Tenant, changes: dict[str, Any]) -> None:
+def test_a_client_without_valid_authentication_is_an_invalid_client(tenant: Tenant, changes: dict[str, Any]) -> None:
     registered = web_client(tenant)
     members = tokens_of(tenant, registered)
     answer = ask_revocation(tenant, revoke_form(registered, members["refresh_token"], **changes))
@@ -55,22 +55,22 @@ def test_a_client_that_does_not_prove_itself_is_an_invalid_client(tenant: Tenant
     assert ask_token(tenant, refresh_form(registered, members["refresh_token"])).status == 200
 
 
-def test_without_any_client_there_is_no_authentication(tenant: Tenant) -> None:
+def test_a_request_without_a_client_has_no_authentication(tenant: Tenant) -> None:
     answer = ask_revocation(tenant, {"token": "x"})
     assert (answer.status, answer.json()["error"]) == (401, "invalid_client")
 
 
-def test_the_client_is_judged_before_the_token(tenant: Tenant) -> None:
+def test_the_client_is_checked_before_the_token(tenant: Tenant) -> None:
     answer = ask_revocation(tenant, {})
     assert (answer.status, answer.json()["error"]) == (401, "invalid_client")
 
 
-def test_a_token_that_is_no_text_is_refused(tenant: Tenant) -> None:
+def test_a_token_that_is_not_a_text_is_refused(tenant: Tenant) -> None:
     answer = ask_revocation(tenant, revoke_form(web_client(tenant), None) | {"token": ["a"]}, as_json=True)
     assert (answer.status, answer.json()["error_description"]) == (400, "The parameter token must be a string.")
 
 
-def test_the_checks_of_the_engine_hold_as_well(tenant: Tenant) -> None:
+def test_the_checks_of_the_engine_apply_as_well(tenant: Tenant) -> None:
     registered = web_client(tenant)
     form = revoke_form(registered, "made-up", token_type_hint="access_token")
     strict = Server(Validator())
@@ -79,27 +79,27 @@ def test_the_checks_of_the_engine_hold_as_well(tenant: Tenant) -> None:
         strict.revoke(TokenRequest(host=host_of(tenant), address="192.0.2.1", headers={}, form=form))
 
 
-def test_get_is_405(tenant: Tenant) -> None:
+def test_a_get_request_is_refused_with_405(tenant: Tenant) -> None:
     answer = send(HOT_ENDPOINTS["/oauth/revoke"], "GET", host=f"{tenant.pk}.example.test")
     assert (answer.status, answer.headers["allow"]) == (405, "POST")
 
 
-# --- What is not one's own --------------------------------------------------------------------------------------------
+# --- Tokens of others -------------------------------------------------------------------------------------------------
 
 
-def test_an_unknown_token_is_answered_like_one_that_was_revoked(tenant: Tenant) -> None:
+def test_an_unknown_token_gets_the_answer_of_a_revoked_one(tenant: Tenant) -> None:
     answer = ask_revocation(tenant, revoke_form(web_client(tenant), "made-up"))
     assert (answer.status, answer.body, answer.headers["content-type"]) == (200, b"", "application/json")
 
 
-def test_a_token_of_another_client_stays(tenant: Tenant) -> None:
+def test_a_token_of_another_client_stays_valid(tenant: Tenant) -> None:
     own, other = web_client(tenant), web_client(tenant)
     members = tokens_of(tenant, own)
     assert ask_revocation(tenant, revoke_form(other, members["refresh_token"])).status == 200
     assert ask_token(tenant, refresh_form(own, members["refresh_token"])).status == 200
 
 
-def test_a_token_of_another_tenant_stays(tenant: Tenant) -> None:
+def test_a_token_of_another_tenant_stays_valid(tenant: Tenant) -> None:
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     own = web_client(tenant)
     members = tokens_of(tenant, own)
@@ -108,17 +108,17 @@ def test_a_token_of_another_tenant_stays(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("hint", ["banana", [1]])
-def test_a_hint_that_is_unknown_is_ignored(tenant: Tenant, hint: Any) -> None:
+def test_an_unknown_hint_is_ignored(tenant: Tenant, hint: Any) -> None:
     answer = ask_revocation(tenant, revoke_form(web_client(tenant), "made-up") | {"token_type_hint": hint}, as_json=True)
     assert (answer.status, answer.body) == (200, b"")
 
 
-# --- Revoked ----------------------------------------------------------------------------------------------------------
+# --- Own tokens -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("as_json", [False, True])
 @pytest.mark.parametrize("make", [web_client, public_client])
-def test_a_family_ends_with_its_access_tokens(tenant: Tenant, make: Any, as_json: bool) -> None:
+def test_revoking_a_refresh_token_ends_its_family_and_their_access_tokens(tenant: Tenant, make: Any, as_json: bool) -> None:
     registered = make(tenant, settings={"refresh_token": {"rotation_type": "rotating", "expiration_type": "expiring"}})
     first = tokens_of(tenant, registered)
     second = ask_token(tenant, refresh_form(registered, first["refresh_token"])).json()
@@ -132,16 +132,16 @@ def test_a_family_ends_with_its_access_tokens(tenant: Tenant, make: Any, as_json
     assert RefreshToken.objects.of(tenant.pk).filter(revoked=None).count() == 1
 
 
-def test_twice_is_once(tenant: Tenant) -> None:
+def test_a_second_revocation_has_the_same_answer(tenant: Tenant) -> None:
     registered = web_client(tenant)
     form = revoke_form(registered, tokens_of(tenant, registered)["refresh_token"])
     assert [ask_revocation(tenant, form).status for _ in range(2)] == [200, 200]
 
 
-# --- Which bucket pays ------------------------------------------------------------------------------------------------
+# --- Charged buckets --------------------------------------------------------------------------------------------------
 
 
-def test_the_tenant_pays_for_a_confidential_client_and_for_the_own_tokens_of_a_public_one(tenant: Tenant, settings: Any) -> None:
+def test_the_tenant_is_charged_for_confidential_clients_and_for_own_tokens_of_public_clients(tenant: Tenant, settings: Any) -> None:
     confidential, public, other = web_client(tenant), public_client(tenant), public_client(tenant)
     own = [tokens_of(tenant, public)[name] for name in ("refresh_token", "access_token")]
     foreign = tokens_of(tenant, other)["refresh_token"]
@@ -161,7 +161,7 @@ def test_the_tenant_pays_for_a_confidential_client_and_for_the_own_tokens_of_a_p
 
 
 @pytest.mark.parametrize("audience", [None, API])
-def test_an_access_token_ends_at_once_and_alone(tenant: Tenant, audience: str | None) -> None:
+def test_an_access_token_ends_at_once_without_affecting_others(tenant: Tenant, audience: str | None) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"allow_offline_access": True})
     registered = web_client(tenant)
     login = login_of(tenant, registered, some_user(tenant), scope="openid offline_access", audience=audience)
@@ -176,7 +176,7 @@ def test_an_access_token_ends_at_once_and_alone(tenant: Tenant, audience: str | 
 
 
 @pytest.mark.parametrize("audience", [None, API])
-def test_an_access_token_of_another_client_or_tenant_stays(tenant: Tenant, audience: str | None) -> None:
+def test_an_access_token_of_another_client_or_tenant_stays_valid(tenant: Tenant, audience: str | None) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     elsewhere = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     own = web_client(tenant)
@@ -189,7 +189,7 @@ def test_an_access_token_of_another_client_or_tenant_stays(tenant: Tenant, audie
 
 
 @pytest.mark.parametrize("token", ["a.b.c", "..", "e30.e30.e30", "é.é.é"])
-def test_what_only_looks_like_an_access_token_is_answered_like_any_other(tenant: Tenant, token: str) -> None:
+def test_a_text_that_resembles_an_access_token_gets_the_same_answer(tenant: Tenant, token: str) -> None:
     assert ask_revocation(tenant, revoke_form(web_client(tenant), token)).status == 200
     assert not RevokedToken.objects.of(tenant.pk).exists()
 
@@ -198,7 +198,7 @@ def test_a_forged_token_revokes_nothing(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     own, other = web_client(tenant), web_client(tenant)
     token = ask_token(tenant, code_form(own, code_of(login_of(tenant, own, some_user(tenant), audience=API)))).json()["access_token"]
-    # The header and the signature are ours; the claims say that the token belongs to the caller.
+    # The header and the signature are ours. The claims name the caller as the owner of the token.
     head, _, signature = token.split(".")
     claims = decoded(token)[1] | {"azp": other.client_id}
     payload = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
@@ -206,7 +206,7 @@ def test_a_forged_token_revokes_nothing(tenant: Tenant) -> None:
     assert read_profile(tenant, token).status == 200
 
 
-def test_the_token_of_a_machine_ends_for_the_management_interface(tenant: Tenant) -> None:
+def test_the_token_of_a_machine_is_also_refused_by_the_management_interface(tenant: Tenant) -> None:
     registered = global_client(tenant)
     token = access_token(tenant, registered)
     assert verify_access_token(token, host=host_of(tenant)).client_id == registered.client_id

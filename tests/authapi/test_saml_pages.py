@@ -1,4 +1,4 @@
-"""SAML in the admin: metadata becomes a form, the form shows the assertion of a user, and only saving changes anything."""
+"""SAML in the admin: metadata fills in the form, the form shows the assertion of a user, and only saving changes anything."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def stored(client: Client) -> Any:
     return client.settings.get("addons")
 
 
-def test_the_page_says_what_to_enter_in_the_application(browser: Browser, client: Client, tenant: Tenant) -> None:
+def test_the_page_shows_the_values_for_the_application(browser: Browser, client: Client, tenant: Tenant) -> None:
     page = browser.get(address(client)).content.decode()
     assert f"urn:{tenant.pk}.example.test" in page
     assert f"/samlp/{client.client_id}</code>" in page
@@ -72,7 +72,7 @@ def test_the_certificate_can_be_downloaded(browser: Browser, client: Client, ten
 
 
 @pytest.mark.parametrize("way", ["pasted", "uploaded"])
-def test_metadata_fills_in_the_form_and_saves_nothing(browser: Browser, client: Client, way: str) -> None:
+def test_metadata_fills_in_the_form_without_saving(browser: Browser, client: Client, way: str) -> None:
     sent: dict[str, Any] = {"import-text": METADATA.decode()}
     if way == "uploaded":
         sent = {"import-file": SimpleUploadedFile("sp.xml", METADATA)}
@@ -85,7 +85,7 @@ def test_metadata_fills_in_the_form_and_saves_nothing(browser: Browser, client: 
 
 @pytest.fixture
 def published() -> Iterator[dict[str, Any]]:
-    """A server with the metadata of an application; `status` and `body` may be changed."""
+    """A server with the metadata of an application; tests can change `status` and `body`."""
     state: dict[str, Any] = {"status": 200, "body": METADATA}
 
     class Handler(BaseHTTPRequestHandler):
@@ -96,7 +96,7 @@ def published() -> Iterator[dict[str, Any]]:
             self.wfile.write(state["body"])
 
         def log_message(self, *args: Any) -> None:
-            """Say nothing."""
+            """Suppress the log of the server."""
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -107,7 +107,7 @@ def published() -> Iterator[dict[str, Any]]:
     server.server_close()
 
 
-def test_metadata_is_fetched(browser: Browser, client: Client, published: dict[str, Any]) -> None:
+def test_metadata_can_be_fetched(browser: Browser, client: Client, published: dict[str, Any]) -> None:
     answer = browser.post(address(client), {"import-address": published["address"], "read": "x"})
     assert answer.context["shown"].form["audience"].value() == "urn:sp"
 
@@ -115,7 +115,7 @@ def test_metadata_is_fetched(browser: Browser, client: Client, published: dict[s
 @pytest.mark.parametrize(
     ("status", "body", "says"), [(404, b"", "status 404"), (200, b"<html/>", "type html"), (200, b"<a>" * 900_000, "2097152")]
 )
-def test_what_is_wrong_with_fetched_metadata_is_said(
+def test_an_error_in_fetched_metadata_is_explained(
     browser: Browser, client: Client, published: dict[str, Any], status: int, body: bytes, says: str
 ) -> None:
     published.update(status=status, body=body)
@@ -130,12 +130,12 @@ def test_metadata_is_not_fetched_from_private_networks(browser: Browser, client:
     assert answer.context["shown"].form["audience"].value() in (None, "")
 
 
-def test_nothing_to_read_is_said(browser: Browser, client: Client) -> None:
+def test_missing_metadata_is_reported(browser: Browser, client: Client) -> None:
     assert "Paste the metadata" in browser.post(address(client), {"read": "x"}).content.decode()
 
 
 @pytest.mark.parametrize("name", list(recipes()))
-def test_a_recipe_fills_in_the_form_and_says_what_to_do_there(browser: Browser, client: Client, name: str) -> None:
+def test_a_recipe_fills_in_the_form_and_shows_the_steps_at_the_application(browser: Browser, client: Client, name: str) -> None:
     answer = browser.post(address(client), {"import-recipe": name, "import-place": "acme", "read": "x"})
     shown = answer.context["shown"]
     callbacks, addon = recipes()[name].filled("acme")
@@ -143,7 +143,7 @@ def test_a_recipe_fills_in_the_form_and_says_what_to_do_there(browser: Browser, 
     assert recipes()[name].there[0] in answer.content.decode()
 
 
-def test_a_recipe_that_asks_for_a_name_needs_one(browser: Browser, client: Client) -> None:
+def test_a_recipe_with_a_name_requires_one(browser: Browser, client: Client) -> None:
     assert "Slack needs a value" in browser.post(address(client), {"import-recipe": "slack", "read": "x"}).content.decode()
 
 
@@ -158,7 +158,7 @@ def test_the_assertion_of_a_user_is_shown_before_anything_is_saved(browser: Brow
     assert "User not found" in entered(browser, client, "preview", **{"preview-user": "nobody@example.test"}).content.decode()
 
 
-def test_a_user_of_another_tenant_is_not_shown(browser: Browser, client: Client, tenant: Tenant) -> None:
+def test_a_user_of_another_tenant_cannot_be_shown(browser: Browser, client: Client, tenant: Tenant) -> None:
     from identity.services.tenants import create_tenant
 
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
@@ -166,7 +166,7 @@ def test_a_user_of_another_tenant_is_not_shown(browser: Browser, client: Client,
     assert "User not found" in entered(browser, client, "preview", **{"preview-user": "eve@example.test"}).content.decode()
 
 
-def test_what_was_entered_is_saved_as_the_interface_would_and_noted(browser: Browser, client: Client, tenant: Tenant) -> None:
+def test_a_saved_form_has_the_same_effect_as_the_interface_and_is_logged(browser: Browser, client: Client, tenant: Tenant) -> None:
     answer = entered(
         browser,
         client,
@@ -198,7 +198,7 @@ def test_what_was_entered_is_saved_as_the_interface_would_and_noted(browser: Bro
     assert again["signs"].value() == "both"
 
 
-def test_a_form_with_nothing_changed_is_an_add_on_without_settings(browser: Browser, client: Client) -> None:
+def test_an_unchanged_form_is_an_add_on_without_settings(browser: Browser, client: Client) -> None:
     assert entered(browser, client, "save").status_code == 302
     assert stored(client) == {"samlp": {}}
     assert is_on(client.settings)
@@ -218,7 +218,7 @@ def test_a_form_with_nothing_changed_is_an_add_on_without_settings(browser: Brow
         ("lifetimeInSeconds", "0", "greater than or equal to 1"),
     ],
 )
-def test_what_is_refused_is_said_at_its_field(browser: Browser, client: Client, name: str, value: str, says: str) -> None:
+def test_errors_are_shown_at_their_field(browser: Browser, client: Client, name: str, value: str, says: str) -> None:
     answer = entered(browser, client, "save", **{name: value})
     assert answer.status_code == 200
     assert says in " ".join(answer.context["shown"].form.errors[name])
@@ -231,7 +231,7 @@ def test_saml_is_switched_off_and_other_add_ons_stay(browser: Browser, tenant: T
     assert stored(client) == {"wsfed": {}}
 
 
-def test_the_page_is_for_those_who_may_change_clients(client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_roles_that_can_change_clients_can_open_the_page(client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     take_from_administrators(monkeypatch, "authapi.change_client")
     browser = browser_of(new_staff(tenant))
     assert browser.get(address(client)).status_code == 403
@@ -245,16 +245,16 @@ def test_a_client_of_another_tenant_has_no_page(client: Client, tenant: Tenant) 
     assert browser_of(new_staff(other)).get(address(client)).status_code in (302, 403, 404)
 
 
-def test_a_client_that_is_shut_out_has_no_page(browser: Browser, client: Client, tenant: Tenant) -> None:
+def test_a_revoked_client_has_no_page(browser: Browser, client: Client, tenant: Tenant) -> None:
     revoke_client(tenant_id=tenant.pk, client_id=client.client_id)
     assert browser.get(address(client)).status_code == 403
 
 
-def test_an_unknown_act_is_none(browser: Browser, client: Client) -> None:
+def test_an_unknown_button_is_refused(browser: Browser, client: Client) -> None:
     assert browser.post(address(client), {"other": "x"}).status_code == 404
 
 
-def test_a_rollover_is_done_with_three_buttons(browser: Browser, tenant: Tenant) -> None:
+def test_three_buttons_perform_a_rollover(browser: Browser, tenant: Tenant) -> None:
     first = current_key(tenant.pk)
 
     def press(row: SamlKey, name: str) -> int:

@@ -1,4 +1,4 @@
-"""Second factors in the admin: who may, what is asked before harm, and what staff never see."""
+"""Second factors in the admin: permissions, confirmations, and values that staff never see."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_an_auditor_sees_everything_and_changes_nothing(tenant: Tenant, ada: Use
     assert RememberedBrowser.objects.of(tenant.pk).exists()
 
 
-def test_staff_of_one_tenant_reach_no_factor_of_another(browser: Browser) -> None:
+def test_staff_of_one_tenant_cannot_open_a_factor_of_another(browser: Browser) -> None:
     other = make_other_tenant()
     user = UserFactory.create(tenant_id=other.pk)
     factor = EnrolledFactorFactory.create(user=user)
@@ -64,12 +64,12 @@ def test_staff_of_one_tenant_reach_no_factor_of_another(browser: Browser) -> Non
     assert RememberedBrowser.objects.of(other.pk).exists()
 
 
-def test_a_change_that_troubles_users_is_asked_about_first(browser: Browser, tenant: Tenant, ada: User) -> None:
+def test_a_change_that_affects_users_asks_for_confirmation(browser: Browser, tenant: Tenant, ada: User) -> None:
     assert browser.post(reverse(PAGE), ON).status_code == 302
     asked = browser.post(reverse(PAGE), {**ON, "policy": "always"})
     assert "1 user has none of these factors and must enroll one" in asked.content.decode()
     assert values(tenant)["policy"] == "on-request"
-    # What was confirmed before is no answer to another question.
+    # An earlier confirmation does not apply to another question.
     UserFactory.create(tenant_id=tenant.pk)
     confirmed = {**ON, "policy": "always", "confirmed": asked.context["confirmed"]}
     again = browser.post(reverse(PAGE), confirmed)
@@ -88,7 +88,7 @@ def test_a_change_that_troubles_users_is_asked_about_first(browser: Browser, ten
     assert "1 user has enrolled authenticator app" in asked.content.decode()
 
 
-def test_a_factor_is_removed_with_a_reason_and_its_number_is_never_whole(browser: Browser, tenant: Tenant, ada: User) -> None:
+def test_a_factor_is_removed_with_a_reason_and_its_number_is_never_shown_in_full(browser: Browser, tenant: Tenant, ada: User) -> None:
     factor = EnrolledFactorFactory.create(user=ada, address=NUMBER)
     page = browser.get(reverse("admin:identity_user_change", args=(ada.pk,))).content.decode()
     assert "+49…78" in page
@@ -106,7 +106,7 @@ def test_a_factor_is_removed_with_a_reason_and_its_number_is_never_whole(browser
     assert NUMBER not in repr(entry.__dict__)
 
 
-def test_a_reset_takes_every_factor_and_passkeys_only_where_asked(browser: Browser, tenant: Tenant, ada: User) -> None:
+def test_a_reset_removes_every_factor_and_removes_passkeys_only_on_request(browser: Browser, tenant: Tenant, ada: User) -> None:
     for kind in ("totp", "recovery-code", "passkey"):
         EnrolledFactorFactory.create(user=ada, kind=kind)
     RememberedBrowserFactory.create(tenant_id=tenant.pk, user=ada)
@@ -118,7 +118,7 @@ def test_a_reset_takes_every_factor_and_passkeys_only_where_asked(browser: Brows
     assert not EnrolledFactor.objects.of(tenant.pk).exists()
 
 
-def test_remembered_browsers_are_forgotten_one_by_one_or_all(browser: Browser, tenant: Tenant, ada: User) -> None:
+def test_remembered_browsers_are_removed_one_by_one_or_all_together(browser: Browser, tenant: Tenant, ada: User) -> None:
     rows = [RememberedBrowserFactory.create(tenant_id=tenant.pk, user=ada) for _ in range(3)]
     browser.post(reverse("admin:authapi_rememberedbrowser_action", args=(rows[0].pk, "forget")), {})
     assert RememberedBrowser.objects.of(tenant.pk).count() == 2
@@ -126,7 +126,7 @@ def test_remembered_browsers_are_forgotten_one_by_one_or_all(browser: Browser, t
     assert not RememberedBrowser.objects.of(tenant.pk).exists()
 
 
-def test_an_organization_gets_a_policy_on_its_page(browser: Browser, tenant: Tenant) -> None:
+def test_the_page_of_an_organization_sets_its_policy(browser: Browser, tenant: Tenant) -> None:
     organization = OrganizationFactory.create(tenant_id=tenant.pk)
     place = reverse("admin:identity_organization_action", args=(organization.pk, "second-factors"))
     browser.post(place, {"policy": "often"})

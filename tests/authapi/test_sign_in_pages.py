@@ -56,7 +56,7 @@ def form_of(browser: Browser, address: str, **changes: Any) -> dict[str, Any]:
     return {name: value for name, value in {**sent, **changes}.items() if value not in (None, False)}
 
 
-def test_a_session_ends_after_a_question_and_the_act_is_noted(browser: Browser, ada: User, shop: Client) -> None:
+def test_a_session_ends_after_a_confirmation_and_the_act_is_logged(browser: Browser, ada: User, shop: Client) -> None:
     session = make_session(ada, shop)
     token = make_refresh_token(ada, shop, session)
     assert browser.get(action(session, "end")).status_code == 200
@@ -72,7 +72,7 @@ def test_a_session_ends_after_a_question_and_the_act_is_noted(browser: Browser, 
     assert AuditEntry.objects.filter(object_id=session.pk, act__contains="refresh tokens").exists()
 
 
-def test_many_sessions_and_tokens_are_ended_at_once(browser: Browser, ada: User, shop: Client) -> None:
+def test_many_sessions_and_tokens_are_ended_together(browser: Browser, ada: User, shop: Client) -> None:
     sessions, tokens = [make_session(ada) for _ in range(2)], [make_refresh_token(ada, shop) for _ in range(2)]
     kept = make_session(ada)
     chosen = {"action": "end_selected", ACTION_CHECKBOX_NAME: [row.pk for row in sessions], **CONFIRMED}
@@ -87,7 +87,7 @@ def test_many_sessions_and_tokens_are_ended_at_once(browser: Browser, ada: User,
     assert AuditEntry.objects.filter(object_id__in=[row.pk for row in sessions], act="End selected sessions", reason="Lost").count() == 2
 
 
-def test_a_block_is_lifted_and_a_consent_taken_back(browser: Browser, ada: User, shop: Client) -> None:
+def test_a_block_is_lifted_and_a_consent_revoked(browser: Browser, ada: User, shop: Client) -> None:
     block, consent, token = make_block(ada), make_consent(ada, shop), make_refresh_token(ada, shop)
 
     browser.post(action(block, "lift"))
@@ -99,7 +99,7 @@ def test_a_block_is_lifted_and_a_consent_taken_back(browser: Browser, ada: User,
     assert token.revoked is not None
 
 
-def test_many_blocks_are_lifted_and_consents_taken_back_at_once(browser: Browser, ada: User, shop: Client) -> None:
+def test_many_blocks_are_lifted_and_consents_revoked_together(browser: Browser, ada: User, shop: Client) -> None:
     block, consent, token = make_block(ada), make_consent(ada, shop), make_refresh_token(ada, shop)
     for model, action_name, row in (("loginfailures", "lift", block), ("consent", "withdraw", consent)):
         chosen = {"action": f"{action_name}_selected", ACTION_CHECKBOX_NAME: [row.pk], **CONFIRMED}
@@ -111,7 +111,7 @@ def test_many_blocks_are_lifted_and_consents_taken_back_at_once(browser: Browser
     assert token.revoked is not None
 
 
-def test_who_may_only_look_ends_nothing(tenant: Tenant, ada: User, shop: Client) -> None:
+def test_staff_with_read_permission_cannot_end_anything(tenant: Tenant, ada: User, shop: Client) -> None:
     auditor = browser_of(new_staff(tenant, "auditor"))
     session, block = make_session(ada), make_block(ada)
     token = make_refresh_token(ada, shop)
@@ -123,7 +123,7 @@ def test_who_may_only_look_ends_nothing(tenant: Tenant, ada: User, shop: Client)
     assert Session.objects.of(ada.tenant_id).filter(pk=session.pk).exists()
 
 
-def test_the_page_of_a_user_shows_what_the_user_is_logged_in_with(browser: Browser, tenant: Tenant, ada: User, shop: Client) -> None:
+def test_the_page_of_a_user_lists_sessions_and_tokens(browser: Browser, tenant: Tenant, ada: User, shop: Client) -> None:
     address = reverse("admin:identity_user_change", args=(quote(ada.pk),))
     assert "No active sessions." in browser.get(address).content.decode()
     session = make_session(ada, shop)
@@ -139,7 +139,7 @@ def test_the_page_of_a_user_shows_what_the_user_is_logged_in_with(browser: Brows
     assert token.wire_id not in operator
 
 
-def test_the_log_says_in_words_what_happened_and_why(browser: Browser, ada: User, shop: Client) -> None:
+def test_the_log_explains_what_happened_and_why(browser: Browser, ada: User, shop: Client) -> None:
     make_sign_in(ada, shop)
     make_sign_in(ada, shop, type="s", is_success=True, description="")
 
@@ -165,7 +165,7 @@ def test_the_log_says_in_words_what_happened_and_why(browser: Browser, ada: User
         ({}, {"failed", "good", "other"}),
     ],
 )
-def test_the_log_is_searched_by_what_people_know(
+def test_the_log_can_be_searched_by_known_values(
     browser: Browser, ada: User, shop: Client, search: dict[str, str], expected: set[str]
 ) -> None:
     bob = make_user(connection=ada.connection, email="bob@example.test")
@@ -182,7 +182,7 @@ def test_the_log_is_searched_by_what_people_know(
     assert {made[row.pk] for row in page.context["cl"].result_list} == expected
 
 
-def test_a_search_that_cannot_be_is_said_at_its_field(browser: Browser, ada: User) -> None:
+def test_an_invalid_search_is_reported_at_its_field(browser: Browser, ada: User) -> None:
     make_sign_in(ada)
     for search in ({"ip": "nowhere"}, {"type": "nothing"}, {"since": "2022-01-01T00:00", "until": "2021-01-01T00:00"}):
         page = browser.get(reverse(LOG), search)
@@ -191,9 +191,7 @@ def test_a_search_that_cannot_be_is_said_at_its_field(browser: Browser, ada: Use
         assert not page.context["cl"].result_list
 
 
-def test_pages_of_the_log_are_turned_without_losing_or_repeating_a_line(
-    browser: Browser, ada: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paging_through_the_log_neither_loses_nor_repeats_a_line(browser: Browser, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(browsing, "PAGE_ROWS", 3)
     same = timezone.now() - timedelta(hours=1)
     lines = [make_sign_in(ada, created_at=same if number < 5 else same - timedelta(minutes=number)).pk for number in range(8)]
@@ -212,7 +210,7 @@ def test_pages_of_the_log_are_turned_without_losing_or_repeating_a_line(
     assert [row.pk for row in back.context["cl"].result_list] == order[3:6]
 
 
-def test_a_page_that_has_looked_at_enough_says_where_to_go_on(browser: Browser, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_reaches_its_read_limit_says_where_to_continue(browser: Browser, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(browsing, "WALK", 4)
     now = timezone.now()
     wanted = make_sign_in(ada, type="s", is_success=True, created_at=now - timedelta(hours=2)).pk
@@ -226,8 +224,8 @@ def test_a_page_that_has_looked_at_enough_says_where_to_go_on(browser: Browser, 
     assert not second.context["cl"].page.is_partial
 
 
-def test_a_page_of_a_long_log_is_read_by_index(tenant: Tenant, ada: User) -> None:
-    """A hundred thousand lines, of which the rarest kind has one at the far end."""
+def test_a_page_of_a_long_log_uses_an_index(tenant: Tenant, ada: User) -> None:
+    """A hundred thousand lines. The rarest type has one line, at the far end."""
     with connection.cursor() as cursor:
         cursor.execute(
             """INSERT INTO authapi_signin (id, tenant_id, type, is_success, description, user_id, user_name, client_id, client_name,
@@ -242,7 +240,7 @@ def test_a_page_of_a_long_log_is_read_by_index(tenant: Tenant, ada: User) -> Non
     while page.is_partial and not page.rows:
         page = browsing.browse(browsing.Question(tenant_id=tenant.pk, type="scp"), browsing.read_place(page.older, is_newer=False))
     assert len(page.rows) == 1
-    # Five walks of twenty thousand; a scan of the table for each would show in the plan below, not in the time.
+    # Five reads of twenty thousand lines each. A full scan of the table for each read would be visible in this plan, but not in the time.
     assert time.monotonic() - started < 30
     newest = browsing._walked(browsing.Question(tenant_id=tenant.pk), None)[:50].explain()
     assert "Index Scan" in newest
@@ -293,7 +291,7 @@ def test_the_settings_of_a_tenant_are_one_form(browser: Browser, tenant: Tenant)
         ({"support_email": "nobody"}, "support_email"),
     ],
 )
-def test_settings_that_do_not_fit_stay_on_the_form(browser: Browser, tenant: Tenant, changes: dict[str, Any], field: str | None) -> None:
+def test_invalid_settings_stay_in_the_form(browser: Browser, tenant: Tenant, changes: dict[str, Any], field: str | None) -> None:
     add = reverse("admin:authapi_tenantsettings_add")
     answer = browser.post(add, form_of(browser, add, **changes))
 
@@ -303,7 +301,7 @@ def test_settings_that_do_not_fit_stay_on_the_form(browser: Browser, tenant: Ten
     assert not TenantSettings.objects.of(tenant.pk).exists()
 
 
-def test_an_api_is_made_and_changed_with_scopes_one_a_line(browser: Browser, tenant: Tenant) -> None:
+def test_an_api_is_created_and_changed_with_one_scope_per_line(browser: Browser, tenant: Tenant) -> None:
     add = reverse("admin:authapi_apiresource_add")
     sent = form_of(
         browser, add, identifier="https://orders.example.test", scopes="read:orders Read orders\nwrite:orders", enforce_policies="on"
@@ -322,7 +320,7 @@ def test_an_api_is_made_and_changed_with_scopes_one_a_line(browser: Browser, ten
     assert api.settings["enforce_policies"] is True
 
 
-def test_a_client_grant_is_made_and_its_scopes_are_checked(browser: Browser, tenant: Tenant, shop: Client) -> None:
+def test_a_client_grant_is_created_and_its_scopes_are_checked(browser: Browser, tenant: Tenant, shop: Client) -> None:
     api = create_api_resource(tenant_id=tenant.pk, identifier="https://orders.example.test", scopes=[{"value": "read:orders"}])
     add = reverse("admin:authapi_clientgrant_add")
     sent = {"client": shop.pk, "api_resource": api.pk, "subject_type": "user", "scopes": "delete:orders"}
@@ -338,7 +336,7 @@ def test_a_client_grant_is_made_and_its_scopes_are_checked(browser: Browser, ten
     assert (grant.scopes, grant.settings) == ([], {"organization_usage": "allow"})
 
 
-def test_an_api_says_in_its_form_what_tokens_are_bound_to(browser: Browser, tenant: Tenant) -> None:
+def test_the_form_of_an_api_shows_the_binding_of_its_tokens(browser: Browser, tenant: Tenant) -> None:
     api = create_api_resource(tenant_id=tenant.pk, identifier="https://bank.example.test")
     change = reverse("admin:authapi_apiresource_change", args=(quote(api.pk),))
     wrong = browser.post(change, form_of(browser, change, possession_required_for="all_clients"))
@@ -352,7 +350,7 @@ def test_an_api_says_in_its_form_what_tokens_are_bound_to(browser: Browser, tena
     assert "proof_of_possession" not in api.settings
 
 
-def test_an_api_takes_types_of_authorization_details_and_says_what_is_wrong_with_them(browser: Browser, tenant: Tenant) -> None:
+def test_the_form_of_an_api_accepts_types_of_authorization_details_and_explains_errors(browser: Browser, tenant: Tenant) -> None:
     api = create_api_resource(tenant_id=tenant.pk, identifier="https://bank.example.test")
     change = reverse("admin:authapi_apiresource_change", args=(quote(api.pk),))
 
@@ -378,7 +376,7 @@ def test_an_api_takes_types_of_authorization_details_and_says_what_is_wrong_with
     assert "authorization_details" not in api.settings
 
 
-def test_registration_and_the_codes_of_devices_are_set_in_the_form(browser: Browser, tenant: Tenant) -> None:
+def test_the_form_sets_registration_and_device_codes(browser: Browser, tenant: Tenant) -> None:
     add = reverse("admin:authapi_tenantsettings_add")
     wrong = browser.post(add, form_of(browser, add, device_charset="digits", device_mask="****-****"))
     assert "At least 9 asterisks" in wrong.content.decode()
@@ -393,7 +391,7 @@ def test_registration_and_the_codes_of_devices_are_set_in_the_form(browser: Brow
     assert sign_in_settings(tenant.pk).requires_initial_token
 
 
-def test_a_consent_shows_the_details_that_were_allowed(browser: Browser, ada: User, shop: Client) -> None:
+def test_a_consent_shows_the_allowed_details(browser: Browser, ada: User, shop: Client) -> None:
     consent = make_consent(ada, shop)
     Consent.objects.of(ada.tenant_id).filter(pk=consent.pk).update(asked={"details": [{"type": "payment", "payee": "<b>Mallory</b>"}]})
     page = browser.get(reverse("admin:authapi_consent_change", args=(consent.pk,))).content.decode()

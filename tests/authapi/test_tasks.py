@@ -1,4 +1,4 @@
-"""Calendar work, called as functions."""
+"""Scheduled tasks, called as functions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from identity.models import Tenant
 from tests.factories.models.authapi import DeviceGrantFactory
 
 
-def test_pruning_drops_what_has_expired_and_nothing_else(tenant: Tenant) -> None:
+def test_pruning_deletes_only_expired_rows(tenant: Tenant) -> None:
     now = datetime.now(UTC)
     _old, new = (DeviceGrantFactory.create(tenant_id=tenant.pk, expires=now + timedelta(hours=hours)) for hours in (-25, -23))
     tasks.prune()
     assert list(DeviceGrant.objects.of(tenant.pk)) == [new]
 
 
-def test_keys_rotate_after_the_days_of_the_setting_and_never_with_zero(tenant: Tenant, settings: Any) -> None:
+def test_keys_rotate_after_the_number_of_days_in_the_setting_and_never_with_zero(tenant: Tenant, settings: Any) -> None:
     old = ensure_keys(tenant.pk)
     SigningKey.objects.of(tenant.pk).filter(pk=old.pk).update(current_since=datetime(2000, 1, 1, tzinfo=UTC))
     settings.SIGNING_KEY_DAYS = 0

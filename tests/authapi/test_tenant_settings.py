@@ -1,4 +1,4 @@
-"""Settings of signing in: defaults, what is refused, what comes back by null, and how long a process remembers."""
+"""Login settings: defaults, refusals, null to restore a default, and how long a process caches them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.factories.identity import make_connection
 from tests.factories.models.authapi import LoginFailuresFactory, TenantSettingsFactory
 
 
-def test_a_tenant_that_decided_nothing_has_the_defaults(tenant: Tenant) -> None:
+def test_a_tenant_without_settings_has_the_defaults(tenant: Tenant) -> None:
     found = sign_in_settings(tenant.pk)
 
     assert found.friendly_name == tenant.name
@@ -37,7 +37,7 @@ def test_a_tenant_that_decided_nothing_has_the_defaults(tenant: Tenant) -> None:
     assert not TenantSettings.objects.of(tenant.pk).exists()
 
 
-def test_a_change_is_seen_at_once_where_it_was_made(tenant: Tenant) -> None:
+def test_a_change_is_visible_at_once_in_the_process_that_made_it(tenant: Tenant) -> None:
     assert sign_in_settings(tenant.pk).support_email == ""
     update_tenant_settings(tenant_id=tenant.pk, changes={"support_email": "help@example.test", "session_lifetime": 0.5})
 
@@ -45,7 +45,7 @@ def test_a_change_is_seen_at_once_where_it_was_made(tenant: Tenant) -> None:
     assert sign_in_settings(tenant.pk).session_lifetime == timedelta(minutes=30)
 
 
-def test_a_change_by_another_process_is_seen_within_a_second(tenant: Tenant) -> None:
+def test_a_change_by_another_process_is_visible_within_a_second(tenant: Tenant) -> None:
     sign_in_settings(tenant.pk)
     TenantSettingsFactory.create(tenant_id=tenant.pk, values={"support_email": "other@example.test"})
 
@@ -53,7 +53,7 @@ def test_a_change_by_another_process_is_seen_within_a_second(tenant: Tenant) -> 
     assert remembered_settings.get(tenant.pk, max_age=0).support_email == "other@example.test"
 
 
-def test_settings_of_one_tenant_are_nothing_to_another(tenant: Tenant) -> None:
+def test_settings_of_one_tenant_do_not_affect_another(tenant: Tenant) -> None:
     other = make_other_tenant()
     update_tenant_settings(tenant_id=tenant.pk, changes={"allowed_logout_urls": ["https://app.example.test/"]})
     update_brute_force(tenant_id=tenant.pk, changes={"max_attempts": 3})
@@ -62,7 +62,7 @@ def test_settings_of_one_tenant_are_nothing_to_another(tenant: Tenant) -> None:
     assert sign_in_settings(other.pk).brute_force.max_attempts == 10
 
 
-def test_null_brings_a_default_back_and_what_is_not_named_stays(tenant: Tenant) -> None:
+def test_null_restores_a_default_and_other_settings_stay(tenant: Tenant) -> None:
     update_tenant_settings(tenant_id=tenant.pk, changes={"session_lifetime": 1, "support_url": "https://help.example.test"})
     row = update_tenant_settings(tenant_id=tenant.pk, changes={"session_lifetime": None})
 
@@ -70,7 +70,7 @@ def test_null_brings_a_default_back_and_what_is_not_named_stays(tenant: Tenant) 
     assert row.values == {"support_url": "https://help.example.test"}
 
 
-def test_flags_are_merged_and_nested_objects_replaced(tenant: Tenant) -> None:
+def test_flags_are_merged_and_nested_objects_are_replaced(tenant: Tenant) -> None:
     first = {"flags": {"genai_trial": True}, "branding": {"primary_color": "#112233", "page_background": "#ffffff"}}
     update_tenant_settings(tenant_id=tenant.pk, changes=first)
     row = update_tenant_settings(
@@ -98,7 +98,7 @@ def test_flags_are_merged_and_nested_objects_replaced(tenant: Tenant) -> None:
         ({"default_audience": "https://nobody.example.test"}, "default_audience"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_nothing_is_kept(tenant: Tenant, changes: dict[str, Any], field: str) -> None:
+def test_an_invalid_setting_is_refused_and_nothing_is_stored(tenant: Tenant, changes: dict[str, Any], field: str) -> None:
     with pytest.raises(Invalid) as refused:
         update_tenant_settings(tenant_id=tenant.pk, changes={"friendly_name": "Kept?", **changes})
 
@@ -115,12 +115,12 @@ def test_what_does_not_fit_is_refused_and_nothing_is_kept(tenant: Tenant, change
         {"change_password": {"enabled": True, "html": "<b>hi</b>"}},
     ],
 )
-def test_what_would_promise_more_than_is_done_is_refused(tenant: Tenant, changes: dict[str, Any]) -> None:
+def test_a_setting_for_an_unsupported_feature_is_refused(tenant: Tenant, changes: dict[str, Any]) -> None:
     with pytest.raises(NotSupported):
         update_tenant_settings(tenant_id=tenant.pk, changes=changes)
 
 
-def test_the_default_directory_and_audience_are_rows_of_the_tenant(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_default_directory_and_audience_must_be_rows_of_the_tenant(tenant: Tenant, database_connection: Connection) -> None:
     other = make_other_tenant()
     make_connection(tenant_id=other.pk, name="theirs")
     create_api_resource(tenant_id=tenant.pk, identifier="https://orders.example.test")
@@ -133,7 +133,7 @@ def test_the_default_directory_and_audience_are_rows_of_the_tenant(tenant: Tenan
     assert (found.default_directory, found.default_audience) == ("people", "https://orders.example.test")
 
 
-def test_a_setting_whose_row_has_gone_does_not_refuse_other_changes(tenant: Tenant) -> None:
+def test_a_setting_whose_row_was_deleted_does_not_prevent_other_changes(tenant: Tenant) -> None:
     TenantSettingsFactory.create(tenant_id=tenant.pk, values={"default_directory": "gone"})
 
     update_tenant_settings(tenant_id=tenant.pk, changes={"support_email": "help@example.test"})
@@ -153,13 +153,13 @@ def test_a_setting_whose_row_has_gone_does_not_refuse_other_changes(tenant: Tena
         ({"form_submission_mode": "x"}, "form_submission_mode"),
     ],
 )
-def test_brute_force_settings_that_do_not_fit_are_refused(tenant: Tenant, changes: dict[str, Any], field: str) -> None:
+def test_invalid_brute_force_settings_are_refused(tenant: Tenant, changes: dict[str, Any], field: str) -> None:
     with pytest.raises(Invalid) as refused:
         update_brute_force(tenant_id=tenant.pk, changes=changes)
     assert list(refused.value.errors) == [field]
 
 
-def test_brute_force_settings_change_one_by_one(tenant: Tenant) -> None:
+def test_brute_force_settings_can_be_changed_one_by_one(tenant: Tenant) -> None:
     update_brute_force(tenant_id=tenant.pk, changes={"mode": "count_per_identifier"})
     row = update_brute_force(tenant_id=tenant.pk, changes={"shields": ["block"], "allowlist": ["192.0.2.0/24"]})
 

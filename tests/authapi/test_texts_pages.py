@@ -30,7 +30,7 @@ def browser(tenant: Tenant) -> Browser:
     return browser_of(new_staff(tenant))
 
 
-def test_each_field_has_the_text_of_the_service_in_its_language_beside_it(browser: Browser) -> None:
+def test_each_field_shows_the_default_text_in_its_language(browser: Browser) -> None:
     page = browser.get(place()).content.decode()
     assert '<q lang="de" dir="ltr">Weiter zu ${clientName}</q>' in page
     assert '<html lang="en"' in page
@@ -48,7 +48,7 @@ def test_texts_are_saved_shown_and_counted(browser: Browser, tenant: Tenant) -> 
     assert AuditEntry.objects.filter(tenant_id=tenant.pk, object_type="authapi.customtext").exists()
 
 
-def test_a_reset_brings_one_text_back_and_says_what_it_was(browser: Browser, tenant: Tenant) -> None:
+def test_a_reset_restores_one_text_and_shows_the_removed_one(browser: Browser, tenant: Tenant) -> None:
     browser.post(place(), {"title": "Willkommen", "buttonText": "Los"})
     said = browser.post(place(), {"reset": "title", "title": "typed and not saved"}, follow=True).content.decode()
     assert "Text reset to its default: title. Your text was: Willkommen" in said
@@ -57,28 +57,28 @@ def test_a_reset_brings_one_text_back_and_says_what_it_was(browser: Browser, ten
     assert texts(tenant) is None
 
 
-def test_saving_one_screen_leaves_those_of_other_languages_alone(browser: Browser, tenant: Tenant) -> None:
+def test_saving_one_screen_does_not_change_other_languages(browser: Browser, tenant: Tenant) -> None:
     browser.post(place("de"), {"title": "Willkommen"})
     browser.post(place("fr"), {"title": "Bienvenue"})
     assert (texts(tenant, "de"), texts(tenant, "fr")) == ({"login": {"title": "Willkommen"}}, {"login": {"title": "Bienvenue"}})
 
 
 @pytest.mark.parametrize("text", ["Hi ${secret}", "x" * 501, "a\u202eb"])
-def test_what_the_interface_refuses_is_refused_beside_its_field(browser: Browser, tenant: Tenant, text: str) -> None:
+def test_errors_of_the_interface_are_shown_beside_their_field(browser: Browser, tenant: Tenant, text: str) -> None:
     answer = browser.post(place(), {"title": text})
     assert answer.status_code == 200
     assert "errorlist" in answer.content.decode()
     assert texts(tenant) is None
 
 
-def test_html_in_a_text_is_shown_as_it_was_typed(browser: Browser) -> None:
+def test_html_in_a_text_is_shown_as_text(browser: Browser) -> None:
     page = browser.post(place(), {"title": '"><script>alert(1)</script>'}, follow=True).content.decode()
     assert "<script>alert" not in page
     page = browser.post(place(), {"reset": "title"}, follow=True).content.decode()
     assert "<script>alert" not in page
 
 
-def test_an_auditor_reads_texts_and_writes_none(tenant: Tenant) -> None:
+def test_an_auditor_can_read_texts_but_not_change_them(tenant: Tenant) -> None:
     set_custom_texts(tenant_id=tenant.pk, prompt="login", language="de", texts={"login": {"title": "Willkommen"}})
     auditor = browser_of(new_staff(tenant, AUDITOR))
     page = auditor.get(place()).content.decode()
@@ -97,6 +97,6 @@ def test_texts_of_another_tenant_are_neither_shown_nor_changed(browser: Browser)
     assert texts(other) == {"login": {"title": "Theirs"}}
 
 
-def test_a_screen_or_language_that_there_is_not_is_not_found(browser: Browser) -> None:
+def test_an_unknown_screen_or_language_is_not_found(browser: Browser) -> None:
     assert browser.get(place("pt")).status_code == 404
     assert browser.get(place("de", "nothing")).status_code == 404

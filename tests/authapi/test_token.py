@@ -31,7 +31,7 @@ CANARY = "canary-secret-that-must-never-be-shown"
 
 
 def claims_of(tenant: Tenant, answer: Received) -> dict[str, Any]:
-    """Verify a token against the published keys with an independent reader of the set."""
+    """Verify a token with the published keys and another library."""
     published = KeySet.import_key_set(get(tenant, "/.well-known/jwks.json").json())
     return jwt.decode(answer.json()["access_token"], published, algorithms=["RS256"]).claims
 
@@ -59,7 +59,7 @@ REFUSALS: dict[str, Refusal] = {
 
 @pytest.mark.parametrize("name", ["grant_type", "client_id", "client_secret", "audience", "scope"])
 @pytest.mark.parametrize("value", [["read:users"], {"a": 1}, 7, True])
-def test_a_parameter_that_is_no_text_is_refused_and_not_taken_for_absent(tenant: Tenant, name: str, value: object) -> None:
+def test_a_parameter_that_is_not_a_text_is_refused_and_not_treated_as_missing(tenant: Tenant, name: str, value: object) -> None:
     answer = ask_token(tenant, {**form_of(tenant, global_client(tenant)), name: value}, as_json=True)
 
     assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
@@ -68,23 +68,23 @@ def test_a_parameter_that_is_no_text_is_refused_and_not_taken_for_absent(tenant:
 
 @pytest.mark.parametrize("case", REFUSALS)
 @pytest.mark.parametrize("as_json", [False, True])
-def test_a_bad_request_gets_its_row_of_the_table(tenant: Tenant, case: str, as_json: bool) -> None:
+def test_each_invalid_request_gets_its_row_of_the_table(tenant: Tenant, case: str, as_json: bool) -> None:
     changes, status, error, description = REFUSALS[case]
     answer = ask_token(tenant, form_of(tenant, granted_client(tenant), **changes), as_json=as_json)
     assert (answer.status, answer.json()) == (status, {"error": error, "error_description": description})
     assert "www-authenticate" not in answer.headers
     assert answer.headers["cache-control"] == "no-store"
-    # A proven client is charged to its tenant, a request that was refused before to its address.
+    # A request with client authentication is charged to its tenant, and a request refused before that to its address.
     assert answer.headers["x-ratelimit-limit"] == ("200" if status == 403 else "60")
 
 
-def test_an_unregistered_host_is_404_before_anything_else(tenant: Tenant) -> None:
+def test_an_unregistered_host_gets_404_before_any_other_check(tenant: Tenant) -> None:
     answer = send(HOT_ENDPOINTS["/oauth/token"], "POST", host="elsewhere.example.test", chunks=(b"x" * 70_000,))
     assert (answer.status, answer.json()["error"]) == (404, "not_found")
 
 
 @pytest.mark.parametrize(("status", "expected"), [("suspended", 403), ("draining", 503)])
-def test_a_tenant_that_is_not_active_issues_nothing(tenant: Tenant, status: str, expected: int) -> None:
+def test_a_tenant_that_is_not_active_issues_no_tokens(tenant: Tenant, status: str, expected: int) -> None:
     registered = granted_client(tenant)
     form = form_of(tenant, registered)
     Tenant.objects.filter(pk=tenant.pk).update(status=status)
@@ -92,12 +92,12 @@ def test_a_tenant_that_is_not_active_issues_nothing(tenant: Tenant, status: str,
     assert ask_token(tenant, form).status == expected
 
 
-def test_another_method_than_post_is_405_with_the_code_clients_know(tenant: Tenant) -> None:
+def test_a_method_other_than_post_gets_405_with_the_code_that_clients_know(tenant: Tenant) -> None:
     answer = get(tenant, "/oauth/token")
     assert (answer.status, answer.json()["error"], answer.headers["allow"]) == (405, "method_not_allowed", "POST")
 
 
-def test_a_body_over_64_kib_is_refused_however_it_is_cut(tenant: Tenant) -> None:
+def test_a_body_over_64_kib_is_refused_in_any_number_of_chunks(tenant: Tenant) -> None:
     chunks = tuple(b"a" * 1000 for _ in range(70))
     answer = send(HOT_ENDPOINTS["/oauth/token"], "POST", host=f"{tenant.pk}.example.test", headers={"Content-Type": FORM}, chunks=chunks)
     assert (answer.status, answer.json()["error"]) == (413, "invalid_request")
@@ -115,7 +115,7 @@ def test_a_body_over_64_kib_is_refused_however_it_is_cut(tenant: Tenant) -> None
         (FORM, b"grant_type=%ff"),
     ],
 )
-def test_a_body_that_cannot_be_read_is_invalid_request(tenant: Tenant, kind: str, body: bytes) -> None:
+def test_an_unreadable_body_is_an_invalid_request(tenant: Tenant, kind: str, body: bytes) -> None:
     answer = send(HOT_ENDPOINTS["/oauth/token"], "POST", host=f"{tenant.pk}.example.test", headers={"Content-Type": kind}, chunks=(body,))
     assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
 
@@ -126,21 +126,21 @@ def test_a_client_of_another_tenant_is_unknown(tenant: Tenant) -> None:
     assert (answer.status, answer.json()["error_description"]) == (401, "Unauthorized")
 
 
-def test_a_client_without_a_grant_for_the_api_is_told_so(tenant: Tenant) -> None:
+def test_a_client_without_a_grant_for_the_api_gets_an_error_that_says_so(tenant: Tenant) -> None:
     client, secret = create_client(tenant_id=tenant.pk, name="No grant")
     answer = ask_token(tenant, form_of(tenant, Registered(client, secret)))
     assert answer.status == 403
     assert 'You need to create a "client-grant"' in answer.json()["error_description"]
 
 
-def test_a_client_without_the_grant_type_is_told_so(tenant: Tenant) -> None:
+def test_a_client_without_the_grant_type_gets_an_error_that_says_so(tenant: Tenant) -> None:
     registered = granted_client(tenant, grant_types=["authorization_code"])
     answer = ask_token(tenant, form_of(tenant, registered))
     assert (answer.status, answer.json()["error"]) == (403, "unauthorized_client")
     assert answer.json()["error_description"] == "Grant type 'client_credentials' not allowed for the client."
 
 
-def test_a_public_client_cannot_ask_for_itself(tenant: Tenant) -> None:
+def test_a_public_client_cannot_get_a_token_for_itself(tenant: Tenant) -> None:
     client, secret = create_client(tenant_id=tenant.pk, name="App", token_endpoint_auth_method="none", grant_types=["authorization_code"])
     Client.all_tenants.filter(pk=client.pk).update(grant_types=["client_credentials"])
     answer = ask_token(tenant, form_of(tenant, Registered(client, secret), client_secret=None))
@@ -166,7 +166,7 @@ def test_a_rotated_secret_replaces_the_old_one_at_once(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_a_granted_client_gets_a_token_that_verifies_with_the_published_keys(tenant: Tenant, as_json: bool) -> None:
+def test_a_client_with_a_grant_gets_a_token_that_verifies_with_the_published_keys(tenant: Tenant, as_json: bool) -> None:
     registered = granted_client(tenant, ["read:events", "read:users"])
     answer = ask_token(tenant, form_of(tenant, registered, state="ignored"), as_json=as_json)
     assert answer.status == 200
@@ -195,7 +195,7 @@ def test_a_granted_client_gets_a_token_that_verifies_with_the_published_keys(ten
     }
 
 
-def test_the_requested_subset_is_granted_and_the_rest_dropped_silently(tenant: Tenant) -> None:
+def test_the_granted_subset_of_the_scopes_is_issued_and_the_rest_is_dropped_silently(tenant: Tenant) -> None:
     registered = granted_client(tenant, ["read:events", "read:users"])
     answer = ask_token(tenant, form_of(tenant, registered, scope="read:users delete:users"))
     assert answer.json()["scope"] == "read:users"
@@ -203,7 +203,7 @@ def test_the_requested_subset_is_granted_and_the_rest_dropped_silently(tenant: T
 
 @pytest.mark.parametrize("name", ["extra_credentials", "scopes", "issue", "client", "refresh_token"])
 @pytest.mark.parametrize("as_json", [False, True])
-def test_a_parameter_named_like_a_member_of_the_engines_request_changes_nothing(tenant: Tenant, name: str, as_json: bool) -> None:
+def test_a_parameter_named_like_an_attribute_of_the_engine_changes_nothing(tenant: Tenant, name: str, as_json: bool) -> None:
     registered = granted_client(tenant, ["read:events"])
     answer = ask_token(tenant, form_of(tenant, registered, **{name: "admin"}), as_json=as_json)
     assert answer.status == 200
@@ -215,14 +215,14 @@ def test_a_parameter_named_like_a_member_of_the_engines_request_changes_nothing(
     }
 
 
-def test_asking_for_nothing_that_is_granted_gives_a_token_without_scopes(tenant: Tenant) -> None:
+def test_requesting_only_scopes_that_are_not_granted_returns_a_token_without_scopes(tenant: Tenant) -> None:
     answer = ask_token(tenant, form_of(tenant, granted_client(tenant), scope="delete:users"))
     assert answer.status == 200
     assert "scope" not in answer.json()
     assert "scope" not in claims_of(tenant, answer)
 
 
-def test_a_global_client_needs_neither_audience_nor_grant(tenant: Tenant) -> None:
+def test_a_global_client_needs_neither_an_audience_nor_a_grant(tenant: Tenant) -> None:
     answer = ask_token(tenant, form_of(tenant, global_client(tenant), audience=None))
     claims = claims_of(tenant, answer)
     assert claims["aud"] == f"http://{tenant.pk}.example.test/api/v2/"
@@ -234,7 +234,7 @@ def test_a_global_client_still_needs_a_grant_for_other_apis(tenant: Tenant) -> N
     assert ask_token(tenant, form_of(tenant, global_client(tenant), audience="urn:orders")).status == 403
 
 
-def test_a_dialect_with_permissions_lists_the_granted_scopes_once_more(tenant: Tenant) -> None:
+def test_the_dialect_with_permissions_lists_the_granted_scopes_again(tenant: Tenant) -> None:
     for dialect, kind in (("access_token_authz", "JWT"), ("rfc9068_profile_authz", "at+jwt")):
         order = TokenOrder(
             issuer="https://a.example.test/", subject="c@clients", audience="https://api.example.test", client_id="c", client_version=1,
@@ -246,7 +246,7 @@ def test_a_dialect_with_permissions_lists_the_granted_scopes_once_more(tenant: T
         assert ("client_id" in claims) is dialect.startswith("rfc9068")
 
 
-def test_an_api_of_the_other_dialect_gets_its_claims_and_life(tenant: Tenant) -> None:
+def test_an_api_of_the_other_dialect_has_its_own_claims_and_lifetime(tenant: Tenant) -> None:
     client, secret = create_client(tenant_id=tenant.pk, name="Orders")
     api = create_api_resource(
         tenant_id=tenant.pk,
@@ -272,7 +272,7 @@ def test_a_jwt_access_token_is_not_stored(tenant: Tenant) -> None:
     assert not AccessToken.objects.of(tenant.pk).exists()
 
 
-def test_each_token_has_an_id_of_its_own(tenant: Tenant) -> None:
+def test_each_token_has_its_own_id(tenant: Tenant) -> None:
     registered = granted_client(tenant)
     ids = {claims_of(tenant, ask_token(tenant, form_of(tenant, registered)))["jti"] for _ in range(3)}
     assert len(ids) == 3
@@ -284,17 +284,17 @@ def test_the_issuer_keeps_the_port_that_the_client_used(tenant: Tenant) -> None:
     assert claims_of(tenant, answer)["iss"] == f"http://{tenant.pk}.example.test:8443/"
 
 
-# --- Around it --------------------------------------------------------------------------------------------------------
+# --- Preflights, rates and secrets ------------------------------------------------------------------------------------
 
 
-def test_a_preflight_lets_scripts_of_every_origin_through(tenant: Tenant) -> None:
+def test_a_preflight_allows_scripts_of_every_origin(tenant: Tenant) -> None:
     answer = send(HOT_ENDPOINTS["/oauth/token"], "OPTIONS", host=f"{tenant.pk}.example.test")
     assert answer.status == 204
     assert answer.headers["access-control-allow-origin"] == "*"
     assert "DPoP" in answer.headers["access-control-allow-headers"]
 
 
-def test_an_exhausted_rate_is_429_with_the_text_of_the_document(tenant: Tenant, settings: Any) -> None:
+def test_a_request_over_the_rate_gets_429_with_the_documented_text(tenant: Tenant, settings: Any) -> None:
     settings.RATE_LIMIT_BURST, settings.RATE_LIMIT_PER_SECOND = 2, 1
     registered = granted_client(tenant)
     answers = [ask_token(tenant, form_of(tenant, registered)) for _ in range(8)]
@@ -309,7 +309,7 @@ def test_an_exhausted_rate_is_429_with_the_text_of_the_document(tenant: Tenant, 
     assert answers[0].headers["x-ratelimit-remaining"] == "1"
 
 
-def test_tokens_are_issued_and_failures_counted_while_redis_is_dead(tenant: Tenant, settings: Any) -> None:
+def test_tokens_are_issued_and_failures_counted_while_redis_is_down(tenant: Tenant, settings: Any) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     settings.FAILED_AUTHENTICATIONS_PER_MINUTE = 2
     throttling.counters.cache_clear()
@@ -322,7 +322,7 @@ def test_tokens_are_issued_and_failures_counted_while_redis_is_dead(tenant: Tena
     assert statuses == [401, 401, 429]
 
 
-def test_no_secret_reaches_a_log_or_an_error(tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_secret_is_in_a_log_or_an_error(tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     client, _ = create_client(tenant_id=tenant.pk, name="Canary")
     client.set_secret(CANARY)

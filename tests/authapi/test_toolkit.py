@@ -1,4 +1,4 @@
-"""The toolkit as we have installed it: six models swapped, every recommendation enforced, nothing of its own in reach."""
+"""The installed OAuth toolkit: six models replaced, every recommendation enforced, and none of its own pages reachable."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ GETTERS = [
 ]
 
 
-def test_all_six_models_are_ours_and_point_at_end_users() -> None:
+def test_all_six_models_are_ours_and_refer_to_end_users() -> None:
     for getter in GETTERS:
         model = getter()
         assert model._meta.app_label == "authapi"
         assert model._meta.get_field("user").related_model is User
 
 
-# The interface has these, and a client opts in: by its grant types, and into `plain` by a setting.
+# The contract has these, and a client opts in: by its grant types, and by a setting for `plain`.
 LEFT_TO_CLIENTS = {"IMPLICIT_GRANT", "PASSWORD_GRANT", "PKCE_METHOD"}
 
 
-def test_every_recommendation_of_rfc_9700_is_decided_on_and_enforced_but_where_clients_opt_in() -> None:
+def test_every_recommendation_of_rfc_9700_is_decided_and_enforced_except_where_clients_opt_in() -> None:
     prefix = "COMPLIANT_BCP_RFC9700_"
     gates = {name.removeprefix(prefix) for name in DEFAULTS if name.startswith(prefix)}
     assert len(gates) == 10
@@ -52,22 +52,22 @@ def test_every_recommendation_of_rfc_9700_is_decided_on_and_enforced_but_where_c
     assert {name for name in gates if not getattr(oauth2_settings, prefix + name)} == LEFT_TO_CLIENTS
 
 
-def test_no_client_opts_in_by_default() -> None:
+def test_a_client_does_not_opt_in_by_default() -> None:
     assert not {"implicit", *ROPC} & set(Client().grant_types)
     for app_type in APP_TYPES:
         assert not {"implicit", *ROPC} & set(defaults_of(app_type).get("grant_types", ()))
 
 
-def test_the_toolkit_finds_nothing_to_warn_about(committed_db: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_checks_of_the_toolkit_find_nothing(committed_db: None, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("check", deploy=True, fail_level="CRITICAL")
     assert "oauth2_provider." not in capsys.readouterr().err
 
 
-def test_the_toolkits_admin_never_registers() -> None:
+def test_the_admin_of_the_toolkit_is_never_registered() -> None:
     assert not [model for model in admin.site._registry if model._meta.app_label == "authapi"]
 
 
-def test_none_of_the_toolkits_views_has_an_address() -> None:
+def test_no_view_of_the_toolkit_has_an_address() -> None:
     def callbacks(patterns: list[object]) -> list[object]:
         found: list[object] = []
         for pattern in patterns:
@@ -78,14 +78,14 @@ def test_none_of_the_toolkits_views_has_an_address() -> None:
     assert not [module for module in modules if module.startswith("oauth2_provider")]
 
 
-def test_the_toolkit_makes_our_server_with_our_validator() -> None:
+def test_the_toolkit_creates_our_server_with_our_validator() -> None:
     made = server()
     assert type(made) is Server
     assert type(made.request_validator) is Validator
     assert server() is made
 
 
-def test_every_response_type_of_the_engine_is_ours_but_none() -> None:
+def test_every_response_type_of_the_engine_is_ours_except_none() -> None:
     handlers = server().response_types
     assert {frozenset(name.split()) for name in handlers} == {
         frozenset(words) for size in (1, 2, 3) for words in combinations(("code", "token", "id_token"), size)
@@ -95,6 +95,6 @@ def test_every_response_type_of_the_engine_is_ours_but_none() -> None:
     assert server().default_response_type_handler is handlers["code"]
 
 
-def test_no_scope_is_there_by_default() -> None:
+def test_there_is_no_default_scope() -> None:
     backend = get_scopes_backend()
     assert (backend.get_all_scopes(), backend.get_available_scopes(), backend.get_default_scopes()) == ({}, [], [])

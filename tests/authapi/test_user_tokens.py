@@ -1,4 +1,4 @@
-"""Access tokens and id tokens of users: their contents in each dialect, their keys, and where they count."""
+"""Access tokens and id tokens of users: their contents in each dialect, their keys, and the interfaces that accept them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def published(tenant: Tenant) -> KeySet:
         ("rfc9068_profile_authz", "at+jwt", "client_id", True),
     ],
 )
-def test_each_dialect_writes_what_apis_of_it_read(
+def test_each_dialect_writes_the_claims_that_its_apis_read(
     tenant: Tenant, dialect: str, kind: str, client_claim: str, with_permissions: bool
 ) -> None:
     create_api_resource(
@@ -84,7 +84,7 @@ def test_each_dialect_writes_what_apis_of_it_read(
         client_claim: registered.client_id,
         "client_version": 1,
     }
-    # All that the user may do there, and not only what was asked for.
+    # The dialect lists every permission of the user at the API, also those that were not requested.
     assert claims == expected | ({"permissions": ["read", "write"]} if with_permissions else {})
 
 
@@ -94,7 +94,7 @@ def test_without_openid_the_api_is_the_only_audience(tenant: Tenant) -> None:
     assert (claims["aud"], claims["scope"]) == (API, "read")
 
 
-def test_without_an_audience_the_token_is_opaque_and_only_its_checksum_is_kept(tenant: Tenant) -> None:
+def test_without_an_audience_the_token_is_opaque_and_only_its_checksum_is_stored(tenant: Tenant) -> None:
     members = tokens_of(tenant, web_client(tenant))
     assert "." not in members["access_token"]
     row = AccessToken.objects.of(tenant.pk).get()
@@ -102,7 +102,7 @@ def test_without_an_audience_the_token_is_opaque_and_only_its_checksum_is_kept(t
     assert members["access_token"] not in repr(row.__dict__)
 
 
-def test_a_refreshed_token_says_how_it_was_got(tenant: Tenant) -> None:
+def test_a_refreshed_token_names_its_grant(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"allow_offline_access": True})
     registered = web_client(tenant)
     first = tokens_of(tenant, registered, scope="openid offline_access", audience=API)
@@ -111,7 +111,7 @@ def test_a_refreshed_token_says_how_it_was_got(tenant: Tenant) -> None:
     assert decoded(second["access_token"])[1]["gty"] == "refresh_token"
 
 
-def test_the_organization_is_in_both_tokens_and_its_name_where_the_tenant_says_so(tenant: Tenant) -> None:
+def test_the_organization_is_in_both_tokens_and_its_name_only_where_the_tenant_enables_names(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"allow_offline_access": True})
     user, registered, acme = some_user(tenant), web_client(tenant), make_organization(tenant)
     add_members(tenant_id=tenant.pk, organization_id=acme.pk, user_ids=[user.user_id])
@@ -125,7 +125,7 @@ def test_the_organization_is_in_both_tokens_and_its_name_where_the_tenant_says_s
     assert [decoded(refreshed[name])[1]["org_name"] for name in ("access_token", "id_token")] == [acme.name, acme.name]
 
 
-def test_whoever_left_the_organization_gets_nothing_more(tenant: Tenant) -> None:
+def test_a_user_who_left_the_organization_gets_no_further_token(tenant: Tenant) -> None:
     user, registered, acme = some_user(tenant), web_client(tenant), make_organization(tenant)
     add_members(tenant_id=tenant.pk, organization_id=acme.pk, user_ids=[user.user_id])
     members = tokens_of(tenant, registered, user, scope="openid offline_access", organization=acme)
@@ -139,7 +139,7 @@ def test_whoever_left_the_organization_gets_nothing_more(tenant: Tenant) -> None
 
 
 @pytest.mark.parametrize("audience", [None, API])
-def test_a_certificate_that_came_along_binds_the_tokens_to_it(tenant: Tenant, audience: str | None) -> None:
+def test_a_certificate_in_the_request_binds_the_tokens_to_it(tenant: Tenant, audience: str | None) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     key, own, other = edge_key(tenant), certificate(), certificate("second")
     forget_all()
@@ -152,7 +152,7 @@ def test_a_certificate_that_came_along_binds_the_tokens_to_it(tenant: Tenant, au
     assert read_profile(tenant, members["access_token"], headers=forwarded(key, own)).status == 200
 
 
-def test_a_refresh_token_of_a_public_client_is_bound_as_well(tenant: Tenant) -> None:
+def test_a_refresh_token_of_a_public_client_is_bound_too(tenant: Tenant) -> None:
     registered, key, own = public_client(tenant), edge_key(tenant), certificate()
     forget_all()
     members = tokens_of(tenant, registered, scope="openid offline_access", headers=forwarded(key, own))
@@ -165,7 +165,7 @@ def test_a_refresh_token_of_a_public_client_is_bound_as_well(tenant: Tenant) -> 
 # --- Id tokens --------------------------------------------------------------------------------------------------------
 
 
-def test_an_id_token_tells_who_logged_in_when_and_how(tenant: Tenant) -> None:
+def test_an_id_token_contains_the_user_the_time_and_the_methods_of_the_login(tenant: Tenant) -> None:
     user, registered = some_user(tenant, email="a@example.test", given_name="Ada"), web_client(tenant)
     login = login_of(tenant, registered, user, scope="openid profile email", nonce="n-1")
     members = ask_token(tenant, code_form(registered, code_of(login))).json()
@@ -190,7 +190,7 @@ def test_an_id_token_tells_who_logged_in_when_and_how(tenant: Tenant) -> None:
     assert not claims.keys() & {"azp", "at_hash", "c_hash", "s_hash", "phone_number"}
 
 
-def test_an_id_token_lives_as_long_as_the_client_says(tenant: Tenant) -> None:
+def test_the_client_sets_the_lifetime_of_its_id_tokens(tenant: Tenant) -> None:
     registered = web_client(tenant, settings={"jwt_configuration": {"lifetime_in_seconds": 77}})
     claims = decoded(tokens_of(tenant, registered)["id_token"])[1]
     assert claims["exp"] - claims["iat"] == 77
@@ -205,10 +205,10 @@ def test_a_client_can_have_its_id_tokens_signed_with_its_secret(tenant: Tenant) 
     assert "kid" not in decoded(token)[0]
 
 
-# --- Where they count -------------------------------------------------------------------------------------------------
+# --- Accepted tokens --------------------------------------------------------------------------------------------------
 
 
-def test_a_users_token_for_the_management_interface_counts_at_a_global_client_only(tenant: Tenant) -> None:
+def test_the_token_of_a_user_for_the_management_interface_is_accepted_only_at_a_global_client(tenant: Tenant) -> None:
     resource, host = ensure_management_api(tenant.pk), host_of(tenant)
     audience, user = f"{host.base_url}/", some_user(tenant)
     add_user_permissions(tenant_id=tenant.pk, user_id=user.user_id, permissions=[Named(resource.identifier, "read:users")])
@@ -228,7 +228,7 @@ def test_a_users_token_for_the_management_interface_counts_at_a_global_client_on
         verify_access_token(token, host=host)
 
 
-def test_a_users_token_of_another_tenant_is_not_signed_by_this_one(tenant: Tenant) -> None:
+def test_the_token_of_a_user_of_another_tenant_is_not_valid_here(tenant: Tenant) -> None:
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     for each in (tenant, other):
         create_api_resource(tenant_id=each.pk, identifier=API)
@@ -237,7 +237,7 @@ def test_a_users_token_of_another_tenant_is_not_signed_by_this_one(tenant: Tenan
         verify_access_token(token, host=host_of(tenant))
 
 
-def test_keys_rotate_without_a_token_that_does_not_verify(tenant: Tenant) -> None:
+def test_every_token_verifies_during_rotations_of_keys(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"allow_offline_access": True})
     registered = web_client(tenant)
     form = refresh_form(registered, tokens_of(tenant, registered, scope="openid offline_access", audience=API)["refresh_token"])
@@ -253,7 +253,7 @@ def test_keys_rotate_without_a_token_that_does_not_verify(tenant: Tenant) -> Non
     for rotation in range(1, 4):
         keys.rotate_keys(tenant.pk)
         eventually(partial(lambda count: len(minted) >= count, 5 * rotation), seconds=30)
-        # At this very moment, by a process that knew the keys before, and by one that reads what is published now.
+        # At this moment, a process that cached the old keys verifies the token, and so does a reader of the published keys.
         assert read_profile(tenant, minted[-1]["access_token"]).status == 200
     is_over.set()
     thread.join()

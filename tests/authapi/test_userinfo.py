@@ -1,4 +1,4 @@
-"""`/userinfo`: the profile as it is now, for whoever shows a token that opens it, and for nobody else."""
+"""`/userinfo`: the current profile, only for a token that has the scope for it."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ def test_without_a_token_the_challenge_names_no_error(tenant: Tenant, headers: d
 
 
 @pytest.mark.parametrize("token", ["x", "a.b.c", "é", "a" * 20_000, "..", "None"])
-def test_what_is_no_token_is_refused(tenant: Tenant, token: str) -> None:
+def test_a_malformed_token_is_refused(tenant: Tenant, token: str) -> None:
     assert refused(read_profile(tenant, token.encode().decode("latin-1")))
 
 
-def test_the_token_of_a_machine_opens_nothing(tenant: Tenant) -> None:
+def test_the_token_of_a_machine_is_refused(tenant: Tenant) -> None:
     assert refused(read_profile(tenant, access_token(tenant, global_client(tenant))))
 
 
-def test_a_token_for_an_api_alone_opens_nothing(tenant: Tenant) -> None:
+def test_a_token_only_for_an_api_is_refused(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     registered = web_client(tenant)
     assert refused(read_profile(tenant, tokens_of(tenant, registered, scope="profile", audience=API)["access_token"]))
@@ -74,13 +74,13 @@ def test_an_opaque_token_without_openid_lacks_the_scope(tenant: Tenant) -> None:
     assert 'error="insufficient_scope"' in answer.headers["www-authenticate"]
 
 
-def test_a_token_that_is_sent_twice_is_a_bad_request(tenant: Tenant) -> None:
+def test_a_token_that_is_sent_twice_is_an_invalid_request(tenant: Tenant) -> None:
     token = tokens_of(tenant, web_client(tenant))["access_token"]
     answer = read_profile(tenant, token, method="POST", headers={"Content-Type": FORM}, body=f"access_token={token}".encode())
     assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
 
 
-def test_an_id_token_is_no_access_token(tenant: Tenant) -> None:
+def test_an_id_token_is_not_accepted_as_an_access_token(tenant: Tenant) -> None:
     assert refused(read_profile(tenant, tokens_of(tenant, web_client(tenant))["id_token"]))
 
 
@@ -93,7 +93,7 @@ def test_a_token_of_another_tenant_is_unknown(tenant: Tenant, with_audience: boo
     assert read_profile(tenant, token).status == 200
 
 
-def test_a_token_that_names_the_profile_of_another_tenant_is_refused(tenant: Tenant) -> None:
+def test_a_token_for_the_userinfo_of_another_tenant_is_refused(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     token = tokens_of(tenant, web_client(tenant), audience=API)["access_token"]
     for audience in (
@@ -108,7 +108,7 @@ def test_a_token_that_names_the_profile_of_another_tenant_is_refused(tenant: Ten
 @pytest.mark.parametrize(
     "header", [{"alg": "none"}, {"alg": "HS256"}, {"alg": "PS256"}, {"typ": "JOSE"}, {"jku": "https://attacker.example.test"}]
 )
-def test_another_algorithm_or_key_than_ours_is_refused(tenant: Tenant, header: dict[str, Any]) -> None:
+def test_a_token_with_another_algorithm_or_key_is_refused(tenant: Tenant, header: dict[str, Any]) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     token = tokens_of(tenant, web_client(tenant), audience=API)["access_token"]
     assert refused(read_profile(tenant, signed(tenant, token, header=header)))
@@ -125,7 +125,7 @@ def test_expired_tokens_are_refused(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("end", [revoke_client, delete_client])
 @pytest.mark.parametrize("audience", [None, API])
-def test_tokens_of_a_client_that_is_gone_are_refused(tenant: Tenant, audience: str | None, end: Any) -> None:
+def test_tokens_of_a_deleted_or_revoked_client_are_refused(tenant: Tenant, audience: str | None, end: Any) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     registered = web_client(tenant)
     token = tokens_of(tenant, registered, audience=audience)["access_token"]
@@ -135,7 +135,7 @@ def test_tokens_of_a_client_that_is_gone_are_refused(tenant: Tenant, audience: s
 
 
 @pytest.mark.parametrize("audience", [None, API])
-def test_tokens_of_a_user_who_is_blocked_or_gone_are_refused(tenant: Tenant, audience: str | None) -> None:
+def test_tokens_of_a_blocked_or_deleted_user_are_refused(tenant: Tenant, audience: str | None) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     user = some_user(tenant)
     token = tokens_of(tenant, web_client(tenant), user, audience=audience)["access_token"]
@@ -147,7 +147,7 @@ def test_tokens_of_a_user_who_is_blocked_or_gone_are_refused(tenant: Tenant, aud
     assert refused(read_profile(tenant, token))
 
 
-def test_a_token_that_is_bound_to_a_certificate_opens_nothing_without_it(tenant: Tenant) -> None:
+def test_a_token_that_is_bound_to_a_certificate_is_refused_without_it(tenant: Tenant) -> None:
     user, registered = some_user(tenant), web_client(tenant)
     order = TokenOrder(
         issuer=host_of(tenant).issuer,
@@ -163,7 +163,7 @@ def test_a_token_that_is_bound_to_a_certificate_opens_nothing_without_it(tenant:
         confirmation={"x5t#S256": "A" * 43},
     )
     token = mint(order, tenant_id=tenant.pk)
-    # Headers that no edge vouches for prove nothing.
+    # Headers without the key of an edge are ignored.
     forged = {"client-certificate": "x", "client-certificate-ca-verified": "SUCCESS"}
     for headers in ({}, forged):
         answer = read_profile(tenant, token, headers=headers)
@@ -172,7 +172,7 @@ def test_a_token_that_is_bound_to_a_certificate_opens_nothing_without_it(tenant:
     assert read_profile(tenant, signed(tenant, token, claims={"cnf": None})).status == 200
 
 
-def test_other_methods_are_405(tenant: Tenant) -> None:
+def test_other_methods_get_405(tenant: Tenant) -> None:
     answer = read_profile(tenant, "x", method="DELETE")
     assert (answer.status, answer.json()["error"], answer.headers["allow"]) == (405, "method_not_allowed", "GET, POST")
 
@@ -182,7 +182,7 @@ def test_other_methods_are_405(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("audience", [None, API])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_the_profile_is_told_as_far_as_the_scopes_open_it(tenant: Tenant, audience: str | None, method: str) -> None:
+def test_the_profile_contains_the_claims_of_the_granted_scopes(tenant: Tenant, audience: str | None, method: str) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     user = some_user(
         tenant, email="a@example.test", given_name="Ada", family_name="Lovelace", phone_number="+44123", picture="https://p.test/a.png"
@@ -198,7 +198,7 @@ def test_the_profile_is_told_as_far_as_the_scopes_open_it(tenant: Tenant, audien
     assert told["openid email"] == {"sub": user.user_id, "email": "a@example.test", "email_verified": False}
     assert told["openid phone"] == {"sub": user.user_id, "phone_number": "+44123", "phone_number_verified": False}
     profile = told["openid profile"]
-    # OpenID Connect Core 1.0, 5.1: a number.
+    # OpenID Connect Core 1.0, 5.1: the time is a number.
     assert profile.pop("updated_at") == int(user.updated_at.timestamp())
     assert profile == {
         "sub": user.user_id,
@@ -213,28 +213,28 @@ def test_the_profile_is_told_as_far_as_the_scopes_open_it(tenant: Tenant, audien
     assert few["identities"][0]["connection"] == "people"
 
 
-def test_the_profile_is_the_one_of_now_and_no_snapshot(tenant: Tenant) -> None:
+def test_the_profile_is_current_and_not_a_snapshot(tenant: Tenant) -> None:
     user = some_user(tenant)
     token = tokens_of(tenant, web_client(tenant), user, scope="openid profile")["access_token"]
     update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"given_name": "Changed"})
     assert read_profile(tenant, token).json()["given_name"] == "Changed"
 
 
-def test_the_token_may_stand_in_a_form(tenant: Tenant) -> None:
+def test_the_token_can_be_in_a_form(tenant: Tenant) -> None:
     token = tokens_of(tenant, web_client(tenant))["access_token"]
     answer = read_profile(tenant, None, method="POST", headers={"Content-Type": FORM}, body=f"access_token={token}".encode())
     assert answer.status == 200
 
 
-def test_answers_are_kept_by_nobody_and_read_by_scripts(tenant: Tenant) -> None:
+def test_answers_are_not_cached_and_scripts_can_read_them(tenant: Tenant) -> None:
     answer = read_profile(tenant, tokens_of(tenant, web_client(tenant))["access_token"])
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["access-control-allow-origin"] == "*"
     assert answer.headers["x-ratelimit-limit"] == "200"
 
 
-def test_the_subject_is_that_of_the_id_token(tenant: Tenant) -> None:
-    # OpenID Connect Core 1.0, 5.3.2: the client compares them.
+def test_the_profile_has_the_same_subject_as_the_id_token(tenant: Tenant) -> None:
+    # OpenID Connect Core 1.0, 5.3.2: the client compares the two subjects.
     members = tokens_of(tenant, web_client(tenant))
     assert read_profile(tenant, members["access_token"]).json()["sub"] == decoded(members["id_token"])[1]["sub"]
 
@@ -243,7 +243,7 @@ def test_the_subject_is_that_of_the_id_token(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("audience", [None, API])
-def test_a_client_may_ask_for_the_time_of_change_as_text(tenant: Tenant, audience: str | None) -> None:
+def test_a_client_can_request_the_time_of_change_as_text(tenant: Tenant, audience: str | None) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     user = some_user(tenant)
     for settings, is_text in (
@@ -260,7 +260,7 @@ def test_a_client_may_ask_for_the_time_of_change_as_text(tenant: Tenant, audienc
 
 
 @pytest.mark.parametrize("audience", [None, API])
-def test_a_token_in_the_address_opens_the_profile(tenant: Tenant, audience: str | None) -> None:
+def test_a_token_in_the_address_is_accepted(tenant: Tenant, audience: str | None) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     user = some_user(tenant)
     token = tokens_of(tenant, web_client(tenant), user, audience=audience)["access_token"]
@@ -269,7 +269,7 @@ def test_a_token_in_the_address_opens_the_profile(tenant: Tenant, audience: str 
     assert (answer.headers["cache-control"], answer.headers["referrer-policy"]) == ("no-store", "no-referrer")
 
 
-def test_a_token_in_the_address_is_judged_as_any_other(tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_token_in_the_address_is_checked_like_any_other(tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:
     token = tokens_of(tenant, web_client(tenant))["access_token"]
     form = {"method": "POST", "headers": {"Content-Type": FORM}, "body": f"access_token={token}".encode()}
     for answer in (

@@ -1,4 +1,4 @@
-"""What clients send to the token endpoint."""
+"""Request forms for the token endpoint."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.factories.authapi import Registered, host_of
 
 
 def form_of(tenant: Tenant, registered: Registered, **changes: Any) -> dict[str, Any]:
-    """The fields of a good request, changed or, with None, left out."""
+    """Return the fields of a valid request with changes; None removes a field."""
     fields = {
         "grant_type": "client_credentials",
         "client_id": registered.client_id,

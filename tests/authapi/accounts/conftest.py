@@ -1,4 +1,4 @@
-"""Fixtures of signing in: a client with people, and nothing remembered of other tests."""
+"""Fixtures for login tests: a client whose users can log in, and empty in-process caches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from authapi.edge import buckets
 from authapi.models import Client
 from authapi.tenant_settings import remembered_settings
 from identity.models import Connection, Tenant, User
-from tests.authapi.login.conftest import login  # noqa: F401  (a fixture here, too)
+from tests.authapi.login.conftest import login  # noqa: F401  (this fixture is used here, too)
 from tests.factories.sign_in import people, person, web_client
 
 

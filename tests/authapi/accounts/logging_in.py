@@ -1,4 +1,4 @@
-"""Tries to log in, as the tests of signing in make them."""
+"""Helpers that try to log in, for the login tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def attempt(connection: Connection, identifier: str = "ada@example.test", passwo
 
 
 def outcome(tried: Attempt) -> User | Refusal:
-    """Return who is logged in, or why nobody is."""
+    """Return the user who is logged in, or the reason of the refusal."""
     try:
         return log_in(tried)
     except LoginRefused as refused:
@@ -29,12 +29,12 @@ def outcome(tried: Attempt) -> User | Refusal:
 
 
 def protect(tenant_id: str, **values: Any) -> None:
-    """Set brute-force protection; what the process remembers of it is forgotten."""
+    """Set brute-force protection, and empty the process's cache of these settings."""
     protect_against("brute_force_protection", tenant_id, values)
 
 
 def suspect(tenant_id: str, **values: Any) -> None:
-    """Set the throttling of suspicious addresses."""
+    """Set the throttling of suspicious addresses, and empty the process's cache of these settings."""
     protect_against("suspicious_ip_throttling", tenant_id, values)
 
 

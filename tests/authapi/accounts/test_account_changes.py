@@ -1,4 +1,4 @@
-"""What ends when a user is blocked or gets another address, and what the clients hear of it."""
+"""What ends when a user is blocked or gets another email address, and which notices the clients get."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_blocking_a_user_ends_sessions_codes_and_refresh_tokens_for_good(tenant:
     assert not RefreshToken.objects.of(tenant.pk).filter(user=user, revoked=None).exists()
 
 
-def test_a_change_of_another_field_ends_nothing(tenant: Tenant, registered: Registered) -> None:
+def test_a_change_of_another_field_ends_no_session(tenant: Tenant, registered: Registered) -> None:
     user = some_user(tenant, email="ada@example.test")
     cookie = open_session(user, registered)
     for changes in ({"name": "Ada"}, {"blocked": False}, {"email": "ADA@example.test"}, {"email_verified": True}):
@@ -67,7 +67,7 @@ def test_a_change_of_another_field_ends_nothing(tenant: Tenant, registered: Regi
 
 
 @pytest.mark.parametrize("email", ["lovelace@example.test", None])
-def test_another_address_ends_sessions_and_keeps_refresh_tokens(tenant: Tenant, registered: Registered, email: str | None) -> None:
+def test_another_email_address_ends_sessions_and_keeps_refresh_tokens(tenant: Tenant, registered: Registered, email: str | None) -> None:
     user = some_user(tenant, email="ada@example.test", username="ada")
     login = login_of(tenant, registered, user, scope="openid offline_access")
     token = ask_token(tenant, code_form(registered, code_of(login))).json()["refresh_token"]
@@ -78,14 +78,14 @@ def test_another_address_ends_sessions_and_keeps_refresh_tokens(tenant: Tenant, 
     assert ask_token(tenant, refresh_form(registered, token)).status == 200
 
 
-def test_a_first_address_ends_no_session(tenant: Tenant, registered: Registered) -> None:
+def test_setting_the_first_email_address_ends_no_session(tenant: Tenant, registered: Registered) -> None:
     user = make_user(connection=some_user(tenant).connection, email=None, username="grace")
     cookie = open_session(user, registered)
     update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"email": "grace@example.test"})
     assert find_session(tenant_id=tenant.pk, cookie=cookie) is not None
 
 
-def test_the_address_of_a_user_of_another_provider_identifies_no_user(tenant: Tenant, registered: Registered) -> None:
+def test_a_changed_email_address_ends_no_session_where_it_does_not_identify_the_user(tenant: Tenant, registered: Registered) -> None:
     options = {"signInEndpoint": "https://idp.example.test"}
     connection = create_connection(tenant_id=tenant.pk, name="directory", strategy="samlp", options=options)
     user = create_user(tenant_id=tenant.pk, connection=connection, email="ada@example.test")

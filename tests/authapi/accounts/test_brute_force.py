@@ -1,4 +1,4 @@
-"""Brute-force protection: the threshold, what is counted together, and everything that lifts a block."""
+"""Brute-force protection: the threshold, which failures are counted together, and what lifts a block."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fail(connection: Connection, times: int, identifier: str = "ada@example.test
     return [outcome(attempt(connection, identifier, WRONG, **more)) for _ in range(times)]
 
 
-def test_the_failure_that_reaches_the_threshold_blocks_and_even_the_right_password_is_refused(ada: User, connection: Connection) -> None:
+def test_the_failure_that_reaches_the_threshold_blocks_even_the_right_password(ada: User, connection: Connection) -> None:
     assert fail(connection, 10) == [WRONG_CREDENTIALS] * 10
     assert outcome(attempt(connection)) is BLOCKED
     assert outcome(attempt(connection, password=WRONG)) is BLOCKED
@@ -39,12 +39,12 @@ def test_the_failure_that_reaches_the_threshold_blocks_and_even_the_right_passwo
     assert [row.identifier for row in blocks_of_identifier(tenant_id=ada.tenant_id, identifier="ADA@example.test")] == ["ada@example.test"]
 
 
-def test_a_name_that_nobody_has_is_blocked_alike(ada: User, connection: Connection) -> None:
+def test_an_unknown_name_is_blocked_like_a_known_one(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=2)
     assert fail(connection, 3, "nobody@example.test") == [WRONG_CREDENTIALS, WRONG_CREDENTIALS, BLOCKED]
 
 
-def test_a_success_before_the_threshold_begins_the_count_anew(ada: User, connection: Connection) -> None:
+def test_a_successful_login_before_the_threshold_resets_the_count(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=3)
     for _ in range(3):
         fail(connection, 2)
@@ -52,14 +52,14 @@ def test_a_success_before_the_threshold_begins_the_count_anew(ada: User, connect
     assert not LoginFailures.objects.of(ada.tenant_id).exists()
 
 
-def test_each_address_has_a_count_of_its_own_by_default(ada: User, connection: Connection) -> None:
+def test_each_address_has_its_own_count_by_default(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=2)
     fail(connection, 2)
     assert outcome(attempt(connection, ip="192.0.2.8")) == ada
     assert outcome(attempt(connection)) is BLOCKED
 
 
-def test_one_count_for_all_addresses_locks_the_account(ada: User, connection: Connection) -> None:
+def test_a_shared_count_for_all_addresses_blocks_the_account_everywhere(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=3, mode="count_per_identifier")
     for number in range(3):
         fail(connection, 1, ip=f"192.0.2.{number}")
@@ -81,7 +81,7 @@ def test_the_addresses_of_one_ipv6_network_share_a_count(ada: User, connection: 
     ]
 
 
-def test_listed_addresses_are_never_counted(ada: User, connection: Connection) -> None:
+def test_addresses_of_the_allowlist_are_never_counted(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=1, allowlist=["192.0.2.0/24", "2001:db8::/32"])
     assert fail(connection, 5) == [WRONG_CREDENTIALS] * 5
     assert fail(connection, 2, ip="2001:db8::9") == [WRONG_CREDENTIALS] * 2
@@ -90,7 +90,9 @@ def test_listed_addresses_are_never_counted(ada: User, connection: Connection) -
 
 
 @pytest.mark.parametrize("rules", [{"enabled": False}, {"shields": []}, {"shields": ["user_notification"]}])
-def test_nobody_is_blocked_where_the_tenant_says_so(ada: User, connection: Connection, rules: dict[str, object]) -> None:
+def test_no_account_is_blocked_where_the_tenant_has_switched_blocking_off(
+    ada: User, connection: Connection, rules: dict[str, object]
+) -> None:
     protect(ada.tenant_id, max_attempts=1, **rules)
     assert fail(connection, 3) == [WRONG_CREDENTIALS] * 3
     assert outcome(attempt(connection)) == ada
@@ -103,7 +105,7 @@ def test_a_connection_can_switch_its_protection_off(ada: User, connection: Conne
     assert fail(changed, 3) == [WRONG_CREDENTIALS] * 3
 
 
-def test_a_higher_threshold_lifts_the_block_and_the_count_goes_on(ada: User, connection: Connection) -> None:
+def test_a_higher_threshold_lifts_the_block_and_keeps_counting(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=2)
     fail(connection, 2)
     protect(ada.tenant_id, max_attempts=4)
@@ -117,7 +119,7 @@ def test_a_lower_threshold_blocks_at_the_next_failure(ada: User, connection: Con
     assert fail(connection, 2) == [WRONG_CREDENTIALS, BLOCKED]
 
 
-def test_a_block_ends_thirty_days_after_the_last_failure_and_trying_does_not_prolong_it(ada: User, connection: Connection) -> None:
+def test_a_block_ends_thirty_days_after_the_last_failure_and_further_attempts_do_not_prolong_it(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=2)
     with time_machine.travel(BEGIN, tick=False) as clock:
         fail(connection, 2)
@@ -129,7 +131,7 @@ def test_a_block_ends_thirty_days_after_the_last_failure_and_trying_does_not_pro
         assert outcome(attempt(connection)) == ada
 
 
-def test_counts_that_are_over_are_dropped(ada: User, connection: Connection) -> None:
+def test_expired_counts_are_deleted(ada: User, connection: Connection) -> None:
     with time_machine.travel(BEGIN, tick=False) as clock:
         fail(connection, 1)
         clock.shift(timedelta(days=29))
@@ -149,7 +151,7 @@ def test_a_new_password_lifts_every_block_of_the_user(connection: Connection) ->
     assert not LoginFailures.objects.of(ada.tenant_id).exists()
 
 
-def test_an_account_that_is_made_after_failures_is_not_born_blocked(tenant: Tenant, connection: Connection) -> None:
+def test_an_account_that_is_created_after_failed_logins_is_not_blocked(tenant: Tenant, connection: Connection) -> None:
     protect(tenant.pk, max_attempts=1)
     fail(connection, 1)
     ada = create_user(tenant_id=tenant.pk, connection=connection, email="Ada@example.test", password=PASSWORD)
@@ -165,7 +167,7 @@ def test_an_administrator_lifts_blocks_by_identifier_and_by_user(ada: User, conn
         assert outcome(attempt(connection)) == ada
 
 
-def test_blocks_of_one_tenant_are_nothing_to_another(ada: User, connection: Connection) -> None:
+def test_blocks_of_one_tenant_do_not_affect_another_tenant(ada: User, connection: Connection) -> None:
     from tests.factories.admin import new_tenant
 
     other = new_tenant()
@@ -179,7 +181,7 @@ def test_blocks_of_one_tenant_are_nothing_to_another(ada: User, connection: Conn
     assert outcome(attempt(connection)) is BLOCKED
 
 
-def test_a_block_touches_neither_the_user_nor_the_stream(ada: User, connection: Connection) -> None:
+def test_a_block_changes_neither_the_user_nor_the_event_stream(ada: User, connection: Connection) -> None:
     before = User.objects.of(ada.tenant_id).filter(pk=ada.pk).values().get()
     events = Event.objects.filter(tenant_id=ada.tenant_id).count()
     fail(connection, 11)
@@ -189,7 +191,7 @@ def test_a_block_touches_neither_the_user_nor_the_stream(ada: User, connection: 
     assert not Mark.objects.filter(tenant_id=ada.tenant_id).exists()
 
 
-def test_the_blocked_user_gets_one_mail_and_a_name_that_nobody_has_none(ada: User, connection: Connection) -> None:
+def test_a_blocked_user_gets_one_mail_and_an_unknown_name_gets_none(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=2)
     fail(connection, 4)
     fail(connection, 4, "nobody@example.test")
@@ -202,13 +204,15 @@ def test_the_blocked_user_gets_one_mail_and_a_name_that_nobody_has_none(ada: Use
 
 
 @pytest.mark.parametrize("rules", [{"shields": ["block"]}, {"enabled": False}])
-def test_nobody_is_told_where_the_tenant_says_so(ada: User, connection: Connection, rules: dict[str, object]) -> None:
+def test_no_mail_is_sent_where_the_tenant_has_switched_notifications_off(
+    ada: User, connection: Connection, rules: dict[str, object]
+) -> None:
     protect(ada.tenant_id, max_attempts=1, **rules)
     fail(connection, 2)
     assert not Job.objects.of(ada.tenant_id).exists()
 
 
-def test_many_at_once_get_not_one_guess_more_than_the_threshold(ada: User, connection: Connection) -> None:
+def test_concurrent_attempts_get_no_more_guesses_than_the_threshold(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=3)
     outcomes: list[object] = []
     start = threading.Barrier(8)

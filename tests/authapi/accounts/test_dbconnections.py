@@ -1,4 +1,4 @@
-"""`/dbconnections/signup` and `/dbconnections/change_password`, as applications with forms of their own call them."""
+"""`/dbconnections/signup` and `/dbconnections/change_password`, as applications with their own forms call them."""
 
 from __future__ import annotations
 
@@ -65,9 +65,7 @@ def options(connection: Connection, **changes: Any) -> Connection:
         ({"user_metadata": {"x": 5}}, "invalid_request", "at most 500 characters"),
     ],
 )
-def test_a_sign_up_that_makes_no_sense_is_refused(
-    client: Client, connection: Connection, changes: dict[str, Any], code: str, words: str
-) -> None:
+def test_an_invalid_sign_up_is_refused(client: Client, connection: Connection, changes: dict[str, Any], code: str, words: str) -> None:
     answer = post(client.tenant_id, "signup", signup_form(client, **changes))
     assert (answer.status, answer.json()["statusCode"]) == (400, 400)
     assert answer.json()["code"] == code
@@ -76,7 +74,7 @@ def test_a_sign_up_that_makes_no_sense_is_refused(
     assert not User.objects.of(client.tenant_id).exists()
 
 
-def test_a_taken_address_is_refused_in_words_that_tell_nothing(client: Client, ada: User) -> None:
+def test_the_refusal_of_a_taken_address_does_not_reveal_that_it_is_taken(client: Client, ada: User) -> None:
     for email in ("ada@example.test", "ADA@Example.Test"):
         answer = post(client.tenant_id, "signup", signup_form(client, email=email))
         assert answer.status == 400
@@ -86,7 +84,7 @@ def test_a_taken_address_is_refused_in_words_that_tell_nothing(client: Client, a
     assert (line.description, line.user_id, line.connection) == ("The user exists already.", "", "people")
 
 
-def test_a_weak_password_is_refused_with_the_rules_it_breaks(client: Client, connection: Connection) -> None:
+def test_a_weak_password_is_refused_with_the_broken_rules(client: Client, connection: Connection) -> None:
     answer = post(client.tenant_id, "signup", signup_form(client, password="short"))
     found = answer.json()
     assert (answer.status, found["name"], found["code"], found["message"]) == (
@@ -107,7 +105,7 @@ def test_a_weak_password_is_refused_with_the_rules_it_breaks(client: Client, con
         ({"password_no_personal_info": {"enable": True}}, "My-new@example.test-1", "PasswordNoUserInfoError"),
     ],
 )
-def test_common_and_personal_passwords_are_refused_by_name(
+def test_common_and_personal_passwords_are_refused_with_the_reason(
     client: Client, connection: Connection, changes: dict[str, Any], password: str, name: str
 ) -> None:
     options(connection, **changes)
@@ -116,14 +114,14 @@ def test_common_and_personal_passwords_are_refused_by_name(
     assert isinstance(found["description"], str)
 
 
-def test_a_connection_without_sign_ups_takes_none(client: Client, connection: Connection) -> None:
+def test_a_connection_that_disables_sign_ups_refuses_them(client: Client, connection: Connection) -> None:
     options(connection, disable_signup=True)
     answer = post(client.tenant_id, "signup", signup_form(client))
     assert (answer.status, answer.json()["code"]) == (400, "unauthorized")
     assert not User.objects.of(client.tenant_id).exists()
 
 
-def test_a_client_signs_up_only_where_it_is_enabled(tenant: Tenant, client: Client, connection: Connection) -> None:
+def test_a_client_can_sign_up_users_only_at_its_enabled_connections(tenant: Tenant, client: Client, connection: Connection) -> None:
     people(tenant, name="others")
     assert post(tenant, "signup", signup_form(client, connection="others")).json()["code"] == "unauthorized"
 
@@ -137,7 +135,7 @@ def test_a_client_and_a_connection_of_another_tenant_are_unknown(client: Client,
     assert not User.objects.of(other.pk).exists()
 
 
-def test_an_address_that_signs_up_too_much_is_refused(client: Client, connection: Connection) -> None:
+def test_an_address_that_signs_up_too_often_is_refused(client: Client, connection: Connection) -> None:
     suspect(client.tenant_id, stage={"pre-user-registration": {"max_attempts": 2, "rate": 60_000}})
     with time_machine.travel(BEGIN, tick=False):
         answers = [post(client.tenant_id, "signup", signup_form(client, email=f"n{n}@example.test")) for n in range(3)]
@@ -148,7 +146,7 @@ def test_an_address_that_signs_up_too_much_is_refused(client: Client, connection
 
 
 @pytest.mark.parametrize("kind", ["application/json", FORM])
-def test_a_sign_up_makes_a_user_who_can_log_in_and_one_event_that_names_the_client(
+def test_a_sign_up_creates_a_user_who_can_log_in_and_one_event_that_names_the_client(
     client: Client, connection: Connection, kind: str
 ) -> None:
     metadata = {"plan": "gold"}
@@ -168,7 +166,7 @@ def test_a_sign_up_makes_a_user_who_can_log_in_and_one_event_that_names_the_clie
     assert (line.user_id, line.is_success, line.ip) == (user.user_id, True, "192.0.2.1")
 
 
-def test_a_connection_with_usernames_wants_one_of_a_good_length(client: Client, connection: Connection) -> None:
+def test_a_connection_with_usernames_requires_a_username_of_valid_length(client: Client, connection: Connection) -> None:
     options(connection, requires_username=True, validation={"username": {"min": 3, "max": 8}})
     for name, words in ((None, "username: Missing"), ("ab", "3 to 8"), ("abcdefghi", "3 to 8"), ("a b c", "username")):
         assert words in post(client.tenant_id, "signup", signup_form(client, username=name)).json()["description"]
@@ -178,7 +176,7 @@ def test_a_connection_with_usernames_wants_one_of_a_good_length(client: Client, 
     assert taken.json()["code"] == "invalid_signup"
 
 
-def test_attributes_decide_which_identifiers_are_wanted(tenant: Tenant, client: Client) -> None:
+def test_attributes_decide_which_identifiers_are_required(tenant: Tenant, client: Client) -> None:
     attributes = {
         "phone_number": {"identifier": {"active": True}},
         "email": {"identifier": {"active": True}, "signup": {"status": "optional"}},
@@ -189,7 +187,7 @@ def test_attributes_decide_which_identifiers_are_wanted(tenant: Tenant, client: 
     assert answer.json().keys() == {"_id", "phone_number", "phone_verified"}
 
 
-def test_without_a_client_id_a_connection_that_a_client_uses_takes_sign_ups(tenant: Tenant, connection: Connection) -> None:
+def test_without_a_client_id_a_connection_that_a_client_uses_accepts_sign_ups(tenant: Tenant, connection: Connection) -> None:
     body = {"connection": "people", "email": "new@example.test", "password": PASSWORD}
     assert post(tenant, "signup", body).status == 200
 
@@ -205,7 +203,7 @@ def test_without_a_client_id_a_connection_that_no_client_uses_is_refused(
         Client.objects.of(tenant.pk).filter(pk=client.pk).update(revoked_at=BEGIN)
     elif use == "client of another tenant":
         enabled = [web_client(new_tenant())[0].client_id]
-    # Rows written before today's checks may hold a stale or foreign id.
+    # Rows that were written before today's checks may hold an outdated or foreign id.
     connection.enabled_clients = enabled
     connection.save()
     body = {"connection": "people", "email": "new@example.test", "password": PASSWORD}
@@ -216,9 +214,7 @@ def test_without_a_client_id_a_connection_that_no_client_uses_is_refused(
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_the_new_user_gets_the_mail_that_verifies_the_address_where_mail_reaches_people(
-    client: Client, connection: Connection, settings: Any
-) -> None:
+def test_a_new_user_gets_the_mail_that_verifies_the_address(client: Client, connection: Connection, settings: Any) -> None:
     settings.MAIL_REACHES_PEOPLE = True
     post(client.tenant_id, "signup", signup_form(client))
     assert run_job(Job.objects.of(client.tenant_id).get(type=Job.Type.VERIFICATION_EMAIL).pk)
@@ -234,7 +230,7 @@ def test_the_new_user_gets_the_mail_that_verifies_the_address_where_mail_reaches
         ({"connection": "nowhere"}, "does not exist"),
     ],
 )
-def test_a_change_of_password_that_makes_no_sense_is_refused(client: Client, ada: User, body: dict[str, Any], words: str) -> None:
+def test_an_invalid_change_of_password_is_refused(client: Client, ada: User, body: dict[str, Any], words: str) -> None:
     sent = {"client_id": client.client_id, "connection": "people", "email": "ada@example.test", **body}
     answer = post(client.tenant_id, "change_password", sent)
     assert (answer.status, answer.json()["code"]) == (400, "invalid_request")
@@ -242,7 +238,7 @@ def test_a_change_of_password_that_makes_no_sense_is_refused(client: Client, ada
 
 
 @pytest.mark.parametrize("name", ["ada@example.test", "ADA@example.test", "nobody@example.test", "x" * 254])
-def test_everybody_is_answered_alike_and_only_users_get_a_mail(client: Client, ada: User, name: str) -> None:
+def test_known_and_unknown_addresses_get_the_same_answer_and_only_users_get_a_mail(client: Client, ada: User, name: str) -> None:
     answer = post(client.tenant_id, "change_password", {"client_id": client.client_id, "connection": "people", "email": name})
     assert (answer.status, answer.body.decode()) == (200, SENT)
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
@@ -252,13 +248,13 @@ def test_everybody_is_answered_alike_and_only_users_get_a_mail(client: Client, a
     assert SignIn.objects.of(client.tenant_id).get(type="scpr").user_name == name
 
 
-def test_a_name_longer_than_any_account_has_is_answered_alike_and_leaves_no_job(client: Client, ada: User) -> None:
+def test_an_overlong_or_blank_name_gets_the_same_answer_and_starts_no_job(client: Client, ada: User) -> None:
     for name in ("x" * 255, "x" * 60_000, " "):
         answer = post(client.tenant_id, "change_password", {"connection": "people", "email": name})
         assert (answer.status, answer.body.decode()) == (200, SENT)
     assert not Job.objects.of(client.tenant_id).exists()
     assert SignIn.objects.of(client.tenant_id).filter(type="scpr").count() == 3
-    # Spaces around a name do not count, and are not kept.
+    # Spaces around a name are ignored and not stored.
     assert post(client.tenant_id, "change_password", {"connection": "people", "email": f"{' ' * 60_000}ada@example.test"}).status == 200
     job = Job.objects.of(client.tenant_id).get()
     assert job.parameters["identifier"] == "ada@example.test"
@@ -273,7 +269,7 @@ def test_a_change_by_username_mails_to_the_address_of_the_user(client: Client, c
     assert mail.outbox[0].to == ["ada@example.test"]
 
 
-def test_mails_to_one_account_are_rationed_for_one_address(client: Client, ada: User) -> None:
+def test_mails_to_one_account_are_limited_for_each_requesting_address(client: Client, ada: User) -> None:
     sent = {"connection": "people", "email": "ada@example.test"}
     with time_machine.travel(BEGIN, tick=False) as clock:
         statuses = [post(client.tenant_id, "change_password", sent).status for _ in range(12)]
@@ -284,12 +280,12 @@ def test_mails_to_one_account_are_rationed_for_one_address(client: Client, ada: 
         assert post(client.tenant_id, "change_password", sent).status == 200
 
 
-def test_requests_of_one_address_for_many_accounts_are_rationed(client: Client, ada: User) -> None:
+def test_requests_from_one_address_for_many_accounts_are_limited(client: Client, ada: User) -> None:
     with time_machine.travel(BEGIN, tick=False) as clock:
         sent = [{"connection": "people", "email": f"person{number}@example.test"} for number in range(103)]
         statuses = [post(client.tenant_id, "change_password", one).status for one in sent]
         assert statuses == [200] * 100 + [429] * 3
-        # What was refused left neither a job nor a line.
+        # A refused request leaves neither a job nor a line in the log.
         assert Job.objects.of(client.tenant_id).filter(type=Job.Type.PASSWORD_RESET_EMAIL).count() == 100
         assert SignIn.objects.of(client.tenant_id).filter(type="scpr").count() == 100
         assert post(client.tenant_id, "change_password", sent[0], address="198.51.100.9").status == 200
@@ -297,14 +293,14 @@ def test_requests_of_one_address_for_many_accounts_are_rationed(client: Client, 
         assert post(client.tenant_id, "change_password", sent[101]).status == 200
 
 
-def test_addresses_of_one_ipv6_network_are_one_address(client: Client, ada: User) -> None:
+def test_addresses_of_one_ipv6_network_share_a_limit(client: Client, ada: User) -> None:
     sent = {"connection": "people", "email": "ada@example.test"}
     with time_machine.travel(BEGIN, tick=False):
         statuses = [post(client.tenant_id, "change_password", sent, address=f"2001:db8:1:2::{number:x}").status for number in range(11)]
     assert statuses == [200] * 10 + [429]
 
 
-def test_a_proxy_that_names_no_client_is_no_address(client: Client, ada: User, settings: Any) -> None:
+def test_requests_are_not_limited_by_address_when_the_proxy_names_no_client(client: Client, ada: User, settings: Any) -> None:
     settings.TRUSTED_PROXIES = ["192.0.2.0/24"]
     with time_machine.travel(BEGIN, tick=False):
         statuses = {
@@ -314,7 +310,7 @@ def test_a_proxy_that_names_no_client_is_no_address(client: Client, ada: User, s
     assert statuses == {200}
 
 
-def test_nobody_gets_more_links_than_could_be_of_use_whoever_asks_for_them(client: Client, ada: User) -> None:
+def test_one_account_gets_at_most_ten_usable_links_however_many_addresses_request_them(client: Client, ada: User) -> None:
     sent = {"connection": "people", "email": "ada@example.test"}
     for number in range(12):
         assert post(client.tenant_id, "change_password", sent, address=f"198.51.100.{number}").status == 200
@@ -327,13 +323,13 @@ def test_nobody_gets_more_links_than_could_be_of_use_whoever_asks_for_them(clien
     assert len(mail.outbox) == 11
 
 
-def test_asking_changes_nothing(client: Client, ada: User) -> None:
+def test_requesting_a_change_does_not_change_the_password(client: Client, ada: User) -> None:
     before = PasswordCredential.objects.get(user=ada).password_hash
     post(client.tenant_id, "change_password", {"connection": "people", "email": "ada@example.test", "password": "Quite-Another-1"})
     assert PasswordCredential.objects.get(user=ada).password_hash == before
 
 
-def test_a_mail_server_that_is_away_costs_no_time_and_loses_nothing(client: Client, ada: User, settings: Any) -> None:
+def test_an_unavailable_mail_server_neither_delays_the_answer_nor_loses_the_mail(client: Client, ada: User, settings: Any) -> None:
     working = settings.EMAIL_BACKEND
     settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = "django.core.mail.backends.smtp.EmailBackend", "127.0.0.1", 9
     assert post(client.tenant_id, "change_password", {"connection": "people", "email": "ada@example.test"}).status == 200
@@ -353,6 +349,6 @@ def test_a_mail_server_that_is_away_costs_no_time_and_loses_nothing(client: Clie
 @pytest.mark.parametrize(
     ("kind", "raw"), [("application/json", b"{"), ("text/plain", b"x"), ("application/json", b"[]"), (FORM, b"a=1&a=2")]
 )
-def test_a_body_that_cannot_be_read_is_refused_in_the_shape_of_the_family(client: Client, path: str, kind: str, raw: bytes) -> None:
+def test_an_unreadable_body_is_refused_in_the_format_of_these_endpoints(client: Client, path: str, kind: str, raw: bytes) -> None:
     answer = post(client.tenant_id, path, raw, kind=kind)
     assert (answer.status, answer.json()["statusCode"], answer.json()["code"]) == (400, 400, "invalid_request")

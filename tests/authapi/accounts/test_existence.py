@@ -1,6 +1,6 @@
-"""Telling whether an account exists by what a request costs: the statements it sends and the hashes it makes are the same for anyone.
+"""No request may reveal whether an account exists: it sends the same statements and checks the same number of hashes in both cases.
 
-Measured over the web application, and not in time: a machine is never quiet, while a statement or a hash more is a fact.
+These tests count statements and hashes in the web application. They do not measure time, because time varies on a busy machine.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ ORIGIN = "https://app.example.test"
 REALM = "http://auth0.com/oauth/grant-type/password-realm"
 OTP = PasswordlessGrant.name
 PROVEN_LATER = {"code_challenge": "a" * 43, "code_challenge_method": "S256"}
-# Read by each process once in a while, for all callers.
+# Each process reads these tables from time to time, for all requests together.
 _TABLES = ("authapi_tenantsettings", "authapi_brandingtheme", "authapi_customtext", "authapi_client", "authapi_signingkey")
 _REMEMBERED = re.compile(f'FROM "({"|".join((*_TABLES, "identity_tenant", "identity_customdomain"))})"')
-# Values that stand in a statement itself, such as names of savepoints and of cursors.
+# Values that are part of the text of a statement, such as names of savepoints and cursors.
 _INLINE = re.compile(r"\bs\d+_x\d+\b")
 
 
 @pytest.fixture
 def client(tenant: Tenant, settings: Any) -> Iterator[Client]:
-    """A client with every way in. In each of its connections one account has the address that is here."""
+    """A client that allows every method of login. In each of its connections, one account has the known address."""
     settings.SMS_SENDER = {"kind": "console"}
     client, _ = web_client(
         tenant,
@@ -87,7 +87,7 @@ def by_code(path: str, **body: Any) -> Asking:
 REQUESTS: dict[str, Asking] = {
     "a code by mail": lambda client, name: ask(client, "/passwordless/start", connection="email", email=name, send="code"),
     "a link by mail": lambda client, name: ask(client, "/passwordless/start", connection="email", email=name, authParams=PROVEN_LATER),
-    "a code by text": lambda client, name: ask(client, "/passwordless/start", connection="sms", phone_number=number_of(name)),
+    "a code by text message": lambda client, name: ask(client, "/passwordless/start", connection="sms", phone_number=number_of(name)),
     "a challenge": lambda client, name: ask(client, "/otp/challenge", connection="email", email=name),
     "a new password": lambda client, name: ask(client, "/dbconnections/change_password", connection="people", email=name),
     "a form's password": by_password("/co/authenticate", credential_type=REALM, realm="people"),
@@ -106,7 +106,7 @@ def number_of(name: str) -> str:
 
 @dataclass
 class Cost:
-    """What the process did, in every thread: its statements without their values, and how often it checked a hash."""
+    """What the process did in all its threads: its statements without their values, and the number of hashes that it checked."""
 
     statements: list[str] = field(default_factory=list)
     hashes: int = 0
@@ -140,7 +140,7 @@ def cost_of(work: Callable[[], Any]) -> tuple[Cost, Any]:
 
 @pytest.mark.parametrize("asked", REQUESTS)
 def test_a_request_costs_the_same_whether_there_is_an_account(client: Client, asked: str) -> None:
-    # What a process finds out once, such as which hashes people have, it finds out here.
+    # Fills the caches of the process before the measurement, such as the cache of the hash parameters in use.
     REQUESTS[asked](client, "first@example.test")
     known, told_known = cost_of(lambda: REQUESTS[asked](client, HERE))
     unknown, told_unknown = cost_of(lambda: REQUESTS[asked](client, GONE))
@@ -151,7 +151,7 @@ def test_a_request_costs_the_same_whether_there_is_an_account(client: Client, as
 
 
 def shape(answer: Received, name: str) -> str:
-    """Return an answer without the address that was asked about and without what is drawn for each."""
+    """Return the answer without the requested address and without values that are random in each answer."""
     text = answer.body.decode().replace(name, "?").replace(number_of(name), "?")
     return re.sub(r'"(_id|auth_session)":"[^"]+"', "drawn", text)
 
@@ -164,7 +164,7 @@ def test_a_password_is_hashed_once_whether_the_account_exists(client: Client, as
 
 
 def ask_on_page(tenant: Tenant, client: Client, name: str) -> Any:
-    """Ask for a code on the hosted page, in a browser of its own."""
+    """Request a code on the hosted page, in a new browser."""
     browser = Browser(tenant)
     wanted = {"client_id": client.client_id, "response_type": "code", "redirect_uri": CALLBACK, "scope": "openid", "connection": "email"}
     page = browser.get("/authorize", {**wanted, **PROVEN_LATER})
@@ -173,7 +173,7 @@ def ask_on_page(tenant: Tenant, client: Client, name: str) -> Any:
     return browser.submit(page, send="code", email=name)
 
 
-def test_the_hosted_page_costs_the_same_and_leads_to_the_same_page(tenant: Tenant, client: Client) -> None:
+def test_the_hosted_page_costs_the_same_and_leads_to_the_same_next_page_whether_there_is_an_account(tenant: Tenant, client: Client) -> None:
     ask_on_page(tenant, client, "first@example.test")
     known, page_known = cost_of(lambda: ask_on_page(tenant, client, HERE))
     unknown, page_unknown = cost_of(lambda: ask_on_page(tenant, client, GONE))

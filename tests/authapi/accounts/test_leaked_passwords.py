@@ -1,4 +1,4 @@
-"""Breached passwords at logins, sign-ups and changes: what attackers learn of them, who is told, and how often."""
+"""Breached passwords at logins, sign-ups and changes: what attackers learn, which users and administrators get mails, and how often."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import time_machine
 from django.core import mail
 
-from authapi import tasks  # noqa: F401  (it registers what the jobs do)
+from authapi import tasks  # noqa: F401  (the import registers what the jobs do)
 from authapi.accounts.attack_notices import send_due_notices
 from authapi.accounts.attempts import Refusal
 from authapi.models import AttackNotice, LoginFailures, SignIn
@@ -24,7 +24,7 @@ from tests.authapi.accounts.test_dbconnections import post as post_to_directory
 from tests.authapi.accounts.test_dbconnections import signup_form
 from tests.authapi.accounts.test_pages import opened, reset_link
 from tests.authapi.accounts.test_pages import set_password as set_on_page
-from tests.authapi.api.conftest import api  # noqa: F401  (a fixture here, too)
+from tests.authapi.api.conftest import api  # noqa: F401  (this fixture is used here, too)
 from tests.authapi.login.conftest import Login
 from tests.factories.admin import new_staff
 from tests.factories.breach_list import detect, use_list, write_list
@@ -32,7 +32,7 @@ from tests.factories.sign_in import PASSWORD, person
 from tests.management import Management, segment
 
 BEGIN = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
-# Also in the list.
+# This password is in the list, too.
 OTHER = "Another-Leaked-Password-3"
 BLOCK = ["block"]
 
@@ -62,7 +62,7 @@ def run_mails(tenant_id: str) -> None:
         assert run_job(job.pk)
 
 
-def test_a_wrong_password_of_the_list_is_answered_like_any_other(ada: User, connection: Connection) -> None:
+def test_a_wrong_password_that_is_in_the_list_gets_the_same_answer_as_any_wrong_password(ada: User, connection: Connection) -> None:
     detect(ada.tenant_id, "block", "user_notification", "admin_notification")
     # `WRONG` is in the list, too.
     assert outcome(attempt(connection, password=WRONG)) is Refusal.WRONG_CREDENTIALS
@@ -72,7 +72,7 @@ def test_a_wrong_password_of_the_list_is_answered_like_any_other(ada: User, conn
     assert not AttackNotice.objects.of(ada.tenant_id).exists()
 
 
-def test_the_right_password_is_refused_and_clears_no_failure(ada: User, connection: Connection) -> None:
+def test_the_right_password_is_refused_when_it_is_in_the_list_and_the_count_of_failures_stays(ada: User, connection: Connection) -> None:
     outcome(attempt(connection, password=WRONG))
     detect(ada.tenant_id, *BLOCK)
     assert outcome(attempt(connection)) is Refusal.PASSWORD_LEAKED
@@ -83,7 +83,9 @@ def test_the_right_password_is_refused_and_clears_no_failure(ada: User, connecti
     assert User.objects.of(ada.tenant_id).get(pk=ada.pk).logins_count == 0
 
 
-def test_without_a_list_or_a_switch_or_a_shield_nobody_is_refused(ada: User, connection: Connection, settings: Any) -> None:
+def test_no_login_is_refused_without_a_list_or_with_the_detection_or_its_block_switched_off(
+    ada: User, connection: Connection, settings: Any
+) -> None:
     assert outcome(attempt(connection)) == ada
     assert types(ada.tenant_id) == ["s"]
     detect(ada.tenant_id)
@@ -95,7 +97,7 @@ def test_without_a_list_or_a_switch_or_a_shield_nobody_is_refused(ada: User, con
     assert outcome(attempt(connection)) == ada
 
 
-def test_a_user_is_told_once_for_each_password(ada: User, connection: Connection) -> None:
+def test_a_user_gets_one_mail_about_each_password(ada: User, connection: Connection) -> None:
     detect(ada.tenant_id, "block", "user_notification")
     for _ in range(3):
         assert outcome(attempt(connection, ip="203.0.113.9")) is Refusal.PASSWORD_LEAKED
@@ -112,7 +114,7 @@ def test_a_user_is_told_once_for_each_password(ada: User, connection: Connection
     assert not any(PASSWORD in str(job.parameters) or OTHER in str(job.parameters) for job in Job.objects.of(ada.tenant_id))
 
 
-def test_a_new_hash_of_the_same_password_is_not_told_again(ada: User, connection: Connection) -> None:
+def test_a_user_gets_no_second_mail_when_only_the_hash_of_the_same_password_changes(ada: User, connection: Connection) -> None:
     detect(ada.tenant_id, "user_notification")
     assert outcome(attempt(connection)) == ada
     PasswordCredential.objects.filter(user=ada).update(password_hash=PasswordCredential.objects.get(user=ada).password_hash)
@@ -129,7 +131,7 @@ def test_a_user_without_an_address_gets_no_mail(connection: Connection) -> None:
     assert not Job.objects.of(nameless.tenant_id).exists()
 
 
-def test_administrators_are_told_once_a_period_however_many_there_are(ada: User, connection: Connection) -> None:
+def test_administrators_get_one_mail_a_period_however_many_logins_there_are(ada: User, connection: Connection) -> None:
     admin = new_staff(ada.tenant)
     detect(ada.tenant_id, "admin_notification", admin_notification_frequency=["weekly", "daily"])
     with time_machine.travel(BEGIN, tick=False) as clock:
@@ -147,7 +149,7 @@ def test_administrators_are_told_once_a_period_however_many_there_are(ada: User,
         clock.shift(timedelta(hours=23, minutes=1))
         send_due_notices()
         assert "Logins           1" in str(mail.outbox[1].body)
-        # Told more often from now on.
+        # From here on, administrators are told immediately.
         outcome(attempt(connection))
         detect(ada.tenant_id, "admin_notification", admin_notification_frequency=["immediately"])
         outcome(attempt(connection))
@@ -156,7 +158,7 @@ def test_administrators_are_told_once_a_period_however_many_there_are(ada: User,
         assert len(mail.outbox) == 3
 
 
-def test_the_page_leads_to_a_new_password_by_mail(login: Login) -> None:
+def test_the_login_page_leads_to_a_new_password_by_mail(login: Login) -> None:
     detect(login.tenant.pk, *BLOCK)
     answer = login.log_in(login.ask())
     assert answer.status == 400
@@ -167,7 +169,7 @@ def test_the_page_leads_to_a_new_password_by_mail(login: Login) -> None:
     assert "code" in login.log_in(login.ask(), password="Fresh-Horse-Staple-9").answer
 
 
-def test_a_new_password_of_the_list_is_refused_with_a_line_and_the_link_still_works(login: Login) -> None:
+def test_a_new_password_that_is_in_the_list_is_refused_with_a_message_and_the_link_stays_valid(login: Login) -> None:
     detect(login.tenant.pk, stage=stages(change=BLOCK))
     link = reset_link(login)
     refused = set_on_page(login, link, OTHER)
@@ -182,7 +184,7 @@ def test_a_new_password_of_the_list_is_refused_with_a_line_and_the_link_still_wo
     assert AttackNotice.objects.of(login.tenant.pk).get().due_at is not None
 
 
-def test_a_sign_up_with_a_password_of_the_list_makes_no_account_and_tells_nothing_of_others(login: Login) -> None:
+def test_a_sign_up_with_a_password_of_the_list_creates_no_account_and_reveals_no_other_account(login: Login) -> None:
     detect(login.tenant.pk, stage=stages(sign_up=BLOCK))
     page = opened(login, "Sign up")
     for email in ("new@example.test", "ada@example.test"):
@@ -199,7 +201,7 @@ def test_a_sign_up_with_a_password_of_the_list_makes_no_account_and_tells_nothin
     assert types(login.tenant.pk)[-2:] == ["ss", "signup_pwd_leak"]
 
 
-def test_the_management_interface_and_staff_are_bound_by_the_same_rule(
+def test_the_management_interface_and_staff_pages_apply_the_same_rule(
     api: Management,  # noqa: F811  (the fixture)
     ada: User,
     connection: Connection,

@@ -1,4 +1,4 @@
-"""The pages of people: sign up, ask for a link, set a password, lift a block. Driven over the ASGI application without a script."""
+"""The account pages: sign up, request a link, set a password, lift a block. Driven over the ASGI application without JavaScript."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ VERIFY = "/u/email-verification"
 
 
 def opened(visit: Login, words: str, **asked: Any) -> Page:
-    """Open the page of the login that a link of these words leads to."""
+    """Start a login, and open the page to which the link with this text leads."""
     page = visit.browser.follow(visit.ask(**asked))
     found = re.search(rf'href="([^"]+)"[^>]*>\s*{words}', page.body.decode())
     assert found, page.text
@@ -70,7 +70,7 @@ def set_password(visit: Login, secret: str, password: str = NEW, repeated: str |
 # --- Sign up -------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_sign_up_that_was_not_begun_in_this_browser_is_refused(login: Login) -> None:
+def test_a_sign_up_that_was_not_started_in_this_browser_is_refused(login: Login) -> None:
     page = opened(login, "Sign up")
     sent = {**page.fields(), "email": "new@example.test", "password": PASSWORD}
     assert Browser(login.tenant).post(SIGN_UP, sent).status in (400, 403)
@@ -90,7 +90,7 @@ def test_a_sign_up_that_was_not_begun_in_this_browser_is_refused(login: Login) -
         ({"email": "new@example.test", "password": "x" * 5000}, "Choose a password.", "password"),
     ],
 )
-def test_a_problem_is_named_at_the_top_and_leads_to_its_field(
+def test_an_error_is_listed_at_the_top_and_links_to_its_field(
     login: Login,
     fields: dict[str, str],
     words: str,
@@ -102,14 +102,14 @@ def test_a_problem_is_named_at_the_top_and_leads_to_its_field(
     assert 'role="alert"' in answer.text
     assert re.search(rf'<a href="#{field}">\s*{re.escape(words)}', answer.text)
     assert 'aria-invalid="true"' in answer.text
-    # What was typed stays, but for the password.
+    # The form keeps the input except the password.
     assert not fields["email"] or f'value="{fields["email"]}"' in answer.text
     assert not fields["password"] or fields["password"] not in answer.text
-    # The form still works.
+    # The corrected form is accepted.
     assert answer.fields() == page.fields()
 
 
-def test_a_taken_address_is_told_in_words_that_say_nothing(login: Login) -> None:
+def test_the_message_about_a_taken_address_does_not_reveal_that_it_is_taken(login: Login) -> None:
     page = opened(login, "Sign up")
     answer = login.browser.post(SIGN_UP, {**page.fields(), "email": "ADA@example.test", "password": PASSWORD})
     assert answer.status == 400
@@ -118,7 +118,7 @@ def test_a_taken_address_is_told_in_words_that_say_nothing(login: Login) -> None
     assert not login.browser.cookies.get("session")
 
 
-def test_sign_ups_that_are_switched_off_have_neither_link_nor_page(login: Login) -> None:
+def test_disabled_sign_ups_have_neither_a_link_nor_a_page(login: Login) -> None:
     page = opened(login, "Sign up")
     options(login.connection, disable_signup=True)
     assert "Sign up" not in login.browser.follow(login.ask()).text
@@ -127,7 +127,7 @@ def test_sign_ups_that_are_switched_off_have_neither_link_nor_page(login: Login)
     assert answer.status in (302, 303, 400, 403)
 
 
-def test_an_address_that_signs_up_too_much_is_told_to_wait(login: Login) -> None:
+def test_an_address_that_signs_up_too_often_must_wait(login: Login) -> None:
     suspect(login.tenant.pk, stage={"pre-user-registration": {"max_attempts": 1, "rate": 600_000}})
     page = opened(login, "Sign up")
     for email in ("", "new@example.test"):
@@ -151,12 +151,12 @@ def test_a_new_user_is_logged_in_at_once_and_the_event_names_client_and_browser(
     assert context["request"]["hostname"] == login.browser.host
 
 
-def test_a_client_can_ask_for_the_sign_up_page_at_once(login: Login) -> None:
+def test_a_client_can_request_the_sign_up_page_directly(login: Login) -> None:
     for asked in ({"prompt": "create"}, {"screen_hint": "signup"}):
         assert login.ask(**asked).location.startswith("/u/signup?state=")
 
 
-def test_a_connection_with_usernames_asks_for_one(login: Login) -> None:
+def test_a_connection_with_usernames_requires_a_username(login: Login) -> None:
     options(login.connection, requires_username=True)
     page = opened(login, "Sign up")
     assert re.search(r'<label for="username">\s*Username', page.text)
@@ -164,10 +164,10 @@ def test_a_connection_with_usernames_asks_for_one(login: Login) -> None:
     assert "Enter a username of 1 to 15" in answer.text
 
 
-# --- Asking for a link ----------------------------------------------------------------------------------------------------------
+# --- Requesting a link ----------------------------------------------------------------------------------------------------------
 
 
-def test_everybody_who_asks_for_a_link_reads_the_same(login: Login) -> None:
+def test_known_and_unknown_addresses_see_the_same_page_after_requesting_a_link(login: Login) -> None:
     page = opened(login, "Forgot password\\?")
     answers = [login.browser.post(REQUEST, {**page.fields(), "username": name}) for name in ("ada@example.test", "nobody@example.test")]
     assert [answer.status for answer in answers] == [200, 200]
@@ -178,7 +178,7 @@ def test_everybody_who_asks_for_a_link_reads_the_same(login: Login) -> None:
     assert [message.to for message in mail.outbox] == [["ada@example.test"]]
 
 
-def test_a_request_without_a_name_or_too_many_are_refused_on_the_page(login: Login) -> None:
+def test_the_page_refuses_a_request_without_a_name_and_too_many_requests(login: Login) -> None:
     page = opened(login, "Forgot password\\?")
     assert login.browser.post(REQUEST, page.fields()).status == 400
     statuses = [login.browser.post(REQUEST, {**page.fields(), "username": "ada@example.test"}).status for _ in range(11)]
@@ -190,12 +190,12 @@ def test_a_request_without_a_name_or_too_many_are_refused_on_the_page(login: Log
 
 @pytest.mark.parametrize("path", [RESET, UNBLOCK])
 @pytest.mark.parametrize("secret", ["", "odd", "x" * 5000, "a\x00b"])
-def test_a_link_that_is_not_ours_does_nothing(login: Login, path: str, secret: str) -> None:
+def test_an_unknown_link_does_nothing(login: Login, path: str, secret: str) -> None:
     assert login.browser.get(path, {"ticket": secret}).status == 404
     assert login.browser.post(path, {"ticket": secret, "password": NEW, "repeated": NEW}).status == 404
 
 
-def test_opening_the_link_changes_nothing_and_tells_nobody_its_address(login: Login) -> None:
+def test_opening_the_link_changes_nothing_and_does_not_show_the_address(login: Login) -> None:
     secret = reset_link(login)
     for method in ("GET", "HEAD", "GET"):
         page = login.browser.send(method, f"{RESET}?ticket={secret}")
@@ -216,7 +216,7 @@ def test_a_link_works_once(login: Login) -> None:
     assert outcome(attempt(login.connection, password=NEW)) == login.user
 
 
-def test_a_link_that_gives_the_first_password_works_once(login: Login) -> None:
+def test_a_link_for_the_first_password_works_once(login: Login) -> None:
     PasswordCredential.objects.filter(user=login.user).delete()
     secret, older = reset_link(login), reset_link(login)
     assert "Password changed" in set_password(login, secret).text
@@ -228,7 +228,7 @@ def test_a_link_that_gives_the_first_password_works_once(login: Login) -> None:
     ("password", "repeated", "words"),
     [(NEW, "other", "do not match"), ("short", "short", "too weak"), ("", "", "Choose a password."), ("x" * 5000, "x" * 5000, "Choose a")],
 )
-def test_a_refused_password_leaves_the_link_working(login: Login, password: str, repeated: str, words: str) -> None:
+def test_a_refused_password_leaves_the_link_valid(login: Login, password: str, repeated: str, words: str) -> None:
     secret = reset_link(login)
     answer = set_password(login, secret, password, repeated)
     assert (answer.status, words in answer.text) == (400, True)
@@ -241,7 +241,7 @@ def test_former_passwords_are_refused_where_the_connection_remembers_them(login:
     assert "You have used this password before." in answer.text
 
 
-def test_a_link_ends_after_an_hour_with_the_address_and_with_a_later_change(login: Login) -> None:
+def test_a_link_ends_after_an_hour_with_a_new_address_and_with_a_later_change(login: Login) -> None:
     with time_machine.travel(datetime.now(UTC), tick=False) as clock:
         secret = reset_link(login)
         clock.shift(timedelta(minutes=61))
@@ -286,7 +286,7 @@ def test_a_new_password_ends_sessions_tokens_and_blocks_and_verifies_the_address
     assert SignIn.objects.of(login.tenant.pk).get(type="scp").user_id == user.user_id
 
 
-def test_a_used_or_expired_link_is_known_as_such_for_a_week_and_then_unknown(login: Login) -> None:
+def test_a_used_or_expired_link_is_recognized_for_a_week_and_then_unknown(login: Login) -> None:
     with time_machine.travel(datetime.now(UTC), tick=False) as clock:
         used = reset_link(login)
         assert set_password(login, used).status == 200
@@ -307,7 +307,7 @@ def test_a_used_or_expired_link_is_known_as_such_for_a_week_and_then_unknown(log
 # --- Lifting a block --------------------------------------------------------------------------------------------------------------
 
 
-def test_the_link_in_the_mail_lifts_the_block_once_and_only_when_it_is_sent(login: Login) -> None:
+def test_the_link_in_the_mail_lifts_the_block_once_and_only_when_the_form_is_sent(login: Login) -> None:
     protect(login.tenant.pk, max_attempts=2)
     for _ in range(2):
         outcome(attempt(login.connection, password=WRONG))
@@ -324,7 +324,7 @@ def test_the_link_in_the_mail_lifts_the_block_once_and_only_when_it_is_sent(logi
 # --- Verifying an address -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_verified_address_is_written_down(login: Login) -> None:
+def test_verifying_an_address_is_logged(login: Login) -> None:
     update_user(tenant_id=login.tenant.pk, user_id=login.user.user_id, changes={"email_verified": False})
     start_verification(tenant_id=login.tenant.pk, user_id=login.user.user_id)
     secret = mailed_link(login.tenant.pk, Job.Type.VERIFICATION_EMAIL)
@@ -336,10 +336,10 @@ def test_a_verified_address_is_written_down(login: Login) -> None:
     assert (line.type, line.user_id, line.user_name) == ("sv", login.user.user_id, "ada@example.test")
 
 
-# --- Looks ----------------------------------------------------------------------------------------------------------------------
+# --- Branding -------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_looks_of_a_tenant_come_without_inline_style_and_stay_its_own(login: Login) -> None:
+def test_the_branding_of_a_tenant_works_without_inline_styles_and_appears_only_at_that_tenant(login: Login) -> None:
     looks = {"logo_url": "https://cdn.example.test/logo.svg", "primary_color": "#ffcc00", "page_background": "#101010"}
     TenantSettings(tenant_id=login.tenant.pk, values={"friendly_name": "Analytical <Engines>", "branding": looks}).save()
     remembered_settings.clear()
@@ -361,7 +361,7 @@ def test_the_looks_of_a_tenant_come_without_inline_style_and_stay_its_own(login:
 
 
 @pytest.mark.parametrize("logo", ["javascript:alert(1)", "http://cdn.example.test/l.svg", "https://a.test;script-src *", "//a.test/x"])
-def test_a_logo_that_could_bend_the_policy_is_not_shown(login: Login, logo: str) -> None:
+def test_a_logo_address_that_could_change_the_content_security_policy_is_not_shown(login: Login, logo: str) -> None:
     TenantSettings(tenant_id=login.tenant.pk, values={"branding": {"logo_url": logo, "primary_color": "red;}"}}).save()
     remembered_settings.clear()
     page = login.browser.get(RESET)

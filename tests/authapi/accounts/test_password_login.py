@@ -1,4 +1,4 @@
-"""Logging in with a password: who gets in, who does not, and what is written down about it."""
+"""Login with a password: which attempts succeed, which are refused, and what the log records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def types(user: User) -> dict[str, int]:
     return dict(Counter(SignIn.objects.of(user.tenant_id).values_list("type", flat=True)))
 
 
-def test_a_wrong_password_is_refused_and_noted_without_it(ada: User, client: Client, connection: Connection) -> None:
+def test_a_wrong_password_is_refused_and_logged_without_the_password(ada: User, client: Client, connection: Connection) -> None:
     assert outcome(attempt(connection, password=WRONG, client=client)) is Refusal.WRONG_CREDENTIALS
     line = last_line(ada.tenant_id)
     assert (line.type, line.is_success, line.description) == ("fp", False, "Wrong password.")
@@ -38,7 +38,7 @@ def test_a_wrong_password_is_refused_and_noted_without_it(ada: User, client: Cli
 
 
 @pytest.mark.parametrize("name", ["nobody@example.test", "", " ", "x" * 300, "a\x00b", "%", "' OR 1=1 --", "ada@example.test\udcff"])
-def test_a_name_that_nobody_has_is_refused_alike(ada: User, connection: Connection, name: str) -> None:
+def test_an_unknown_name_is_refused_like_a_wrong_password(ada: User, connection: Connection, name: str) -> None:
     assert outcome(attempt(connection, name)) is Refusal.WRONG_CREDENTIALS
     line = last_line(ada.tenant_id)
     assert (line.type, line.user_id) == ("fu", "")
@@ -49,7 +49,7 @@ def test_a_user_without_a_password_cannot_log_in(ada: User, connection: Connecti
     assert outcome(attempt(connection)) is Refusal.WRONG_CREDENTIALS
 
 
-def test_a_user_of_another_connection_or_tenant_is_nobody_here(ada: User, tenant: Tenant, client: Client) -> None:
+def test_a_user_of_another_connection_or_tenant_is_unknown_here(ada: User, tenant: Tenant, client: Client) -> None:
     other = people(tenant, client, name="others")
     assert outcome(attempt(other)) is Refusal.WRONG_CREDENTIALS
     person(other, password="Another-Password-1")
@@ -57,7 +57,7 @@ def test_a_user_of_another_connection_or_tenant_is_nobody_here(ada: User, tenant
     assert isinstance(outcome(attempt(other, password="Another-Password-1")), User)
 
 
-def test_a_blocked_user_is_told_so_only_with_the_right_password(ada: User, connection: Connection) -> None:
+def test_only_the_right_password_reveals_that_a_user_is_blocked(ada: User, connection: Connection) -> None:
     block_user(tenant_id=ada.tenant_id, user_id=ada.user_id)
     assert outcome(attempt(connection, password=WRONG)) is Refusal.WRONG_CREDENTIALS
     assert outcome(attempt(connection)) is Refusal.USER_BLOCKED
@@ -73,7 +73,7 @@ def test_a_user_is_found_by_address_name_and_number_in_any_case(connection: Conn
     assert outcome(attempt(connection, name)) == ada
 
 
-def test_an_address_goes_before_a_username_that_looks_alike(connection: Connection) -> None:
+def test_a_login_prefers_the_user_with_that_address_over_a_user_with_the_same_username(connection: Connection) -> None:
     person(connection, email="grace@example.test", username="ada@example.test", password="Another-Password-1")
     ada = person(connection)
     assert named_user(connection, "Ada@example.test") == ada
@@ -81,7 +81,7 @@ def test_an_address_goes_before_a_username_that_looks_alike(connection: Connecti
     assert outcome(attempt(connection, password="Another-Password-1")) is Refusal.WRONG_CREDENTIALS
 
 
-def test_a_user_is_found_through_the_unique_indexes_among_many(ada: User, connection: Connection) -> None:
+def test_a_user_is_found_through_the_unique_indexes_among_many_users(ada: User, connection: Connection) -> None:
     many = (User(tenant_id=ada.tenant_id, connection=connection, user_id=f"database|{n}", email=f"u{n}@example.test") for n in range(2000))
     User.objects.of(ada.tenant_id).bulk_create(many)
     with CaptureQueriesContext(database) as queries:
@@ -93,18 +93,18 @@ def test_a_user_is_found_through_the_unique_indexes_among_many(ada: User, connec
     assert len(queries) == 1
     for index in ("email", "username"):
         assert f"identity_user_{index}_unique" in plan
-    # The index of the search serves as well.
+    # The index of the search works as well.
     assert "identity_user_phone_number_unique" in plan or "identity_user_by_phone" in plan
 
 
-def test_other_spellings_of_a_name_share_one_count(connection: Connection) -> None:
+def test_spellings_of_one_name_share_a_count_of_failures(connection: Connection) -> None:
     ada = person(connection, phone_number="+15550100", username="countess")
     assert {failure_key(ada, name) for name in ("ADA@example.test", " ada@example.test")} == {"ada@example.test"}
     assert failure_key(ada, "+1 555 0100") == "+15550100"
     assert failure_key(None, " Nobody@Example.Test ") == "nobody@example.test"
 
 
-def test_a_login_is_noted_at_the_user_without_any_event(ada: User, client: Client, connection: Connection) -> None:
+def test_a_login_updates_the_user_without_recording_an_event(ada: User, client: Client, connection: Connection) -> None:
     before = User.objects.of(ada.tenant_id).get(pk=ada.pk)
     events = Event.objects.filter(tenant_id=ada.tenant_id).count()
     for _ in range(2):
@@ -119,7 +119,7 @@ def test_a_login_is_noted_at_the_user_without_any_event(ada: User, client: Clien
     assert (line.type, line.is_success, line.user_id, line.client_name) == ("s", True, ada.user_id, "Web shop")
 
 
-def test_an_imported_hash_is_renewed_at_the_first_right_password(ada: User, connection: Connection) -> None:
+def test_an_imported_hash_is_replaced_at_the_first_login_with_the_right_password(ada: User, connection: Connection) -> None:
     sha1 = {"algorithm": "sha1", "hash": {"value": "a9993e364706816aba3e25717850c26c9cd0d89d", "encoding": "hex"}}
     stored = stored_form(sha1)
     PasswordCredential.objects.filter(user=ada).update(password_hash=stored)
@@ -130,7 +130,7 @@ def test_an_imported_hash_is_renewed_at_the_first_right_password(ada: User, conn
     assert outcome(attempt(connection, password="abc")) == ada
 
 
-def test_too_many_logins_of_one_account_from_one_address_are_refused_before_hashing(ada: User, connection: Connection) -> None:
+def test_too_many_logins_to_one_account_from_one_address_are_refused_before_hashing(ada: User, connection: Connection) -> None:
     with time_machine.travel(BEGIN, tick=False) as clock:
         assert [outcome(attempt(connection)) for _ in range(20)] == [ada] * 20
         assert outcome(attempt(connection)) is Refusal.TOO_MANY_LOGINS
@@ -142,7 +142,7 @@ def test_too_many_logins_of_one_account_from_one_address_are_refused_before_hash
         assert [outcome(attempt(connection)) for _ in range(2)] == [ada, Refusal.TOO_MANY_LOGINS]
 
 
-def test_an_address_that_fails_at_many_accounts_is_refused_everywhere(ada: User, connection: Connection) -> None:
+def test_an_address_that_fails_at_many_accounts_is_refused_at_every_account(ada: User, connection: Connection) -> None:
     suspect(ada.tenant_id, stage={"pre-login": {"max_attempts": 3, "rate": 60_000}})
     with time_machine.travel(BEGIN, tick=False) as clock:
         for number in range(3):
@@ -154,13 +154,15 @@ def test_an_address_that_fails_at_many_accounts_is_refused_everywhere(ada: User,
         assert outcome(attempt(connection)) == ada
 
 
-def test_an_address_that_logs_in_rightly_never_becomes_suspicious(ada: User, connection: Connection) -> None:
+def test_an_address_with_successful_logins_never_becomes_suspicious(ada: User, connection: Connection) -> None:
     suspect(ada.tenant_id, stage={"pre-login": {"max_attempts": 1, "rate": 60_000}})
     assert [outcome(attempt(connection)) for _ in range(3)] == [ada] * 3
 
 
 @pytest.mark.parametrize("rules", [{"enabled": False}, {"shields": ["admin_notification"]}, {"allowlist": ["192.0.2.0/24"]}])
-def test_addresses_are_not_throttled_where_the_tenant_says_so(ada: User, connection: Connection, rules: dict[str, object]) -> None:
+def test_addresses_are_not_throttled_where_the_tenant_has_switched_throttling_off(
+    ada: User, connection: Connection, rules: dict[str, object]
+) -> None:
     protect(ada.tenant_id, enabled=False)
     suspect(ada.tenant_id, stage={"pre-login": {"max_attempts": 1, "rate": 60_000}}, **rules)
     for number in range(3):

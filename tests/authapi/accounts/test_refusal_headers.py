@@ -1,4 +1,4 @@
-"""Headers of answers with 429: nothing left, when to come back, and the limit that refused the request."""
+"""Headers of answers with status 429: nothing remains, when to try again, and the limit that refused the request."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def post(tenant_id: str, path: str, form: dict[str, str]) -> Received:
 
 
 def told(answer: Received | Page) -> tuple[int, str, str, str]:
-    """Return the status, the limit, what is left, and the seconds to wait."""
+    """Return the status, the limit, what remains of it, and the seconds to wait."""
     names = ("x-ratelimit-limit", "x-ratelimit-remaining", "retry-after")
     limit, remaining, seconds = (answer.headers[name] for name in names)
     assert int(answer.headers["x-ratelimit-reset"]) == int(BEGIN.timestamp()) + int(seconds)
@@ -47,7 +47,7 @@ def told(answer: Received | Page) -> tuple[int, str, str, str]:
 
 @pytest.fixture(params=["confidential", "public"])
 def password_form(request: pytest.FixtureRequest, tenant: Tenant) -> dict[str, str]:
-    """The form of a login with the grant `password-realm`."""
+    """Return the form of a login with the grant `password-realm`."""
     is_public = request.param == "public"
     more = {"token_endpoint_auth_method": Client.AuthMethod.NONE} if is_public else {}
     client, secret = web_client(tenant, grant_types=["password", REALM_GRANT], **more)
@@ -60,20 +60,22 @@ def password_form(request: pytest.FixtureRequest, tenant: Tenant) -> dict[str, s
 # --- Hot endpoints ----------------------------------------------------------------------------------------------------
 
 
-def test_too_many_resets_of_one_account_show_their_own_limit(client: Client, connection: object) -> None:
+def test_too_many_password_resets_of_one_account_show_the_limit_of_resets_per_account(client: Client, connection: object) -> None:
     asked = {"connection": "people", "email": "ada@example.test"}
     answers = [post(client.tenant_id, "/dbconnections/change_password", asked) for _ in range(11)]
     assert told(answers[-1]) == (429, "10", "0", "60")
 
 
-def test_too_many_resets_of_one_address_show_their_own_limit(client: Client, connection: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_password_resets_from_one_address_show_the_limit_of_resets_per_address(
+    client: Client, connection: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(password_reset, "RESETS_OF_ADDRESS", Bucket("two-resets", 2, 12.0))
     for number in range(3):
         answer = post(client.tenant_id, "/dbconnections/change_password", {"connection": "people", "email": f"n{number}@example.test"})
     assert told(answer) == (429, "2", "0", "12")
 
 
-def test_too_many_sign_ups_of_one_address_show_their_own_limit(client: Client, connection: object) -> None:
+def test_too_many_sign_ups_from_one_address_show_the_limit_of_sign_ups(client: Client, connection: object) -> None:
     suspect(client.tenant_id, stage={"pre-user-registration": {"max_attempts": 1, "rate": 60_000}})
     for number in range(2):
         form = {"client_id": client.client_id, "connection": "people", "email": f"n{number}@example.test", "password": PASSWORD}
@@ -81,7 +83,7 @@ def test_too_many_sign_ups_of_one_address_show_their_own_limit(client: Client, c
     assert told(answer) == (429, "1", "0", "60")
 
 
-def test_too_many_logins_at_the_token_endpoint_show_their_own_limit(
+def test_too_many_logins_at_the_token_endpoint_show_the_limit_of_logins(
     tenant: Tenant, password_form: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(password_login, "LOGINS", Bucket("one-login", 1, 6.0))
@@ -90,13 +92,13 @@ def test_too_many_logins_at_the_token_endpoint_show_their_own_limit(
     assert told(answers[1]) == (429, "1", "0", "6")
 
 
-def test_a_suspicious_address_at_the_token_endpoint_reads_when_to_come_back(tenant: Tenant, password_form: dict[str, str]) -> None:
+def test_a_suspicious_address_at_the_token_endpoint_is_told_when_to_try_again(tenant: Tenant, password_form: dict[str, str]) -> None:
     suspect(tenant.pk, stage={"pre-login": {"max_attempts": 1, "rate": 90_000}})
     assert post(tenant.pk, "/oauth/token", {**password_form, "password": "wrong"}).status == 403
     assert told(post(tenant.pk, "/oauth/token", password_form)) == (429, "1", "0", "90")
 
 
-def test_a_blocked_account_at_the_token_endpoint_has_nothing_left(tenant: Tenant, password_form: dict[str, str]) -> None:
+def test_a_blocked_account_at_the_token_endpoint_has_no_attempts_left(tenant: Tenant, password_form: dict[str, str]) -> None:
     protect(tenant.pk, max_attempts=1)
     assert post(tenant.pk, "/oauth/token", {**password_form, "password": "wrong"}).status == 403
     status, _, remaining, seconds = told(post(tenant.pk, "/oauth/token", password_form))
@@ -108,20 +110,20 @@ def test_a_blocked_account_at_the_token_endpoint_has_nothing_left(tenant: Tenant
 
 
 def opened(login: Login, words: str) -> Page:
-    """Open the page that a link of the login page with these words leads to."""
+    """Start a login, and open the page to which the link with this text leads."""
     page = login.browser.follow(login.ask())
     found = re.search(rf'href="([^"]+)"[^>]*>\s*{words}', page.text)
     assert found, page.text
     return login.browser.send("GET", found[1])
 
 
-def test_a_login_page_that_refuses_shows_the_limit_of_logins(login: Login, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_login_page_that_refuses_a_request_shows_the_limit_of_logins(login: Login, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(password_login, "LOGINS", Bucket("no-login", 1, 6.0))
     login.log_in(login.ask(), password="wrong")
     assert told(login.log_in(login.ask())) == (429, "1", "0", "6")
 
 
-def test_a_login_page_of_a_blocked_account_has_nothing_left(login: Login) -> None:
+def test_a_login_page_of_a_blocked_account_shows_no_attempts_left(login: Login) -> None:
     protect(login.tenant.pk, max_attempts=1)
     login.log_in(login.ask(), password="wrong")
     status, _, remaining, seconds = told(login.log_in(login.ask()))
@@ -129,7 +131,7 @@ def test_a_login_page_of_a_blocked_account_has_nothing_left(login: Login) -> Non
     assert int(seconds) >= 1
 
 
-def test_a_sign_up_page_that_refuses_shows_the_limit_of_sign_ups(login: Login) -> None:
+def test_a_sign_up_page_that_refuses_a_request_shows_the_limit_of_sign_ups(login: Login) -> None:
     suspect(login.tenant.pk, stage={"pre-user-registration": {"max_attempts": 1, "rate": 60_000}})
     page = opened(login, "Sign up")
     for email in ("", "new@example.test"):
@@ -137,14 +139,14 @@ def test_a_sign_up_page_that_refuses_shows_the_limit_of_sign_ups(login: Login) -
     assert told(answer) == (429, "1", "0", "60")
 
 
-def test_a_reset_page_that_refuses_shows_the_limit_of_resets(login: Login) -> None:
+def test_a_reset_page_that_refuses_a_request_shows_the_limit_of_resets(login: Login) -> None:
     page = opened(login, "Forgot password\\?")
     for _ in range(11):
         answer = login.browser.post("/u/reset-password/request", {**page.fields(), "username": "ada@example.test"})
     assert told(answer) == (429, "10", "0", "60")
 
 
-def test_a_login_that_finds_no_room_to_wait_shows_the_limit_in_kib(login: Login, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_login_that_is_refused_for_lack_of_storage_shows_the_limit_in_kib(login: Login, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parked, "PARKED_BY_ADDRESS", Bucket("four-kib", 4, 15.0))
     assert login.ask().status == 302
     assert told(login.ask(state="x" * 3500)) == (429, "4", "0", "60")

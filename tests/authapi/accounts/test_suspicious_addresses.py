@@ -1,4 +1,4 @@
-"""Suspicious addresses as tenants set them, see them and lift them."""
+"""Suspicious addresses: how tenants configure the throttling, list blocked addresses and lift blocks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from authapi.accounts.suspicion import is_suspicious
 from authapi.models import AddressBlock, SignIn
 from identity.models import AuditEntry, Connection, Tenant, User
 from tests.authapi.accounts.logging_in import attempt, outcome, suspect
-from tests.authapi.api.conftest import api  # noqa: F401  (a fixture here, too)
+from tests.authapi.api.conftest import api  # noqa: F401  (this fixture is used here, too)
 from tests.factories.admin import browser_of, new_staff, new_tenant
 from tests.management import Management
 
@@ -34,7 +34,7 @@ def fail(connection: Connection, count: int, ip: str = ADDRESS) -> list[object]:
     return [outcome(attempt(connection, f"nobody-{number}@example.test", ip=ip)) for number in range(count)]
 
 
-def test_settings_take_effect_and_odd_ones_change_nothing(api: Management, ada: User, connection: Connection) -> None:  # noqa: F811
+def test_valid_settings_take_effect_and_invalid_ones_change_nothing(api: Management, ada: User, connection: Connection) -> None:  # noqa: F811
     default = api.get(SETTINGS).json
     assert default["stage"]["pre-login"] == {"max_attempts": 100, "rate": 864_000}
     changed = api.patch(SETTINGS, {"stage": {"pre-login": {"max_attempts": 2}}}).json
@@ -61,7 +61,7 @@ def test_settings_take_effect_and_odd_ones_change_nothing(api: Management, ada: 
     assert outcome(attempt(connection)) == ada
 
 
-def test_breached_password_settings_are_those_of_upstream(api: Management) -> None:  # noqa: F811
+def test_breached_password_settings_have_the_upstream_format(api: Management) -> None:  # noqa: F811
     default = api.get(LEAKS).json
     assert default == {
         "enabled": False,
@@ -92,7 +92,7 @@ def test_breached_password_settings_are_those_of_upstream(api: Management) -> No
     assert api.get(LEAKS).json == changed
 
 
-def test_a_token_needs_the_scope_of_each_operation(tenant: Tenant) -> None:
+def test_each_operation_requires_its_scope(tenant: Tenant) -> None:
     weak = Management(tenant, scope="read:users")
     for answer in (
         weak.get(SETTINGS),
@@ -103,7 +103,7 @@ def test_a_token_needs_the_scope_of_each_operation(tenant: Tenant) -> None:
         assert (answer.status, answer.json["errorCode"]) == (403, "insufficient_scope")
 
 
-def test_a_block_is_seen_and_lifted_at_every_stage_and_only_in_its_tenant(
+def test_a_block_is_listed_and_lifted_at_every_stage_and_only_by_its_own_tenant(
     api: Management,  # noqa: F811
     ada: User,
     connection: Connection,
@@ -129,7 +129,7 @@ def test_a_block_is_seen_and_lifted_at_every_stage_and_only_in_its_tenant(
     assert not AddressBlock.objects.of(ada.tenant_id).exists()
 
 
-def test_an_ipv6_address_stands_for_its_network(api: Management, ada: User, connection: Connection) -> None:  # noqa: F811
+def test_an_ipv6_address_is_counted_as_its_network(api: Management, ada: User, connection: Connection) -> None:  # noqa: F811
     suspect(ada.tenant_id, stage={"pre-login": {"max_attempts": 1, "rate": 60_000}})
     fail(connection, 2, ip="2001:db8:1:2::1")
     assert api.get(f"{BLOCKS}/2001%3Adb8%3A1%3A2%3Affff%3A%3A9").status == 200
@@ -138,7 +138,7 @@ def test_an_ipv6_address_stands_for_its_network(api: Management, ada: User, conn
     assert outcome(attempt(connection, ip="2001:db8:1:2::1")) == ada
 
 
-def test_administrators_are_told_of_many_addresses_in_one_mail(ada: User, connection: Connection) -> None:
+def test_administrators_get_one_mail_about_many_addresses(ada: User, connection: Connection) -> None:
     admin = new_staff(ada.tenant)
     suspect(ada.tenant_id, stage={"pre-login": {"max_attempts": 1, "rate": 60_000}})
     with time_machine.travel(BEGIN, tick=False) as clock:
@@ -149,7 +149,8 @@ def test_administrators_are_told_of_many_addresses_in_one_mail(ada: User, connec
         body = str(mail.outbox[0].body)
         assert "3 addresses have used up their attempts" in body
         assert "203.0.113.2  pre-login  refused until 2031-05-01 12:01 UTC or later" in body
-        # It comes back after its block has ended for an hour: a new one. Then it goes on.
+        # The address fails again one hour after the end of its block, which starts a new block and sends a mail. Later failures continue
+        # it.
         clock.shift(timedelta(minutes=70))
         fail(connection, 3, ip="203.0.113.0")
         send_due_notices()
@@ -161,7 +162,7 @@ def test_administrators_are_told_of_many_addresses_in_one_mail(ada: User, connec
         assert len(mail.outbox) == 2
 
 
-def test_only_telling_refuses_nobody(ada: User, connection: Connection) -> None:
+def test_an_address_is_never_refused_when_the_only_response_is_a_notification(ada: User, connection: Connection) -> None:
     suspect(ada.tenant_id, shields=["admin_notification"], stage={"pre-user-registration": {"max_attempts": 1, "rate": 60_000}})
     for name in ("new", "newer", "newest"):
         sign_up(SignUp(connection=connection, password="Fresh-Horse-Staple-9", profile={"email": f"{name}@example.test"}, ip=ADDRESS))

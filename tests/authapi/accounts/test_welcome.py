@@ -1,4 +1,4 @@
-"""The mail that greets users who sign up, where the tenant has switched it on."""
+"""The welcome mail for users who sign up, where the tenant has switched it on."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def greeted(connection: Connection) -> list[str]:
     return [str(message.subject) for message in mail.outbox]
 
 
-def test_a_new_user_is_greeted_once_where_the_tenant_wants_it(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_new_user_gets_one_welcome_mail_where_the_tenant_wants_it(tenant: Tenant, database_connection: Connection) -> None:
     save_template(tenant_id=tenant.pk, name="welcome_email", values={"is_enabled": True})
     assert greeted(database_connection) == [f"Welcome to {tenant.name}"]
 
 
-def test_without_a_word_of_the_tenant_nobody_is_greeted(database_connection: Connection) -> None:
+def test_no_welcome_mail_is_sent_by_default(database_connection: Connection) -> None:
     assert greeted(database_connection) == []

@@ -1,4 +1,4 @@
-"""The administrative log: what clients and staff change is found in `GET /logs`, and says no secret."""
+"""The administrative log: changes by clients and staff are in `GET /logs`, without secrets."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def stored(tenant: Tenant) -> list[AdministrativeLine]:
 
 
 def settle(tenant: Tenant, *, seconds: int = 30) -> None:
-    """Make every line older, so that a reader that follows the log gets them at once."""
+    """Make every line older, so that a reader that follows the log gets the lines at once."""
     for row in stored(tenant):
         AdministrativeLine.objects.of(tenant.pk).filter(pk=row.pk).update(created_at=row.created_at - timedelta(seconds=seconds))
 
@@ -65,10 +65,10 @@ def jti_of(api: Management) -> str:
     return str(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["jti"])
 
 
-# What fails.
+# Failed requests.
 
 
-def test_a_failed_write_is_a_line_with_its_error_and_without_its_body(api: Management, ada: User) -> None:
+def test_a_failed_write_is_logged_with_its_error_and_without_its_body(api: Management, ada: User) -> None:
     answer = api.patch(f"users/{segment(ada.user_id)}", {"passphrase": "hunter2", "given_name": "hunter2", "odd": "hunter2"})
     assert answer.status == 400
 
@@ -81,7 +81,7 @@ def test_a_failed_write_is_a_line_with_its_error_and_without_its_body(api: Manag
     assert "hunter2" not in json.dumps(line)
 
 
-def test_a_write_without_the_scope_is_a_line_and_changes_nothing(tenant: Tenant, ada: User) -> None:
+def test_a_write_without_the_scope_is_logged_and_changes_nothing(tenant: Tenant, ada: User) -> None:
     reader = Management(tenant, scope="read:logs")
 
     assert reader.delete(f"users/{segment(ada.user_id)}").status == 403
@@ -92,13 +92,13 @@ def test_a_write_without_the_scope_is_a_line_and_changes_nothing(tenant: Tenant,
     assert User.objects.of(tenant.pk).filter(pk=ada.pk).exists()
 
 
-def test_a_request_without_a_good_token_is_no_line(api: Management, tenant: Tenant) -> None:
+def test_a_request_without_a_valid_token_is_not_logged(api: Management, tenant: Tenant) -> None:
     api.token = "nonsense"
     assert api.post("roles", {"name": "writer"}).status == 401
     assert stored(tenant) == []
 
 
-def test_a_read_is_no_line(api: Management, tenant: Tenant, ada: User) -> None:
+def test_a_read_is_not_logged(api: Management, tenant: Tenant, ada: User) -> None:
     assert api.get("users").status == 200
     assert api.get("users/database%7Cffffffffffffffffffffffff").status == 404
     assert stored(tenant) == []
@@ -109,9 +109,9 @@ def test_a_client_cannot_fill_the_log_with_failures(api: Management, tenant: Ten
     for _ in range(FAILED_OPERATIONS.size + 20):
         assert api.post("roles", {}).status == 400
 
-    # One place comes back every five seconds while the test runs.
+    # The rate allows one more line every five seconds while the test runs.
     assert FAILED_OPERATIONS.size <= len(stored(tenant)) < FAILED_OPERATIONS.size + 15
-    # What another client does wrong, and what the first does right, is noted all the same.
+    # Failures of another client and successes of the first client are still logged.
     other = Management(tenant)
     assert other.post("roles", {}).status == 400
     assert api.post("roles", {"name": "writer"}).status == 200
@@ -119,7 +119,7 @@ def test_a_client_cannot_fill_the_log_with_failures(api: Management, tenant: Ten
     assert only(api, "type:sapi")["description"] == "Create a role"
 
 
-def test_a_request_beyond_the_rate_is_no_line(api: Management, tenant: Tenant, settings: Settings) -> None:
+def test_a_request_over_the_rate_limit_is_not_logged(api: Management, tenant: Tenant, settings: Settings) -> None:
     settings.RATE_LIMIT_PER_SECOND, settings.RATE_LIMIT_BURST = 1, 1
     answers = [api.post("roles", {"name": f"role {number}"}).status for number in range(4)]
     assert 429 in answers
@@ -128,7 +128,7 @@ def test_a_request_beyond_the_rate_is_no_line(api: Management, tenant: Tenant, s
 
 @contextmanager
 def judged_at_commit(table: str, verdict: str) -> Iterator[None]:
-    """Refuse the commit of each transaction that has put a row into `table`, where `verdict` is true; `NEW` is the row."""
+    """Refuse the commit of each transaction that has inserted into `table` a row (`NEW`) for which `verdict` is true."""
     function = f"""
     CREATE FUNCTION judge() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN IF {verdict} THEN RAISE EXCEPTION 'refused'; END IF; RETURN NULL; END $$;
@@ -143,18 +143,18 @@ def judged_at_commit(table: str, verdict: str) -> Iterator[None]:
             cursor.execute("DROP FUNCTION judge CASCADE")
 
 
-def test_a_write_that_fails_at_its_commit_is_a_failed_line_and_no_other(api: Management, tenant: Tenant) -> None:
-    # The line of the success is in the transaction by then, and goes with it.
+def test_a_write_that_fails_at_its_commit_is_logged_only_as_a_failure(api: Management, tenant: Tenant) -> None:
+    # The line of the success is already in the transaction, and is rolled back with it.
     with judged_at_commit("identity_role", "true"):
         assert api.post("roles", {"name": "writer"}).status == 500
     assert [line.type for line in stored(tenant)] == ["fapi"]
     assert api.get("roles").json == []
 
 
-# What a line says.
+# Contents of a line.
 
 
-def test_a_write_is_one_line_with_request_and_answer(api: Management, tenant: Tenant) -> None:
+def test_a_write_is_logged_as_one_line_with_its_request_and_answer(api: Management, tenant: Tenant) -> None:
     headers = {"x-correlation-id": "deploy-7", "user-agent": "Deploy/1.0"}
     answer = api.call("POST", "roles", body={"name": "writer"}, query={"note": "a"}, headers=headers)
     assert answer.status == 200
@@ -229,7 +229,7 @@ def test_a_correlation_id_longer_than_64_characters_is_left_out(api: Management)
         ("clients", {"name": "App", "client_metadata": {"hook": "https://user:s3cr3t-3@hooks.example.test/"}}, "s3cr3t-3"),
     ],
 )
-def test_a_secret_of_a_body_is_in_no_line(
+def test_a_secret_of_a_request_body_is_in_no_line(
     api: Management, tenant: Tenant, database_connection: Connection, path: str, body: dict[str, Any], secret: str
 ) -> None:
     assert api.post(path, body).status == 201
@@ -271,7 +271,7 @@ def test_a_refused_value_that_looks_like_a_token_is_in_no_line(api: Management, 
     assert "(hidden)" in line["description"]
 
 
-def test_a_large_body_is_kept_by_the_names_of_its_members(api: Management, database_connection: Connection) -> None:
+def test_a_large_body_is_logged_as_the_names_of_its_members(api: Management, database_connection: Connection) -> None:
     body = {"connection": "people", "email": "eve@example.test", "password": PASSWORD, "user_metadata": {"note": "a long note " * 1_000}}
     assert api.post("users", body).status == 201
     kept = only(api, "type:sapi")["details"]["request"]["body"]
@@ -279,10 +279,10 @@ def test_a_large_body_is_kept_by_the_names_of_its_members(api: Management, datab
     assert all(value.startswith("(not kept: ") for value in kept.values())
 
 
-# Which user a line is about.
+# The user that a line names.
 
 
-def test_writes_about_a_user_are_lines_of_that_user(api: Management, database_connection: Connection, ada: User) -> None:
+def test_writes_about_a_user_are_logged_with_that_user(api: Management, database_connection: Connection, ada: User) -> None:
     made = api.post("users", {"connection": "people", "email": "eve@example.test", "password": PASSWORD}).json["user_id"]
     assert api.patch(f"users/{segment(made)}", {"given_name": "Eve"}).status == 200
     assert api.delete(f"users/{segment(ada.user_id)}").status == 204
@@ -293,25 +293,25 @@ def test_writes_about_a_user_are_lines_of_that_user(api: Management, database_co
     assert {line["type"] for line in lines(api, q=f'user_id:"{ada.user_id}"')} == {"sapi", "sdu"}
 
 
-def test_a_delete_of_a_user_that_is_not_there_deletes_no_user(api: Management, tenant: Tenant) -> None:
+def test_deleting_an_unknown_user_is_not_logged_as_a_deleted_user(api: Management, tenant: Tenant) -> None:
     assert api.delete("users/database%7Cffffffffffffffffffffffff").status == 204
     assert [line.type for line in stored(tenant)] == ["sapi"]
 
 
-# The line and the write stand together.
+# The line and the write commit together.
 
 
 NO_LINE = "NOT EXISTS (SELECT FROM authapi_administrativeline WHERE tenant_id = NEW.tenant_id AND type = 'sapi')"
 
 
-def test_the_line_is_there_when_the_write_commits(tenant: Tenant, api: Management) -> None:
-    """A process that is killed right after its commit leaves the line behind."""
+def test_the_line_exists_when_the_write_commits(tenant: Tenant, api: Management) -> None:
+    """A process that is killed directly after its commit leaves the line behind."""
     with judged_at_commit("identity_role", NO_LINE):
         assert api.post("roles", {"name": "writer"}).status == 200
     assert [line.description for line in stored(tenant)] == ["Create a role"]
 
 
-def test_the_line_of_a_setting_is_there_when_it_commits(tenant: Tenant, api: Management) -> None:
+def test_the_line_of_a_setting_exists_when_the_setting_commits(tenant: Tenant, api: Management) -> None:
     authorization = {"method": "bearer", "token": "s3cr3t"}
     configuration = {"webhook_endpoint": "https://hooks.example.test/in?token=s3cr3t", "webhook_authorization": authorization}
     destination = {"type": "webhook", "configuration": configuration}
@@ -326,7 +326,7 @@ def test_the_line_of_a_setting_is_there_when_it_commits(tenant: Tenant, api: Man
     assert "s3cr3t" not in json.dumps(line.details)
 
 
-def test_a_write_that_changes_nothing_is_a_line_too(api: Management, ada: User) -> None:
+def test_a_write_that_changes_nothing_is_logged_too(api: Management, ada: User) -> None:
     assert api.patch(f"users/{segment(ada.user_id)}", {}).status == 200
     assert only(api, "type:sapi")["user_id"] == ada.user_id
 
@@ -334,7 +334,7 @@ def test_a_write_that_changes_nothing_is_a_line_too(api: Management, ada: User) 
 # Staff.
 
 
-def test_what_staff_of_the_tenant_change_is_a_line_with_their_name_and_no_values(tenant: Tenant, api: Management, ada: User) -> None:
+def test_changes_by_staff_of_the_tenant_are_logged_with_their_name_and_without_values(tenant: Tenant, api: Management, ada: User) -> None:
     staff = new_staff(tenant)
     organization = organizations.create_organization(tenant_id=tenant.pk, name="acme")
     browser = browser_of(staff)
@@ -371,7 +371,7 @@ def acts(staff: Staff) -> Act:
     return Act(Actor("staff", str(staff.pk), staff.email), ip="192.0.2.9", user_agent="Browser/9", reason="unpaid")
 
 
-def test_what_staff_of_the_platform_change_names_nobody(tenant: Tenant, api: Management, ada: User) -> None:
+def test_changes_by_platform_staff_are_logged_without_a_name(tenant: Tenant, api: Management, ada: User) -> None:
     operator = new_staff(None)
     with acting(acts(operator)):
         users.update_user(tenant_id=tenant.pk, user_id=ada.user_id, changes={"blocked": True})
@@ -392,7 +392,7 @@ def test_staff_of_another_tenant_are_not_named(tenant: Tenant, api: Management, 
     assert only(api, "type:sapi")["user_name"] == PLATFORM_STAFF
 
 
-def test_a_user_that_staff_delete_is_a_deleted_user(tenant: Tenant, api: Management, ada: User) -> None:
+def test_a_user_whom_staff_delete_is_logged_as_deleted(tenant: Tenant, api: Management, ada: User) -> None:
     staff = new_staff(tenant)
     with acting(acts(staff)):
         users.delete_user(tenant_id=tenant.pk, user_id=ada.user_id)
@@ -401,14 +401,14 @@ def test_a_user_that_staff_delete_is_a_deleted_user(tenant: Tenant, api: Managem
     assert {line["description"] for line in found if line["type"] == "sdu"} == {"Delete a user"}
 
 
-def test_a_change_of_staff_that_is_taken_back_leaves_no_line(tenant: Tenant, ada: User) -> None:
+def test_a_change_by_staff_that_is_rolled_back_leaves_no_line(tenant: Tenant, ada: User) -> None:
     with transaction.atomic(), acting(acts(new_staff(tenant))):
         users.update_user(tenant_id=tenant.pk, user_id=ada.user_id, changes={"blocked": True})
         transaction.set_rollback(True)
     assert stored(tenant) == []
 
 
-def test_an_act_that_changes_no_row_is_a_line_with_its_name(tenant: Tenant, api: Management, ada: User) -> None:
+def test_an_act_that_changes_no_row_is_logged_with_its_name(tenant: Tenant, api: Management, ada: User) -> None:
     staff = new_staff(tenant)
     with acting(acts(staff)):
         record("Dry run for a user", about=ada)
@@ -416,7 +416,7 @@ def test_an_act_that_changes_no_row_is_a_line_with_its_name(tenant: Tenant, api:
     assert (line["user_id"], line["details"]["reason"]) == (ada.user_id, "unpaid")
 
 
-def test_what_concerns_no_tenant_or_is_done_by_a_command_is_no_line(tenant: Tenant, ada: User) -> None:
+def test_an_act_without_a_tenant_and_a_change_by_a_command_are_not_logged(tenant: Tenant, ada: User) -> None:
     with acting(acts(new_staff(None))):
         record("Rotated the keys of the platform")
     with acting(Act(Actor("command", "root", "root@host"))):
@@ -428,11 +428,11 @@ def test_what_concerns_no_tenant_or_is_done_by_a_command_is_no_line(tenant: Tena
 # Lists.
 
 
-def test_both_tables_are_one_list_without_gap_or_repetition(api: Management, tenant: Tenant, ada: User) -> None:
+def test_both_tables_are_shown_as_one_list_without_gaps_or_duplicates(api: Management, tenant: Tenant, ada: User) -> None:
     moment = timezone.now().replace(microsecond=0) - timedelta(minutes=5)
     expected: list[tuple[Any, str]] = []
     for number in range(30):
-        # Three lines share each moment.
+        # Three lines share each time.
         at = moment + timedelta(seconds=number // 3)
         pk = make_sign_in(ada, created_at=at).pk if number % 2 else make_line(tenant, created_at=at).pk
         expected.append((at, pk))
@@ -473,15 +473,15 @@ NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
         (None, timedelta(seconds=5)),
         (timedelta(seconds=1), timedelta(seconds=6)),
         (timedelta(minutes=2), timedelta(minutes=2, seconds=5)),
-        # A transaction that was forgotten does not stop the log.
+        # A forgotten transaction does not stop the log.
         (timedelta(days=1), timedelta(minutes=10)),
     ],
 )
-def test_a_reader_that_follows_waits_for_the_oldest_transaction_that_writes(begun: timedelta | None, expected: timedelta) -> None:
+def test_a_follower_of_the_log_waits_for_the_oldest_writing_transaction(begun: timedelta | None, expected: timedelta) -> None:
     assert settled_until(NOW, None if begun is None else NOW - begun) == NOW - expected
 
 
-def test_an_open_transaction_that_writes_is_seen(tenant: Tenant) -> None:
+def test_an_open_transaction_that_writes_is_found(tenant: Tenant) -> None:
     other = database.copy()
     try:
         with other.cursor() as cursor:
@@ -489,7 +489,7 @@ def test_an_open_transaction_that_writes_is_seen(tenant: Tenant) -> None:
             cursor.execute("SELECT now()")
             begun = cursor.fetchone()[0]
             cursor.execute("CREATE TEMPORARY TABLE writing ()")
-            # Threads of the service may write too, and begin earlier.
+            # Threads of the service may also write, and may have begun earlier.
             assert (oldest_writer() or timezone.now()) <= begun
             cursor.execute("ROLLBACK")
     finally:
@@ -529,7 +529,8 @@ def test_lines_of_another_tenant_are_not_found(api: Management, tenant: Tenant, 
     foreign = make_line(other)
     assert lines(api, q=f"log_id:{foreign.pk}") == []
     assert api.get(f"logs/{foreign.pk}").status == 404
-    # As one that retention has taken: everything of the own tenant follows, and nothing tells that another one has it.
+    # The answer is the same as for a line that retention has deleted: it lists every line of the requesting tenant. It does not reveal that
+    # the line exists elsewhere.
     assert foreign.pk not in [line["log_id"] for line in api.get("logs", {"from": foreign.pk}).json]
     assert lines(api) == []
 
@@ -541,7 +542,7 @@ def other(committed_db: None) -> Tenant:
     return make_other_tenant()
 
 
-def test_lines_go_with_the_lines_of_the_sign_in_log(tenant: Tenant, settings: Settings) -> None:
+def test_administrative_lines_are_deleted_together_with_lines_of_the_sign_in_log(tenant: Tenant, settings: Settings) -> None:
     settings.SIGN_IN_LOG_DAYS = 10
     old = make_line(tenant, created_at=timezone.now() - timedelta(days=11))
     kept = make_line(tenant, created_at=timezone.now() - timedelta(days=9))
@@ -564,7 +565,7 @@ COUNT = 40_000
 
 @pytest.fixture(scope="module")
 def long_log(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Tenant:
-    """A tenant with a long log in both tables, and a second one whose lines lie between."""
+    """A tenant with a long log in both tables. The lines of a second tenant are mixed in between."""
     with django_db_blocker.unblock(), database.cursor() as cursor:
         for name in (f"t-{secrets.token_hex(6)}" for _ in range(2)):
             tenant = create_tenant(tenant_id=name, name=name, host=f"{name}.example.test")
@@ -593,7 +594,7 @@ def long_log(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Tenan
         {"q": "type:sapi AND date:[2020-01-01 TO *]"},
     ],
 )
-def test_a_page_of_a_long_log_reads_no_more_than_it_shows(committed_db: None, long_log: Tenant, query: dict[str, Any]) -> None:
+def test_a_page_of_a_long_log_reads_only_the_rows_that_it_shows(committed_db: None, long_log: Tenant, query: dict[str, Any]) -> None:
     api = Management(long_log)
     if "from" in query:
         digest = hashlib.md5(long_log.pk.encode(), usedforsecurity=False).hexdigest()

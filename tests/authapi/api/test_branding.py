@@ -1,4 +1,4 @@
-"""The logo and the colours of the hosted pages over the management interface."""
+"""The logo and the colors of the hosted pages over the management interface."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ LOOK = {"colors": {"primary": "#112233", "page_background": "#ffffff"}, "logo_ur
         {"templates": []},
     ],
 )
-def test_a_look_that_does_not_fit_is_refused_and_changes_nothing(api: Management, body: object) -> None:
+def test_invalid_branding_is_refused_and_changes_nothing(api: Management, body: object) -> None:
     answer = api.patch("branding", body)
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     assert api.get("branding").json == {}
 
 
-def test_the_hosted_pages_show_the_look_that_was_written(api: Management, tenant: Tenant) -> None:
+def test_the_hosted_pages_show_the_stored_branding(api: Management, tenant: Tenant) -> None:
     assert api.get("branding").json == {}
     assert (api.patch("branding", LOOK).json, api.get("branding").json) == (LOOK, LOOK)
     settings = sign_in_settings(tenant.pk)
@@ -41,7 +41,7 @@ def test_the_hosted_pages_show_the_look_that_was_written(api: Management, tenant
     assert AuditEntry.objects.filter(tenant_id=tenant.pk, object_type="authapi.tenantsettings").exists()
 
 
-def test_colors_are_merged_and_null_brings_the_look_of_the_service_back(api: Management) -> None:
+def test_colors_are_merged_and_null_restores_the_default_branding(api: Management) -> None:
     api.patch("branding", LOOK)
     assert api.patch("branding", {"colors": {"primary": "#445566"}}).json["colors"] == {"primary": "#445566", "page_background": "#ffffff"}
     assert api.patch("branding", {"colors": {"primary": ""}, "logo_url": None}).json == {"colors": {"page_background": "#ffffff"}}
@@ -49,6 +49,6 @@ def test_colors_are_merged_and_null_brings_the_look_of_the_service_back(api: Man
     assert api.patch("branding", {}).json == {}
 
 
-def test_the_look_needs_its_scopes(tenant: Tenant) -> None:
+def test_the_branding_requires_its_scopes(tenant: Tenant) -> None:
     assert Management(tenant, scope="read:branding").get("branding").status == 200
     assert Management(tenant, scope="read:branding").patch("branding", LOOK).json["errorCode"] == "insufficient_scope"

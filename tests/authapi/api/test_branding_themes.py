@@ -51,7 +51,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("anything", {}),
     ],
 )
-def test_a_theme_that_does_not_fit_is_refused_by_the_name_of_its_member(api: Management, path: str, value: Any) -> None:
+def test_an_invalid_theme_is_refused_with_the_name_of_the_invalid_member(api: Management, path: str, value: Any) -> None:
     answer = api.post(THEMES, changed(path, value))
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     assert answer.json["message"].endswith(tuple(path.split(".")[-1:]) if "title" not in path or path.endswith("size") else ("size",))
@@ -70,20 +70,20 @@ def test_a_theme_without_a_required_member_is_refused(api: Management, missing: 
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_text_that_cannot_be_read_is_refused_with_a_color_that_can(api: Management) -> None:
+def test_unreadable_text_is_refused_with_a_readable_color_as_a_suggestion(api: Management) -> None:
     answer = api.post(THEMES, changed("colors.body_text", "#f0f0f0"))
     assert answer.status == 400
     assert "#f0f0f0 on #ffffff has a contrast of 1.1:1 and cannot be read. 4.5:1 is needed, as #" in answer.json["message"]
     assert answer.json["message"].endswith("colors.body_text")
 
 
-def test_faint_text_is_kept_as_sent_and_shown_in_a_shade_that_can_be_read(api: Management) -> None:
+def test_faint_text_is_stored_as_sent_and_shown_in_a_readable_shade(api: Management) -> None:
     theme = changed("colors.success", "#13a688")
     assert api.post(THEMES, theme).json["colors"]["success"] == "#13a688"
     assert api.get(DEFAULT).json["colors"] == theme["colors"]
 
 
-def test_what_is_written_is_read_back_and_ends(api: Management, tenant: Tenant) -> None:
+def test_a_theme_is_read_back_as_written_until_it_is_deleted(api: Management, tenant: Tenant) -> None:
     assert api.get(DEFAULT).json["errorCode"] == "inexistent_theme"
     theme = {**default_theme(), "displayName": "Ours"}
     theme["colors"] |= {"base_focus_color": "#635dff", "captcha_widget_theme": "dark"}
@@ -121,7 +121,7 @@ def test_identifiers_are_refused_with_the_reason(api: Management) -> None:
     ("method", "scope"),
     [("GET", "read:branding"), ("POST", "update:branding"), ("PATCH", "update:branding"), ("DELETE", "delete:branding")],
 )
-def test_each_operation_needs_its_scope(tenant: Tenant, method: str, scope: str) -> None:
+def test_each_operation_requires_its_scope(tenant: Tenant, method: str, scope: str) -> None:
     key = BrandingThemeFactory.create(tenant_id=tenant.pk).pk
     others = {"read:branding", "update:branding", "delete:branding"} - {scope}
     path = THEMES if method == "POST" else f"{THEMES}/{key}"
@@ -131,7 +131,7 @@ def test_each_operation_needs_its_scope(tenant: Tenant, method: str, scope: str)
     assert Management(tenant, scope=scope).call(method, path, body=body).status in {200, 204, 409}
 
 
-def test_the_theme_of_another_tenant_is_not_there(api: Management) -> None:
+def test_the_theme_of_another_tenant_is_not_found(api: Management) -> None:
     foreign = BrandingThemeFactory.create(tenant_id=new_tenant().pk)
     path = f"{THEMES}/{foreign.pk}"
     answers = [api.get(path), api.patch(path, default_theme()), api.delete(path), api.get(DEFAULT)]
@@ -139,7 +139,7 @@ def test_the_theme_of_another_tenant_is_not_there(api: Management) -> None:
     assert BrandingTheme.objects.of(foreign.tenant_id).get().values == default_theme()
 
 
-def test_an_uploaded_picture_has_a_whole_address_that_can_be_sent_back(api: Management, tenant: Tenant) -> None:
+def test_an_uploaded_picture_has_an_absolute_address_that_can_be_sent_back(api: Management, tenant: Tenant) -> None:
     stored = upload_picture(tenant_id=tenant.pk, kind="background", sent=encoded())
     theme = api.get(DEFAULT).json
     address = theme["page_background"]["background_image_url"]
@@ -153,7 +153,7 @@ def test_an_uploaded_picture_has_a_whole_address_that_can_be_sent_back(api: Mana
     assert not BrandingPicture.objects.of(tenant.pk).exists()
 
 
-def test_the_picture_of_another_tenant_is_an_address_elsewhere_and_its_path_is_refused(api: Management, tenant: Tenant) -> None:
+def test_the_picture_of_another_tenant_is_accepted_as_a_foreign_address_but_not_as_a_path(api: Management, tenant: Tenant) -> None:
     other = new_tenant()
     stored = upload_picture(tenant_id=other.pk, kind="logo", sent=encoded())
     assert api.patch("branding", {"logo_url": stored.path}).status == 400

@@ -1,4 +1,4 @@
-"""Keys and certificates of clients over the management interface, and the methods that name them."""
+"""Keys and certificates of clients over the management interface, and the authentication methods that name them."""
 
 from __future__ import annotations
 
@@ -61,20 +61,20 @@ def client_id(api: Management) -> str:
         {"credential_type": "password", "pem": public_pem()},
     ],
 )
-def test_what_is_no_credential_is_refused(api: Management, client_id: str, body: dict[str, Any]) -> None:
+def test_an_invalid_credential_is_refused(api: Management, client_id: str, body: dict[str, Any]) -> None:
     answer = api.post(f"clients/{client_id}/credentials", body)
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     assert api.get(f"clients/{client_id}/credentials").json == []
 
 
-def test_a_private_key_is_refused_and_told_apart(api: Management, client_id: str) -> None:
+def test_a_private_key_is_refused_with_its_own_message(api: Management, client_id: str) -> None:
     answer = api.post(f"clients/{client_id}/credentials", {**PUBLIC_KEY, "pem": private_pem()})
     assert answer.status == 400
     assert "This is a private key" in answer.json["message"]
     assert "BEGIN" not in answer.json["message"]
 
 
-def test_a_credential_is_registered_shown_and_deleted(api: Management, client_id: str) -> None:
+def test_a_credential_is_registered_read_and_deleted(api: Management, client_id: str) -> None:
     ends = "2099-01-01T00:00:00.000Z"
     path = f"clients/{client_id}/credentials"
     made = api.post(path, {**PUBLIC_KEY, "name": "laptop", "pem": public_pem(), "expires_at": ends})
@@ -93,14 +93,14 @@ def test_a_credential_is_registered_shown_and_deleted(api: Management, client_id
     assert api.get(f"{path}/{credential['id']}").status == 404
 
 
-def test_the_same_key_twice_is_a_conflict_and_so_is_an_eleventh(api: Management, client_id: str) -> None:
+def test_a_duplicate_key_and_an_eleventh_key_are_conflicts(api: Management, client_id: str) -> None:
     path = f"clients/{client_id}/credentials"
     assert [api.post(path, {**PUBLIC_KEY, "pem": public_pem()}).status for _ in range(2)] == [201, 409]
     more = [api.post(path, {"credential_type": "cert_subject_dn", "subject_dn": f"CN=host{number}"}).status for number in range(10)]
     assert more == [201] * 9 + [409]
 
 
-def test_certificates_are_known_by_thumbprint_and_subject(api: Management, client_id: str) -> None:
+def test_certificates_are_identified_by_thumbprint_and_subject(api: Management, client_id: str) -> None:
     path, pem = f"clients/{client_id}/credentials", certificate()
     known = api.post(path, {"credential_type": "x509_cert", "pem": pem, "parse_expiry_from_cert": True}).json
     assert len(known["thumbprint_sha256"]) == 43
@@ -110,7 +110,7 @@ def test_certificates_are_known_by_thumbprint_and_subject(api: Management, clien
     assert api.post(path, {"credential_type": "cert_subject_dn", "subject_dn": SUBJECT_LINES}).status == 409
 
 
-def test_a_client_made_with_keys_uses_them_and_has_no_secret(api: Management, tenant: Tenant) -> None:
+def test_a_client_that_is_created_with_keys_uses_them_and_has_no_secret(api: Management, tenant: Tenant) -> None:
     methods = {"private_key_jwt": {"credentials": [{**PUBLIC_KEY, "pem": public_pem()}]}}
     made = api.post("clients", {"name": "Keys", "app_type": "non_interactive", "client_authentication_methods": methods})
     assert made.status == 201
@@ -121,12 +121,12 @@ def test_a_client_made_with_keys_uses_them_and_has_no_secret(api: Management, te
     assert api.get(f"clients/{client['client_id']}/credentials/{named['id']}").status == 200
     assert api.post(f"clients/{client['client_id']}/rotate-secret").json["errorCode"] == "operation_not_supported"
     signer = Signer(tenant, Registered(Client.objects.of(tenant.pk).get(client_id=client["client_id"]), ""))
-    # Proven, and without a grant for the interface.
+    # The client is authenticated, but has no grant for the interface.
     assert ask_token(tenant, signer.form(signer.assertion())).json()["error"] == "access_denied"
     assert "client-grant" in ask_token(tenant, signer.form(signer.assertion())).json()["error_description"]
 
 
-def test_methods_name_credentials_of_their_own_type_and_client(api: Management, client_id: str) -> None:
+def test_methods_can_name_only_credentials_of_their_own_type_and_client(api: Management, client_id: str) -> None:
     other = api.post("clients", {"name": "Other"}).json["client_id"]
     foreign = api.post(f"clients/{other}/credentials", {**PUBLIC_KEY, "pem": public_pem()}).json["id"]
     subject = api.post(f"clients/{client_id}/credentials", {"credential_type": "cert_subject_dn", "subject_dn": "CN=a"}).json["id"]
@@ -153,27 +153,27 @@ def test_methods_name_credentials_of_their_own_type_and_client(api: Management, 
         {"private_key_jwt": {"credentials": [{**PUBLIC_KEY, "pem": public_pem()}]}},
     ],
 )
-def test_methods_of_another_shape_are_refused(api: Management, client_id: str, methods: dict[str, Any]) -> None:
+def test_malformed_methods_are_refused(api: Management, client_id: str, methods: dict[str, Any]) -> None:
     assert api.patch(f"clients/{client_id}", {"client_authentication_methods": methods}).status == 400
 
 
-def test_null_for_the_method_needs_another_one(api: Management, client_id: str) -> None:
+def test_clearing_the_method_requires_another_method(api: Management, client_id: str) -> None:
     assert api.patch(f"clients/{client_id}", {"token_endpoint_auth_method": None}).status == 400
 
 
-def test_tokens_signed_with_a_secret_do_not_go_with_keys(api: Management) -> None:
+def test_tokens_signed_with_a_secret_cannot_be_combined_with_keys(api: Management) -> None:
     methods = {"private_key_jwt": {"credentials": [{**PUBLIC_KEY, "pem": public_pem()}]}}
     body = {"name": "Keys", "client_authentication_methods": methods, "jwt_configuration": {"alg": "HS256"}}
     assert api.post("clients", body).status == 400
     assert api.get("clients").json == []
 
 
-def test_credentials_of_a_global_client_are_the_platforms(api: Management) -> None:
+def test_only_the_platform_changes_credentials_of_a_global_client(api: Management) -> None:
     path = f"clients/{api.client.client_id}/credentials"
     assert api.post(path, {**PUBLIC_KEY, "pem": public_pem()}).status == 403
 
 
-def test_registering_needs_its_own_scope_also_with_a_new_client(tenant: Tenant) -> None:
+def test_registering_a_credential_requires_its_own_scope_even_with_a_new_client(tenant: Tenant) -> None:
     limited = Management(tenant, scope="create:clients")
     methods = {"private_key_jwt": {"credentials": [{**PUBLIC_KEY, "pem": public_pem()}]}}
     assert limited.post("clients", {"name": "Keys", "client_authentication_methods": methods}).status == 403

@@ -13,12 +13,12 @@ SCOPES = [{"value": "read:orders"}, {"value": "write:orders"}]
 
 @pytest.fixture
 def client(api: Management) -> str:
-    """A client, beside an API with two scopes."""
+    """Create a client and an API with two scopes."""
     assert api.post("resource-servers", {"identifier": ORDERS, "scopes": SCOPES}).status == 201
     return str(api.post("clients", {"name": "Robot", "app_type": "non_interactive"}).json["client_id"])
 
 
-def test_a_grant_is_one_per_client_api_and_subject(api: Management, client: str) -> None:
+def test_there_is_one_grant_per_client_api_and_subject(api: Management, client: str) -> None:
     body = {"client_id": client, "audience": ORDERS, "scope": ["read:orders"]}
     made = api.post("client-grants", body)
     assert made.status == 201
@@ -28,7 +28,7 @@ def test_a_grant_is_one_per_client_api_and_subject(api: Management, client: str)
     assert api.post("client-grants", {**body, "subject_type": "user"}).status == 201
 
 
-def test_what_a_grant_names_must_be_there(api: Management, client: str) -> None:
+def test_everything_that_a_grant_names_must_exist(api: Management, client: str) -> None:
     cases = [
         ({"client_id": client, "audience": "https://nowhere.example.test"}, 404, "inexistent_resource_server"),
         ({"client_id": "x" * 32, "audience": ORDERS}, 404, "inexistent_client"),
@@ -44,7 +44,7 @@ def test_what_a_grant_names_must_be_there(api: Management, client: str) -> None:
     assert api.get("client-grants").json == []
 
 
-def test_a_change_replaces_the_scopes_and_needs_one_field(api: Management, client: str) -> None:
+def test_a_change_replaces_the_scopes_and_needs_at_least_one_field(api: Management, client: str) -> None:
     body = {"client_id": client, "audience": ORDERS, "scope": ["read:orders"], "organization_usage": "allow"}
     path = f"client-grants/{api.post('client-grants', body).json['id']}"
     assert api.patch(path, {"scope": ["write:orders"]}).json["scope"] == ["write:orders"]
@@ -57,7 +57,7 @@ def test_a_change_replaces_the_scopes_and_needs_one_field(api: Management, clien
     assert (api.get(path).status, api.patch(path, {"scope": []}).status) == (404, 404)
 
 
-def test_all_scopes_are_those_of_the_api_at_any_time(api: Management, tenant: Tenant, client: str) -> None:
+def test_a_grant_of_all_scopes_follows_the_scopes_of_the_api(api: Management, tenant: Tenant, client: str) -> None:
     secret = api.post(f"clients/{client}/rotate-secret").json["client_secret"]
     made = api.post(
         "client-grants", {"client_id": client, "audience": f"http://{tenant.pk}.example.test/api/v2/", "allow_all_scopes": True}
@@ -68,7 +68,7 @@ def test_all_scopes_are_those_of_the_api_at_any_time(api: Management, tenant: Te
     assert api.call("GET", "roles", headers={"authorization": f"Bearer {token}"}).status == 200
 
 
-def test_a_grant_for_users_gives_the_client_itself_nothing(api: Management, tenant: Tenant, client: str) -> None:
+def test_a_grant_for_users_gives_the_client_itself_no_access(api: Management, tenant: Tenant, client: str) -> None:
     secret = api.post(f"clients/{client}/rotate-secret").json["client_secret"]
     audience = f"http://{tenant.pk}.example.test/api/v2/"
     api.post("client-grants", {"client_id": client, "audience": audience, "scope": ["read:users"], "subject_type": "user"})
@@ -76,7 +76,7 @@ def test_a_grant_for_users_gives_the_client_itself_nothing(api: Management, tena
         token_of(api.host, Client.objects.of(tenant.pk).get(client_id=client), secret)
 
 
-def test_lists_filter(api: Management, tenant: Tenant, client: str) -> None:
+def test_lists_can_be_filtered(api: Management, tenant: Tenant, client: str) -> None:
     other = api.post("clients", {"name": "Other"}).json["client_id"]
     api.post("client-grants", {"client_id": client, "audience": ORDERS, "allow_any_organization": True})
     api.post("client-grants", {"client_id": other, "audience": ORDERS, "subject_type": "user"})
@@ -95,7 +95,7 @@ def test_lists_filter(api: Management, tenant: Tenant, client: str) -> None:
     assert api.get("client-grants", {"include_totals": "true"}).json["total"] == 2
 
 
-def test_a_grant_counts_in_organizations(api: Management, tenant: Tenant, client: str) -> None:
+def test_a_grant_can_be_added_to_an_organization(api: Management, tenant: Tenant, client: str) -> None:
     organization = make_organization(tenant, "acme")
     grant = api.post("client-grants", {"client_id": client, "audience": ORDERS}).json
     path = f"organizations/{organization.pk}/client-grants"

@@ -1,4 +1,4 @@
-"""Members of clients that other programs send: kept, returned, and refused where they promise what is not done."""
+"""Members of clients that other tools send: stored and returned, or refused where they request behavior that the service does not have."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ def test_a_value_that_would_change_behavior_is_refused(api: Management, promise:
 
 
 @pytest.mark.parametrize("body", MALFORMED, ids=lambda body: str(body)[:60])
-def test_a_value_of_another_shape_is_no_setting(api: Management, body: dict[str, Any]) -> None:
+def test_a_value_of_the_wrong_type_is_refused(api: Management, body: dict[str, Any]) -> None:
     answer = api.post("clients", {"name": "a", **body})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_a_neutral_value_is_kept_and_returned(api: Management) -> None:
+def test_a_neutral_value_is_stored_and_returned(api: Management) -> None:
     made = api.post("clients", {"name": "Shop", **NEUTRAL})
     assert made.status == 201, made.json
     path = f"clients/{made.json['client_id']}"
@@ -102,7 +102,7 @@ def test_a_neutral_value_is_kept_and_returned(api: Management) -> None:
     assert api.patch(path, {name: read[name] for name in NEUTRAL}).json | {"updated_at": None} == read | {"updated_at": None}
 
 
-def test_an_addon_that_is_off_leaves_nothing_behind(api: Management) -> None:
+def test_an_addon_that_is_switched_off_leaves_no_settings_behind(api: Management) -> None:
     made = api.post("clients", {"name": "Shop", "addons": {"samlp": None, "wsfed": None}}).json
     assert made["addons"] == {}
     cleared = api.patch(f"clients/{made['client_id']}", dict.fromkeys(("addons", "mobile", "form_template")))
@@ -110,7 +110,7 @@ def test_an_addon_that_is_off_leaves_nothing_behind(api: Management) -> None:
     assert not {"addons", "mobile", "form_template"} & set(cleared.json)
 
 
-def test_defaults_are_in_every_answer(api: Management) -> None:
+def test_every_answer_contains_the_defaults(api: Management) -> None:
     defaults = {
         "is_token_endpoint_ip_header_trusted": False,
         "oidc_conformant": True,
@@ -138,21 +138,21 @@ def test_defaults_are_in_every_answer(api: Management) -> None:
     assert native["refresh_token"]["rotation_type"] == "rotating"
 
 
-def test_refresh_tokens_without_an_end_are_shown_as_such(api: Management) -> None:
+def test_refresh_tokens_without_an_expiry_are_shown_as_such(api: Management) -> None:
     policy = {"rotation_type": "rotating", "expiration_type": "non-expiring"}
     shown = api.post("clients", {"name": "Shop", "refresh_token": policy}).json["refresh_token"]
     assert (shown["infinite_token_lifetime"], shown["infinite_idle_token_lifetime"]) == (True, True)
     assert {name: shown[name] for name in policy} == policy
 
 
-def test_an_older_name_of_the_logout_settings_is_taken(api: Management) -> None:
+def test_the_older_name_of_the_logout_settings_is_accepted(api: Management) -> None:
     urls = {"backchannel_logout_urls": ["https://shop.example.test/bye"]}
     made = api.post("clients", {"name": "Shop", "oidc_backchannel_logout": urls}).json
     assert made["oidc_logout"] == urls
     assert "oidc_backchannel_logout" not in made
 
 
-def test_a_default_organization_is_one_of_the_tenant(api: Management, tenant: Tenant) -> None:
+def test_a_default_organization_belongs_to_the_tenant(api: Management, tenant: Tenant) -> None:
     own = create_organization(tenant_id=tenant.pk, name="acme")
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     foreign = create_organization(tenant_id=other.pk, name="acme")
@@ -175,7 +175,7 @@ def test_a_default_organization_is_one_of_the_tenant(api: Management, tenant: Te
     assert "default_organization" not in api.patch(path, {"default_organization": None}).json
 
 
-def test_a_used_credential_stays_until_no_setting_names_it(api: Management, tenant: Tenant) -> None:
+def test_a_credential_cannot_be_deleted_while_a_setting_names_it(api: Management, tenant: Tenant) -> None:
     pem = public_pem()
     made = api.post("clients", {"name": "Robot"}).json
     path = f"clients/{made['client_id']}"
@@ -196,20 +196,20 @@ def test_a_used_credential_stays_until_no_setting_names_it(api: Management, tena
     assert [api.delete(f"{path}/credentials/{free}").status for free in (key, other, key)] == [204, 204, 204]
 
 
-def test_a_client_that_is_being_made_has_no_keys_for_signed_requests(api: Management) -> None:
+def test_a_new_client_cannot_name_keys_for_signed_requests(api: Management) -> None:
     for named in ({"name": "Shop"}, {"name": "Shop", "token_endpoint_auth_method": "none"}):
         answer = api.post("clients", {**named, "signed_request_object": {"required": False, "credentials": [{"id": "cred_" + "a" * 22}]}})
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_keys_of_another_client_verify_no_signed_requests(api: Management) -> None:
+def test_a_client_cannot_use_keys_of_another_client_for_signed_requests(api: Management) -> None:
     one, two = (api.post("clients", {"name": name}).json["client_id"] for name in ("one", "two"))
     key = api.post(f"clients/{one}/credentials", {"credential_type": "public_key", "pem": public_pem()}).json["id"]
     answer = api.patch(f"clients/{two}", {"signed_request_object": {"credentials": [{"id": key}]}})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_what_a_client_held_before_the_rule_may_be_sent_back(api: Management, tenant: Tenant) -> None:
+def test_a_value_that_was_stored_before_it_was_forbidden_may_be_sent_back(api: Management, tenant: Tenant) -> None:
     path = f"clients/{api.post('clients', {'name': 'Old'}).json['client_id']}"
     Client.objects.of(tenant.pk).filter(name="Old").update(settings={"redirection_policy": "open_redirect_protection"})
     assert client_resource(Client.objects.of(tenant.pk).get(name="Old"))["redirection_policy"] == "open_redirect_protection"
@@ -218,7 +218,7 @@ def test_what_a_client_held_before_the_rule_may_be_sent_back(api: Management, te
     assert api.patch(path, {"redirection_policy": "open_redirect_protection"}).status == 400
 
 
-def test_signed_requests_can_be_required_once_there_is_a_key(api: Management) -> None:
+def test_signed_requests_can_be_required_only_with_a_key(api: Management) -> None:
     path = f"clients/{api.post('clients', {'name': 'Bank'}).json['client_id']}"
     required = {"signed_request_object": {"required": True, "credentials": []}}
     assert api.patch(path, required).json["errorCode"] == "invalid_body"
@@ -227,5 +227,5 @@ def test_signed_requests_can_be_required_once_there_is_a_key(api: Management) ->
 
 
 @pytest.mark.parametrize("address", ["ftp://bank.example.test/keys", "https://user@bank.example.test/", "https:///keys", "keys", 7])
-def test_a_key_set_has_a_web_address(api: Management, address: object) -> None:
+def test_the_address_of_a_key_set_must_be_a_web_address(api: Management, address: object) -> None:
     assert api.post("clients", {"name": "Bank", "jwks_uri": address}).json["errorCode"] == "invalid_body"

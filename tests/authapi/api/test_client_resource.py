@@ -13,7 +13,7 @@ TOKEN_URL = "/oauth/token"
 
 
 def token_status(tenant: Tenant, client: dict[str, Any], secret: str) -> int:
-    """Ask for a token as the client; return the status."""
+    """Request a token as the client, and return the status."""
     host = f"{tenant.pk}.example.test"
     form = {
         "grant_type": "client_credentials",
@@ -26,7 +26,7 @@ def token_status(tenant: Tenant, client: dict[str, Any], secret: str) -> int:
     return request("POST", TOKEN_URL, "", headers, body).status
 
 
-def test_a_client_shows_its_secret_once(api: Management, tenant: Tenant) -> None:
+def test_the_secret_of_a_client_is_shown_once(api: Management, tenant: Tenant) -> None:
     made = api.post("clients", {"name": "Shop", "callbacks": ["https://shop.example.test/in", "com.shop.app:/in"]})
     assert made.status == 201
     client = made.json
@@ -67,7 +67,7 @@ def test_a_native_client_is_public_and_has_no_secret(api: Management) -> None:
         {"name": "a", "app_type": "spa", "grant_types": ["client_credentials"]},
     ],
 )
-def test_a_body_that_does_not_fit_makes_no_client(api: Management, body: object) -> None:
+def test_an_invalid_body_creates_no_client(api: Management, body: object) -> None:
     answer = api.post("clients", body)
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     assert api.get("clients").json == []
@@ -82,12 +82,12 @@ def test_a_body_that_does_not_fit_makes_no_client(api: Management, body: object)
         {"oidc_logout": {"backchannel_logout_initiators": {"mode": "custom", "selected_initiators": ["profile-changed"]}}},
     ],
 )
-def test_a_check_that_is_not_made_is_not_promised(api: Management, promise: dict[str, Any]) -> None:
+def test_a_request_for_an_unsupported_check_is_refused(api: Management, promise: dict[str, Any]) -> None:
     answer = api.post("clients", {"name": "a", **promise})
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
 
 
-def test_values_that_change_nothing_are_taken_and_shown(api: Management) -> None:
+def test_values_that_change_nothing_are_accepted_and_returned(api: Management) -> None:
     neutral = {
         "require_pushed_authorization_requests": False,
         "compliance_level": "none",
@@ -105,7 +105,7 @@ def test_values_that_change_nothing_are_taken_and_shown(api: Management) -> None
     assert api.patch(f"clients/{made['client_id']}", {name: made[name] for name in neutral}).status == 200
 
 
-def test_what_old_clients_need_can_be_switched_on(api: Management) -> None:
+def test_features_for_old_clients_can_be_switched_on(api: Management) -> None:
     grants = [f"http://auth0.com/oauth/legacy/grant-type/{name}" for name in ("ro", "ro/jwt-bearer", "access_token")]
     grants += [f"http://auth0.com/oauth/legacy/grant-type/delegation/{name}" for name in ("id_token", "refresh_token")]
     wanted = {"grant_types": grants, "cross_origin_authentication": True, "allowed_clients": ["abc"]}
@@ -114,7 +114,7 @@ def test_what_old_clients_need_can_be_switched_on(api: Management) -> None:
     assert {name: made[name] for name in wanted} == wanted
 
 
-def test_a_grant_that_a_client_has_already_may_be_sent_back(api: Management, tenant: Tenant) -> None:
+def test_an_existing_grant_type_of_a_client_may_be_sent_back(api: Management, tenant: Tenant) -> None:
     path = f"clients/{api.post('clients', {'name': 'Old'}).json['client_id']}"
     unserved = "urn:ietf:params:oauth:grant-type:saml2-bearer"
     Client.objects.of(tenant.pk).filter(name="Old").update(grant_types=["authorization_code", unserved])
@@ -134,12 +134,12 @@ def test_a_grant_that_a_client_has_already_may_be_sent_back(api: Management, ten
         {"oidc_logout": {"backchannel_logout_initiators": {"mode": "custom", "selected_initiators": ["something-else"]}}},
     ],
 )
-def test_what_no_list_knows_is_refused(api: Management, body: dict[str, Any]) -> None:
+def test_unknown_values_are_refused(api: Management, body: dict[str, Any]) -> None:
     answer = api.post("clients", {"name": "a", **body})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_a_change_replaces_lists_merges_metadata_and_clears_with_null(api: Management) -> None:
+def test_a_change_replaces_lists_merges_metadata_and_clears_members_with_null(api: Management) -> None:
     body = {"name": "Shop", "description": "d", "client_metadata": {"a": "1", "b": "2"}, "web_origins": ["https://a.example.test"]}
     path = f"clients/{api.post('clients', body).json['client_id']}"
     changes = {"client_metadata": {"a": None, "c": "3"}, "description": None, "web_origins": ["https://b.example.test"]}
@@ -173,7 +173,7 @@ def test_a_new_secret_ends_the_old_one(api: Management, tenant: Tenant) -> None:
     assert api.patch(f"clients/{made['client_id']}", {"client_secret": "short"}).status == 400
 
 
-def test_tokens_end_when_a_client_may_no_longer_have_them(api: Management, tenant: Tenant) -> None:
+def test_tokens_end_when_a_client_loses_the_right_to_them(api: Management, tenant: Tenant) -> None:
     made = api.post("clients", {"name": "Robot", "app_type": "non_interactive"}).json
     host = f"{tenant.pk}.example.test"
     grant = {"client_id": made["client_id"], "audience": f"http://{host}/api/v2/", "scope": ["read:users"]}
@@ -187,7 +187,7 @@ def test_tokens_end_when_a_client_may_no_longer_have_them(api: Management, tenan
     eventually(lambda: api.call("GET", "users", headers=bearer).status == 401)
 
 
-def test_a_secret_is_chosen_with_its_own_scope_only(api: Management, tenant: Tenant) -> None:
+def test_setting_a_secret_requires_its_own_scope(api: Management, tenant: Tenant) -> None:
     path = f"clients/{api.post('clients', {'name': 'Robot'}).json['client_id']}"
     writer, keeper = Management(tenant, scope="update:clients"), Management(tenant, scope="update:client_keys")
     assert writer.patch(path, {"client_secret": "x" * 64}).status == 403
@@ -196,7 +196,7 @@ def test_a_secret_is_chosen_with_its_own_scope_only(api: Management, tenant: Ten
     assert writer.post(f"{path}/rotate-secret").status == 403
 
 
-def test_a_global_client_is_listed_on_request_and_changed_by_nobody(api: Management) -> None:
+def test_a_global_client_is_listed_on_request_and_no_client_can_change_it(api: Management) -> None:
     assert api.get("clients").json == []
     (own,) = api.get("clients", {"is_global": "true"}).json
     assert (own["client_id"], own["global"]) == (api.client.client_id, True)
@@ -205,14 +205,14 @@ def test_a_global_client_is_listed_on_request_and_changed_by_nobody(api: Managem
         assert answer.status == 403, method
 
 
-def test_lists_show_times_only_when_asked_for(api: Management) -> None:
+def test_lists_show_times_only_when_a_request_names_them(api: Management) -> None:
     client = api.post("clients", {"name": "Shop"}).json
     assert {"created_at", "updated_at"} <= client.keys()
     assert api.get("clients").json[0].keys() & {"created_at", "updated_at"} == set()
     assert api.get("clients", {"fields": "client_id,updated_at"}).json[0].keys() == {"client_id", "tenant", "updated_at"}
 
 
-def test_lists_filter_project_and_page(api: Management, tenant: Tenant) -> None:
+def test_lists_can_be_filtered_projected_and_paged(api: Management, tenant: Tenant) -> None:
     for name, kind in (("a", "spa"), ("b", "native"), ("c", "regular_web")):
         api.post("clients", {"name": name, "app_type": kind})
     api.post("clients", {"name": "d", "is_first_party": False})
@@ -242,14 +242,14 @@ def test_lists_filter_project_and_page(api: Management, tenant: Tenant) -> None:
     }
 
 
-def test_a_deleted_client_is_gone_and_a_second_delete_is_204(api: Management) -> None:
+def test_a_deleted_client_is_not_found_and_a_second_delete_returns_204(api: Management) -> None:
     path = f"clients/{api.post('clients', {'name': 'Shop'}).json['client_id']}"
     assert [api.delete(path).status for _ in range(2)] == [204, 204]
     for answer in (api.get(path), api.patch(path, {}), api.post(f"{path}/rotate-secret"), api.get(f"{path}/connections")):
         assert (answer.status, answer.json["errorCode"]) == (404, "inexistent_client")
 
 
-def test_a_form_makes_a_client_too(api: Management) -> None:
+def test_a_client_can_be_created_from_a_form(api: Management) -> None:
     headers = {"content-type": "application/x-www-form-urlencoded"}
     body = b"name=Shop&callbacks=https%3A%2F%2Fa.example.test&callbacks=https%3A%2F%2Fb.example.test&client_metadata[a]=b"
     made = api.call("POST", "clients", body=body, headers=headers)

@@ -11,7 +11,7 @@ def made(api: Management, count: int) -> list[str]:
     return [api.post("clients", {"name": f"client {number}"}).json["client_id"] for number in range(count)]
 
 
-def test_clients_are_let_in_and_out_all_or_none(api: Management, database_connection: Connection) -> None:
+def test_clients_are_enabled_and_disabled_all_together_or_not_at_all(api: Management, database_connection: Connection) -> None:
     path = f"connections/{database_connection.pk}/clients"
     one, two = made(api, 2)
     unknown = api.patch(path, [{"client_id": one, "status": True}, {"client_id": UNKNOWN, "status": True}])
@@ -26,7 +26,7 @@ def test_clients_are_let_in_and_out_all_or_none(api: Management, database_connec
     assert api.get(path, {"take": "1001"}).status == 400
 
 
-def test_odd_bodies_change_nothing(api: Management, database_connection: Connection) -> None:
+def test_invalid_bodies_change_nothing(api: Management, database_connection: Connection) -> None:
     path = f"connections/{database_connection.pk}/clients"
     (one,) = made(api, 1)
     good = {"client_id": one, "status": True}

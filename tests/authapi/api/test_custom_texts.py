@@ -1,4 +1,4 @@
-"""Texts of hosted pages that a tenant writes itself, over the management interface and on the pages."""
+"""Texts of hosted pages that a tenant writes: over the management interface, and on the pages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from authapi.templatetags.texts import TextNode
 from config.catalogues.sources import texts_of_source
 from identity.models import AuditEntry, Tenant
 from tests.authapi.browser import Browser, Page
-from tests.authapi.login.conftest import Login, login  # noqa: F401  (a fixture here, too)
+from tests.authapi.login.conftest import Login, login  # noqa: F401  (this fixture is used here, too)
 from tests.factories.admin import new_tenant
 from tests.management import Management
 
@@ -63,7 +63,7 @@ def test_texts_are_replaced_as_a_whole_and_read_back(api: Management, tenant: Te
     assert not CustomText.objects.of(tenant.pk).exists()
 
 
-def test_prompts_of_pages_that_are_not_there_are_empty_for_tools_that_ask_for_all(api: Management) -> None:
+def test_prompts_without_pages_are_empty_for_tools_that_request_all_prompts(api: Management) -> None:
     for prompt in sorted(UPSTREAM_PROMPTS - PROMPTS.keys()):
         assert api.get(f"prompts/{prompt}/custom-text/en").json == {}
         assert api.put(f"prompts/{prompt}/custom-text/en", {}).status == 200
@@ -91,7 +91,7 @@ def test_prompts_of_pages_that_are_not_there_are_empty_for_tools_that_ask_for_al
         (LOGIN, ["login"], "Expected type object"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_the_names_that_do(api: Management, path: str, body: Any, named: str) -> None:
+def test_invalid_texts_are_refused_with_the_list_of_valid_names(api: Management, path: str, body: Any, named: str) -> None:
     api.put(LOGIN, {"login": {"title": "Before"}})
     answer = api.put(path, body)
     assert answer.status == 400, answer.json
@@ -99,12 +99,12 @@ def test_what_does_not_fit_is_refused_with_the_names_that_do(api: Management, pa
     assert api.get(LOGIN).json == {"login": {"title": "Before"}}
 
 
-def test_reading_an_unknown_prompt_or_language_is_refused_alike(api: Management) -> None:
+def test_an_unknown_prompt_and_an_unknown_language_are_refused_in_the_same_way(api: Management) -> None:
     assert api.get("prompts/loginn/custom-text/en").status == 400
     assert api.get("prompts/login/custom-text/xx").status == 400
 
 
-def test_the_texts_need_their_scopes(tenant: Tenant) -> None:
+def test_the_texts_require_their_scopes(tenant: Tenant) -> None:
     assert Management(tenant, scope="read:prompts").get(LOGIN).status == 200
     assert Management(tenant, scope="read:prompts").put(LOGIN, {}).json["errorCode"] == "insufficient_scope"
     assert Management(tenant, scope="update:prompts").get(LOGIN).json["errorCode"] == "insufficient_scope"
@@ -113,7 +113,7 @@ def test_the_texts_need_their_scopes(tenant: Tenant) -> None:
 # --- On the pages --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_text_is_shown_in_its_language_and_its_tenant_only(login: Login) -> None:  # noqa: F811
+def test_a_text_is_shown_only_in_its_language_and_at_its_tenant(login: Login) -> None:  # noqa: F811
     TenantSettings(tenant=login.tenant, values={"enabled_locales": ["en", "de"]}).save()
     own = {"login": {"title": "Willkommen", "buttonText": "Weiter geht es", "wrong-email-credentials": "Das war nichts."}}
     set_custom_texts(tenant_id=login.tenant.pk, prompt="login", language="de", texts=own)
@@ -127,7 +127,7 @@ def test_a_text_is_shown_in_its_language_and_its_tenant_only(login: Login) -> No
     assert not with_texts.exists()
 
 
-def test_a_change_is_seen_at_once_where_it_was_made(login: Login) -> None:  # noqa: F811
+def test_a_change_is_visible_at_once_in_the_process_that_made_it(login: Login) -> None:  # noqa: F811
     assert heading(page_of(login)) == "Log in"
     set_custom_texts(tenant_id=login.tenant.pk, prompt="login", language="en", texts={"login": {"title": "Welcome"}})
     assert heading(page_of(login)) == "Welcome"
@@ -138,7 +138,7 @@ def test_a_change_is_seen_at_once_where_it_was_made(login: Login) -> None:  # no
 ATTACK = "<script>alert(1)</script>&\"'{{ client }}{% load x %}%(application)s"
 
 
-def test_html_and_marks_of_templates_are_text(login: Login) -> None:  # noqa: F811
+def test_html_and_template_tags_in_a_text_are_shown_as_text(login: Login) -> None:  # noqa: F811
     texts = dict.fromkeys(PROMPTS["login"]["login"].texts, ATTACK)
     set_custom_texts(tenant_id=login.tenant.pk, prompt="login", language="en", texts={"login": texts})
     page = page_of(login)
@@ -150,7 +150,7 @@ def test_html_and_marks_of_templates_are_text(login: Login) -> None:  # noqa: F8
         assert ATTACK in unescape(heading(shown))
 
 
-def test_placeholders_are_filled_in_escaped_and_once(login: Login) -> None:  # noqa: F811
+def test_placeholders_are_replaced_once_with_escaped_values(login: Login) -> None:  # noqa: F811
     Client.objects.of(login.tenant.pk).update(name="<b>${companyName}</b> & Co")
     from authapi import client_auth
 
@@ -163,7 +163,7 @@ def test_placeholders_are_filled_in_escaped_and_once(login: Login) -> None:  # n
     )  # fmt: skip
 
 
-def test_a_page_without_a_client_leaves_its_placeholder_empty(login: Login) -> None:  # noqa: F811
+def test_a_page_without_a_client_leaves_the_placeholder_of_the_client_empty(login: Login) -> None:  # noqa: F811
     login.begin_session()
     own = {"logout": {"title": "Leave ${companyName}, ${userName}?"}}
     set_custom_texts(tenant_id=login.tenant.pk, prompt="logout", language="en", texts=own)
@@ -208,7 +208,7 @@ def marked_texts() -> set[tuple[str, str]]:
     return found
 
 
-def test_the_table_is_what_templates_and_code_mark() -> None:
+def test_the_table_lists_exactly_the_texts_that_templates_and_code_mark() -> None:
     table = {
         (f"{prompt}.{name}.{key}", text)
         for prompt, screens in PROMPTS.items()
@@ -219,11 +219,11 @@ def test_the_table_is_what_templates_and_code_mark() -> None:
     assert {text for _, text in table} <= {text.singular for text in texts_of_source().values()}
 
 
-def test_every_prompt_has_a_name_that_libraries_know() -> None:
+def test_every_prompt_has_a_name_that_client_libraries_know() -> None:
     assert set(PROMPTS) <= UPSTREAM_PROMPTS
 
 
-def test_a_screen_takes_the_placeholders_that_its_own_texts_have() -> None:
+def test_a_screen_accepts_the_placeholders_of_its_own_texts() -> None:
     for screens in PROMPTS.values():
         for screen in screens.values():
             assert "companyName" in screen.placeholders
@@ -232,7 +232,7 @@ def test_a_screen_takes_the_placeholders_that_its_own_texts_have() -> None:
 
 
 @pytest.mark.parametrize("tag", ['{% text "login.login.nothing" %}', "{% text login.login.title %}", '{% text "login" %}', "{% text %}"])
-def test_a_template_cannot_mark_a_text_that_the_table_does_not_have(tag: str) -> None:
+def test_a_template_cannot_mark_a_text_that_is_missing_in_the_table(tag: str) -> None:
     engine = Engine(libraries={"texts": "authapi.templatetags.texts"})
     with pytest.raises(TemplateSyntaxError):
         engine.from_string("{% load texts %}" + tag + "x{% endtext %}")

@@ -22,7 +22,7 @@ def ada(database_connection: Connection) -> User:
     return make_user(connection=database_connection)
 
 
-def test_refresh_tokens_are_listed_by_type_as_devices_hold_them(api: Management, tenant: Tenant, ada: User) -> None:
+def test_refresh_tokens_are_listed_as_device_credentials_by_type(api: Management, tenant: Tenant, ada: User) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="app")
     fixed = make_refresh_token(ada, client, is_rotating=False, initial_user_agent="Phone/1.0")
     rotating = make_refresh_token(ada, client, is_rotating=True)
@@ -68,7 +68,7 @@ def test_the_key_of_a_device_is_registered_listed_and_deleted(api: Management, t
     assert api.get("device-credentials", {"type": "public_key"}).json == []
 
 
-def test_the_list_is_narrowed_by_user_and_client_and_never_shows_a_token(api: Management, tenant: Tenant, ada: User) -> None:
+def test_the_list_can_be_filtered_by_user_and_client_and_never_shows_a_token(api: Management, tenant: Tenant, ada: User) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="app")
     other, _ = create_client(tenant_id=tenant.pk, name="other")
     eve = make_user(connection=ada.connection)
@@ -92,7 +92,7 @@ def test_a_deletion_ends_the_refresh_token_and_can_be_repeated(api: Management, 
     assert (refused.status, refused.json["errorCode"]) == (400, "invalid_uri")
 
 
-def test_a_token_of_another_tenant_is_neither_seen_nor_ended(api: Management, tenant: Tenant) -> None:
+def test_a_token_of_another_tenant_is_neither_listed_nor_ended(api: Management, tenant: Tenant) -> None:
     other = make_other_tenant()
     user = make_user(connection=make_connection(tenant_id=other.pk, name="people"))
     client, _ = create_client(tenant_id=other.pk, name="app")
@@ -102,7 +102,7 @@ def test_a_token_of_another_tenant_is_neither_seen_nor_ended(api: Management, te
     assert RefreshToken.objects.of(other.pk).filter(pk=token.pk, revoked=None).exists()
 
 
-def test_device_credentials_need_their_scopes(tenant: Tenant) -> None:
+def test_device_credentials_require_their_scopes(tenant: Tenant) -> None:
     reader = Management(tenant, scope="read:device_credentials")
     assert reader.get("device-credentials").status == 200
     assert reader.delete("device-credentials/dcr_0123456789abcdef").status == 403

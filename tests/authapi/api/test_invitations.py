@@ -39,7 +39,7 @@ def path_of(organization: Organization, *parts: str) -> str:
     return "/".join(("organizations", organization.pk, "invitations", *parts))
 
 
-def test_an_invitation_is_made_read_listed_and_taken_back(api: Management, client: Client, acme: Organization) -> None:
+def test_an_invitation_is_created_read_listed_and_revoked(api: Management, client: Client, acme: Organization) -> None:
     role = make_role(acme.tenant)
     extras = {"roles": [role.pk], "user_metadata": {"plan": "gold"}, "app_metadata": {"seat": 1}, "ttl_sec": 60}
     made = api.post(path_of(acme), body_of(client, **extras))
@@ -69,7 +69,7 @@ def test_an_invitation_is_made_read_listed_and_taken_back(api: Management, clien
     assert api.get(path_of(acme)).json == []
 
 
-def test_the_list_has_pages_and_both_orders_newest_first(api: Management, client: Client, acme: Organization) -> None:
+def test_the_list_has_pages_and_either_order_with_newest_first_as_default(api: Management, client: Client, acme: Organization) -> None:
     made = [
         api.post(path_of(acme), body_of(client, invitee={"email": f"g{at}@example.test"}, send_invitation_email=False)).json["id"]
         for at in range(3)
@@ -105,7 +105,7 @@ def test_the_list_has_pages_and_both_orders_newest_first(api: Management, client
         ({"more": 1}, 400, "invalid_body"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_makes_nothing(
+def test_an_invalid_invitation_is_refused_and_creates_nothing(
     api: Management, client: Client, acme: Organization, changes: dict[str, Any], status: int, code: str | None
 ) -> None:
     answer = api.post(path_of(acme), body_of(client, **changes))
@@ -114,7 +114,7 @@ def test_what_does_not_fit_is_refused_and_makes_nothing(
     assert not Job.objects.of(acme.tenant_id).exists()
 
 
-def test_bounds_of_the_validity_count_and_nothing_said_is_a_week(api: Management, client: Client, acme: Organization) -> None:
+def test_the_validity_has_bounds_and_a_default_of_one_week(api: Management, client: Client, acme: Organization) -> None:
     for sent, seconds in ((None, 604_800), (0, 604_800), (1, 1), (2_592_000, 2_592_000)):
         made = api.post(path_of(acme), body_of(client, ttl_sec=sent, send_invitation_email=False))
         life = datetime.fromisoformat(made.json["expires_at"]) - datetime.fromisoformat(made.json["created_at"])
@@ -130,21 +130,21 @@ def test_an_application_without_organizations_or_login_route_cannot_invite(api: 
         assert (answer.status, words in answer.json["message"]) == (400, True)
 
 
-def test_the_connection_must_lead_into_the_organization(
+def test_the_connection_must_be_enabled_for_the_organization(
     api: Management, client: Client, acme: Organization, database_connection: Connection
 ) -> None:
     answer = api.post(path_of(acme), body_of(client, connection_id=database_connection.pk))
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_one_address_has_ten_open_invitations_at_most(api: Management, client: Client, acme: Organization) -> None:
+def test_one_address_has_at_most_ten_open_invitations(api: Management, client: Client, acme: Organization) -> None:
     answers = [api.post(path_of(acme), body_of(client)) for _ in range(11)]
     assert [answer.status for answer in answers] == [201] * 10 + [409]
     assert api.delete(path_of(acme, answers[0].json["id"])).status == 204
     assert api.post(path_of(acme), body_of(client)).status == 201
 
 
-def test_a_mail_is_sent_once_more_with_the_same_ticket_and_with_another_after_the_end(
+def test_a_mail_is_sent_again_with_the_same_ticket_and_after_its_end_with_a_new_one(
     api: Management, client: Client, acme: Organization
 ) -> None:
     made = api.post(path_of(acme), body_of(client)).json
@@ -164,12 +164,12 @@ def test_a_mail_is_sent_once_more_with_the_same_ticket_and_with_another_after_th
     assert api.post(path).json["errorCode"] == "inexistent_invitation"
 
 
-def test_no_mail_is_sent_where_that_is_not_wanted(api: Management, client: Client, acme: Organization) -> None:
+def test_no_mail_is_sent_when_the_request_switches_it_off(api: Management, client: Client, acme: Organization) -> None:
     assert api.post(path_of(acme), body_of(client, send_invitation_email=False)).status == 201
     assert not Job.objects.of(acme.tenant_id).exists()
 
 
-def test_each_operation_needs_its_scope(tenant: Tenant, client: Client, acme: Organization) -> None:
+def test_each_operation_requires_its_scope(tenant: Tenant, client: Client, acme: Organization) -> None:
     path = path_of(acme, "uinv_0123456789abcdef")
     reader, maker = (Management(tenant, scope=f"{verb}:organization_invitations") for verb in ("read", "create"))
     assert [reader.get(path_of(acme)).status, reader.get(path).status] == [200, 404]
@@ -179,7 +179,7 @@ def test_each_operation_needs_its_scope(tenant: Tenant, client: Client, acme: Or
     assert [maker.get(path_of(acme)).status, maker.delete(path).status, maker.post(f"{path}/resend").status] == [403, 403, 404]
 
 
-def test_invitations_of_another_organization_or_tenant_are_not_there(api: Management, client: Client, acme: Organization) -> None:
+def test_invitations_of_another_organization_or_tenant_are_not_found(api: Management, client: Client, acme: Organization) -> None:
     made = api.post(path_of(acme), body_of(client)).json["id"]
     other = make_organization(acme.tenant, "other")
     foreign = new_tenant()
@@ -191,7 +191,7 @@ def test_invitations_of_another_organization_or_tenant_are_not_there(api: Manage
     assert Invitation.objects.of(acme.tenant_id).filter(revoked_at__isnull=True).count() == 1
 
 
-def test_tickets_stand_in_no_log_and_in_no_column(api: Management, client: Client, acme: Organization) -> None:
+def test_tickets_are_in_no_log_and_in_no_column(api: Management, client: Client, acme: Organization) -> None:
     made = api.post(path_of(acme), body_of(client)).json
     api.get(path_of(acme))
     api.delete(path_of(acme, made["id"]))
@@ -202,7 +202,9 @@ def test_tickets_stand_in_no_log_and_in_no_column(api: Management, client: Clien
         assert made["ticket_id"] not in str(list(rows.values())), rows.model
 
 
-def test_invitations_go_with_their_client_and_organization(api: Management, tenant: Tenant, client: Client, acme: Organization) -> None:
+def test_invitations_are_deleted_with_their_client_and_organization(
+    api: Management, tenant: Tenant, client: Client, acme: Organization
+) -> None:
     other = web_client(tenant, settings=FOREIGN)[0]
     for each in (client, other):
         assert api.post(path_of(acme), body_of(each)).status == 201

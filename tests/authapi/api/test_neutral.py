@@ -1,4 +1,4 @@
-"""What the service does not have over the management interface: empty, written as it is, and otherwise refused."""
+"""Unsupported features over the management interface: reads return neutral values, and only neutral values can be written."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHER_VALUES: list[tuple[str, str, Any]] = [
 
 
 def address(path: str, owner: str = "org_ffffffffffffffff") -> str:
-    """Return the path of a row with ids that fit."""
+    """Return the path of a row with ids of a valid format."""
     places = {"prompt": "login", "language": "en", "template_name": "verify_email", "id": owner}
     for name, value in places.items():
         path = path.replace(f"<segment:{name}>", value)
@@ -46,14 +46,14 @@ def test_another_value_is_refused_with_the_reason_and_changes_nothing(
     assert rows_but_log_of(tenant) == before
 
 
-def test_a_value_of_another_type_is_refused_as_a_body_that_does_not_fit(api: Management) -> None:
+def test_a_value_of_the_wrong_type_is_refused_as_an_invalid_body(api: Management) -> None:
     bodies: tuple[Any, ...] = ({"monitoring_mode_enabled": "no"}, {"allowlist": "none"}, [], "text")
     for body in bodies:
         answer = api.patch("attack-protection/bot-detection", body)
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body"), body
 
 
-def test_neutral_values_are_taken_and_change_nothing(api: Management, tenant: Tenant) -> None:
+def test_neutral_values_are_accepted_and_change_nothing(api: Management, tenant: Tenant) -> None:
     before = rows_but_log_of(tenant)
     for row in SETTINGS:
         path = address(row.path)
@@ -66,7 +66,7 @@ def test_neutral_values_are_taken_and_change_nothing(api: Management, tenant: Te
     assert rows_but_log_of(tenant) == before
 
 
-def test_lists_are_empty_in_every_form_that_clients_ask_for(api: Management, tenant: Tenant) -> None:
+def test_lists_are_empty_in_every_format_that_clients_request(api: Management, tenant: Tenant) -> None:
     organization = make_organization(tenant).pk
     for row in LISTS:
         path = address(row.path, organization)
@@ -85,7 +85,7 @@ def test_lists_of_an_unknown_organization_are_not_found(api: Management) -> None
     assert [api.get(path).status, api.post(path, {"domain": "corp.example"}).status] == [404, 404]
 
 
-def test_what_is_never_there_is_not_found(api: Management, database_connection: Connection) -> None:
+def test_a_resource_that_never_exists_is_not_found(api: Management, database_connection: Connection) -> None:
     for row in ABSENT:
         if row.is_read:
             answer = api.get(address(row.path, database_connection.pk))
@@ -102,7 +102,7 @@ def test_scim_configurations_of_connections_are_refused_and_unknown_connections_
         assert found == [(400, "operation_not_supported"), (404, "inexistent_connection")]
 
 
-def test_every_operation_needs_its_scope(tenant: Tenant) -> None:
+def test_every_operation_requires_its_scope(tenant: Tenant) -> None:
     api = Management(tenant, scope="read:users")
     for route in neutral_routes():
         for method, action in route.actions.items():

@@ -22,7 +22,7 @@ def orders(api: Management) -> None:
     assert api.post("resource-servers", {"identifier": ORDERS, "name": "Orders", "scopes": scopes}).status == 201
 
 
-def test_a_role_has_permissions_all_or_none(api: Management, tenant: Tenant) -> None:
+def test_a_role_gets_all_permissions_of_a_request_or_none(api: Management, tenant: Tenant) -> None:
     path = f"roles/{make_role(tenant).pk}/permissions"
     assert api.post(path, naming("read:orders", "delete:orders")).json["errorCode"] == "invalid_body"
     nowhere = {"permissions": [{"resource_server_identifier": "https://nowhere", "permission_name": "read:orders"}]}
@@ -43,14 +43,14 @@ def test_a_role_has_permissions_all_or_none(api: Management, tenant: Tenant) -> 
 
 
 @pytest.mark.parametrize("body", [{}, {"permissions": []}, {"permissions": ["read:orders"]}, {"permissions": [{"permission_name": "a"}]}])
-def test_odd_lists_are_refused(api: Management, tenant: Tenant, ada: User, body: object) -> None:
+def test_invalid_lists_are_refused(api: Management, tenant: Tenant, ada: User, body: object) -> None:
     for path in (f"roles/{make_role(tenant).pk}/permissions", f"users/{segment(ada.user_id)}/permissions"):
         for method in ("POST", "DELETE"):
             answer = api.call(method, path, body=body)
             assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_what_counts_for_a_user_says_where_it_comes_from(api: Management, tenant: Tenant, ada: User) -> None:
+def test_each_permission_of_a_user_names_its_sources(api: Management, tenant: Tenant, ada: User) -> None:
     role, of_group, group = make_role(tenant), make_role(tenant), make_group(tenant)
     user = f"users/{segment(ada.user_id)}"
     assert api.post(f"{user}/permissions", naming("read:orders")).status == 201
@@ -80,7 +80,7 @@ def test_what_counts_for_a_user_says_where_it_comes_from(api: Management, tenant
     assert api.delete(user).status == 204
 
 
-def test_permissions_go_with_their_role_and_user(api: Management, tenant: Tenant, ada: User) -> None:
+def test_permissions_are_deleted_with_their_role_and_user(api: Management, tenant: Tenant, ada: User) -> None:
     role, user = make_role(tenant), f"users/{segment(ada.user_id)}"
     api.post(f"roles/{role.pk}/permissions", naming("read:orders"))
     api.post(f"{user}/permissions", naming("read:orders"))

@@ -33,20 +33,20 @@ def test_an_api_is_found_by_id_and_by_identifier_encoded_once_or_twice(api: Mana
         {"identifier": "a", "is_system": True},
     ],
 )
-def test_a_body_that_does_not_fit_makes_no_api(api: Management, body: object) -> None:
+def test_an_invalid_body_creates_no_api(api: Management, body: object) -> None:
     answer = api.post("resource-servers", body)
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     assert [found["is_system"] for found in api.get("resource-servers").json] == [True]
 
 
 @pytest.mark.parametrize("promise", [{"consent_policy": "x"}, {"token_encryption": {"a": 1}}])
-def test_a_check_that_is_not_made_is_not_promised(api: Management, promise: dict[str, object]) -> None:
+def test_a_request_for_an_unsupported_check_is_refused(api: Management, promise: dict[str, object]) -> None:
     answer = api.post("resource-servers", {"identifier": ORDERS, **promise})
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
     assert api.post("resource-servers", {"identifier": ORDERS, **dict.fromkeys(promise)}).status == 201
 
 
-def test_a_dropped_scope_goes_from_roles_users_and_grants(api: Management, tenant: Tenant, ada: User) -> None:
+def test_a_removed_scope_is_removed_from_roles_users_and_grants(api: Management, tenant: Tenant, ada: User) -> None:
     server = api.post("resource-servers", {"identifier": ORDERS, "scopes": SCOPES}).json["id"]
     role = make_role(tenant)
     both = {"permissions": [{"resource_server_identifier": ORDERS, "permission_name": scope["value"]} for scope in SCOPES]}
@@ -61,7 +61,7 @@ def test_a_dropped_scope_goes_from_roles_users_and_grants(api: Management, tenan
     assert api.patch(f"resource-servers/{server}", {"name": "Orders"}).json["scopes"] == SCOPES[:1]
 
 
-def test_the_management_interface_is_listed_and_stays_as_it_is(api: Management, tenant: Tenant) -> None:
+def test_the_management_interface_is_listed_and_cannot_be_changed(api: Management, tenant: Tenant) -> None:
     identifier = f"http://{tenant.pk}.example.test/api/v2/"
     (system,) = api.get("resource-servers", [("identifiers", identifier)]).json
     assert (system["is_system"], system["identifier"]) == (True, identifier)
@@ -72,7 +72,7 @@ def test_the_management_interface_is_listed_and_stays_as_it_is(api: Management, 
     assert api.patch(path, {"token_lifetime": 3600}).json["token_lifetime"] == 3600
 
 
-def test_a_deleted_api_takes_its_grants_and_permissions_along(api: Management, tenant: Tenant) -> None:
+def test_a_deleted_api_takes_its_grants_and_permissions_with_it(api: Management, tenant: Tenant) -> None:
     server = api.post("resource-servers", {"identifier": ORDERS, "scopes": SCOPES}).json["id"]
     client = api.post("clients", {"name": "Shop"}).json["client_id"]
     grant = api.post("client-grants", {"client_id": client, "audience": ORDERS}).json["id"]
@@ -85,7 +85,7 @@ def test_a_deleted_api_takes_its_grants_and_permissions_along(api: Management, t
         assert (answer.status, answer.json["errorCode"]) == (404, "inexistent_resource_server")
 
 
-def test_an_api_says_what_its_tokens_are_bound_to(api: Management) -> None:
+def test_an_api_returns_the_binding_of_its_tokens(api: Management) -> None:
     asked = {"mechanism": "dpop", "required": True, "required_for": "public_clients"}
     made = api.post("resource-servers", {"identifier": ORDERS, "proof_of_possession": asked}).json
     assert made["proof_of_possession"] == asked
@@ -110,7 +110,7 @@ def test_an_api_says_what_its_tokens_are_bound_to(api: Management) -> None:
         "dpop",
     ],
 )
-def test_an_odd_wish_for_bound_tokens_is_refused(api: Management, asked: object) -> None:
+def test_an_invalid_binding_of_tokens_is_refused(api: Management, asked: object) -> None:
     answer = api.post("resource-servers", {"identifier": ORDERS, "proof_of_possession": asked})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
@@ -125,8 +125,8 @@ PAYMENT = {
 }
 
 
-def test_types_are_shown_as_they_were_registered_and_replaced_whole(api: Management) -> None:
-    # As upstream sends them: a type and nothing else.
+def test_types_are_returned_as_registered_and_replaced_as_a_whole(api: Management) -> None:
+    # Upstream's format: a type without any other member.
     types = [PAYMENT, {"type": "account_access"}]
     made = api.post("resource-servers", {"identifier": ORDERS, "authorization_details": types})
     assert (made.status, made.json["authorization_details"]) == (201, types)
@@ -147,14 +147,14 @@ def test_types_are_shown_as_they_were_registered_and_replaced_whole(api: Managem
         ({**PAYMENT, "sentence": "Pay {sum}"}, "Type 1 (payment): The sentence names {sum}, which the schema does not have"),
     ],
 )
-def test_a_type_that_no_request_could_be_judged_by_is_refused(api: Management, entry: dict[str, object], text: str) -> None:
+def test_a_type_without_a_usable_schema_is_refused(api: Management, entry: dict[str, object], text: str) -> None:
     answer = api.post("resource-servers", {"identifier": ORDERS, "authorization_details": [entry]})
     assert answer.status == 400
     assert text in answer.json["message"]
     assert api.get("resource-servers/" + segment(ORDERS)).status == 404
 
 
-def test_a_grant_names_types_of_its_api_and_loses_what_the_api_drops(api: Management) -> None:
+def test_a_grant_names_types_of_its_api_and_loses_types_that_the_api_removes(api: Management) -> None:
     server = api.post("resource-servers", {"identifier": ORDERS, "authorization_details": [PAYMENT, {"type": "other"}]}).json["id"]
     client = api.post("clients", {"name": "Shop"}).json["client_id"]
     body = {"client_id": client, "audience": ORDERS, "authorization_details_types": ["payment", "other"]}

@@ -1,4 +1,4 @@
-"""The add-on `samlp` in the management interface: its settings are kept, checked and switched off."""
+"""The add-on `samlp` in the management interface: its settings are stored, checked and switched off."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def client(client_id: str) -> Client:
     return Client.all_tenants.get(client_id=client_id)
 
 
-def test_every_setting_is_kept_returned_and_read(api: Management) -> None:
+def test_every_setting_is_stored_returned_and_read(api: Management) -> None:
     client_id = made(api, addons={"samlp": EVERYTHING})
     assert api.get(f"clients/{client_id}").json["addons"] == {"samlp": EVERYTHING}
     settings = saml_settings(client(client_id).settings)
@@ -89,7 +89,7 @@ def test_every_setting_is_kept_returned_and_read(api: Management) -> None:
     assert settings.address_at(0) == "https://sp.example.test/acs"
 
 
-def test_the_add_on_is_on_without_any_setting(api: Management) -> None:
+def test_the_add_on_is_switched_on_without_any_setting(api: Management) -> None:
     client_id = made(api, addons={"samlp": {}})
     assert api.get(f"clients/{client_id}").json["addons"] == {"samlp": {}}
     settings = saml_settings(client(client_id).settings)
@@ -99,7 +99,7 @@ def test_the_add_on_is_on_without_any_setting(api: Management) -> None:
     assert (settings.lifetime_seconds, settings.name_id_probes) == (3600, DEFAULT_PROBES)
 
 
-def test_null_is_the_default_of_a_setting(api: Management) -> None:
+def test_null_restores_the_default_of_a_setting(api: Management) -> None:
     client_id = made(api, addons={"samlp": dict.fromkeys(EVERYTHING)})
     assert saml_settings(client(client_id).settings) == saml_settings({"addons": {"samlp": {}}})
 
@@ -112,11 +112,11 @@ def test_null_switches_the_add_on_off(api: Management) -> None:
 
 
 @pytest.mark.parametrize("addon", MALFORMED, ids=lambda addon: str(addon)[:60])
-def test_a_setting_of_another_shape_is_refused(api: Management, addon: dict[str, Any]) -> None:
+def test_a_setting_of_the_wrong_type_is_refused(api: Management, addon: dict[str, Any]) -> None:
     answer = api.post("clients", {"name": "Payroll", "addons": {"samlp": addon}})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body"), answer.json
 
 
-def test_other_add_ons_are_refused_beside_it(api: Management) -> None:
+def test_other_add_ons_are_refused(api: Management) -> None:
     answer = api.post("clients", {"name": "Payroll", "addons": {"samlp": {}, "aws": {}}})
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")

@@ -1,4 +1,4 @@
-"""Second factors over the management interface: who may not, what is never shown, and what ends with a factor."""
+"""Second factors over the management interface: required scopes, values that are never shown, and what ends with a factor."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_factors_of_another_tenant_and_of_another_user_are_not_found(
     assert EnrolledFactor.all_tenants.filter(pk__in=[foreign.pk, other.pk]).count() == 2
 
 
-def test_a_token_that_may_read_changes_nothing(tenant: Tenant, ada: User) -> None:
+def test_a_token_with_the_read_scope_changes_nothing(tenant: Tenant, ada: User) -> None:
     factor = EnrolledFactorFactory.create(user=ada)
     reader = Management(tenant, scope="read:authentication_methods read:users read:guardian_factors read:guardian_enrollments")
     id = quote(ada.user_id, safe="")
@@ -76,7 +76,7 @@ def test_a_token_that_may_read_changes_nothing(tenant: Tenant, ada: User) -> Non
     assert EnrolledFactor.objects.of(tenant.pk).get() == factor
 
 
-def test_methods_that_cannot_work_are_refused_and_nothing_is_enrolled(api: Management, ada: User) -> None:
+def test_unusable_methods_are_refused_and_nothing_is_enrolled(api: Management, ada: User) -> None:
     bodies: list[dict[str, Any]] = [
         {"type": "password"},
         {"type": "phone"},
@@ -98,11 +98,11 @@ def test_methods_that_cannot_work_are_refused_and_nothing_is_enrolled(api: Manag
     assert not EnrolledFactor.objects.of(ada.tenant_id).exists()
 
 
-def test_a_secret_is_shown_once_and_a_number_never_whole(api: Management, ada: User) -> None:
+def test_a_secret_is_shown_once_and_a_phone_number_is_never_shown_in_full(api: Management, ada: User) -> None:
     made = api.post(at(ada), {"type": "totp", "totp_secret": SECRET.lower(), "name": "Phone app"})
     phone = api.post(at(ada), {"type": "phone", "phone_number": "0049 171 2345678"})
     assert (made.status, made.json["totp_secret"], phone.json["phone_number"]) == (201, SECRET, NUMBER)
-    # Nothing could show a recovery code to the user.
+    # There is no channel that could show a recovery code to the user.
     assert {row.kind for row in EnrolledFactor.objects.of(ada.tenant_id)} == {"totp", "phone"}
     assert api.post(at(ada), {"type": "phone", "phone_number": NUMBER}).status == 409
     shown = api.get(at(ada)).body + api.get(at(ada, made.json["id"])).body + api.get(f"users/{quote(ada.user_id)}/enrollments").body
@@ -117,7 +117,7 @@ def test_a_secret_is_shown_once_and_a_number_never_whole(api: Management, ada: U
     assert take_totp(ada, totp.code_of(SECRET, totp.step_at(time.time())), moment=time.time()) is not None
 
 
-def test_enrolling_and_removing_are_one_event_each_and_tell_no_secret(api: Management, ada: User) -> None:
+def test_enrolling_and_removing_a_factor_record_one_event_each_without_secrets(api: Management, ada: User) -> None:
     before = Event.objects.filter(tenant_id=ada.tenant_id).count()
     made = api.post(at(ada), {"type": "totp", "totp_secret": SECRET}).json
     api.post(at(ada), {"type": "phone", "phone_number": NUMBER})
@@ -134,7 +134,7 @@ def test_enrolling_and_removing_are_one_event_each_and_tell_no_secret(api: Manag
     assert {"gd_enrollment_complete", "gd_unenroll"} <= set(SignIn.objects.of(ada.tenant_id).values_list("type", flat=True))
 
 
-def test_removal_ends_remembered_browsers_and_with_a_phone_sessions(api: Management, ada: User) -> None:
+def test_removing_a_factor_ends_remembered_browsers_and_removing_a_phone_ends_sessions(api: Management, ada: User) -> None:
     app, phone = EnrolledFactorFactory.create(user=ada, kind="totp"), EnrolledFactorFactory.create(user=ada, kind="phone", address=NUMBER)
     RememberedBrowserFactory.create(tenant_id=ada.tenant_id, user=ada)
     session = SessionFactory.create(tenant_id=ada.tenant_id, user=ada)
@@ -145,7 +145,7 @@ def test_removal_ends_remembered_browsers_and_with_a_phone_sessions(api: Managem
     assert not Session.objects.of(ada.tenant_id).exists()
 
 
-def test_a_set_of_methods_replaces_the_others_and_keeps_keys(api: Management, ada: User) -> None:
+def test_a_set_of_methods_replaces_the_other_methods_and_keeps_keys(api: Management, ada: User) -> None:
     phone = api.post(at(ada), {"type": "phone", "phone_number": NUMBER}).json["id"]
     api.post(at(ada), {"type": "totp"})
     key = EnrolledFactorFactory.create(user=ada, kind="webauthn-roaming", credential_id="AAAA")
@@ -157,7 +157,7 @@ def test_a_set_of_methods_replaces_the_others_and_keeps_keys(api: Management, ad
     assert [factor.pk for factor in factors_of(ada)] == [key.pk]
 
 
-def test_older_paths_take_factors_off_a_user(api: Management, ada: User) -> None:
+def test_older_paths_remove_factors_of_a_user(api: Management, ada: User) -> None:
     id = quote(ada.user_id, safe="")
     assert api.post(f"users/{id}/recovery-code-regeneration").status == 409
     api.post(at(ada), {"type": "totp"})
@@ -174,13 +174,13 @@ def test_older_paths_take_factors_off_a_user(api: Management, ada: User) -> None
     assert EnrolledFactor.objects.of(ada.tenant_id).get() == passkey
 
 
-def test_factors_and_policies_of_a_tenant(api: Management, tenant: Tenant) -> None:
+def test_a_tenant_sets_its_factors_and_policies(api: Management, tenant: Tenant) -> None:
     assert {row["name"]: row["enabled"] for row in api.get("guardian/factors").json}["otp"] is False
     assert api.put("guardian/policies", ["all-applications"]).status == 400
     assert api.put("guardian/factors/sms", {"enabled": True}).status == 400
     assert api.put("guardian/factors/duo", {"enabled": True}).status == 400
     assert api.put("guardian/factors/pigeon", {"enabled": True}).status == 400
-    # Deploy tools write back what they have read.
+    # Deployment tools write back the values that they have read.
     for row in api.get("guardian/factors").json:
         name = row.pop("name")
         assert api.put(f"guardian/factors/{name}", row).json == {"enabled": False}
@@ -192,13 +192,13 @@ def test_factors_and_policies_of_a_tenant(api: Management, tenant: Tenant) -> No
     assert api.put("guardian/policies", []).json == []
     changed = api.patch("second-factors", {"policy": "never", "remembered_days": 7}).json
     assert (changed["policy"], changed["remembered_days"], changed["factors"]) == ("never", 7, ["otp"])
-    # What is laxer than both words of the wire stays as it is.
+    # A policy that is laxer than both values of this interface stays unchanged.
     api.put("guardian/policies", [])
     assert api.get("second-factors").json["policy"] == "never"
     assert api.patch("second-factors", {"remembered_days": 400}).status == 400
 
 
-def test_a_client_and_an_organization_have_policies_of_their_own(api: Management, tenant: Tenant) -> None:
+def test_a_client_and_an_organization_have_their_own_policies(api: Management, tenant: Tenant) -> None:
     client = api.post("clients", {"name": "Bank", "app_type": "spa", "second_factor_policy": "always"}).json
     assert client["second_factor_policy"] == "always"
     assert api.patch(f"clients/{client['client_id']}", {"second_factor_policy": "often"}).status == 400

@@ -1,4 +1,4 @@
-"""Sessions, refresh tokens and consents over the management interface: shown without secrets, and ended with what hangs on them."""
+"""Sessions, refresh tokens and consents over the management interface: shown without secrets, and ended together with their dependents."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_session_is_shown_with_its_device_and_clients_and_without_its_secret(a
     assert session.digest.encode() not in shown.body
 
 
-def test_notes_of_a_session_are_replaced_whole_and_bounded(api: Management, ada: User) -> None:
+def test_session_metadata_is_replaced_as_a_whole_and_limited_in_size(api: Management, ada: User) -> None:
     path = f"sessions/{make_session(ada).pk}"
     assert api.patch(path, {"session_metadata": {"device": "kiosk", "floor": 3}}).json["session_metadata"] == {
         "device": "kiosk",
@@ -71,7 +71,7 @@ def test_a_deleted_session_is_gone_and_its_offline_tokens_stay(api: Management, 
     assert api.delete(f"sessions/{session.pk}").status == 404
 
 
-def test_a_revoked_session_takes_its_refresh_tokens_with_it_and_no_others(api: Management, ada: User, app: Client) -> None:
+def test_a_revoked_session_takes_only_its_own_refresh_tokens_with_it(api: Management, ada: User, app: Client) -> None:
     session, other = make_session(ada, app), make_session(ada, app)
     make_refresh_token(ada, app, session)
     kept = make_refresh_token(ada, app, other).wire_id
@@ -98,7 +98,7 @@ def test_sessions_of_a_user_are_listed_and_ended_together(api: Management, ada: 
     assert list(Session.objects.of(ada.tenant_id).values_list("pk", flat=True)) == [kept]
 
 
-def test_all_access_of_a_user_is_taken_back_at_once(api: Management, ada: User, app: Client) -> None:
+def test_all_access_of_a_user_is_revoked_at_once(api: Management, ada: User, app: Client) -> None:
     session = make_session(ada, app)
     make_refresh_token(ada, app, session)
     make_refresh_token(ada, app)
@@ -109,7 +109,7 @@ def test_all_access_of_a_user_is_taken_back_at_once(api: Management, ada: User, 
     assert not Session.objects.of(ada.tenant_id).exists()
 
 
-def test_access_is_taken_back_for_one_session_and_refresh_tokens_may_stay(api: Management, ada: User, app: Client) -> None:
+def test_access_is_revoked_for_one_session_and_refresh_tokens_may_stay(api: Management, ada: User, app: Client) -> None:
     session, other = make_session(ada, app), make_session(ada, app)
     kept = make_refresh_token(ada, app, session).wire_id
     path = f"users/{segment(ada.user_id)}/revoke-access"
@@ -120,7 +120,9 @@ def test_access_is_taken_back_for_one_session_and_refresh_tokens_may_stay(api: M
     assert api.post(path, {"session_id": session.pk}).status == 404
 
 
-def test_a_session_of_another_user_cannot_be_named_at_this_one(api: Management, ada: User, database_connection: Connection) -> None:
+def test_access_of_a_user_cannot_be_revoked_by_a_session_of_another_user(
+    api: Management, ada: User, database_connection: Connection
+) -> None:
     bob = make_user(connection=database_connection, email="bob@example.test")
     session = make_session(bob)
 
@@ -142,7 +144,7 @@ def test_a_refresh_token_is_shown_without_its_value(api: Management, ada: User, 
     assert token.token.encode() not in shown.body
 
 
-def test_only_tokens_that_still_work_are_shown(api: Management, ada: User, app: Client) -> None:
+def test_only_valid_tokens_are_shown(api: Management, ada: User, app: Client) -> None:
     past = timezone.now() - timedelta(minutes=1)
     kept = make_refresh_token(ada, app, expires_at=None).wire_id
     gone = [
@@ -169,7 +171,7 @@ def test_refresh_tokens_are_listed_by_user_and_client(api: Management, ada: User
     assert api.get("refresh-tokens").json["errorCode"] == "invalid_query_string"
 
 
-def test_a_refresh_token_is_noted_about_and_ended(api: Management, ada: User, app: Client) -> None:
+def test_the_metadata_of_a_refresh_token_is_changed_and_the_token_is_ended(api: Management, ada: User, app: Client) -> None:
     path = f"refresh-tokens/{make_refresh_token(ada, app).wire_id}"
 
     assert api.patch(path, {"refresh_token_metadata": {"risk": "low"}}).json["refresh_token_metadata"] == {"risk": "low"}
@@ -180,7 +182,9 @@ def test_a_refresh_token_is_noted_about_and_ended(api: Management, ada: User, ap
 
 
 @pytest.mark.parametrize("chosen", ["ids", "user", "client", "both", "audience"])
-def test_refresh_tokens_are_revoked_by_what_is_named(api: Management, ada: User, app: Client, other_app: Client, chosen: str) -> None:
+def test_refresh_tokens_are_revoked_by_the_criteria_of_the_request(
+    api: Management, ada: User, app: Client, other_app: Client, chosen: str
+) -> None:
     bob = make_user(connection=ada.connection, email="bob@example.test")
     first = make_refresh_token(ada, app)
     elsewhere = make_refresh_token(ada, app, audience="https://billing.example.test")
@@ -200,7 +204,7 @@ def test_refresh_tokens_are_revoked_by_what_is_named(api: Management, ada: User,
     assert alive(ada) | alive(bob) == {token.wire_id for token in left}
 
 
-def test_refresh_tokens_are_not_revoked_by_half_a_question(api: Management, ada: User, app: Client) -> None:
+def test_a_revocation_with_incomplete_or_conflicting_criteria_is_refused(api: Management, ada: User, app: Client) -> None:
     token = make_refresh_token(ada, app)
     half: list[dict[str, object]] = [{}, {"audience": "https://orders.example.test"}, {"ids": []}]
     for body in [*half, {"ids": [token.wire_id], "user_id": ada.user_id}]:
@@ -220,7 +224,7 @@ def test_tokens_of_another_tenant_are_not_revoked_by_their_ids(api: Management) 
     assert alive(stranger) == {token.wire_id}
 
 
-def test_consents_are_listed_and_taken_back_with_the_tokens_that_rest_on_them(
+def test_consents_are_listed_and_revoked_with_the_tokens_that_depend_on_them(
     api: Management, ada: User, app: Client, other_app: Client
 ) -> None:
     consent, kept = make_consent(ada, app), make_consent(ada, other_app)
@@ -243,7 +247,7 @@ def test_consents_are_listed_and_taken_back_with_the_tokens_that_rest_on_them(
     assert list(Consent.objects.of(ada.tenant_id)) == [kept]
 
 
-def test_every_consent_of_a_user_is_taken_back_by_naming_the_user(api: Management, ada: User, app: Client, other_app: Client) -> None:
+def test_every_consent_of_a_user_is_revoked_by_the_id_of_the_user(api: Management, ada: User, app: Client, other_app: Client) -> None:
     bob = make_user(connection=ada.connection, email="bob@example.test")
     make_consent(ada, app), make_consent(ada, other_app)
     kept = make_consent(bob, app)
@@ -271,6 +275,6 @@ def test_every_consent_of_a_user_is_taken_back_by_naming_the_user(api: Managemen
         ("DELETE", "user-blocks/x", "read:users"),
     ],
 )
-def test_a_token_without_every_scope_that_is_needed_is_refused(tenant: Tenant, method: str, path: str, scope: str) -> None:
+def test_a_token_that_lacks_one_of_the_required_scopes_is_refused(tenant: Tenant, method: str, path: str, scope: str) -> None:
     answer = Management(tenant, scope=scope).call(method, path, body={} if method in ("POST", "PATCH") else None)
     assert (answer.status, answer.json["errorCode"]) == (403, "insufficient_scope")

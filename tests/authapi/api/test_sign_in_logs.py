@@ -1,4 +1,4 @@
-"""The sign-in log over the management interface: pages, queries, and following it without missing a line."""
+"""The sign-in log over the management interface: pages, queries, and a follower that misses no line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def ids(answer: object) -> list[str]:
     return [line["log_id"] for line in answer]  # type: ignore[attr-defined]
 
 
-def test_a_line_has_what_is_known_and_leaves_out_the_rest(api: Management, ada: User) -> None:
+def test_a_line_contains_the_known_fields_and_omits_the_others(api: Management, ada: User) -> None:
     line = make_sign_in(ada, details={"reason": "wrong password"})
 
     shown = api.get(f"logs/{line.pk}").json
@@ -37,7 +37,7 @@ def test_a_line_has_what_is_known_and_leaves_out_the_rest(api: Management, ada: 
     assert api.get("logs/log_nothing").status == 404
 
 
-def test_pages_are_newest_first_and_have_totals(api: Management, ada: User) -> None:
+def test_pages_list_the_newest_lines_first_and_have_totals(api: Management, ada: User) -> None:
     now = timezone.now()
     lines = [make_sign_in(ada, created_at=now - timedelta(minutes=minutes)).pk for minutes in (3, 2, 1)]
 
@@ -51,12 +51,12 @@ def test_pages_are_newest_first_and_have_totals(api: Management, ada: User) -> N
 
 
 @pytest.mark.parametrize("query", [{"q": "x" * 1025}, {"q": "type:("}, {"sort": "date:2"}])
-def test_an_odd_query_is_refused_also_where_it_decides_nothing(api: Management, query: dict[str, str]) -> None:
+def test_an_invalid_query_is_refused_even_where_it_has_no_effect(api: Management, query: dict[str, str]) -> None:
     answer = api.get("logs", {"take": 1, **query})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string")
 
 
-def test_the_log_is_followed_from_a_line_on_oldest_first(api: Management, ada: User) -> None:
+def test_the_log_is_followed_from_a_line_with_the_oldest_first(api: Management, ada: User) -> None:
     now = timezone.now()
     lines = [make_sign_in(ada, created_at=now - timedelta(minutes=5)).pk for _ in range(2)]
     lines = [*sorted(lines), make_sign_in(ada, created_at=now - timedelta(minutes=1)).pk]
@@ -69,7 +69,7 @@ def test_the_log_is_followed_from_a_line_on_oldest_first(api: Management, ada: U
     assert api.get("logs", {"from": "log_unknown"}).json["errorCode"] == "invalid_query_string"
 
 
-def test_a_reader_whose_last_line_was_pruned_goes_on_with_the_oldest(api: Management, ada: User) -> None:
+def test_a_follower_whose_last_line_was_pruned_continues_with_the_oldest_line(api: Management, ada: User) -> None:
     pruned = make_sign_in(ada, created_at=timezone.now() - timedelta(days=31)).pk
     drop_ended()
     assert api.get("logs", {"from": pruned}).json == []
@@ -78,7 +78,7 @@ def test_a_reader_whose_last_line_was_pruned_goes_on_with_the_oldest(api: Manage
     assert ids(api.get("logs", {"from": pruned}).json) == [line]
 
 
-def test_a_line_whose_neighbours_may_still_be_uncommitted_is_not_followed_yet(api: Management, ada: User) -> None:
+def test_a_line_is_not_followed_while_an_earlier_line_may_still_be_uncommitted(api: Management, ada: User) -> None:
     make_sign_in(ada, created_at=timezone.now())
 
     assert api.get("logs", {"take": 10}).json == []
@@ -105,7 +105,7 @@ def test_a_line_whose_neighbours_may_still_be_uncommitted_is_not_followed_yet(ap
         ("", {"failed", "good", "mobile"}),
     ],
 )
-def test_a_query_finds_what_it_says(api: Management, ada: User, query: str, expected: set[str]) -> None:
+def test_a_query_finds_the_lines_that_it_describes(api: Management, ada: User, query: str, expected: set[str]) -> None:
     noon = timezone.now().replace(year=2020, month=1, day=1, hour=12)
     made = {
         "failed": make_sign_in(ada).pk,
@@ -128,25 +128,25 @@ def test_a_query_finds_what_it_says(api: Management, ada: User, query: str, expe
         "date:9999-12-31",
     ],
 )  # fmt: skip
-def test_what_is_no_query_is_refused_with_a_reason(api: Management, query: str) -> None:
+def test_an_invalid_query_is_refused_with_a_reason(api: Management, query: str) -> None:
     answer = api.get("logs", {"q": query})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string"), answer.body
     assert "Not a query: " in answer.json["message"]
 
 
-def test_deep_nesting_is_refused_and_does_not_exhaust_the_process(api: Management) -> None:
+def test_a_deeply_nested_query_is_refused_and_does_not_exhaust_the_process(api: Management) -> None:
     assert api.get("logs", {"q": "(" * 500}).status == 400
     assert api.get("logs", {"q": "NOT " * 250 + "type:s"}).status == 400
 
 
-def test_only_the_fields_asked_for_are_shown(api: Management, ada: User) -> None:
+def test_only_the_requested_fields_are_shown(api: Management, ada: User) -> None:
     line = make_sign_in(ada)
     assert api.get("logs", {"fields": "log_id,type"}).json == [{"log_id": line.pk, "type": "fp"}]
     assert "ip" not in api.get(f"logs/{line.pk}", {"fields": "ip", "include_fields": "false"}).json
     assert api.get("logs", {"fields": "password"}).status == 400
 
 
-def test_the_log_of_a_user_holds_that_users_lines(api: Management, ada: User) -> None:
+def test_the_log_of_a_user_contains_only_lines_of_that_user(api: Management, ada: User) -> None:
     bob = make_user(connection=ada.connection, email="bob@example.test")
     line = make_sign_in(ada).pk
     make_sign_in(bob)

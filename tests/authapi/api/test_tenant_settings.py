@@ -16,7 +16,7 @@ from tests.management import Management
 BRUTE_FORCE = "attack-protection/brute-force-protection"
 
 
-def test_settings_are_read_with_defaults_and_projected(api: Management) -> None:
+def test_settings_are_read_with_defaults_and_can_be_projected(api: Management) -> None:
     shown = api.get("tenants/settings").json
     assert shown["session_lifetime"] == 168
     assert shown["flags"] == {}
@@ -28,14 +28,14 @@ def test_settings_are_read_with_defaults_and_projected(api: Management) -> None:
     assert api.get("tenants/settings", {"fields": "secrets"}).json["errorCode"] == "invalid_query_string"
 
 
-def test_empty_members_of_pages_are_left_out(api: Management) -> None:
+def test_empty_members_of_pages_are_omitted(api: Management) -> None:
     address = {"url": "https://example.test/error"}
     assert api.patch("tenants/settings", {"error_page": {**address, "html": ""}}).json["error_page"] == address
     pages = {"error_page": {"html": "", "url": ""}, "change_password": {"html": ""}}
     assert api.patch("tenants/settings", pages).json.keys() & pages.keys() == set()
 
 
-def test_settings_are_changed_one_by_one(api: Management, tenant: Tenant, database_connection: Connection) -> None:
+def test_settings_can_be_changed_one_by_one(api: Management, tenant: Tenant, database_connection: Connection) -> None:
     answer = api.patch("tenants/settings", {"friendly_name": "Acme", "idle_session_lifetime": 24, "default_directory": "people"})
     assert answer.status == 200
     assert (answer.json["friendly_name"], answer.json["idle_session_lifetime"]) == ("Acme", 24)
@@ -45,7 +45,7 @@ def test_settings_are_changed_one_by_one(api: Management, tenant: Tenant, databa
     assert sign_in_settings(tenant.pk).default_directory == "people"
 
 
-def test_lifetimes_may_be_minutes_and_not_both(api: Management, tenant: Tenant) -> None:
+def test_a_lifetime_is_given_in_hours_or_in_minutes_but_not_both(api: Management, tenant: Tenant) -> None:
     assert api.patch("tenants/settings", {"session_lifetime_in_minutes": 90}).json["session_lifetime"] == 1.5
     assert api.patch("tenants/settings", {"session_lifetime_in_minutes": 120}).json["session_lifetime"] == 2
     assert sign_in_settings(tenant.pk).session_lifetime.total_seconds() == 7200
@@ -81,7 +81,7 @@ def test_lifetimes_may_be_minutes_and_not_both(api: Management, tenant: Tenant) 
         ({"error_page": {"url": "https://evil.example\\@www.example.com/"}}, "invalid_body"),
     ],
 )
-def test_settings_that_do_not_fit_are_refused(api: Management, body: dict[str, object], code: str) -> None:
+def test_invalid_settings_are_refused(api: Management, body: dict[str, object], code: str) -> None:
     before = api.get("tenants/settings").json
     answer = api.patch("tenants/settings", body)
     assert (answer.status, answer.json["errorCode"]) == (400, code), answer.body
@@ -105,7 +105,7 @@ def test_brute_force_protection_is_read_and_changed(api: Management, tenant: Ten
     assert api.get(BRUTE_FORCE).json == changed
 
 
-def test_keys_are_listed_with_the_certificate_that_is_published(api: Management, tenant: Tenant) -> None:
+def test_keys_are_listed_with_the_published_certificate(api: Management, tenant: Tenant) -> None:
     current, following = api.get("keys/signing").json
 
     assert (current["current"], current["next"], current["previous"], current["revoked"]) == (True, False, False, False)
@@ -120,7 +120,7 @@ def test_keys_are_listed_with_the_certificate_that_is_published(api: Management,
     assert "PRIVATE" not in api.get("keys/signing").body.decode()
 
 
-def test_rotation_answers_with_the_fresh_next_key_and_a_previous_one_can_be_revoked(api: Management, tenant: Tenant) -> None:
+def test_rotation_returns_the_new_next_key_and_a_previous_key_can_be_revoked(api: Management, tenant: Tenant) -> None:
     current, following = api.get("keys/signing").json
 
     rotated = api.post("keys/signing/rotate")
@@ -136,7 +136,7 @@ def test_rotation_answers_with_the_fresh_next_key_and_a_previous_one_can_be_revo
     for kid in (following["kid"], rotated.json["kid"]):
         answer = api.call("PUT", f"keys/signing/{kid}/revoke")
         assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
-    # The token of this test was signed with the key that goes, so a fresh client asks.
+    # The token of this test was signed with the key that is revoked, so a new client requests one.
     fresh = Management(tenant)
     revoked = [fresh.call("PUT", f"keys/signing/{current['kid']}/revoke") for _ in range(2)]
     assert [answer.status for answer in revoked] == [200, 200]
@@ -148,7 +148,7 @@ def test_rotation_answers_with_the_fresh_next_key_and_a_previous_one_can_be_revo
 
 
 @pytest.mark.parametrize("code", ["pt", "de-AT", "DE", "fr-FR"])
-def test_a_language_without_texts_is_refused_with_the_names_of_those_that_there_are(api: Management, code: str) -> None:
+def test_a_language_without_translations_is_refused_with_the_list_of_available_ones(api: Management, code: str) -> None:
     answer = api.patch("tenants/settings", {"enabled_locales": ["en", code]})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     known = "en (English), de (German), fr (French), es (Spanish), ja (Japanese), ar (Arabic)"

@@ -1,4 +1,4 @@
-"""Links that applications ask for and hand over: made in the management interface, used on the pages."""
+"""Links that applications request and hand to users: created in the management interface, used on the pages."""
 
 from __future__ import annotations
 
@@ -79,24 +79,26 @@ def test_a_link_sets_a_password_once_and_leads_to_the_result_address(api: Manage
             "message": "This URL can be used only once",
         }
     grace.refresh_from_db()
-    # The application may have handed the link to any person.
+    # Another person may have received the link from the application.
     assert not grace.email_verified
 
 
-def test_a_link_verifies_the_address_where_the_application_says_so(api: Management, tenant: Tenant, grace: User) -> None:
+def test_a_link_verifies_the_address_where_the_application_requests_it(api: Management, tenant: Tenant, grace: User) -> None:
     link = made(api, CHANGE, email="GRACE@example.test", connection_id=grace.connection_id, mark_email_as_verified=True)
     assert "Password changed" in change(tenant, link).text
     grace.refresh_from_db()
     assert grace.email_verified
 
 
-def test_a_password_that_the_application_has_chosen_counts_once_it_is_confirmed(api: Management, tenant: Tenant, grace: User) -> None:
+def test_a_password_that_the_application_has_chosen_takes_effect_when_the_user_confirms_it(
+    api: Management, tenant: Tenant, grace: User
+) -> None:
     link = made(api, CHANGE, user_id=grace.user_id, new_password=NEW)
     page = opened(tenant, link)
     assert "Confirm the new password" in page.text
     assert NEW not in page.text
     assert outcome(attempt(grace.connection, "grace@example.test", PASSWORD)) == grace
-    # Another password in the form counts for nothing.
+    # Another password in the form is ignored.
     assert change(tenant, link, "Third-Horse-9-Now").status == 200
     assert outcome(attempt(grace.connection, "grace@example.test", NEW)) == grace
     for model in (AccountTicket, AdministrativeLine):
@@ -105,7 +107,7 @@ def test_a_password_that_the_application_has_chosen_counts_once_it_is_confirmed(
     assert (weak.status, "short" in weak.json["message"].split("'")[0]) == (400, False)
 
 
-def test_links_end_after_their_time_and_five_days_where_nothing_is_said(api: Management, tenant: Tenant, grace: User) -> None:
+def test_a_link_expires_after_its_requested_time_or_after_five_days_by_default(api: Management, tenant: Tenant, grace: User) -> None:
     for ttl, alive, ended in ((None, timedelta(days=4, hours=23), timedelta(days=5, hours=1)), (60, timedelta(0), timedelta(seconds=61))):
         body = {"user_id": grace.user_id, "result_url": RESULT, **({} if ttl is None else {"ttl_sec": ttl})}
         for path in (CHANGE, VERIFY):
@@ -129,7 +131,7 @@ def test_the_page_leads_to_the_login_of_the_client_with_the_organization(api: Ma
 # --- A verified address ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_link_verifies_an_address_once_and_only_when_it_is_confirmed(api: Management, tenant: Tenant, grace: User) -> None:
+def test_a_link_verifies_an_address_once_and_only_when_the_user_confirms_it(api: Management, tenant: Tenant, grace: User) -> None:
     link = made(api, VERIFY, user_id=grace.user_id, result_url=RESULT)
     page = opened(tenant, link)
     assert (page.status, "grace@example.test" in page.text) == (200, True)
@@ -146,7 +148,7 @@ def test_a_link_verifies_an_address_once_and_only_when_it_is_confirmed(api: Mana
     assert sent(tenant, link).answer["success"] == "false"
 
 
-def test_a_link_for_an_address_that_has_changed_verifies_nothing(api: Management, tenant: Tenant, grace: User) -> None:
+def test_a_link_for_a_former_address_verifies_nothing(api: Management, tenant: Tenant, grace: User) -> None:
     link = made(api, VERIFY, user_id=grace.user_id)
     update_user(tenant_id=tenant.pk, user_id=grace.user_id, changes={"email": "other@example.test"})
     assert sent(tenant, link).status == 410
@@ -172,7 +174,7 @@ def test_a_link_for_an_address_that_has_changed_verifies_nothing(api: Management
         f"https://shop.example.test/{'x' * 2048}",
     ],
 )
-def test_a_result_address_is_https_and_whole(api: Management, tenant: Tenant, grace: User, address: str) -> None:
+def test_a_result_address_is_an_absolute_https_address(api: Management, tenant: Tenant, grace: User, address: str) -> None:
     for path in (CHANGE, VERIFY):
         answer = api.post(path, {"user_id": grace.user_id, "result_url": address})
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body"), address
@@ -180,20 +182,20 @@ def test_a_result_address_is_https_and_whole(api: Management, tenant: Tenant, gr
     assert not EmailTicket.objects.of(tenant.pk).exists()
 
 
-def test_plain_http_is_a_result_address_only_where_the_service_itself_does_without_tls(settings: Any) -> None:
+def test_plain_http_is_accepted_as_a_result_address_only_where_the_service_itself_runs_without_tls(settings: Any) -> None:
     assert is_result_address("http://localhost:3000/done")
     settings.INSECURE_HTTP = False
     assert not is_result_address("http://localhost:3000/done")
     assert is_result_address(RESULT)
 
 
-def test_a_link_leads_where_its_row_says_and_nowhere_else(api: Management, tenant: Tenant, grace: User) -> None:
+def test_a_link_leads_only_to_the_result_address_of_its_row(api: Management, tenant: Tenant, grace: User) -> None:
     link = made(api, CHANGE, user_id=grace.user_id)
     done = sent(tenant, link, password=NEW, repeated=NEW, result_url="https://evil.test/", redirect="https://evil.test/")
     assert (done.status, "evil.test" in done.text) == (200, False)
 
 
-def test_what_does_not_fit_is_refused(api: Management, tenant: Tenant, grace: User) -> None:
+def test_an_invalid_request_is_refused(api: Management, tenant: Tenant, grace: User) -> None:
     social = make_connection(tenant_id=tenant.pk, strategy="google-oauth2", name="google")
     stranger = {"user_id": "auth0|nobody"}
     named = {"user_id": grace.user_id}
@@ -230,14 +232,14 @@ def test_what_does_not_fit_is_refused(api: Management, tenant: Tenant, grace: Us
         assert (answer.status, answer.json.get("errorCode")) == (status, code), (path, body, answer.json)
 
 
-def test_the_primary_identity_is_named_in_either_way(api: Management, grace: User) -> None:
+def test_the_primary_identity_can_be_named_in_either_form(api: Management, grace: User) -> None:
     for provider in ("auth0", grace.provider):
         for user_id in (grace.user_id, grace.identifier):
             link = made(api, CHANGE, user_id=grace.user_id, identity={"provider": provider, "user_id": user_id})
             assert "/u/reset-password?ticket=" in link, (provider, user_id)
 
 
-def test_a_token_needs_the_scope_of_tickets(tenant: Tenant, grace: User) -> None:
+def test_a_ticket_requires_its_scope(tenant: Tenant, grace: User) -> None:
     weak, fit = Management(tenant, scope="update:users"), Management(tenant, scope="create:user_tickets")
     for path in (CHANGE, VERIFY):
         assert weak.post(path, {"user_id": grace.user_id}).status == 403
@@ -253,7 +255,7 @@ def test_users_and_links_of_another_tenant_are_unknown(api: Management, tenant: 
         assert Browser(other).get(parts.path, dict(parse_qsl(parts.query))).status == 404
 
 
-def test_links_stand_in_no_log(api: Management, tenant: Tenant, grace: User) -> None:
+def test_links_are_in_no_log(api: Management, tenant: Tenant, grace: User) -> None:
     for path in (CHANGE, VERIFY):
         secret = dict(parse_qsl(urlsplit(made(api, path, user_id=grace.user_id)).query))["ticket"]
         assert secret not in str(list(AdministrativeLine.objects.of(tenant.pk).values()))

@@ -1,4 +1,4 @@
-"""`/token-exchange-profiles`: what a profile must say, and what it may not."""
+"""`/token-exchange-profiles`: required members, and refused values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def body(connection: Connection, **changes: Any) -> dict[str, Any]:
     return {name: value for name, value in (good | changes).items() if value is not None}
 
 
-def test_a_profile_is_made_read_listed_changed_and_deleted(api: Management, acme: Connection) -> None:
+def test_a_profile_is_created_read_listed_changed_and_deleted(api: Management, acme: Connection) -> None:
     made = api.post(PATH, body(acme))
     assert made.status == 201, made.body
     assert made.json["id"].startswith("tep_")
@@ -69,13 +69,13 @@ def test_a_profile_is_made_read_listed_changed_and_deleted(api: Management, acme
         "urn:acme:x#fragment",
     ],
 )
-def test_types_that_belong_to_others_or_are_no_uri_are_refused(api: Management, acme: Connection, kind: str) -> None:
+def test_reserved_types_and_types_that_are_no_uri_are_refused(api: Management, acme: Connection, kind: str) -> None:
     answer = api.post(PATH, body(acme, subject_token_type=kind))
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
 @pytest.mark.parametrize("kind", ["https://auth0.community/token", "https://myauth0.com/token", "urn:ietfs:x", "com.acme:legacy"])
-def test_types_that_only_look_like_those_of_others_are_taken(api: Management, acme: Connection, kind: str) -> None:
+def test_types_that_only_resemble_reserved_ones_are_accepted(api: Management, acme: Connection, kind: str) -> None:
     assert api.post(PATH, body(acme, subject_token_type=kind)).status == 201
 
 
@@ -101,19 +101,21 @@ _TOKEN = {"issuer": "https://acme.example.test", "audience": "urn:us"}
     ],
     ids=lambda changes: next(iter(changes)),
 )
-def test_a_profile_with_one_thing_wrong_is_refused(api: Management, acme: Connection, changes: dict[str, Any]) -> None:
+def test_a_profile_with_one_invalid_member_is_refused(api: Management, acme: Connection, changes: dict[str, Any]) -> None:
     answer = api.post(PATH, body(acme, **changes))
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body"), answer.body
     assert "c2VjcmV0" not in answer.body.decode()
 
 
-def test_no_action_judges_tokens(api: Management, acme: Connection) -> None:
+def test_a_profile_cannot_use_an_action_to_judge_tokens(api: Management, acme: Connection) -> None:
     answer = api.post(PATH, body(acme, action_id="act_1", subject_token=None, user=None))
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
 
 
-@pytest.mark.parametrize("user", [{"claim": "email", "create": True}, {"create": True}], ids=["by address", "in a database"])
-def test_users_are_made_by_subject_where_their_accounts_are_elsewhere(
+@pytest.mark.parametrize(
+    "user", [{"claim": "email", "create": True}, {"create": True}], ids=["by email address", "in a database connection"]
+)
+def test_only_a_lookup_by_subject_at_an_external_connection_may_create_users(
     api: Management, tenant: Tenant, acme: Connection, user: dict[str, Any]
 ) -> None:
     people = create_connection(tenant_id=tenant.pk, name="people", strategy="database")
@@ -121,7 +123,7 @@ def test_users_are_made_by_subject_where_their_accounts_are_elsewhere(
     assert api.post(PATH, body(connection, user={"connection_id": connection.pk, **user})).status == 400
 
 
-def test_each_type_has_one_profile_in_a_tenant(api: Management, acme: Connection) -> None:
+def test_a_tenant_has_one_profile_for_each_type(api: Management, acme: Connection) -> None:
     assert api.post(PATH, body(acme)).status == 201
     assert api.post(PATH, body(acme)).status == 409
 
@@ -134,13 +136,13 @@ def test_a_connection_of_another_tenant_does_not_exist(api: Management, tenant: 
     assert api.post(PATH, body(foreign)).status == 400
 
 
-def test_a_profile_goes_with_its_connection(api: Management, tenant: Tenant, acme: Connection) -> None:
+def test_a_profile_is_deleted_with_its_connection(api: Management, tenant: Tenant, acme: Connection) -> None:
     api.post(PATH, body(acme))
     delete_connection(tenant_id=tenant.pk, connection_id=acme.pk)
     assert not TokenExchangeProfile.objects.of(tenant.pk).exists()
 
 
-def test_a_grant_for_users_says_how_tokens_are_exchanged(api: Management, tenant: Tenant) -> None:
+def test_a_grant_for_users_sets_the_allowed_exchange_of_tokens(api: Management, tenant: Tenant) -> None:
     client = api.post("clients", {"name": "Orders", "app_type": "non_interactive"}).json["client_id"]
     api.post("resource-servers", {"identifier": "urn:stock"})
     named = {"client_id": client, "audience": "urn:stock"}

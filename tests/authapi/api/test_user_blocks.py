@@ -1,4 +1,4 @@
-"""Blocks after failed logins over the management interface: of a user, of an identifier, lifted, and no change of the user."""
+"""Blocks after failed logins over the management interface: by user and by identifier, and lifted without a change of the user."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def shown(api: Management, ada: User) -> dict[str, object]:
     return dict(by_user.json)
 
 
-def test_a_block_is_shown_by_user_and_by_identifier(api: Management, ada: User) -> None:
+def test_a_block_is_listed_by_user_and_by_identifier(api: Management, ada: User) -> None:
     make_block(ada)
     assert shown(api, ada) == {"blocked_for": [{"identifier": "ada@example.test", "ip": "192.0.2.7", "connection": "people"}]}
 
 
-def test_a_block_from_everywhere_has_no_address(api: Management, ada: User) -> None:
+def test_a_block_for_all_addresses_names_no_address(api: Management, ada: User) -> None:
     make_block(ada, ip="")
     assert shown(api, ada) == {"blocked_for": [{"identifier": "ada@example.test", "connection": "people"}]}
 
 
-def test_what_blocks_nobody_is_not_shown(api: Management, ada: User) -> None:
+def test_counts_below_the_threshold_are_not_listed(api: Management, ada: User) -> None:
     make_block(ada, ip="192.0.2.1", blocked_at=None, count=9)
     make_block(ada, ip="192.0.2.2", last_failed_at=timezone.now() - timedelta(days=31))
     make_block(ada, ip="192.0.2.3", count=3)
@@ -41,14 +41,14 @@ def test_what_blocks_nobody_is_not_shown(api: Management, ada: User) -> None:
     assert api.get("user-blocks", {"identifier": "nobody@example.test"}).json == NONE
 
 
-def test_a_block_of_the_same_address_elsewhere_is_not_the_users(api: Management, tenant: Tenant, ada: User) -> None:
+def test_a_block_of_the_same_address_in_another_connection_does_not_belong_to_the_user(api: Management, tenant: Tenant, ada: User) -> None:
     make_block(make_user(connection=make_connection(tenant_id=tenant.pk, name="partners"), email="ada@example.test"))
 
     assert api.get(f"user-blocks/{segment(ada.user_id)}").json == NONE
     assert len(api.get("user-blocks", {"identifier": "ada@example.test"}).json["blocked_for"]) == 1
 
 
-def test_blocks_count_for_nothing_where_the_protection_is_off(api: Management, ada: User) -> None:
+def test_blocks_are_omitted_on_request_while_the_protection_is_off(api: Management, ada: User) -> None:
     make_block(ada)
     api.patch("attack-protection/brute-force-protection", {"enabled": False})
 
@@ -58,7 +58,7 @@ def test_blocks_count_for_nothing_where_the_protection_is_off(api: Management, a
     assert api.get(path, {"consider_brute_force_enablement": "perhaps"}).json["errorCode"] == "invalid_query_string"
 
 
-def test_blocks_are_lifted_without_touching_the_user(api: Management, ada: User) -> None:
+def test_lifting_blocks_does_not_change_the_user(api: Management, ada: User) -> None:
     recorded = Event.objects.filter(tenant_id=ada.tenant_id).count()
     for path in (f"user-blocks/{segment(ada.user_id)}", "user-blocks?identifier=ada%40example.test"):
         make_block(ada), make_block(ada, ip="198.51.100.4")

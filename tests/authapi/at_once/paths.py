@@ -1,4 +1,7 @@
-"""The two paths of an endpoint, each for itself: the plain one in a thread, and the fast one, behind which nothing stands."""
+"""The two paths of an endpoint, tested separately: the plain path in a thread, and the fast path.
+
+Behind the fast path, a stub replaces the plain one.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ FAST_PROFILE = hot_endpoint(_left, name="userinfo", methods=("GET", "POST"), at_
 
 
 def on_loop(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """Run `work` on an event loop that may ask the database, as that of a web process."""
+    """Run `work` on an event loop that can query the database, as in a web process."""
 
     async def with_pool() -> Result:
         await open_loop_queries()
@@ -47,7 +50,7 @@ def on_loop(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
 async def asked(
     application: Application, tenant: Tenant, form: Mapping[str, Any], *, as_json: bool = False, headers: Mapping[str, str] | None = None
 ) -> Received:
-    """POST a form, or JSON."""
+    """POST a form or JSON."""
     body = json.dumps(form) if as_json else urlencode(form)
     kind = {"Content-Type": "application/json" if as_json else FORM}
     return await exchanged(
@@ -56,11 +59,11 @@ async def asked(
 
 
 async def shown(application: Application, tenant: Tenant, bearer: str) -> Received:
-    """Ask for a profile."""
+    """Request the profile of a user."""
     return await exchanged(application, "GET", host=f"{tenant.pk}.example.test", headers={"Authorization": f"Bearer {bearer}"})
 
 
 def headers_of(answer: Received) -> dict[str, str]:
-    """Return the headers without those that no two answers share."""
+    """Return the headers except those that differ in every answer."""
     different = ("x-ratelimit-remaining", "x-ratelimit-reset", "content-length", "dpop-nonce")
     return {name: value for name, value in answer.headers.items() if name not in different}

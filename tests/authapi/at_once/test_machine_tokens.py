@@ -1,4 +1,4 @@
-"""Tokens of machines on the event loop: the same as in a thread, and nothing but successes."""
+"""Tokens of machines on the event loop: the answers are the same as in a thread, and only successes are answered there."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ DIFFERENT = ("jti", "iat", "exp")
 
 @pytest.fixture(autouse=True)
 def _signing_key(tenant: Tenant) -> None:
-    """The first token of a tenant makes its keys, and is left to the endpoint."""
+    """Create the keys of the tenant: the fast path leaves a tenant's first token to the endpoint, which creates them."""
     keys.ensure_keys(tenant.pk)
 
 
 def told(answer: Received) -> tuple[Any, ...]:
-    """Return status, members, contents of the token and headers, without what no two tokens share."""
+    """Return the status, the members, the contents of the token and the headers, without the values that differ in every token."""
     members = answer.json()
     header, claims = decoded(members.pop("access_token"))
     return answer.status, members, header, {name: value for name, value in claims.items() if name not in DIFFERENT}, headers_of(answer)
@@ -61,7 +61,7 @@ def test_both_paths_give_the_same_token_and_the_same_answer(tenant: Tenant, name
     assert list(fast.json()) == list(plain.json())
 
 
-def test_a_proof_binds_the_token_on_both_paths_and_counts_once_over_both(tenant: Tenant) -> None:
+def test_a_proof_binds_the_token_on_both_paths_and_is_accepted_once_in_total(tenant: Tenant) -> None:
     client, prover = granted_client(tenant), Prover()
     form = form_of(tenant, client)
 
@@ -93,14 +93,14 @@ REFUSED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused_is_left_to_the_endpoint(tenant: Tenant, name: str) -> None:
+def test_the_loop_leaves_refusals_to_the_endpoint(tenant: Tenant, name: str) -> None:
     client = granted_client(tenant)
     form = form_of(tenant, client, **REFUSED[name])
     answer = on_loop(lambda: asked(FAST_TOKEN, tenant, form))
     assert (answer.status, answer.json()) == (203, LEFT)
 
 
-def test_what_was_revoked_is_refused_by_the_path_that_knew_it(tenant: Tenant) -> None:
+def test_a_revoked_token_is_refused_by_the_path_that_remembered_it(tenant: Tenant) -> None:
     rotated, revoked = granted_client(tenant), granted_client(tenant)
 
     async def statuses(*clients: Registered) -> list[int]:
@@ -116,7 +116,7 @@ def test_what_was_revoked_is_refused_by_the_path_that_knew_it(tenant: Tenant) ->
     assert on_loop(lambda: statuses(rotated, revoked, renewed)) == [401, 401, 200]
 
 
-def test_each_request_is_charged_once_whichever_path_has_answered_it(tenant: Tenant) -> None:
+def test_each_request_is_charged_once_on_either_path(tenant: Tenant) -> None:
     form = form_of(tenant, granted_client(tenant))
 
     async def many() -> list[int]:
@@ -124,20 +124,20 @@ def test_each_request_is_charged_once_whichever_path_has_answered_it(tenant: Ten
         return [int(answer.headers["x-ratelimit-remaining"]) for answer in answers if answer.status == 200]
 
     left = on_loop(many)
-    # What is left grows by itself while requests are made; a request that was charged twice takes two.
+    # The remainder grows between requests, so it falls by at most one. It falls by two when a request is charged twice.
     taken = [before - after for before, after in pairwise(left)]
     assert len(left) == 40
     assert max(taken) == 1
     assert taken.count(1) > len(taken) // 2
 
 
-def test_the_fast_signature_is_that_of_the_library(tenant: Tenant) -> None:
+def test_the_fast_signature_equals_the_signature_of_the_library(tenant: Tenant) -> None:
     kid, key = keys.signing_key(tenant.pk)
     header = {"alg": "RS256", "typ": "at+jwt", "kid": kid}
     assert signing(header, b'{"sub":"ada"}', key)() == plainly_signed(header, b'{"sub":"ada"}', key)
 
 
-def test_another_algorithm_is_signed_by_the_library(tenant: Tenant) -> None:
+def test_the_library_signs_with_another_algorithm(tenant: Tenant) -> None:
     kid, key = keys.signing_key(tenant.pk)
     made = signing({"alg": "RS512", "typ": "JWT", "kid": kid}, b"{}", key, algorithm="RS512")()
     assert made == plainly_signed({"alg": "RS512", "typ": "JWT", "kid": kid}, b"{}", key, algorithm="RS512")

@@ -1,4 +1,4 @@
-"""Refresh tokens on the event loop: what is answered and what is stored is the same as in a thread, also when two come at once."""
+"""Refresh tokens on the event loop: answers and stored rows are the same as in a thread, also for two requests at the same time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.factories.logins import code_form, code_of, login_of, public_client, 
 
 API = "urn:orders"
 DIFFERENT = ("jti", "iat", "exp", "sub", "sid", "auth_time", "updated_at", "email")
-# Columns that no two rows share.
+# Columns that differ in every row.
 OWN = ("id", "wire_id", "token_checksum", "token_family", "lineage", "user_id", "session_id", "sid", "issued_jti", "sealed_successor")
 
 
@@ -54,7 +54,7 @@ def row_of(tenant: Tenant, token: str) -> RefreshToken:
 
 
 def stored(row: RefreshToken) -> dict[str, Any]:
-    """Return what a row holds; of a time, whether there is one."""
+    """Return the values of a row. For a time, return whether the column is set."""
     values = {field.attname: getattr(row, field.attname) for field in RefreshToken._meta.concrete_fields if field.attname not in OWN}
     return {name: bool(value) if hasattr(value, "tzinfo") else value for name, value in values.items()} | {
         "methods": [method["name"] for method in row.methods],
@@ -101,7 +101,7 @@ def test_both_paths_answer_and_store_the_same(tenant: Tenant, name: str) -> None
         assert decoded(fast.json()["access_token"])[1]["jti"] == successors[0].issued_jti
 
 
-def test_a_public_client_is_answered_on_the_loop_as_well(tenant: Tenant) -> None:
+def test_a_public_client_is_answered_on_the_loop_too(tenant: Tenant) -> None:
     api(tenant)
     client = public_client(tenant, settings={"refresh_token": {"rotation_type": "rotating", "expiration_type": "expiring"}})
     form = refresh_form(client, first_token(tenant, client))
@@ -121,7 +121,7 @@ def test_a_token_that_was_rotated_on_the_loop_ends_its_family_when_it_is_used_ag
     assert not RefreshToken.objects.of(tenant.pk).filter(revoked__isnull=True).exists()
 
 
-def test_within_the_leeway_a_lost_answer_is_given_again_with_the_same_successor(tenant: Tenant) -> None:
+def test_within_the_leeway_a_lost_answer_is_sent_again_with_the_same_successor(tenant: Tenant) -> None:
     api(tenant)
     client = client_with(tenant, leeway=60)
     token = first_token(tenant, client)
@@ -133,7 +133,7 @@ def test_within_the_leeway_a_lost_answer_is_given_again_with_the_same_successor(
     assert first.json()["refresh_token"] == second.json()["refresh_token"]
 
 
-def test_of_many_exchanges_of_one_token_at_once_one_counts(tenant: Tenant) -> None:
+def test_of_concurrent_exchanges_of_one_token_one_succeeds(tenant: Tenant) -> None:
     api(tenant)
     client = client_with(tenant)
     form = refresh_form(client, first_token(tenant, client))
@@ -143,7 +143,7 @@ def test_of_many_exchanges_of_one_token_at_once_one_counts(tenant: Tenant) -> No
 
     answers = on_loop(at_once)
     assert sorted(answer.status for answer in answers) == [200, 403, 403, 403, 403, 403]
-    # The others were a second use: the successor ends with its family.
+    # The other requests used the token a second time, so the successor ends with its family.
     assert not RefreshToken.objects.of(tenant.pk).filter(revoked__isnull=True).exists()
 
 
@@ -161,7 +161,7 @@ BETWEEN: dict[str, Callable[[Tenant, RefreshToken], Any]] = {
 
 @pytest.mark.parametrize("name", BETWEEN)
 @pytest.mark.parametrize("rotation", ["rotating", "non-rotating"])
-def test_what_ends_a_token_between_its_reading_and_its_exchange_counts(tenant: Tenant, name: str, rotation: str) -> None:
+def test_a_revocation_between_the_read_and_the_exchange_of_a_token_takes_effect(tenant: Tenant, name: str, rotation: str) -> None:
     api(tenant)
     client = client_with(tenant, rotation_type=rotation)
     token = first_token(tenant, client)
@@ -186,7 +186,7 @@ LEFT_TO_THE_ENDPOINT: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", LEFT_TO_THE_ENDPOINT)
-def test_refusals_are_left_to_the_endpoint_and_change_nothing(tenant: Tenant, name: str) -> None:
+def test_the_loop_leaves_refusals_to_the_endpoint_and_changes_nothing(tenant: Tenant, name: str) -> None:
     api(tenant)
     client = client_with(tenant)
     token = first_token(tenant, client)
@@ -195,7 +195,7 @@ def test_refusals_are_left_to_the_endpoint_and_change_nothing(tenant: Tenant, na
     assert row_of(tenant, token).revoked is None
 
 
-def test_a_token_of_another_client_and_of_another_tenant_is_left_to_the_endpoint(tenant: Tenant) -> None:
+def test_a_token_of_another_client_or_tenant_is_left_to_the_endpoint(tenant: Tenant) -> None:
     api(tenant)
     owner, thief = client_with(tenant), client_with(tenant)
     token = first_token(tenant, owner)
@@ -203,7 +203,7 @@ def test_a_token_of_another_client_and_of_another_tenant_is_left_to_the_endpoint
     assert (answer.status, answer.json()) == (203, LEFT)
 
 
-def test_without_the_pool_the_endpoint_answers(tenant: Tenant) -> None:
+def test_the_endpoint_answers_when_the_pool_is_not_open(tenant: Tenant) -> None:
     api(tenant)
     client = client_with(tenant)
     assert ask_token(tenant, refresh_form(client, first_token(tenant, client))).status == 200

@@ -1,4 +1,4 @@
-"""`private_key_jwt`: what an assertion must be like, and that each is used once."""
+"""`private_key_jwt`: requirements of an assertion, and that each assertion is accepted once."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def answer(client: Signer, assertion: str, **changes: Any) -> tuple[int, Any]:
     return received.status, received.json()
 
 
-def test_an_assertion_is_used_once(tenant: Tenant) -> None:
+def test_an_assertion_is_accepted_once(tenant: Tenant) -> None:
     client = signer(tenant)
     assertion = client.assertion()
     assert ask(client, assertion).status == 200
     assert answer(client, assertion) == UNAUTHORIZED
 
 
-def test_two_uses_at_once_leave_one_winner(tenant: Tenant) -> None:
+def test_of_two_simultaneous_uses_one_succeeds(tenant: Tenant) -> None:
     until = time.time() + 60
     start, won = threading.Barrier(6), []
 
@@ -70,13 +70,13 @@ def test_two_uses_at_once_leave_one_winner(tenant: Tenant) -> None:
     assert sorted(won) == [False] * 5 + [True]
 
 
-def test_the_same_jti_of_another_client_or_tenant_is_another_one(tenant: Tenant) -> None:
+def test_the_same_jti_of_another_client_or_tenant_is_a_different_assertion(tenant: Tenant) -> None:
     until = time.time() + 60
     assert use_once(tenant_id=tenant.pk, client_id="Abc", jti="one", until=until)
     assert use_once(tenant_id=tenant.pk, client_id="Abd", jti="one", until=until)
 
 
-def test_a_used_assertion_is_forgotten_only_when_it_is_refused_for_its_age(tenant: Tenant) -> None:
+def test_a_used_assertion_is_forgotten_only_when_its_age_makes_it_invalid(tenant: Tenant) -> None:
     client = signer(tenant)
     with time_machine.travel(datetime(2031, 5, 1, 12, tzinfo=UTC), tick=False) as clock:
         assertion = client.assertion(exp=int(time.time()) + 60)
@@ -109,13 +109,13 @@ def test_a_used_assertion_is_forgotten_only_when_it_is_refused_for_its_age(tenan
         ({"nbf": "now"}, "a beginning that is no time"),
     ],
 )
-def test_a_claim_that_does_not_fit_is_refused_like_a_wrong_secret(tenant: Tenant, changes: dict[str, Any], why: str) -> None:
+def test_an_invalid_claim_is_refused_like_a_wrong_secret(tenant: Tenant, changes: dict[str, Any], why: str) -> None:
     client = signer(tenant)
     assert answer(client, client.assertion(**changes)) == UNAUTHORIZED, why
 
 
 @pytest.mark.parametrize("path", ["oauth/token", "", "api/v2/"])
-def test_an_audience_other_than_the_issuer_alone_is_refused(tenant: Tenant, path: str) -> None:
+def test_only_the_issuer_is_accepted_as_audience(tenant: Tenant, path: str) -> None:
     client = signer(tenant)
     issuer = host_of(tenant).issuer
     if path:
@@ -146,18 +146,18 @@ def test_a_signature_of_another_key_is_refused(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["RS384", "PS256", "RS512", "PS512"])
-def test_another_algorithm_than_that_of_the_key_is_refused(tenant: Tenant, algorithm: str) -> None:
+def test_an_algorithm_other_than_that_of_the_key_is_refused(tenant: Tenant, algorithm: str) -> None:
     client = signer(tenant)
     assert answer(client, client.assertion(algorithm=algorithm)) == UNAUTHORIZED
 
 
-def test_the_public_key_is_no_secret_to_sign_with(tenant: Tenant) -> None:
+def test_the_public_key_is_not_accepted_as_a_secret(tenant: Tenant) -> None:
     # Algorithm confusion: HS256 with the text of the public key.
     client = signer(tenant)
     header = _base64(b'{"alg":"HS256"}')
     signed = f"{header}.{client.assertion().split('.')[1]}"
     for secret in (public_pem().encode(), public_pem().strip().encode()):
-        # By hand: libraries refuse to sign with a public key.
+        # Signed by hand, because libraries refuse to sign with a public key.
         forged = f"{signed}.{_base64(hmac.digest(secret, signed.encode(), 'sha256'))}"
         assert answer(client, forged) == UNAUTHORIZED
 
@@ -181,13 +181,13 @@ def test_an_unsigned_assertion_is_refused(tenant: Tenant) -> None:
         {"typ": "dpop+jwt"},
     ],
 )
-def test_a_header_that_asks_for_more_than_it_may_is_refused(tenant: Tenant, header: dict[str, Any]) -> None:
+def test_a_header_with_unsupported_members_is_refused(tenant: Tenant, header: dict[str, Any]) -> None:
     client = signer(tenant)
     assert answer(client, _signed(client, header)) == UNAUTHORIZED
 
 
-def test_a_key_in_the_header_is_never_the_key(tenant: Tenant) -> None:
-    # CVE-2026-27962 and CVE-2026-48523 of other libraries: the attacker brings the key along.
+def test_a_key_in_the_header_is_never_used(tenant: Tenant) -> None:
+    # CVE-2026-27962 and CVE-2026-48523 of other libraries: the attacker includes the key in the header.
     client = signer(tenant)
     own = RSAKey.import_key(private_key("another")).as_dict(private=False)
     assert answer(client, _signed(client, {"jwk": own}, key="another")) == UNAUTHORIZED
@@ -201,12 +201,12 @@ def test_a_known_type_is_accepted(tenant: Tenant, typ: str) -> None:
 
 
 @pytest.mark.parametrize("assertion", ["x", "a.b", "a.b.c.d", "!.!.!", "e30.e30.e30", "bnVsbA.W10.x", "e30." + "e30" * 3])
-def test_what_is_no_assertion_is_refused(tenant: Tenant, assertion: str) -> None:
+def test_a_malformed_assertion_is_refused(tenant: Tenant, assertion: str) -> None:
     client = signer(tenant)
     assert answer(client, assertion) == UNAUTHORIZED
 
 
-def test_a_long_assertion_is_refused_before_it_is_read(tenant: Tenant) -> None:
+def test_a_long_assertion_is_refused_before_it_is_parsed(tenant: Tenant) -> None:
     client = signer(tenant)
     status, body = answer(client, client.assertion(padding="p" * 2048))
     assert (status, body["error"]) == (400, "invalid_request")
@@ -222,18 +222,18 @@ def test_another_assertion_type_is_refused(tenant: Tenant) -> None:
     assert (status, body["error_description"]) == (400, "Missing required parameter: client_assertion")
 
 
-def test_an_assertion_and_a_secret_at_once_are_invalid_request(tenant: Tenant) -> None:
+def test_an_assertion_together_with_a_secret_is_an_invalid_request(tenant: Tenant) -> None:
     client = signer(tenant)
     status, body = answer(client, client.assertion(), client_secret=client.registered.client.client_id)
     assert (status, body["error"]) == (400, "invalid_request")
 
 
-def test_a_client_id_beside_the_assertion_of_another_is_invalid_request(tenant: Tenant) -> None:
+def test_a_client_id_that_differs_from_the_assertion_is_an_invalid_request(tenant: Tenant) -> None:
     client = signer(tenant)
     assert answer(client, client.assertion(), client_id="Another")[0] == 400
 
 
-def test_an_unknown_client_looks_like_a_wrong_key(tenant: Tenant) -> None:
+def test_an_unknown_client_is_refused_like_a_wrong_key(tenant: Tenant) -> None:
     client = signer(tenant)
     unknown = client.assertion(iss="Nobody", sub="Nobody")
     assert answer(client, unknown, client_id="Nobody") == UNAUTHORIZED
@@ -247,7 +247,7 @@ def test_a_client_of_another_tenant_is_unknown(tenant: Tenant) -> None:
     assert ask_token(other, client.form(assertion)).status == 401
 
 
-def test_failures_count_against_the_address(tenant: Tenant, settings: Any) -> None:
+def test_failures_are_counted_for_the_address(tenant: Tenant, settings: Any) -> None:
     settings.FAILED_AUTHENTICATIONS_PER_MINUTE = 2
     client = signer(tenant)
     with time_machine.travel(datetime(2031, 5, 1, 12, tzinfo=UTC)):
@@ -255,7 +255,7 @@ def test_failures_count_against_the_address(tenant: Tenant, settings: Any) -> No
     assert statuses == [401, 401, 429]
 
 
-def test_the_secret_of_a_client_with_keys_is_disabled(tenant: Tenant) -> None:
+def test_the_secret_of_a_client_with_keys_is_not_accepted(tenant: Tenant) -> None:
     registered = granted_client(tenant)
     new = NewCredential(type=ClientCredential.Type.PUBLIC_KEY, pem=public_pem(), algorithm="RS256")
     credential = create_credential(tenant_id=tenant.pk, client_id=registered.client_id, new=new)
@@ -271,12 +271,12 @@ def test_the_secret_of_a_client_with_keys_is_disabled(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_each_algorithm_works_with_a_key_registered_for_it(tenant: Tenant, algorithm: str) -> None:
+def test_each_algorithm_works_with_a_key_that_is_registered_for_it(tenant: Tenant, algorithm: str) -> None:
     client = signer(tenant, algorithm=algorithm)
     assert ask(client, client.assertion(algorithm=algorithm)).status == 200
 
 
-def test_either_of_two_keys_signs_with_and_without_its_id(tenant: Tenant) -> None:
+def test_either_of_two_keys_is_accepted_with_and_without_a_key_id(tenant: Tenant) -> None:
     client = signer(tenant, keys=("first", "second"))
     kids = dict(ClientCredential.objects.of(tenant.pk).values_list("name", "kid"))
     for key in ("first", "second"):
@@ -286,7 +286,7 @@ def test_either_of_two_keys_signs_with_and_without_its_id(tenant: Tenant) -> Non
     assert answer(client, client.assertion(key="first", header={"kid": "unknown"})) == UNAUTHORIZED
 
 
-def test_a_deleted_key_counts_no_more_and_ends_what_it_got(tenant: Tenant) -> None:
+def test_a_deleted_key_is_refused_and_its_tokens_end(tenant: Tenant) -> None:
     client = signer(tenant, keys=("first", "second"))
     assert ask(client, client.assertion()).status == 200
     version = client.registered.client.auth_version
@@ -298,7 +298,7 @@ def test_a_deleted_key_counts_no_more_and_ends_what_it_got(tenant: Tenant) -> No
     assert client.registered.client.auth_version > version
 
 
-def test_an_expired_key_counts_no_more(tenant: Tenant) -> None:
+def test_an_expired_key_is_refused(tenant: Tenant) -> None:
     client = signer(tenant)
     ends = datetime.now(UTC) + timedelta(days=1)
     ClientCredential.objects.of(tenant.pk).update(expires_at=ends)
@@ -307,7 +307,7 @@ def test_an_expired_key_counts_no_more(tenant: Tenant) -> None:
         assert answer(client, client.assertion()) == UNAUTHORIZED
 
 
-def test_a_key_expires_in_a_client_that_is_still_remembered(tenant: Tenant) -> None:
+def test_a_key_expires_although_the_client_is_still_cached(tenant: Tenant) -> None:
     client = signer(tenant)
     ends = datetime.now(UTC) + timedelta(days=1)
     ClientCredential.objects.of(tenant.pk).update(expires_at=ends)
@@ -317,7 +317,7 @@ def test_a_key_expires_in_a_client_that_is_still_remembered(tenant: Tenant) -> N
         assert remembered.active_credentials == ()
 
 
-def test_the_issuer_of_another_domain_of_the_tenant_is_an_audience_too(tenant: Tenant) -> None:
+def test_the_issuer_of_another_domain_of_the_tenant_is_accepted_as_audience(tenant: Tenant) -> None:
     client = signer(tenant)
     domain = add_domain(tenant_id=tenant.pk, host=f"login.{tenant.pk}.example.test")
     other = host_of(tenant).issuer.replace(tenant.pk, f"login.{tenant.pk}")
@@ -328,7 +328,7 @@ def test_the_issuer_of_another_domain_of_the_tenant_is_an_audience_too(tenant: T
         assert ask(client, client.assertion(aud=audience)).status == 200
 
 
-def test_the_client_id_may_be_left_out_and_the_body_may_be_json(tenant: Tenant) -> None:
+def test_the_client_id_may_be_omitted_and_the_body_may_be_json(tenant: Tenant) -> None:
     client = signer(tenant)
     assert ask(client, client.assertion(), client_id=None).status == 200
     assert ask_token(tenant, client.form(client.assertion()), as_json=True).status == 200
@@ -344,6 +344,6 @@ def _base64(value: bytes) -> str:
 
 
 def _signed(client: Signer, header: dict[str, Any], *, key: str = "first") -> str:
-    """Sign by hand: libraries refuse to make such headers."""
+    """Sign by hand, because libraries refuse to create such headers."""
     signed = f"{_base64(json.dumps({'alg': 'RS256', **header}).encode())}.{client.assertion().split('.')[1]}"
     return f"{signed}.{_base64(private_key(key).sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256()))}"

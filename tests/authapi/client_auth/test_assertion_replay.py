@@ -1,4 +1,4 @@
-"""An assertion counts once over all processes, with Redis and without it."""
+"""An assertion is accepted once over all processes, with and without Redis."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _closed_port() -> int:
 
 
 def ask(web: WebProcess, client: Signer, assertion: str) -> tuple[int, Any]:
-    """Ask a process for a token with an assertion."""
+    """Request a token from a process with an assertion."""
     connection = HTTPConnection(*web.address, timeout=30)
     try:
         headers = {"Host": f"{client.tenant.pk}.example.test", "Content-Type": "application/json"}
@@ -43,7 +43,7 @@ def ask(web: WebProcess, client: Signer, assertion: str) -> tuple[int, Any]:
         connection.close()
 
 
-def test_an_assertion_that_one_process_took_is_refused_by_the_other(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_an_assertion_that_one_process_has_accepted_is_refused_by_the_other(pair: list[WebProcess], tenant: Tenant) -> None:
     client = signer(tenant)
     for first, second in (pair, pair[::-1]):
         assertion = client.assertion()
@@ -53,7 +53,7 @@ def test_an_assertion_that_one_process_took_is_refused_by_the_other(pair: list[W
             assert (status, told["error"]) == (401, "access_denied")
 
 
-def test_of_many_uses_at_once_in_both_processes_one_wins(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_of_many_simultaneous_uses_in_both_processes_one_succeeds(pair: list[WebProcess], tenant: Tenant) -> None:
     client = signer(tenant)
     for _ in range(3):
         assertion = client.assertion()

@@ -1,4 +1,4 @@
-"""Mutual TLS through the edge: whom to believe, which certificate counts, and that both ways exclude each other."""
+"""Mutual TLS through the edge: which headers are trusted, which certificates are accepted, and that the two methods exclude each other."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def ask(tenant: Tenant, registered: Registered, headers: Mapping[str, str], *, h
     return ask_token(tenant, form_of(tenant, registered, client_secret=None), headers=headers, host=host)
 
 
-def test_a_certificate_of_the_registered_subject_authenticates(tenant: Tenant) -> None:
+def test_a_certificate_with_the_registered_subject_authenticates(tenant: Tenant) -> None:
     registered, key = client_with(tenant, "tls_client_auth", BY_SUBJECT), edge_key(tenant)
     assert ask(tenant, registered, forwarded(key, certificate())).status == 200
     assert ask(tenant, registered, forwarded(key, certificate("another"))).status == 200
 
 
 @pytest.mark.parametrize("key", ["", "wrong", None])
-def test_without_the_key_of_the_edge_a_certificate_is_worth_nothing(tenant: Tenant, key: str | None) -> None:
+def test_a_certificate_is_ignored_without_the_key_of_the_edge(tenant: Tenant, key: str | None) -> None:
     registered, _ = client_with(tenant, "tls_client_auth", BY_SUBJECT), edge_key(tenant)
     headers = forwarded(key or "", certificate())
     if key is None:
@@ -58,7 +58,7 @@ def test_without_the_key_of_the_edge_a_certificate_is_worth_nothing(tenant: Tena
     assert ask(tenant, registered, headers).status == 401
 
 
-def test_a_domain_without_a_key_believes_nobody(tenant: Tenant) -> None:
+def test_a_domain_without_a_key_trusts_no_certificate_header(tenant: Tenant) -> None:
     registered = client_with(tenant, "tls_client_auth", BY_SUBJECT)
     assert ask(tenant, registered, forwarded("", certificate())).status == 401
     key = edge_key(tenant)
@@ -67,7 +67,7 @@ def test_a_domain_without_a_key_believes_nobody(tenant: Tenant) -> None:
     assert ask(tenant, registered, forwarded(key, certificate())).status == 401
 
 
-def test_the_key_of_another_tenant_is_worth_nothing(tenant: Tenant) -> None:
+def test_the_key_of_another_tenant_is_not_accepted(tenant: Tenant) -> None:
     name = f"t-{secrets.token_hex(6)}"
     other = create_tenant(tenant_id=name, name=name, host=f"{name}.example.test")
     registered, foreign = client_with(tenant, "tls_client_auth", BY_SUBJECT), edge_key(other)
@@ -76,7 +76,7 @@ def test_the_key_of_another_tenant_is_worth_nothing(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("repeated", mtls.HEADERS)
-def test_a_repeated_header_of_the_edge_is_no_header(tenant: Tenant, repeated: str) -> None:
+def test_a_repeated_header_of_the_edge_is_ignored(tenant: Tenant, repeated: str) -> None:
     registered, key = client_with(tenant, "tls_client_auth", BY_SUBJECT), edge_key(tenant)
     headers = {"Content-Type": FORM, **forwarded(key, certificate()), repeated.upper() + " ": ""}
     fields = form_of(tenant, registered, client_secret=None)
@@ -86,14 +86,14 @@ def test_a_repeated_header_of_the_edge_is_no_header(tenant: Tenant, repeated: st
     assert received.status == 401
 
 
-def test_headers_without_a_key_are_taken_out_before_anything_reads_them(tenant: Tenant) -> None:
+def test_certificate_headers_without_the_key_of_the_edge_are_removed(tenant: Tenant) -> None:
     edge_key(tenant)
     headers = {"accept": "*/*", **forwarded("wrong", certificate())}
     pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
     assert mtls.without_untrusted(headers, pairs, host_of(tenant)) == {"accept": "*/*"}
 
 
-def test_a_caller_who_forgot_to_strip_headers_trusts_nothing(tenant: Tenant) -> None:
+def test_certificate_headers_are_untrusted_even_when_the_caller_did_not_remove_them(tenant: Tenant) -> None:
     edge_key(tenant)
     request = TokenRequest(host=host_of(tenant), address="192.0.2.1", headers=forwarded("wrong", certificate()), form={})
     assert mtls.certificate_of(request) is None
@@ -115,8 +115,8 @@ def test_another_subject_is_refused(tenant: Tenant, subject: Any) -> None:
 
 
 @pytest.mark.parametrize("verified", ["FAILED", "FAILED:unable to verify", "NONE", "", "success", "SUCCESSFUL"])
-def test_a_subject_counts_only_where_the_edge_knows_who_signed(tenant: Tenant, verified: str) -> None:
-    # Anybody can sign a certificate with any subject.
+def test_a_subject_is_accepted_only_where_the_edge_has_verified_the_issuer(tenant: Tenant, verified: str) -> None:
+    # An attacker can create a certificate with any subject.
     registered, key = client_with(tenant, "tls_client_auth", BY_SUBJECT), edge_key(tenant)
     assert ask(tenant, registered, forwarded(key, certificate(), verified)).status == 401
 
@@ -130,7 +130,7 @@ def test_a_self_signed_certificate_authenticates_by_its_thumbprint(tenant: Tenan
     assert ask(tenant, registered, forwarded(key, certificate(), "FAILED")).status == 401
 
 
-def test_two_certificates_count_while_one_takes_the_place_of_the_other(tenant: Tenant) -> None:
+def test_two_certificates_are_accepted_during_a_replacement(tenant: Tenant) -> None:
     old, new = certificate(), certificate("another")
     registered = client_with(tenant, "self_signed_tls_client_auth", by_certificate(old), by_certificate(new))
     key = edge_key(tenant)
@@ -138,7 +138,7 @@ def test_two_certificates_count_while_one_takes_the_place_of_the_other(tenant: T
 
 
 @pytest.mark.parametrize("shift", [timedelta(days=-1), timedelta(days=1)])
-def test_a_certificate_whose_time_is_not_now_is_refused(tenant: Tenant, shift: timedelta) -> None:
+def test_an_expired_certificate_and_one_that_is_not_yet_valid_are_refused(tenant: Tenant, shift: timedelta) -> None:
     registered, key = client_with(tenant, "tls_client_auth", BY_SUBJECT), edge_key(tenant)
     now = datetime.now(UTC)
     begins, ends = (now + shift, now + 2 * shift) if shift > timedelta(0) else (now + 2 * shift, now + shift)
@@ -148,35 +148,35 @@ def test_a_certificate_whose_time_is_not_now_is_refused(tenant: Tenant, shift: t
 
 
 @pytest.mark.parametrize("sent", ["x", "%FF", "-----BEGIN CERTIFICATE-----%0AAAAA%0A-----END CERTIFICATE-----", "p" * 4097])
-def test_a_certificate_that_cannot_be_read_is_invalid_request(tenant: Tenant, sent: str) -> None:
+def test_an_unreadable_certificate_is_an_invalid_request(tenant: Tenant, sent: str) -> None:
     registered, key = client_with(tenant, "tls_client_auth", BY_SUBJECT), edge_key(tenant)
     headers = forwarded(key, "") | {mtls.CERTIFICATE_HEADER: sent}
     received = ask(tenant, registered, headers)
     assert (received.status, received.json()["error"]) == (400, "invalid_request")
 
 
-def test_two_certificates_in_one_header_are_invalid_request(tenant: Tenant) -> None:
+def test_two_certificates_in_one_header_are_an_invalid_request(tenant: Tenant) -> None:
     registered, key = client_with(tenant, "tls_client_auth", BY_SUBJECT), edge_key(tenant)
     assert ask(tenant, registered, forwarded(key, certificate() + certificate("another"))).status == 400
 
 
-def test_a_certificate_does_not_stand_in_for_a_secret(tenant: Tenant) -> None:
+def test_a_certificate_is_not_accepted_in_place_of_a_secret(tenant: Tenant) -> None:
     registered, key = granted_client(tenant), edge_key(tenant)
     assert ask(tenant, registered, forwarded(key, certificate())).status == 401
     assert ask_token(tenant, form_of(tenant, registered), headers=forwarded(key, certificate())).status == 200
 
 
-def test_a_secret_does_not_stand_in_for_a_certificate(tenant: Tenant) -> None:
+def test_a_secret_is_not_accepted_in_place_of_a_certificate(tenant: Tenant) -> None:
     registered, key = client_with(tenant, "tls_client_auth", BY_SUBJECT), edge_key(tenant)
     assert ask_token(tenant, form_of(tenant, registered, client_secret="x"), headers=forwarded(key, certificate())).status == 401
 
 
-def test_the_alias_of_the_edge_answers_as_the_domain_itself(tenant: Tenant) -> None:
+def test_the_alias_of_the_edge_answers_like_the_domain_itself(tenant: Tenant) -> None:
     registered, key = client_with(tenant, "tls_client_auth", BY_SUBJECT), edge_key(tenant)
     assert ask(tenant, registered, forwarded(key, certificate()), host=f"mtls.{tenant.pk}.example.test").status == 200
 
 
-def test_discovery_tells_of_no_alias_where_there_is_no_edge(tenant: Tenant) -> None:
+def test_discovery_names_no_alias_where_there_is_no_edge(tenant: Tenant) -> None:
     assert mtls.discovery_members(host_of(tenant), {}) == {}
 
 
@@ -194,7 +194,7 @@ def test_a_certificate_confirms_only_tokens_that_are_bound_to_it(tenant: Tenant)
 
 
 def _repeating(application: Any, pairs: list[tuple[str, str]]) -> Any:
-    """Send exactly these headers, some of them twice."""
+    """Send exactly these header lines, including repeated ones."""
 
     async def repeating(scope: Any, receive: Any, send_to: Any) -> None:
         own = [(name.lower().encode(), value.encode()) for name, value in pairs]

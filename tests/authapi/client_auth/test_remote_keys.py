@@ -1,4 +1,4 @@
-"""Key sets at a client's `jwks_uri`: one fetch at a time, stale while it is read anew, and nothing that is no public key."""
+"""Key sets at a client's `jwks_uri`: one fetch at a time, the old set is used during a refresh, and only public keys are accepted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def body(*keys: Any) -> bytes:
 
 
 class Publisher:
-    """A client that publishes keys; it can be slow, and it can fail. `asked` counts."""
+    """A client that publishes keys. It can be slow or fail, and counts its requests in `asked`."""
 
     def __init__(self) -> None:
         self.keys = read_keys(body(jwk()))
@@ -73,7 +73,7 @@ def ask(known: RemoteKeys, kid: str | None = "first", tenant: str = "t") -> list
     return [key.kid for key in known.get(tenant, ADDRESS, kid=kid, algorithm="RS256")]
 
 
-def test_many_requests_at_once_share_one_fetch(known: RemoteKeys, publisher: Publisher) -> None:
+def test_concurrent_requests_share_one_fetch(known: RemoteKeys, publisher: Publisher) -> None:
     publisher.gate.clear()
     with ThreadPoolExecutor(4) as callers:
         asked = [callers.submit(ask, known) for _ in range(4)]
@@ -83,7 +83,7 @@ def test_many_requests_at_once_share_one_fetch(known: RemoteKeys, publisher: Pub
     assert publisher.asked == 1
 
 
-def test_a_stale_set_is_served_while_it_is_read_anew(known: RemoteKeys, publisher: Publisher, clock: Clock) -> None:
+def test_an_outdated_set_is_used_during_its_refresh(known: RemoteKeys, publisher: Publisher, clock: Clock) -> None:
     assert ask(known) == ["first"]
     clock.now += 601
     publisher.gate.clear()
@@ -94,7 +94,7 @@ def test_a_stale_set_is_served_while_it_is_read_anew(known: RemoteKeys, publishe
     assert publisher.asked == 2
 
 
-def test_an_address_that_fails_keeps_what_was_known_for_a_day(known: RemoteKeys, publisher: Publisher, clock: Clock) -> None:
+def test_keys_of_a_failing_address_stay_valid_for_a_day(known: RemoteKeys, publisher: Publisher, clock: Clock) -> None:
     assert ask(known) == ["first"]
     publisher.failure = UnreadableKeys()
     clock.now += 86_000
@@ -104,7 +104,7 @@ def test_an_address_that_fails_keeps_what_was_known_for_a_day(known: RemoteKeys,
         ask(known)
 
 
-def test_junk_key_ids_and_failures_cost_the_client_one_request_in_half_a_minute(
+def test_unknown_key_ids_and_failures_cause_at_most_one_request_in_half_a_minute(
     known: RemoteKeys, publisher: Publisher, clock: Clock
 ) -> None:
     publisher.failure = UnreadableKeys()
@@ -122,7 +122,7 @@ def test_junk_key_ids_and_failures_cost_the_client_one_request_in_half_a_minute(
     assert publisher.asked == 3
 
 
-def test_few_requests_wait_for_a_slow_address(known: RemoteKeys, publisher: Publisher) -> None:
+def test_only_a_few_requests_wait_for_a_slow_address(known: RemoteKeys, publisher: Publisher) -> None:
     publisher.gate.clear()
     with ThreadPoolExecutor(4) as callers:
         asked = [callers.submit(ask, known) for _ in range(4)]
@@ -133,7 +133,7 @@ def test_few_requests_wait_for_a_slow_address(known: RemoteKeys, publisher: Publ
         assert [one.result(20) for one in asked] == [["first"]] * 4
 
 
-def test_sets_of_two_tenants_are_two(known: RemoteKeys, publisher: Publisher) -> None:
+def test_two_tenants_have_separate_sets_for_the_same_address(known: RemoteKeys, publisher: Publisher) -> None:
     assert ask(known, tenant="a") == ask(known, tenant="b") == ["first"]
     assert publisher.asked == 2
 
@@ -145,24 +145,24 @@ def test_sets_of_two_tenants_are_two(known: RemoteKeys, publisher: Publisher) ->
         {"kty": "EC", "crv": "P-256", "x": "x", "y": "y"},
         {"kty": "RSA", "n": "AQAB", "e": "AQAB"},
         {"kty": "RSA", "n": 7, "e": "AQAB"},
-        # It would be verified a hundred times slower than others.
+        # Verifying with this key would take a hundred times longer.
         {**jwk("second"), "e": "B" * 300},
         {"kty": "RSA", "n": "é" * 342, "e": "AQAB"},
         "text",
         None,
     ],
 )
-def test_a_key_of_another_kind_is_passed_over(key: Any) -> None:
+def test_a_key_of_another_type_is_ignored(key: Any) -> None:
     assert [one.kid for one in read_keys(body(key, jwk()))] == ["first"]
 
 
 @pytest.mark.parametrize("changes", [{"use": "enc"}, {"alg": "HS256"}, {"alg": "none"}, {"d": "AQAB"}, {"kid": 7}])
-def test_a_key_for_another_purpose_is_passed_over(changes: dict[str, Any]) -> None:
+def test_a_key_for_another_purpose_is_ignored(changes: dict[str, Any]) -> None:
     assert read_keys(body(jwk(**changes))) == ()
 
 
 @pytest.mark.parametrize("sent", [b"", b"[]", b"{}", b'{"keys": {}}', b"<html>"])
-def test_what_is_no_key_set_is_told_apart_from_an_empty_one(sent: bytes) -> None:
+def test_an_invalid_key_set_is_distinguished_from_an_empty_one(sent: bytes) -> None:
     with pytest.raises(UnreadableKeys):
         read_keys(sent)
     assert read_keys(body()) == ()
@@ -192,7 +192,7 @@ def server() -> Iterator[ThreadingHTTPServer]:
     thread.join()
 
 
-def test_a_set_is_fetched_over_http_and_no_redirect_is_followed(server: ThreadingHTTPServer) -> None:
+def test_a_set_is_fetched_over_http_and_redirects_are_not_followed(server: ThreadingHTTPServer) -> None:
     base = f"http://127.0.0.1:{server.server_port}"
     assert [key.kid for key in fetched("t", f"{base}/keys")] == ["first"]
     for path in ("/moved", "/long", "/nothing"):
@@ -200,7 +200,7 @@ def test_a_set_is_fetched_over_http_and_no_redirect_is_followed(server: Threadin
             fetched("t", base + path)
 
 
-def test_an_address_inside_the_network_is_refused(server: ThreadingHTTPServer, settings: Any) -> None:
+def test_an_address_in_a_private_network_is_refused(server: ThreadingHTTPServer, settings: Any) -> None:
     settings.OUTBOUND_PRIVATE_NETWORKS = []
     known = RemoteKeys(module.fetched)
     with pytest.raises(KeysUnavailable):

@@ -1,4 +1,4 @@
-"""Which addresses match the registered ones, read as an attacker would."""
+"""Which addresses match the registered callbacks, including the attempts of an attacker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PATTERN = "https://*.example.test/back"
 
 
 @pytest.mark.parametrize("address", ["https://a.example.test/back", "https://pr-7.example.test/back", "https://0.example.test/back"])
-def test_a_wildcard_stands_for_one_label(address: str) -> None:
+def test_a_wildcard_matches_one_label(address: str) -> None:
     assert is_registered(address, [PATTERN], takes_wildcards=True, is_native=False)
     assert not is_registered(address, [PATTERN], takes_wildcards=False, is_native=False)
 
@@ -79,7 +79,7 @@ def test_a_wildcard_elsewhere_is_refused_and_matches_nothing(pattern: str) -> No
 
 
 @pytest.mark.parametrize("pattern", [PATTERN, "https://*.shop.co.uk/", "https://*.acme.github.io", "https://*.example.test:8443/a?b=c"])
-def test_a_wildcard_below_a_domain_of_its_own_is_good(pattern: str) -> None:
+def test_a_wildcard_below_a_registrable_domain_is_accepted(pattern: str) -> None:
     assert wildcard_problem(pattern) is None
     assert matches_wildcard(pattern.replace("*", "app"), pattern)
 
@@ -103,6 +103,6 @@ def test_a_wildcard_below_a_domain_of_its_own_is_good(pattern: str) -> None:
         ("http://192.0.2.1:49152/cb", "http://192.0.2.1/cb", False),
     ],
 )
-def test_a_native_client_takes_any_port_of_its_loopback_address(address: str, registered: str, is_good: bool) -> None:
+def test_a_native_client_may_use_any_port_of_its_loopback_address(address: str, registered: str, is_good: bool) -> None:
     assert is_registered(address, [registered], takes_wildcards=True, is_native=True) is is_good
     assert not is_registered(address, [registered], takes_wildcards=True, is_native=False)

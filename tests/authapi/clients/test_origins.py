@@ -1,4 +1,4 @@
-"""Scripts of pages that a client does not allow get no token; everything that is no browser is not held back."""
+"""Scripts get no token on pages that the client does not allow; requests from outside a browser are not restricted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CALLBACKS = ["https://shop.example.com/back?x=1"]
         ("", False),
     ],
 )
-def test_an_origin_is_allowed_by_its_list(origin: str | None, is_good: bool) -> None:
+def test_a_list_allows_only_its_own_origins_and_those_of_callbacks(origin: str | None, is_good: bool) -> None:
     assert is_origin_allowed(origin, allowed=ALLOWED, known=CALLBACKS) is is_good
     assert is_origin_allowed(origin, allowed=[], known=CALLBACKS)
 
@@ -51,14 +51,14 @@ def test_an_origin_is_allowed_by_its_list(origin: str | None, is_good: bool) -> 
         ("https://app.example.com", None, 200),
     ],
 )
-def test_a_script_gets_tokens_on_allowed_pages_alone(tenant: Tenant, origins: str, sent: str | None, status: int) -> None:
+def test_a_script_gets_tokens_only_on_allowed_pages(tenant: Tenant, origins: str, sent: str | None, status: int) -> None:
     registered = public_client(tenant, allowed_origins=origins)
     form: dict[str, Any] = code_form(registered, code_of(login_of(tenant, registered, some_user(tenant), scope="openid offline_access")))
     answer = ask_token(tenant, form, headers={"Origin": sent} if sent else {})
     assert answer.status == status
     assert RefreshToken.objects.of(tenant.pk).exists() is (status == 200)
-    # The page may read what it is refused for.
+    # The allowed origin can read the error.
     assert answer.headers["access-control-allow-origin"] == "*"
     if status == 403:
         assert answer.json()["error"] == "access_denied"
-        assert ask_token(tenant, form).status == 200, "the code has not been used up"
+        assert ask_token(tenant, form).status == 200, "the refusal has used up the code"

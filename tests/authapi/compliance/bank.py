@@ -1,4 +1,4 @@
-"""A bank's client at each compliance level, which keeps every rule, and what it sends."""
+"""A bank's client at each compliance level, which follows every rule, and the requests that it sends."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SUBJECT = NewCredential(type=ClientCredential.Type.CERT_SUBJECT_DN, subject_dn=
 
 @dataclass
 class Bank:
-    """A client of a level. It signs assertions with the key `first` and requests with the key `second`."""
+    """A client of a compliance level. It signs assertions with the key `first` and requests with the key `second`."""
 
     tenant: Tenant
     level: str
@@ -55,11 +55,11 @@ class Bank:
 
     @property
     def tls(self) -> dict[str, str]:
-        """What the edge adds to a request that came with the certificate of the bank."""
+        """Return the headers that the edge adds to a request with the certificate of the bank."""
         return forwarded(self.edge, self.certificate)
 
     def set(self, **columns: Any) -> None:
-        """Change the row around the service, merging settings: what the service would refuse is refused at the endpoints, too."""
+        """Change the row without the checks of the service, and merge settings: the endpoints must enforce the rules themselves."""
         settings = columns.pop("settings", {})
         rows = Client.objects.of(self.tenant.pk).filter(pk=self.client.pk)
         rows.update(**columns, settings={**self.client.settings, **settings})
@@ -67,7 +67,7 @@ class Bank:
         forget_all()
 
     def use_secret(self) -> None:
-        """Let the client authenticate with a secret, around the service."""
+        """Let the client authenticate with a secret, by changing the row directly."""
         self.secret = "s" * 40
         self.client.set_secret(self.secret)
         self.set(secret_digest=self.client.secret_digest, settings={"client_authentication_methods": None})
@@ -91,7 +91,7 @@ class Bank:
         return {name: value for name, value in sent.items() if value is not None}
 
     def request(self, **changes: Any) -> dict[str, Any]:
-        """Return the parameters of a good authorization request, changed or, with None, left out."""
+        """Return the parameters of a valid authorization request with changes; None removes a parameter."""
         good = {
             "response_type": "code id_token" if self.is_fapi_1 else "code",
             "redirect_uri": CALLBACK,
@@ -112,7 +112,7 @@ class Bank:
         return jwt.encode(header, claims, RSAKey.import_key(private_key(key)), algorithms=[algorithm])
 
     def push(self, *, assertion: str = "", signed: dict[str, Any] | None = None, is_signed: bool | None = None, **changes: Any) -> Received:
-        """Push a request, signed where the level asks for it; `signed` changes the request object."""
+        """Push a request, signed where the level requires it; `signed` changes the request object."""
         sent = self.request(**changes)
         if self.is_fapi_1 if is_signed is None else is_signed:
             sent = {"request": self.request_object(sent, **(signed or {}))}
@@ -143,7 +143,7 @@ class Bank:
 
 
 def bank_of(tenant: Tenant, level: str) -> Bank:
-    """Register a bank whose client keeps every rule of the level, and one person who can log in there."""
+    """Register a bank whose client follows every rule of the level, and one user who can log in there."""
     methods = {"private_key_jwt": [_KEY]} if "pkj" in level else {"tls_client_auth": [_SUBJECT]}
     is_fapi_1 = level.startswith("fapi1")
     grants = ["authorization_code", "refresh_token", "client_credentials", *(["implicit"] if is_fapi_1 else [])]
@@ -166,7 +166,7 @@ def request_key(client: Client, *, key: str = "second", algorithm: str = "PS256"
 
 
 def told(answer: Received | Page) -> str:
-    """Return what an answer says that something is wrong with, empty for a success."""
+    """Return the description of the error in an answer, or the empty string for a success."""
     if isinstance(answer, Page):
         return answer.answer.get("error_description", "") if answer.status in (302, 303) else answer.text
     return "" if answer.status < 300 else str(answer.json()["error_description"])

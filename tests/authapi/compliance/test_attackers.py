@@ -1,4 +1,4 @@
-"""The attackers of the FAPI 2.0 Attacker Model against a bank's client: what each of them has read or sent, and what it is worth."""
+"""The attackers of the FAPI 2.0 Attacker Model against a bank's client: what each attacker has read or sent, and that it gains nothing."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def bank(tenant: Tenant) -> Bank:
 
 
 def thief_headers(bank: Bank) -> dict[str, str]:
-    """A certificate of the same subject and of another key."""
+    """Return the headers of a certificate with the same subject and another key."""
     return forwarded(bank.edge, certificate("thief", subject=SUBJECT))
 
 
 # --- A1: a page of the attacker in the user's browser ---------------------------------------------------------------------------
 
 
-def test_a_code_of_the_attacker_does_not_fit_the_session_of_the_user(bank: Bank) -> None:
+def test_a_code_of_the_attacker_is_refused_in_the_session_of_the_user(bank: Bank) -> None:
     # The client holds the verifier of the user's session, and the attacker's page sends it the attacker's code (CSRF, code injection).
     answer = bank.exchange(bank.log_in(code_challenge=challenge_of(OTHER_VERIFIER)).answer["code"], code_verifier=VERIFIER)
     assert (answer.status, answer.json()["error"]) == (400, "invalid_grant")
 
 
-def test_nothing_that_a_page_puts_beside_a_handle_counts(bank: Bank) -> None:
+def test_parameters_beside_a_handle_are_ignored(bank: Bank) -> None:
     handle = bank.push().json()["request_uri"]
     page = bank.authorize(
         request_uri=handle, redirect_uri="https://evil.test/", state="evil", scope="openid email", code_challenge="x" * 43
@@ -52,7 +52,7 @@ def test_nothing_that_a_page_puts_beside_a_handle_counts(bank: Bank) -> None:
     assert bank.exchange(answer.answer["code"]).status == 200
 
 
-def test_a_handle_of_another_client_begins_no_login(bank: Bank) -> None:
+def test_a_handle_of_another_client_starts_no_login(bank: Bank) -> None:
     other = web_client(bank.tenant)
     handle = bank.push().json()["request_uri"]
     page = bank.login.browser.get("/authorize", {"client_id": other.client_id, "request_uri": handle})
@@ -62,7 +62,7 @@ def test_a_handle_of_another_client_begins_no_login(bank: Bank) -> None:
 # --- A1a: an authorization server of the attacker (mix-up) ----------------------------------------------------------------------
 
 
-def test_every_answer_of_the_browser_names_the_issuer(bank: Bank) -> None:
+def test_every_answer_through_the_browser_names_the_issuer(bank: Bank) -> None:
     assert bank.log_in().answer["iss"] == bank.issuer
     refused = bank.log_in(prompt="none", max_age="0")
     assert (refused.answer["error"], refused.answer["iss"]) == ("login_required", bank.issuer)
@@ -71,11 +71,11 @@ def test_every_answer_of_the_browser_names_the_issuer(bank: Bank) -> None:
 # --- A3a: the attacker reads the authorization request --------------------------------------------------------------------------
 
 
-def test_the_request_of_the_browser_is_a_handle_that_says_nothing_and_counts_once(bank: Bank) -> None:
+def test_the_browser_carries_only_an_opaque_handle_that_is_accepted_once(bank: Bank) -> None:
     handle = bank.push().json()["request_uri"]
     assert re.fullmatch(re.escape(PREFIX) + r"[A-Za-z0-9_-]{43}", handle)
     bank.login.log_in(bank.authorize(request_uri=handle))
-    # Later, in the attacker's browser.
+    # The attacker's browser uses the handle again.
     page = Browser(bank.tenant).get("/authorize", {"client_id": bank.client.client_id, "request_uri": handle})
     assert (page.status, "location" in page.headers) == (400, False)
 
@@ -83,10 +83,10 @@ def test_the_request_of_the_browser_is_a_handle_that_says_nothing_and_counts_onc
 # --- The attacker reads the authorization response ------------------------------------------------------------------------------
 
 
-def test_a_code_is_worth_nothing_without_the_key_of_its_client(bank: Bank) -> None:
+def test_a_code_is_refused_without_the_key_of_its_client(bank: Bank) -> None:
     code = bank.log_in().answer["code"]
     other = web_client(bank.tenant)
-    # With the attacker's own client, without authentication, and with an assertion of the attacker's key.
+    # The attacker tries their own client, no client authentication, and an assertion signed with their own key.
     assert ask_token(bank.tenant, code_form(other, code, code_verifier=VERIFIER)).status == 403
     sent = {"grant_type": "authorization_code", "code": code, "redirect_uri": CALLBACK, "code_verifier": VERIFIER}
     unproven = {"client_id": bank.client.client_id, **sent}
@@ -105,7 +105,7 @@ def test_an_assertion_for_another_endpoint_is_refused_here(bank: Bank) -> None:
         assert (answer.status, answer.json()["error"]) == (401, "invalid_client"), audience
 
 
-def test_an_assertion_that_was_read_here_counts_once(bank: Bank) -> None:
+def test_an_assertion_that_an_attacker_has_read_is_accepted_only_once(bank: Bank) -> None:
     assertion = bank.assertion()
     assert bank.push(assertion=assertion).status == 201
     assert bank.push(assertion=assertion).json()["error"] == "invalid_client"
@@ -114,7 +114,7 @@ def test_an_assertion_that_was_read_here_counts_once(bank: Bank) -> None:
 # --- A7, A8: the attacker reads a request to an API -----------------------------------------------------------------------------
 
 
-def test_a_stolen_token_is_worth_nothing_without_the_certificate(bank: Bank) -> None:
+def test_a_stolen_token_is_refused_without_the_certificate(bank: Bank) -> None:
     token = bank.tokens()["access_token"]
     assert bank.profile(token).status == 200
     assert bank.profile(token, headers=thief_headers(bank)).status == 401
@@ -122,7 +122,7 @@ def test_a_stolen_token_is_worth_nothing_without_the_certificate(bank: Bank) -> 
     assert bank.profile(token, headers=without).status == 401
 
 
-def test_a_stolen_token_is_worth_nothing_without_the_key(bank: Bank) -> None:
+def test_a_stolen_token_is_refused_without_the_key(bank: Bank) -> None:
     settle_memory()
     prover, thief = Prover(), Prover()
     code = bank.log_in(dpop_jkt=prover.thumbprint).answer["code"]
@@ -136,7 +136,7 @@ def test_a_stolen_token_is_worth_nothing_without_the_key(bank: Bank) -> None:
         assert bank.profile(None, headers=headers).status == status
 
 
-def test_a_stolen_refresh_token_is_worth_nothing_without_the_client(bank: Bank) -> None:
+def test_a_stolen_refresh_token_is_refused_without_the_authentication_of_the_client(bank: Bank) -> None:
     refresh = bank.tokens(scope="openid offline_access")["refresh_token"]
     sent = {"grant_type": "refresh_token", "refresh_token": refresh}
     unproven = ask_token(bank.tenant, {"client_id": bank.client.client_id, **sent}, headers=bank.tls)
@@ -145,10 +145,10 @@ def test_a_stolen_refresh_token_is_worth_nothing_without_the_client(bank: Bank) 
     assert ask_token(bank.tenant, {"client_id": other.client_id, "client_secret": other.secret, **sent}).status == 403
 
 
-# --- A way round the level ------------------------------------------------------------------------------------------------------
+# --- Bypassing the level --------------------------------------------------------------------------------------------------------
 
 
-def test_tokens_from_before_a_level_are_no_way_round_it(tenant: Tenant) -> None:
+def test_tokens_from_before_a_level_cannot_bypass_it(tenant: Tenant) -> None:
     bank = bank_of(tenant, "fapi2_sp_pkj_mtls")
     bank.set(settings={"compliance_level": None})
     token = bank.exchange(bank.log_in().answer["code"], has_certificate=False).json()["access_token"]

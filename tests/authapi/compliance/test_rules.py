@@ -1,4 +1,4 @@
-"""Each rule of the compliance levels: a request that it refuses, which passes once the row is taken out of the table."""
+"""Each rule of the compliance levels: a request that the rule refuses, and that passes without the row of the rule."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def odd_key(bank: Bank) -> str:
 
 
 def changed(**columns: Any) -> Callable[[Bank], str]:
-    """Return the act of a client whose row was changed, and that pushes a good request."""
+    """Return an act that changes the row of the client and then pushes a valid request."""
 
     def act(bank: Bank) -> str:
         bank.set(**columns)
@@ -84,7 +84,7 @@ def token_in_form(bank: Bank) -> str:
     return told(bank.profile(None, method="POST", headers={"Content-Type": FORM}, body=body))
 
 
-# What the client of the first level that has the rule does against it. Returns what it is told, empty where it is served.
+# The violation of each rule, by a client of the first level that has the rule. Returns the error text, or "" for a success.
 ACTS: dict[str, Callable[[Bank], str]] = {
     "PRIVATE_KEY_JWT": secret,
     "MUTUAL_TLS": secret,
@@ -117,7 +117,7 @@ ACTS: dict[str, Callable[[Bank], str]] = {
     "PS256_ACCESS_TOKENS": token_for_odd_api,
     "TOKEN_IN_HEADER": token_in_form,
 }
-# Without the rule something else still refuses the request, with other words.
+# Without the rule, another check still refuses these requests with another text.
 REFUSED_OTHERWISE = {
     "HYBRID_GRANTS": "not allowed for the client",
     "REQUEST_KEYS": "No registered key",
@@ -201,7 +201,7 @@ def without_row(monkeypatch: pytest.MonkeyPatch, level: str, rule: Rule) -> None
 
 
 @pytest.mark.parametrize("name", ACTS)
-def test_a_request_that_breaks_a_rule_is_refused_by_its_row_alone(tenant: Tenant, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_row_of_a_rule_refuses_a_request_that_breaks_it(tenant: Tenant, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rule, act = NAMES[name], ACTS[name]
     bank = bank_of(tenant, first_level_with(rule))
     assert rule.sentence in act(bank)
@@ -210,7 +210,7 @@ def test_a_request_that_breaks_a_rule_is_refused_by_its_row_alone(tenant: Tenant
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_what_the_service_does_for_a_level_is_done_because_of_its_row(
+def test_the_service_applies_a_measure_of_a_level_only_because_of_its_row(
     tenant: Tenant, name: str, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.AUTHORIZATION_CODE_SECONDS = 300
@@ -221,14 +221,14 @@ def test_what_the_service_does_for_a_level_is_done_because_of_its_row(
     assert not serves(bank)
 
 
-def test_every_rule_has_its_request_and_its_level() -> None:
+def test_every_rule_has_a_test_request_and_a_level() -> None:
     assert {name for name, rule in NAMES.items() if rule.stage is not Stage.SERVICE} == ACTS.keys()
     assert {name for name, rule in NAMES.items() if rule.stage is Stage.SERVICE} == SERVICES.keys()
     assert set(NAMES.values()) == {rule for row in LEVELS.values() for rule in row}
     assert len({rule.sentence for rule in NAMES.values()}) == len(NAMES)
 
 
-# Contract, 3.3: what the levels differ in, by hand.
+# The differences between the levels, copied by hand from section 3.3 of the contract.
 DIFFERENCES = {
     "fapi1_adv_pkj_par": {"PRIVATE_KEY_JWT", "PS256_KEYS", "SIGNED", "CODE_ID_TOKEN", "BOUND_TO_CERTIFICATE", "STATE_HASH"},
     "fapi1_adv_mtls_par": {"MUTUAL_TLS", "SIGNED", "CODE_ID_TOKEN", "BOUND_TO_CERTIFICATE", "STATE_HASH"},
@@ -255,7 +255,7 @@ def test_a_level_has_the_rules_of_the_contract(level: str) -> None:
 
 
 @pytest.mark.parametrize("level", DIFFERENCES)
-def test_a_client_that_keeps_every_rule_is_served(tenant: Tenant, level: str) -> None:
+def test_a_client_that_follows_every_rule_is_served(tenant: Tenant, level: str) -> None:
     bank = bank_of(tenant, level)
     members = bank.tokens(scope="openid profile offline_access")
     assert members["token_type"] == "Bearer"
@@ -265,13 +265,13 @@ def test_a_client_that_keeps_every_rule_is_served(tenant: Tenant, level: str) ->
     assert refreshed.status == 200, refreshed.body
 
 
-def test_a_level_that_this_release_does_not_know_has_every_rule(tenant: Tenant) -> None:
+def test_a_level_that_is_unknown_to_this_release_has_every_rule(tenant: Tenant) -> None:
     bank = bank_of(tenant, "fapi2_sp_pkj_mtls")
     bank.set(settings={"compliance_level": "fapi9"})
     assert bank.push().status in (400, 401)
 
 
-def test_a_request_object_that_was_valid_too_early_is_refused(tenant: Tenant) -> None:
+def test_a_request_object_that_became_valid_over_an_hour_ago_is_refused(tenant: Tenant) -> None:
     bank, now = bank_of(tenant, "fapi1_adv_mtls_par"), int(time.time())
     assert rules.RECENT_REQUESTS.sentence in told(bank.push(signed={"nbf": now - 3605, "exp": now + 60}))
     assert bank.push(signed={"nbf": now - 3500, "exp": now + 60}).status == 201

@@ -1,4 +1,4 @@
-"""What a client breaks of its compliance level is said before it is saved: by the management interface and in the admin form."""
+"""Violations of a compliance level are reported before they are saved: by the management interface and by the admin form."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.factories.sign_in import CALLBACK, web_client
 from tests.management import Management
 
 LEVEL = "fapi2_sp_pkj_mtls"
-# What an ordinary web application breaks, with the fields of the form.
+# The rules that an ordinary web application breaks, with the fields of the form.
 BROKEN: dict[str, Rule] = {
     "token_endpoint_auth_method": rules.PRIVATE_KEY_JWT,
     "alg": rules.PS256_ID_TOKENS,
@@ -68,7 +68,7 @@ def test_the_interface_names_every_broken_rule_at_once_and_changes_nothing(api: 
     assert "compliance_level" not in ordinary.settings
 
 
-def test_a_client_may_be_made_with_its_level_and_its_key_at_once(api: Management) -> None:
+def test_a_client_can_be_created_together_with_its_level_and_its_key(api: Management) -> None:
     key = {"credential_type": "public_key", "pem": public_pem("first"), "alg": "PS256"}
     body = {
         "name": "Bank",
@@ -86,7 +86,7 @@ def test_a_client_may_be_made_with_its_level_and_its_key_at_once(api: Management
     assert len(api.get("clients").json) == 1
 
 
-def test_a_level_is_one_of_the_list(api: Management, ordinary: Client) -> None:
+def test_an_unknown_level_is_refused(api: Management, ordinary: Client) -> None:
     assert api.patch(f"clients/{ordinary.client_id}", {"compliance_level": "fapi9"}).status == 400
     with pytest.raises(Invalid, match="Expected one of"):
         update_client(tenant_id=ordinary.tenant_id, client_id=ordinary.client_id, changes={"settings": {"compliance_level": "fapi9"}})
@@ -111,7 +111,7 @@ def test_the_form_shows_each_broken_rule_at_the_field_that_must_change(tenant: T
     assert "compliance_level" not in ordinary.settings
 
 
-def test_a_new_client_is_told_to_register_its_key_first(tenant: Tenant) -> None:
+def test_a_new_client_must_register_its_key_first(tenant: Tenant) -> None:
     browser = browser_of(new_staff(tenant))
     add = reverse("admin:authapi_client_add")
     sent = form_of(browser, add, name="Bank", callbacks=CALLBACK, compliance_level=LEVEL, alg="PS256", rotation_type="non-rotating")
@@ -120,7 +120,7 @@ def test_a_new_client_is_told_to_register_its_key_first(tenant: Tenant) -> None:
     assert not Client.objects.of(tenant.pk).filter(name="Bank").exists()
 
 
-def test_the_form_sets_and_clears_a_level_and_changes_nothing_by_itself(tenant: Tenant) -> None:
+def test_the_form_sets_and_clears_a_level_and_changes_nothing_else(tenant: Tenant) -> None:
     bank = bank_of(tenant, "fapi1_adv_pkj_par")
     browser = browser_of(new_staff(tenant))
     before = bank.client.settings
@@ -150,7 +150,7 @@ def test_the_page_of_a_client_lists_the_rules_with_the_broken_ones_first(tenant:
 # --- Standard answers -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_switch_is_set_by_both(api: Management, tenant: Tenant, ordinary: Client) -> None:
+def test_the_interface_and_the_form_set_the_switch(api: Management, tenant: Tenant, ordinary: Client) -> None:
     assert api.patch(f"clients/{ordinary.client_id}", {"oauth_standard_errors": True}).json["oauth_standard_errors"] is True
     browser = browser_of(new_staff(tenant))
     sent = form_of(browser, page(ordinary))
@@ -161,6 +161,6 @@ def test_the_switch_is_set_by_both(api: Management, tenant: Tenant, ordinary: Cl
     assert ordinary.settings["oauth_standard_errors"] is False
 
 
-def test_a_client_without_a_level_is_made_as_before(tenant: Tenant) -> None:
+def test_a_client_without_a_level_is_created_as_before(tenant: Tenant) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="Plain", settings={"compliance_level": "none"}, redirect_uris="http://a.test/")
     assert client.settings["compliance_level"] == "none"

@@ -1,4 +1,4 @@
-"""The switch for the standards' answers (`oauth_standard_errors`): each refusal that upstream words in its own way, with it and without."""
+"""Standard answers (`oauth_standard_errors`): each refusal for which upstream has its own words, with and without the setting."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.authapi.token_forms import basic
 from tests.factories.authapi import Registered
 from tests.factories.logins import VERIFIER, challenge_of, code_form, code_of, login_of, public_client, refresh_form, some_user, web_client
 
-# RFC 6749, 5.2; RFC 7009, 2.2.1; RFC 8707, 2; RFC 9126, 2.3; RFC 9101, 6.2; RFC 9449, 12.2; RFC 9396, 5; RFC 8628, 3.5; CIBA 13.
+# Sources: RFC 6749, 5.2; RFC 7009, 2.2.1; RFC 8707, 2; RFC 9126, 2.3; RFC 9101, 6.2; RFC 9449, 12.2; RFC 9396, 5; RFC 8628, 3.5; CIBA 13.
 TOKEN_CODES = {
     "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope",
     "unsupported_token_type", "invalid_target", "invalid_request_object", "invalid_request_uri", "invalid_dpop_proof", "use_dpop_nonce",
@@ -34,7 +34,7 @@ TOKEN_CODES = {
     "request_not_supported", "request_uri_not_supported", "registration_not_supported", "server_error", "temporarily_unavailable",
     "unknown_user_id", "invalid_binding_message",
 }  # fmt: skip
-# Of `/userinfo` and of legacy pages alone.
+# Only `/userinfo` and legacy pages use these.
 ELSEWHERE = {OAuthCase.INVALID_BEARER, OAuthCase.BEARER_LACKS_SCOPE}
 
 
@@ -102,7 +102,7 @@ ANSWERS: list[tuple[Callable[[Tenant, Registered], Received], tuple[int, str], t
 
 
 @pytest.mark.parametrize(("ask", "ours", "standard"), ANSWERS, ids=[row[0].__name__ for row in ANSWERS])
-def test_a_refusal_has_the_words_that_its_client_asks_for(
+def test_a_client_gets_the_words_that_its_setting_selects(
     tenant: Tenant, ask: Callable[[Tenant, Registered], Received], ours: tuple[int, str], standard: tuple[int, str]
 ) -> None:
     said = []
@@ -111,11 +111,11 @@ def test_a_refusal_has_the_words_that_its_client_asks_for(
         assert (answer.status, answer.json()["error"]) == expected
         assert "www-authenticate" not in answer.headers
         said.append(answer.json()["error_description"])
-    # The text says what to do in both.
+    # The description is the same in both cases.
     assert said[0] == said[1]
 
 
-def test_a_client_that_authenticates_by_header_is_challenged_there(tenant: Tenant) -> None:
+def test_a_client_that_authenticates_in_the_header_gets_a_challenge(tenant: Tenant) -> None:
     settings = {"oauth_standard_errors": True}
     registered = web_client(tenant, token_endpoint_auth_method="client_secret_basic", settings=settings)
     headers = basic(registered.client_id, "wrong")
@@ -124,7 +124,7 @@ def test_a_client_that_authenticates_by_header_is_challenged_there(tenant: Tenan
     assert answer.headers["www-authenticate"].startswith("Basic realm=")
 
 
-def test_a_public_client_may_ask_for_them_and_an_unknown_one_has_ours(tenant: Tenant) -> None:
+def test_a_public_client_can_use_standard_answers_and_an_unknown_client_gets_the_upstream_ones(tenant: Tenant) -> None:
     registered = public_client(tenant, settings={"oauth_standard_errors": True})
     assert ask_token(tenant, code_form(registered, "x")).status == 400
     unknown = ask_token(tenant, {**code_form(registered, "x"), "client_id": "unknown"})
@@ -132,7 +132,7 @@ def test_a_public_client_may_ask_for_them_and_an_unknown_one_has_ours(tenant: Te
     assert ask_revocation(tenant, {"token": "x", "client_id": "unknown"}).json()["error"] == "invalid_client"
 
 
-def test_a_device_that_waits_is_told_so_in_the_words_of_the_standard(tenant: Tenant) -> None:
+def test_a_waiting_device_gets_the_standard_words(tenant: Tenant) -> None:
     device = television(tenant, settings={"oauth_standard_errors": True})
     device.begin()
     # RFC 8628, 3.5.
@@ -143,7 +143,7 @@ def test_a_device_that_waits_is_told_so_in_the_words_of_the_standard(tenant: Ten
     assert (refused.status, refused.json()["error"]) == (401, "invalid_client")
 
 
-def test_what_a_browser_carries_has_registered_codes_alone(login: Login) -> None:
+def test_answers_through_the_browser_contain_only_registered_codes(login: Login) -> None:
     login.begin_session()
     set_client(login, settings={"oauth_standard_errors": True})
     block_user(tenant_id=login.tenant.pk, user_id=login.user.user_id)
@@ -152,12 +152,12 @@ def test_what_a_browser_carries_has_registered_codes_alone(login: Login) -> None
 
 
 def cases() -> list[Case]:
-    """Every refusal of the token endpoint and its neighbors. `/passwordless/start` has codes of its own."""
+    """Return every refusal of the token endpoint and related endpoints. `/passwordless/start` is left out, because it has its own codes."""
     of_grant = [case for case in PasswordlessCase if case.failure.error == "invalid_grant"]
     return [case for case in (*OAuthCase, *LoginCase, *DeviceCase, *CibaCase, *of_grant) if case not in ELSEWHERE]
 
 
-def test_every_refusal_has_a_registered_code_in_the_words_of_the_standard() -> None:
+def test_every_standard_answer_has_a_registered_code_and_status() -> None:
     for case in cases():
         failure = standard_failure(case.failure, case)
         assert failure.error in TOKEN_CODES | AUTHORIZATION_CODES, case
@@ -169,6 +169,6 @@ def test_every_refusal_has_a_registered_code_in_the_words_of_the_standard() -> N
     assert waiting == [400, 400, 400]
 
 
-def test_the_ordinary_table_is_untouched() -> None:
+def test_the_standard_answers_do_not_change_the_default_table() -> None:
     changed: Any = [case for case, error in STANDARD_CODES.items() if case.failure.error == error]
     assert changed == []

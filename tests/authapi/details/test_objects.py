@@ -1,4 +1,4 @@
-"""Authorization details as clients send them, and whether they stay within what was granted."""
+"""Authorization details as clients send them, and whether they stay within the granted ones."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def nested(depth: int) -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_what_is_no_bounded_list_of_typed_objects_is_refused(sent: Any) -> None:
+def test_anything_but_a_bounded_list_of_typed_objects_is_refused(sent: Any) -> None:
     with pytest.raises(DetailsRefused):
         read_details(sent)
 
 
-def test_text_and_a_list_are_read_alike() -> None:
+def test_a_list_is_read_the_same_as_its_json_text() -> None:
     sent = [nested(8), {"type": "payment", "actions": ["read"], "identifier": "1"}]
     assert read_details(json.dumps(sent)) == read_details(sent) == tuple(sent)
 
@@ -67,13 +67,13 @@ def test_text_and_a_list_are_read_alike() -> None:
         ({"type": "payment", "locations": [API + "/a/../../other"]}, "locations"),
     ],
 )
-def test_unknown_types_refused_objects_and_other_places_are_named(detail: dict[str, Any], problem: str) -> None:
+def test_unknown_types_invalid_objects_and_unknown_locations_are_named(detail: dict[str, Any], problem: str) -> None:
     with pytest.raises(DetailsRefused, match="Object 1") as refused:
         judge((detail,), TYPES, audience=API)
     assert problem in str(refused.value)
 
 
-def test_a_location_is_the_api_or_below_it() -> None:
+def test_a_location_is_the_api_or_an_address_below_it() -> None:
     judge(({"type": "payment", "locations": [API, API + "/payments"]},), TYPES, audience=API)
 
 
@@ -87,12 +87,12 @@ GRANTED = {"type": "payment", "actions": ["initiate", "cancel"], "amount": {"val
         ({"actions": ["initiate"]}, True),
         ({"actions": ["cancel", "initiate"]}, True),
         ({"actions": ["initiate", "list"]}, False),
-        # Without actions it could mean all of them.
+        # Without actions, the object could mean every action.
         ({"actions": None}, False),
         ({"actions": []}, False),
         ({"amount": {"currency": "EUR", "value": 1}}, True),
         ({"amount": {"value": 2, "currency": "EUR"}}, False),
-        # Less is not less for every type: a minimum or a limit works the other way round.
+        # A smaller number is not always less: for a minimum or a limit, it can allow more.
         ({"amount": {"value": 0.5, "currency": "EUR"}}, False),
         ({"amount": {"value": True, "currency": "EUR"}}, False),
         ({"amount": {"value": 1}}, False),
@@ -100,11 +100,11 @@ GRANTED = {"type": "payment", "actions": ["initiate", "cancel"], "amount": {"val
         ({"type": "transfer"}, False),
     ],
 )
-def test_only_the_lists_of_the_standard_may_shrink(changes: dict[str, Any], expected: bool) -> None:
+def test_only_the_standard_list_members_may_shrink(changes: dict[str, Any], expected: bool) -> None:
     asked = {name: value for name, value in {**GRANTED, **changes}.items() if value is not None}
     assert is_within(asked, GRANTED) is expected
 
 
-def test_one_refused_object_refuses_all_of_them() -> None:
+def test_one_refused_object_refuses_the_whole_list() -> None:
     assert all_within([GRANTED, {"type": "open"}], [{"type": "open"}, GRANTED])
     assert not all_within([GRANTED, {"type": "open"}], [GRANTED])

@@ -1,4 +1,4 @@
-"""Schemas of detail types: what an administrator may register, and what an object can cost."""
+"""Schemas of detail types: what an administrator may register, and the cost of checking an object."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ TWICE = {f"s{number}": {"allOf": [{"$ref": f"#/$defs/s{number + 1}"}] * 2} for n
         ({"description": "x" * MAX_BYTES}, "longer than"),
     ],
 )
-def test_a_schema_that_could_cost_or_fetch_without_bounds_is_refused(schema: Any, problem: str) -> None:
+def test_a_schema_with_unbounded_cost_or_with_references_is_refused(schema: Any, problem: str) -> None:
     with pytest.raises(SchemaOdd) as odd:
         usable_schema(schema)
     assert problem in str(odd.value)
 
 
-def test_a_name_of_a_property_is_no_keyword() -> None:
+def test_a_property_may_have_the_name_of_a_keyword() -> None:
     schema = {"properties": {"$ref": {"type": "string"}, "$id": {"const": {"$ref": "kept"}}}}
     assert usable_schema(schema)["properties"] == schema["properties"]
 
@@ -62,12 +62,12 @@ def test_a_name_of_a_property_is_no_keyword() -> None:
         ({"type": "payment", "amount": 1, "hidden": 2}, "Additional properties are not allowed ('hidden' was unexpected)"),
     ],
 )
-def test_a_refusal_names_the_place_and_no_value(value: dict[str, Any], problem: str) -> None:
+def test_a_refusal_names_the_place_and_not_the_value(value: dict[str, Any], problem: str) -> None:
     assert problem_of(value, PAYMENT) == problem
 
 
-def test_a_pattern_costs_no_more_than_its_text() -> None:
-    # A backtracking engine would take longer than the test suite.
+def test_the_cost_of_a_pattern_depends_only_on_the_length_of_the_text() -> None:
+    # A backtracking engine would take longer than the whole test suite.
     began = time.process_time()
     assert "payee" in problem_of({"type": "payment", "amount": 1, "payee": "a" * 5000 + "!"}, PAYMENT)
     assert time.process_time() - began < 1
@@ -85,12 +85,12 @@ def test_a_pattern_costs_no_more_than_its_text() -> None:
         ({"schema": {"type": 3}}, "no usable JSON Schema"),
     ],
 )
-def test_a_type_is_refused_with_its_place_and_name(changes: dict[str, Any], problem: str) -> None:
+def test_a_refused_type_is_named_with_its_place(changes: dict[str, Any], problem: str) -> None:
     entry = {"type": "payment", "schema": PAYMENT, "sentence": "Pay {amount}", **changes}
     (told,) = problems_of([entry])
     assert told.startswith(f"Type 1 ({entry['type']}): ")
     assert problem in told
 
 
-def test_a_type_stands_once() -> None:
+def test_a_type_may_be_listed_once() -> None:
     assert problems_of([{"type": "payment"}, {"type": "payment"}]) == ["Type 2 (payment): Each type once."]

@@ -1,4 +1,4 @@
-"""Requests per address: in this process, over several ones, for networks of IPv6, and without Redis."""
+"""Request rates per address: in one process, in several processes, for IPv6 networks, and without Redis."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def name() -> str:
 
 
 def process(name: str) -> AddressRates:
-    """Return what one process counts under a name that all processes share."""
+    """Return the counters of one process, under a name that all processes share."""
     return AddressRates(name, lambda: Figure(LIMIT / 60, LIMIT), is_switchable=False)
 
 
@@ -47,14 +47,14 @@ def counted(rates: AddressRates, keys: tuple[AddressKey, ...], times: int) -> Ra
 
 
 @pytest.mark.usefixtures("minute")
-def test_an_address_has_its_figure_and_then_no_more(name: str) -> None:
+def test_an_address_is_refused_after_it_has_used_up_its_figure(name: str) -> None:
     rates, keys = process(name), keys_of("192.0.2.1")
     assert (counted(rates, keys, LIMIT).remaining, rates.is_over(keys)) == (0, True)
     assert counted(rates, keys, 1).is_exceeded
     assert not rates.is_over(keys_of("192.0.2.2"))
 
 
-def test_the_figure_is_whole_again_in_the_next_window(name: str, minute: Any) -> None:
+def test_the_next_window_restores_the_whole_figure(name: str, minute: Any) -> None:
     rates, keys = process(name), keys_of("192.0.2.1")
     counted(rates, keys, LIMIT + 5)
     minute.shift(timedelta(minutes=1))
@@ -62,18 +62,18 @@ def test_the_figure_is_whole_again_in_the_next_window(name: str, minute: Any) ->
 
 
 @pytest.mark.usefixtures("minute")
-def test_processes_add_up_what_one_address_does_above_an_eighth(name: str) -> None:
+def test_processes_add_up_the_requests_of_one_address_above_an_eighth_of_the_figure(name: str) -> None:
     one, other = process(name), process(name)
     keys = keys_of("192.0.2.1")
     assert counted(one, keys, 10).remaining == LIMIT - 10
-    # Two of them are below an eighth and known to the other process alone.
+    # The first two requests here are below an eighth of the figure, so only this process knows them.
     assert counted(other, keys, 2).remaining == LIMIT - 2
     assert counted(other, keys, 1).remaining == LIMIT - 13
     assert counted(other, keys, 4).is_exceeded
 
 
 class MeetingSketch(Sketch):
-    """A sketch whose first two readers know the same count before one of them goes on."""
+    """A sketch whose first two readers both get the same count before either continues."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(seconds)
@@ -86,19 +86,19 @@ class MeetingSketch(Sketch):
 
 
 @pytest.mark.usefixtures("minute")
-def test_requests_at_the_same_time_are_handed_over_once(name: str) -> None:
+def test_concurrent_requests_are_reported_to_redis_once(name: str) -> None:
     one, other = process(name), process(name)
     keys = keys_of("192.0.2.1")
     sketch = one._sketches[60] = MeetingSketch(60)
     sketch.add(keys[0].name, LIMIT // 8)
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(lambda _: one.count(keys), range(2)))
-    # Two before, two at once, and three that pass an eighth in the other process.
+    # Two requests were counted before and two came at the same time. The other process makes three and passes an eighth of the figure.
     assert counted(other, keys, 3).remaining == LIMIT - 7
 
 
 @pytest.mark.usefixtures("minute")
-def test_redis_hears_nothing_of_addresses_below_an_eighth(name: str) -> None:
+def test_redis_is_not_told_about_addresses_below_an_eighth_of_the_figure(name: str) -> None:
     rates = process(name)
     for number in range(50):
         counted(rates, keys_of(f"192.0.2.{number}"), LIMIT // 8)
@@ -109,7 +109,7 @@ def test_redis_hears_nothing_of_addresses_below_an_eighth(name: str) -> None:
 
 
 @pytest.mark.usefixtures("minute")
-def test_a_flood_makes_no_traffic_at_redis_once_it_is_over_its_figure(name: str) -> None:
+def test_a_flood_over_its_figure_sends_no_more_requests_to_redis(name: str) -> None:
     rates, keys = process(name), keys_of("192.0.2.1")
     counted(rates, keys, LIMIT + 1)
     storage = throttling.counters()._shared.storage
@@ -120,7 +120,7 @@ def test_a_flood_makes_no_traffic_at_redis_once_it_is_over_its_figure(name: str)
 
 
 @pytest.mark.usefixtures("minute")
-def test_a_network_of_ipv6_is_one_customer_and_a_site_has_sixteen_times_as_much(name: str) -> None:
+def test_an_ipv6_network_is_one_customer_and_a_site_has_sixteen_times_the_figure(name: str) -> None:
     rates = process(name)
     assert [(key.name, key.factor) for key in keys_of("2001:db8:1:2::3")] == [("2001:db8:1:2::/64", 1), ("2001:db8:1::/48", 16)]
     for number in range(LIMIT):
@@ -135,7 +135,7 @@ def test_a_network_of_ipv6_is_one_customer_and_a_site_has_sixteen_times_as_much(
 
 
 @pytest.mark.usefixtures("minute")
-def test_each_process_goes_by_its_own_counts_without_redis(name: str, settings: object) -> None:
+def test_each_process_uses_its_own_counts_without_redis(name: str, settings: object) -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         settings.REDIS_URL = f"redis://127.0.0.1:{listener.getsockname()[1]}/0"  # type: ignore[attr-defined]
@@ -144,11 +144,11 @@ def test_each_process_goes_by_its_own_counts_without_redis(name: str, settings: 
     assert counted(one, keys_of("192.0.2.1"), LIMIT).remaining == 0
     assert counted(one, keys_of("192.0.2.1"), 1).is_exceeded
     assert counted(other, keys_of("192.0.2.1"), 1).remaining == LIMIT - 1
-    # Constant memory holds without Redis too.
+    # Memory stays constant without Redis, too.
     assert not throttling.counters()._own.storage  # type: ignore[attr-defined]
 
 
-def test_an_unknown_address_owes_nothing() -> None:
+def test_an_unknown_address_has_no_debt() -> None:
     proxied = origin_of("10.0.0.1", "", ["10.0.0.0/8"])
     assert proxied == Origin("10.0.0.1", ())
     for _ in range(100):
@@ -157,7 +157,7 @@ def test_an_unknown_address_owes_nothing() -> None:
 
 
 @pytest.mark.usefixtures("minute")
-def test_debt_at_one_tenant_is_none_at_another(name: str) -> None:
+def test_a_debt_at_one_tenant_does_not_affect_another_tenant(name: str) -> None:
     origin = origin_of("192.0.2.1", "", [])
     for _ in range(61):
         charged_debt_in_thread(name, origin)

@@ -1,4 +1,4 @@
-"""Whose address counts when proxies stand in between."""
+"""Which address counts as the client's when proxies are in between."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ PROXIES = ["10.0.0.0/8", "2001:db8::1"]
         ("10.0.0.1", "198.51.100.9" + ", 10.0.0.2" * 5000, "10.0.0.2"),
     ],
 )
-def test_the_nearest_hop_that_is_no_proxy_of_ours_counts(peer: str, forwarded: str, expected: str) -> None:
+def test_the_nearest_hop_that_is_no_trusted_proxy_is_the_client(peer: str, forwarded: str, expected: str) -> None:
     assert client_address(peer, forwarded, PROXIES) == expected
 
 
-def test_a_unix_socket_is_a_trusted_peer_where_the_setting_says_so() -> None:
+def test_a_unix_socket_is_a_trusted_peer_when_the_setting_lists_it() -> None:
     assert origin_of("", "198.51.100.9", ["unix:"]).address == "198.51.100.9"
     assert origin_of("", "198.51.100.9", ["unix:"]).keys == (AddressKey("198.51.100.9"),)
-    # Otherwise all requests of that way count as one peer, and their forwarded addresses are ignored.
+    # Otherwise all requests over the socket count as one peer, and their forwarded addresses are ignored.
     assert origin_of("", "198.51.100.9", []).keys == (AddressKey("unix:"),)
     assert not compiled(["10.0.0.0/8"]).has("")
 
 
-def test_the_key_of_an_untrusted_peer_is_the_peer() -> None:
+def test_the_key_of_an_untrusted_peer_is_its_own_address() -> None:
     assert origin_of("192.0.2.1", "198.51.100.9", PROXIES).keys == (AddressKey("192.0.2.1"),)
 
 
@@ -50,7 +50,7 @@ def test_a_trusted_peer_that_names_no_address_has_no_key(forwarded: str) -> None
     assert origin_of("10.0.0.1", "" if forwarded == "" else forwarded, ["10.0.0.1"]).keys == ()
 
 
-def test_what_is_no_address_has_a_bounded_key() -> None:
+def test_an_invalid_address_has_a_key_of_bounded_length() -> None:
     assert len(origin_of("x" * 70_000, "", []).keys[0].name) <= 64
 
 
@@ -70,5 +70,5 @@ def test_the_customer_behind_an_address_is_its_first_key(address: str, customer:
     assert counted_address(address) == customer
 
 
-def test_ipv6_is_counted_by_its_networks() -> None:
+def test_ipv6_addresses_are_counted_by_their_networks() -> None:
     assert keys_of("2001:db8:1:2::3") == (AddressKey("2001:db8:1:2::/64"), AddressKey("2001:db8:1::/48", 16))

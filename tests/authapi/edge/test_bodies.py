@@ -1,4 +1,4 @@
-"""Bodies: JSON and form alike, unset values dropped."""
+"""Request bodies: forms and JSON are equivalent, and unset values are dropped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VALUES = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters
 
 
 @given(st.dictionaries(VALUES, VALUES, max_size=8))
-def test_a_form_and_json_say_the_same(members: dict[str, str]) -> None:
+def test_a_form_and_json_are_parsed_to_the_same_members(members: dict[str, str]) -> None:
     assert parse_body(FORM, urlencode(members).encode()) == members
     assert parse_body("application/json; charset=utf-8", json.dumps(members).encode()) == members
 
@@ -34,7 +34,7 @@ def test_unset_fields_of_a_form_are_absent(unset: str) -> None:
     assert parse_body(FORM, urlencode({"scope": unset, "a": "1"}).encode()) == {"a": "1"}
 
 
-def test_members_of_other_types_stay() -> None:
+def test_members_of_other_types_are_kept() -> None:
     body = {"authn_response": {"id": "x"}, "flag": False, "number": 0}
     assert parse_body("application/json", json.dumps(body).encode()) == body
 
@@ -60,6 +60,6 @@ def test_an_empty_body_has_no_members(kind: str) -> None:
         (FORM, b"a=%00", "NUL"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_a_sentence(kind: str, body: bytes, sentence: str) -> None:
+def test_an_unreadable_body_is_refused_with_an_explanation(kind: str, body: bytes, sentence: str) -> None:
     with pytest.raises(MalformedBody, match=sentence):
         parse_body(kind, body)

@@ -1,4 +1,4 @@
-"""Token buckets: so much at once, then one by one, shared by processes and alive without Redis."""
+"""Token buckets: a burst, then one token at a time; shared by processes and usable without Redis."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def buckets(request: pytest.FixtureRequest) -> Buckets:
     return Buckets(f"redis://127.0.0.1:{port}/0", prefix="test")
 
 
-def test_a_bucket_gives_its_size_at_once_and_then_nothing(buckets: Buckets, owner: tuple[str, ...]) -> None:
+def test_a_bucket_allows_its_size_at_once_and_then_refuses(buckets: Buckets, owner: tuple[str, ...]) -> None:
     with time_machine.travel(BEGIN, tick=False):
         assert [buckets.take(THREE, owner, 1) for _ in range(5)] == [True, True, True, False, False]
 
 
-def test_a_bucket_is_refilled_one_by_one(buckets: Buckets, owner: tuple[str, ...]) -> None:
+def test_a_bucket_refills_one_token_at_a_time(buckets: Buckets, owner: tuple[str, ...]) -> None:
     with time_machine.travel(BEGIN, tick=False) as clock:
         taken = [buckets.take(THREE, owner, 1) for _ in range(3)]
         clock.shift(timedelta(seconds=9.9))
@@ -50,7 +50,7 @@ def test_a_bucket_is_refilled_one_by_one(buckets: Buckets, owner: tuple[str, ...
     assert all(taken)
 
 
-def test_a_refused_take_costs_nothing(buckets: Buckets, owner: tuple[str, ...]) -> None:
+def test_a_refused_request_takes_no_token(buckets: Buckets, owner: tuple[str, ...]) -> None:
     with time_machine.travel(BEGIN, tick=False) as clock:
         for _ in range(50):
             buckets.take(THREE, owner, 1)
@@ -58,7 +58,7 @@ def test_a_refused_take_costs_nothing(buckets: Buckets, owner: tuple[str, ...]) 
         assert buckets.take(THREE, owner, 1)
 
 
-def test_looking_takes_nothing_and_sees_an_empty_bucket(buckets: Buckets, owner: tuple[str, ...]) -> None:
+def test_checking_a_bucket_takes_no_token_and_recognizes_an_empty_bucket(buckets: Buckets, owner: tuple[str, ...]) -> None:
     with time_machine.travel(BEGIN, tick=False):
         assert all(buckets.take(THREE, owner, 0) for _ in range(10))
         for _ in range(3):
@@ -66,7 +66,7 @@ def test_looking_takes_nothing_and_sees_an_empty_bucket(buckets: Buckets, owner:
         assert not buckets.take(THREE, owner, 0)
 
 
-def test_owners_are_not_joined_into_each_other(buckets: Buckets) -> None:
+def test_parts_of_an_owner_are_not_joined_ambiguously(buckets: Buckets) -> None:
     first = secrets.token_hex(6)
     with time_machine.travel(BEGIN, tick=False):
         for _ in range(3):
@@ -75,7 +75,7 @@ def test_owners_are_not_joined_into_each_other(buckets: Buckets) -> None:
         assert buckets.take(THREE, (f"{first}a", "b"), 1)
 
 
-def test_many_at_once_in_several_processes_get_no_more_than_the_size(owner: tuple[str, ...]) -> None:
+def test_concurrent_requests_in_several_processes_get_no_more_than_the_size(owner: tuple[str, ...]) -> None:
     parties = [Buckets(project.REDIS_URL, prefix=project.REDIS_PREFIX) for _ in range(4)]
     taken: list[bool] = []
 

@@ -1,4 +1,4 @@
-"""Addresses over their debt: one of their requests at a time, in the fast threads and in those that wait for hashes."""
+"""Addresses over their debt: one request at a time, in the fast threads and in the threads for hashing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SECONDS = 20.0
 
 @dataclass
 class Hash:
-    """Slow work that takes until `gate` opens, and the most of it that ran at once."""
+    """Slow work that runs until `gate` opens. `peak` is the largest number of runs at the same time."""
 
     gate: Event = field(default_factory=Event)
     has_begun: Event = field(default_factory=Event)
@@ -62,7 +62,7 @@ async def status_of(application: Application, tenant: Tenant) -> int:
 
 @pytest.fixture
 def _debt() -> Iterator[None]:
-    """Let the address be over its debt in a minute that has just begun."""
+    """Put the address over its debt, in a minute that has just begun."""
     with time_machine.travel(datetime(2031, 5, 1, 12, 0, tzinfo=UTC)):
         for _ in range(debt_figure().burst):
             note_refusal(keys_of(ADDRESS))
@@ -71,7 +71,7 @@ def _debt() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_debt")
-async def test_hashes_for_an_indebted_address_come_one_at_a_time_and_delay_no_token_request(tenant: Tenant) -> None:
+async def test_hashes_for_an_indebted_address_run_one_at_a_time_and_delay_no_token_request(tenant: Tenant) -> None:
     work = Hash()
     slow = hot_endpoint(work, name="probe", methods=("POST",))
     fast = hot_endpoint(lambda _call: Answer(200, b""), name="probe", methods=("POST",))
@@ -79,14 +79,14 @@ async def test_hashes_for_an_indebted_address_come_one_at_a_time_and_delay_no_to
         try:
             logins = [tasks.create_task(status_of(slow, tenant)) for _ in range(3)]
             await asyncio.to_thread(work.has_begun.wait, _SECONDS)
-            # The first stage of the other logins comes before these, so their hashes would have begun.
+            # The first stage of the other logins runs before these requests, so their hashes would already have begun.
             assert [await status_of(fast, tenant) for _ in range(5)] == [200] * 5
         finally:
             work.gate.set()
     assert ([login.result() for login in logins], work.peak) == ([200] * 3, 1)
 
 
-async def test_hashes_for_an_address_without_debt_run_beside_each_other(tenant: Tenant) -> None:
+async def test_hashes_for_an_address_without_debt_run_in_parallel(tenant: Tenant) -> None:
     meeting = Barrier(2)
 
     def meet() -> Answer:

@@ -1,4 +1,4 @@
-"""Places in a rate window that are taken ahead: fewer questions, never more requests than the limit."""
+"""Leases of places in a rate window: fewer requests to Redis, and never more requests than the limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LIMIT = 200
 
 
 class Redis:
-    """Gives each number once, as INCRBY does."""
+    """Returns each number once, as INCRBY does."""
 
     def __init__(self) -> None:
         self.count, self.questions = 0, 0
@@ -29,13 +29,13 @@ def hit(leases: RateLeases, redis: Redis, *, window: int = 1, limit: int = LIMIT
     return held if held is not None else leases.taken("one", window, limit, redis.take)
 
 
-def test_one_process_counts_without_a_gap_and_asks_seldom() -> None:
+def test_one_process_counts_without_a_gap_and_rarely_asks_redis() -> None:
     leases, redis = RateLeases(), Redis()
     assert [hit(leases, redis) for _ in range(LIMIT)] == list(range(1, LIMIT + 1))
     assert redis.questions < LIMIT / 2
 
 
-def test_processes_together_let_no_more_through_than_the_limit_and_waste_little() -> None:
+def test_processes_together_allow_no_more_than_the_limit_and_waste_few_places() -> None:
     redis, processes = Redis(), [RateLeases() for _ in range(4)]
     places = [hit(processes[number % 4], redis) for number in range(2 * LIMIT)]
     allowed = [place for place in places if place <= LIMIT]
@@ -43,7 +43,7 @@ def test_processes_together_let_no_more_through_than_the_limit_and_waste_little(
     assert LIMIT * 0.9 <= len(allowed) <= LIMIT
 
 
-def test_a_full_window_is_refused_without_asking() -> None:
+def test_a_full_window_is_refused_without_asking_redis() -> None:
     leases, redis = RateLeases(), Redis()
     for _ in range(LIMIT + 1):
         hit(leases, redis)
@@ -52,13 +52,13 @@ def test_a_full_window_is_refused_without_asking() -> None:
     assert redis.questions == questions
 
 
-def test_a_small_limit_is_counted_one_by_one() -> None:
+def test_a_small_limit_is_counted_one_request_at_a_time() -> None:
     leases, redis = RateLeases(), Redis()
     assert [hit(leases, redis, limit=5) for _ in range(7)] == [1, 2, 3, 4, 5, 6, 6]
     assert redis.questions == 6
 
 
-def test_places_end_with_their_window() -> None:
+def test_leased_places_expire_with_their_window() -> None:
     leases, redis = RateLeases(), Redis()
     for _ in range(5):
         hit(leases, redis)
@@ -66,7 +66,7 @@ def test_places_end_with_their_window() -> None:
     assert hit(leases, redis, window=2) == before + 1
 
 
-def test_threads_never_share_a_place() -> None:
+def test_two_threads_never_get_the_same_place() -> None:
     leases, redis, found = RateLeases(), Redis(), []
     start = threading.Barrier(8)
 
@@ -82,7 +82,7 @@ def test_threads_never_share_a_place() -> None:
     assert len(found) == len(set(found)) == 4000
 
 
-def test_many_owners_take_up_bounded_room() -> None:
+def test_many_owners_use_bounded_memory() -> None:
     leases, numbers = RateLeases(), count(1)
     for owner in range(20_000):
         leases.taken(str(owner), 1, LIMIT, lambda _amount: next(numbers) % LIMIT + 1)

@@ -1,4 +1,4 @@
-"""The limiter: shared through Redis, and alive without it."""
+"""The limiter: shared through Redis, and working without it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tenant_id() -> str:
 
 @pytest.fixture
 def hung_redis() -> Iterator[str]:
-    """A server that accepts connections and never says a word."""
+    """Return the address of a server that accepts connections and never answers."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(64)
@@ -36,14 +36,14 @@ def hung_redis() -> Iterator[str]:
 
 @pytest.fixture
 def dead_redis() -> str:
-    """An address where nobody listens."""
+    """Return an address on which no server listens."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
     return f"redis://127.0.0.1:{port}/0"
 
 
-def test_a_window_lets_the_burst_through_and_counts_down(tenant_id: str, settings: Any) -> None:
+def test_a_window_allows_the_burst_and_counts_down(tenant_id: str, settings: Any) -> None:
     settings.RATE_LIMIT_BURST, settings.RATE_LIMIT_PER_SECOND = 3, 1
     with time_machine.travel(BEGIN, tick=False):
         rates = [hit(tenant_id, "token") for _ in range(5)]
@@ -52,7 +52,7 @@ def test_a_window_lets_the_burst_through_and_counts_down(tenant_id: str, setting
     assert rates[0].reset == int(BEGIN.timestamp()) // 3 * 3 + 3
 
 
-def test_the_next_window_starts_afresh(tenant_id: str, settings: Any) -> None:
+def test_the_next_window_starts_with_a_new_count(tenant_id: str, settings: Any) -> None:
     settings.RATE_LIMIT_BURST, settings.RATE_LIMIT_PER_SECOND = 1, 1
     with time_machine.travel(BEGIN, tick=False):
         hit(tenant_id, "token")
@@ -69,7 +69,7 @@ def test_endpoints_and_tenants_do_not_share_a_limit(tenant_id: str, settings: An
         assert not hit(f"{tenant_id}-b", "token").is_exceeded
 
 
-def test_a_window_is_known_to_be_full_without_a_further_question(tenant_id: str, settings: Any) -> None:
+def test_a_full_window_is_recognized_without_counting_a_request(tenant_id: str, settings: Any) -> None:
     settings.RATE_LIMIT_BURST, settings.RATE_LIMIT_PER_SECOND = 1, 1
     with time_machine.travel(BEGIN, tick=False):
         hit(tenant_id, "token")
@@ -87,20 +87,20 @@ def test_two_processes_count_together(tenant_id: str) -> None:
     assert first.read(tenant_id) == 2
 
 
-def test_a_switched_off_limiter_still_has_its_headers(tenant_id: str, settings: Any) -> None:
+def test_a_switched_off_limiter_still_sends_its_headers(tenant_id: str, settings: Any) -> None:
     settings.RATE_LIMITS_ENABLED, settings.RATE_LIMIT_BURST = False, 2
     rates = [hit(tenant_id, "token") for _ in range(4)]
     assert not any(rate.is_exceeded for rate in rates)
     assert rates[-1].headers.keys() == {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 
 
-def test_a_dead_redis_is_answered_by_counters_of_the_process(tenant_id: str, dead_redis: str) -> None:
+def test_counters_of_the_process_replace_an_unavailable_redis(tenant_id: str, dead_redis: str) -> None:
     counters = Counters(dead_redis, prefix="test")
     assert [counters.increase(tenant_id, seconds=60) for _ in range(3)] == [1, 2, 3]
     assert counters.is_open
 
 
-def test_a_hung_redis_costs_one_timeout_and_then_nothing(tenant_id: str, hung_redis: str, settings: Any) -> None:
+def test_a_hung_redis_costs_one_timeout_and_then_no_delay(tenant_id: str, hung_redis: str, settings: Any) -> None:
     settings.REDIS_TIMEOUT_SECONDS = 0.2
     counters = Counters(hung_redis, prefix="test")
     started = time.monotonic()
@@ -108,7 +108,7 @@ def test_a_hung_redis_costs_one_timeout_and_then_nothing(tenant_id: str, hung_re
     assert time.monotonic() - started < 1.0
 
 
-def test_the_guard_asks_again_after_five_seconds_and_closes_on_an_answer(tenant_id: str, dead_redis: str) -> None:
+def test_the_guard_asks_redis_again_after_five_seconds_and_closes_when_redis_answers(tenant_id: str, dead_redis: str) -> None:
     now = [100.0]
     counters = Counters(dead_redis, prefix="test", clock=lambda: now[0])
     counters.increase(tenant_id, seconds=60)
@@ -116,7 +116,7 @@ def test_the_guard_asks_again_after_five_seconds_and_closes_on_an_answer(tenant_
     assert counters.is_open
     now[0] += 0.2
     assert not counters.is_open
-    # Redis is back.
+    # Redis is available again.
     counters._shared = Counters(project.REDIS_URL, prefix=project.REDIS_PREFIX)._shared
     assert counters.increase(tenant_id, seconds=60) == 1
     assert not counters.is_open

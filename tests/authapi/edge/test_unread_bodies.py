@@ -1,4 +1,4 @@
-"""Memory of unfinished bodies: bounded per process and per address, and the largest one gives way."""
+"""Memory of unfinished bodies: limited per process and per address. A full process drops a body of the address that holds most."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNKNOWN: tuple[AddressKey, ...] = ()
 
 
 class Sender:
-    """A client that has sent so much of its body and then stops, until it goes on."""
+    """A client that sends some pieces of its body and then stops, until `send` is called."""
 
     def __init__(self, *pieces: bytes, is_whole: bool = False) -> None:
         self._messages: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
@@ -39,7 +39,7 @@ async def read(bodies: UnreadBodies, sender: Sender, keys: tuple[AddressKey, ...
 
 
 async def parked(bodies: UnreadBodies, size: int, keys: tuple[AddressKey, ...]) -> asyncio.Task[bytes]:
-    """Begin a body that stops in the middle; return when its bytes are counted."""
+    """Start a body that stops in the middle; return when its bytes are counted."""
     before = bodies.size
     task = asyncio.ensure_future(read(bodies, Sender(b"x" * size), keys))
     await until(lambda: bodies.size == before + size or task.done())
@@ -52,7 +52,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
-async def test_a_body_is_read_whole_and_counted_no_longer_than_it_is_held() -> None:
+async def test_a_body_is_read_completely_and_counted_only_while_it_is_held() -> None:
     bodies = UnreadBodies(most=100, most_per_address=100)
     with bodies.held(CUSTOMER) as body:
         assert await body.read(Sender(b"ab", b"cd", is_whole=True).receive, limit=10, seconds=30) == b"abcd"
@@ -61,7 +61,7 @@ async def test_a_body_is_read_whole_and_counted_no_longer_than_it_is_held() -> N
     assert not bodies._of_addresses
 
 
-async def test_an_address_parks_no_more_than_its_own() -> None:
+async def test_an_address_cannot_hold_more_than_its_own_share() -> None:
     bodies = UnreadBodies(most=10_000, most_per_address=100)
     first = [await parked(bodies, 50, ATTACKER) for _ in range(2)]
     with pytest.raises(NoRoom):
@@ -71,7 +71,7 @@ async def test_an_address_parks_no_more_than_its_own() -> None:
     await given_up(*first)
 
 
-async def test_a_small_request_behind_an_address_that_parks_finds_room() -> None:
+async def test_a_small_request_finds_room_behind_an_address_that_parks_bodies() -> None:
     bodies = UnreadBodies(most=10_000, most_per_address=100)
     large, small = await parked(bodies, 70, ATTACKER), await parked(bodies, 30, ATTACKER)
     assert await read(bodies, Sender(b"y" * 10, is_whole=True), ATTACKER) == b"y" * 10
@@ -81,7 +81,7 @@ async def test_a_small_request_behind_an_address_that_parks_finds_room() -> None
     await given_up(small)
 
 
-async def test_the_address_that_holds_most_gives_way_when_the_process_is_full() -> None:
+async def test_a_full_process_drops_a_body_of_the_address_that_holds_most() -> None:
     bodies = UnreadBodies(most=100, most_per_address=90)
     attacks = [await parked(bodies, 40, ATTACKER) for _ in range(2)]
     other = await parked(bodies, 15, CUSTOMER)
@@ -92,7 +92,7 @@ async def test_the_address_that_holds_most_gives_way_when_the_process_is_full() 
     await given_up(other, *attacks)
 
 
-async def test_bodies_of_unknown_addresses_share_no_figure() -> None:
+async def test_bodies_of_unknown_addresses_do_not_share_a_limit() -> None:
     bodies = UnreadBodies(most=1000, most_per_address=100)
     tasks = [await parked(bodies, 90, UNKNOWN) for _ in range(5)]
     assert not any(task.done() for task in tasks)
@@ -100,7 +100,7 @@ async def test_bodies_of_unknown_addresses_share_no_figure() -> None:
     await given_up(*tasks)
 
 
-async def test_a_site_of_ipv6_parks_sixteen_times_as_much_as_a_customer() -> None:
+async def test_an_ipv6_site_can_park_sixteen_times_as_much_as_a_customer() -> None:
     bodies = UnreadBodies(most=10_000, most_per_address=100)
     tasks = [await parked(bodies, 100, keys_of(f"2001:db8:1:{number:x}::1")) for number in range(16)]
     with pytest.raises(NoRoom):
@@ -109,7 +109,7 @@ async def test_a_site_of_ipv6_parks_sixteen_times_as_much_as_a_customer() -> Non
     await given_up(*tasks)
 
 
-async def test_a_body_whose_time_is_up_gives_way_before_its_reader_wakes() -> None:
+async def test_an_overdue_body_is_dropped_before_its_reader_wakes() -> None:
     bodies = UnreadBodies(most=100, most_per_address=100)
     loop, sizes, sent = asyncio.get_running_loop(), list[int](), [b"x" * 90]
 
@@ -120,7 +120,7 @@ async def test_a_body_whose_time_is_up_gives_way_before_its_reader_wakes() -> No
 
     async def receive() -> MutableMapping[str, Any]:
         if not sent:
-            # The timeout is due already: it fires before this callback, and the reader wakes after it.
+            # The timeout is already due: it fires before this callback, and the reader wakes after the callback.
             loop.call_soon(make_room)
             await loop.create_future()
         return {"type": "http.request", "body": sent.pop(), "more_body": True}
@@ -130,7 +130,7 @@ async def test_a_body_whose_time_is_up_gives_way_before_its_reader_wakes() -> No
     assert (sizes, bodies.size) == ([80], 0)
 
 
-async def test_what_is_cut_while_it_is_answered_is_not_taken_away() -> None:
+async def test_a_complete_body_stays_counted_while_its_request_is_answered() -> None:
     bodies = UnreadBodies(most=100, most_per_address=100)
     with bodies.held(ATTACKER) as body:
         await body.read(Sender(b"x" * 90, is_whole=True).receive, limit=1000, seconds=30)
@@ -143,14 +143,14 @@ async def test_what_is_cut_while_it_is_answered_is_not_taken_away() -> None:
     ("sender", "error"),
     [(lambda: Sender(b"x" * 600, b"x" * 600), BodyTooLarge), (lambda: Sender(b"x"), BodyTooSlow)],
 )
-async def test_a_body_that_is_refused_leaves_nothing_behind(sender: Callable[[], Sender], error: type[Exception]) -> None:
+async def test_a_refused_body_leaves_no_bytes_counted(sender: Callable[[], Sender], error: type[Exception]) -> None:
     bodies = UnreadBodies(most=10_000, most_per_address=10_000)
     with pytest.raises(error):
         await read(bodies, sender(), ATTACKER, seconds=0.0 if error is BodyTooSlow else 30.0)
     assert bodies.size == 0
 
 
-async def test_a_client_that_leaves_gives_its_room_back() -> None:
+async def test_a_client_that_disconnects_frees_its_bytes() -> None:
     bodies = UnreadBodies(most=100, most_per_address=100)
     sender = Sender(b"x" * 80)
     sender.leave()
@@ -159,7 +159,7 @@ async def test_a_client_that_leaves_gives_its_room_back() -> None:
     assert bodies.size == 0
 
 
-async def test_a_body_in_pieces_of_one_byte_takes_what_it_weighs() -> None:
+async def test_a_body_in_pieces_of_one_byte_counts_by_its_size_in_memory() -> None:
     bodies = UnreadBodies(most=1000, most_per_address=1000)
     sender = Sender(*[b"x"] * 500, is_whole=True)
     assert await read(bodies, sender, CUSTOMER) == b"x" * 500

@@ -1,4 +1,4 @@
-"""People with passkeys: where they are switched on, and what authenticators in software answer."""
+"""Users with passkeys: how tests switch passkeys on, and the answers of software authenticators."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def set_passkeys(tenant: Tenant, connection: Connection, *, is_on: bool = True, 
 
 
 def authenticator(host: str) -> Authenticator:
-    """Return one that is at a page of a host."""
+    """Return an authenticator for pages of a host."""
     return Authenticator(origin=f"http://{host}", rp_id=host)
 
 
 def give_passkey(user: User, host: str, key: Authenticator | None = None) -> tuple[Authenticator, EnrolledFactor]:
-    """Give a user a passkey that was made at a host."""
+    """Give a user a passkey that was created at a host."""
     key = key or authenticator(host)
     asked = {"user": {"id": bytes_to_base64url(user_handle(user))}, "challenge": "eA"}
     made = verified_registration(key.made(asked), RelyingParty(key.rp_id, "Example", key.origin), challenge=b"x")
@@ -48,7 +48,7 @@ def give_passkey(user: User, host: str, key: Authenticator | None = None) -> tup
 
 
 def pages_with_passkeys(visit: Login) -> list[Page]:
-    """The login with passkeys in its states: asking, refusing a passkey; and the offer after it, asking and refusing."""
+    """Return the passkey pages in their states: the login before and after a refused passkey, and the offer before and after a refusal."""
     set_passkeys(visit.tenant, visit.connection, offers_passkeys=True)
     asking = visit.browser.follow(visit.ask())
     refused = visit.browser.submit(asking, credential="{}")
@@ -58,6 +58,6 @@ def pages_with_passkeys(visit: Login) -> list[Page]:
 
 
 def as_object(answer: str) -> dict[str, Any]:
-    """Return what a browser sends as an application sends it."""
+    """Return the answer of a browser in the form in which an application sends it."""
     said: dict[str, Any] = json.loads(answer)
     return said

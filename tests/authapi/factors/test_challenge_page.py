@@ -1,4 +1,4 @@
-"""`/u/mfa`: what does not get past it, and what does."""
+"""`/u/mfa`: which answers are refused and which are accepted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = ["walk"]
 ASKS = "Confirm that it is you"
 
 
-def test_a_wrong_empty_or_foreign_code_opens_nothing_and_a_right_one_counts_once(walk: Walk) -> None:
+def test_a_wrong_empty_or_foreign_code_is_refused_and_the_right_one_is_accepted_once(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     foreign, _ = give_app(person(walk.at.connection, email="eve@example.test"))
@@ -61,12 +61,12 @@ def test_a_wrong_empty_or_foreign_code_opens_nothing_and_a_right_one_counts_once
     assert "code" in answer.answer
     [session] = Session.objects.of(walk.at.tenant.pk)
     assert [method["name"] for method in session.methods] == ["pwd", "mfa", "otp"]
-    # The same code in another browser, which knows the password as well.
+    # The same code in another browser that also knows the password.
     other = another(walk)
     assert other.browser.submit(other.to_second(), code=code).status == 400
 
 
-def test_of_two_answers_with_one_code_at_once_one_wins(walk: Walk) -> None:
+def test_of_two_simultaneous_answers_with_one_code_one_is_accepted(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     walks = [walk, another(walk)]
@@ -86,7 +86,7 @@ def test_of_two_answers_with_one_code_at_once_one_wins(walk: Walk) -> None:
     assert sorted(found) == [303, 400]
 
 
-def test_guesses_run_out_over_all_addresses_and_leave_the_owners_own_browser_alone(walk: Walk) -> None:
+def test_guesses_are_limited_over_all_addresses_and_the_owners_own_browser_stays_usable(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     assert "code" in walk.browser.submit(walk.to_second(), code=app_code(secret)).answer
@@ -94,14 +94,14 @@ def test_guesses_run_out_over_all_addresses_and_leave_the_owners_own_browser_alo
     for place in range(11):
         thief = another(walk, address=f"198.51.100.{place}")
         page = thief.to_second()
-        # A half-proven login makes no browser known to the user.
+        # A half-proven login does not make the browser a known one.
         assert "known" not in thief.browser.cookies
         statuses.append(thief.browser.submit(page, code=wrong(app_code(secret))).status)
     assert statuses == [400] * 10 + [429]
     assert "code" in walk.browser.submit(walk.to_second(prompt="login"), code=app_code(secret, steps=1)).answer
 
 
-def test_no_page_and_no_other_request_passes_by_a_second_factor_that_is_due(walk: Walk) -> None:
+def test_no_page_and_no_other_request_bypasses_a_required_second_factor(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     page = walk.to_second()
@@ -112,7 +112,7 @@ def test_no_page_and_no_other_request_passes_by_a_second_factor_that_is_due(walk
     assert posted.location.startswith("/u/mfa?")
     enrolling = walk.browser.post("/u/mfa-enroll", {**page.fields(), "kind": "totp"}, Origin=f"http://{walk.browser.host}")
     assert enrolling.location.startswith("/u/mfa?")
-    # Another request, also of another client, finds a session that is proven by half.
+    # Another request, also of another client, finds the half-proven session.
     assert ASKS in walk.again().text
     silent = walk.at.ask(prompt="none")
     assert (silent.answer["error"], silent.answer["error_description"]) == ("login_required", "Multifactor authentication required")
@@ -128,7 +128,7 @@ def test_no_page_and_no_other_request_passes_by_a_second_factor_that_is_due(walk
     assert "code" in walk.again().answer
 
 
-def test_a_session_that_ended_was_blocked_or_replaced_goes_back_to_the_login(walk: Walk) -> None:
+def test_an_ended_blocked_or_replaced_session_leads_back_to_the_login(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     page = walk.to_second()
@@ -137,7 +137,7 @@ def test_a_session_that_ended_was_blocked_or_replaced_goes_back_to_the_login(wal
     page = walk.to_second()
     other = person(walk.at.connection, email="eve@example.test")
     other_secret, _ = give_app(other)
-    # In another tab of this browser another person logs in: the form of the first one proves nothing for them.
+    # Another user logs in, in another tab of this browser. The form of the first user proves nothing for the second.
     walk.followed(walk.at.log_in(walk.at.ask(prompt="login"), identifier="eve@example.test"))
     answer = walk.browser.submit(page, code=app_code(other_secret))
     assert (answer.status, ASKS in answer.text) == (200, True)
@@ -147,7 +147,7 @@ def test_a_session_that_ended_was_blocked_or_replaced_goes_back_to_the_login(wal
     assert not Session.objects.of(walk.at.tenant.pk).filter(user=walk.at.user).exists()
 
 
-def test_a_cookie_that_was_planted_before_the_second_step_opens_nothing_after_it(walk: Walk) -> None:
+def test_a_cookie_that_was_planted_before_the_second_step_is_useless_after_it(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     page = walk.to_second()
@@ -159,7 +159,7 @@ def test_a_cookie_that_was_planted_before_the_second_step_opens_nothing_after_it
     assert "code" in walk.again().answer
 
 
-def test_the_policy_of_an_organization_that_is_chosen_after_the_login_counts(walk: Walk) -> None:
+def test_the_policy_of_an_organization_that_is_chosen_after_the_login_applies(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     at = walk.at
     organization = create_organization(tenant_id=at.tenant.pk, name="acme")
@@ -170,7 +170,7 @@ def test_the_policy_of_an_organization_that_is_chosen_after_the_login_counts(wal
     page = walk.to_second()
     assert "Choose an organization" in page.text
     assert "Protect your account" in walk.give(page, answer=organization.pk).text
-    # Without the organization nothing is demanded.
+    # Without the organization, no second factor is required.
     assert "code" in walk.give(walk.to_second(prompt="login"), answer="none").answer
 
 
@@ -180,7 +180,7 @@ def sent_page(walk: Walk, kind: str = "phone", address: str = NUMBER) -> Page:
     return walk.to_second()
 
 
-def test_one_code_is_sent_however_often_the_page_is_loaded_and_another_one_after_a_pause(walk: Walk) -> None:
+def test_reloading_the_page_sends_no_second_code_and_another_one_can_be_sent_after_a_pause(walk: Walk) -> None:
     page = sent_page(walk)
     state = page.fields()["state"]
     for _ in range(3):
@@ -192,11 +192,11 @@ def test_one_code_is_sent_however_often_the_page_is_loaded_and_another_one_after
     with time_machine.travel(time.time() + 31):
         assert "Another message is on its way." in walk.give(page, again="1").text
         assert len(messages_of(walk.at.tenant)) == 2
-        # A message that was late still counts.
+        # The code of a delayed message is still accepted.
         assert "code" in walk.browser.submit(page, code=first).answer
 
 
-def test_a_page_that_a_browser_loads_ahead_sends_nothing(walk: Walk) -> None:
+def test_a_prefetched_page_sends_no_code(walk: Walk) -> None:
     set_factors(walk.at.tenant, "sms")
     give_address(walk.at.user, "phone", NUMBER)
     answer = walk.at.log_in(walk.at.ask())
@@ -207,7 +207,7 @@ def test_a_page_that_a_browser_loads_ahead_sends_nothing(walk: Walk) -> None:
     assert "We sent a code" in walk.browser.follow(answer).text
 
 
-def test_a_code_counts_for_the_login_that_it_was_sent_for_and_for_a_while(walk: Walk) -> None:
+def test_a_code_is_accepted_only_for_its_own_login_and_until_it_expires(walk: Walk) -> None:
     page, thief = sent_page(walk), another(walk)
     code = sent_code(walk.at.tenant)
     theirs = thief.to_second()
@@ -221,7 +221,7 @@ def test_a_code_counts_for_the_login_that_it_was_sent_for_and_for_a_while(walk: 
         assert (late.status, "wrong or has expired" in late.text) == (400, True)
 
 
-def test_a_sender_that_is_gone_is_said_and_lets_no_person_through(walk: Walk) -> None:
+def test_an_unavailable_sender_is_reported_and_the_login_does_not_continue(walk: Walk) -> None:
     sent_page(walk)
     with override_settings(SMS_SENDER={}, MAIL_IS_CONFIGURED=False):
         page = walk.to_second(prompt="login")
@@ -232,7 +232,7 @@ def test_a_sender_that_is_gone_is_said_and_lets_no_person_through(walk: Walk) ->
         assert walk.again().status == 503
 
 
-def test_too_many_messages_are_refused_with_their_rate(walk: Walk) -> None:
+def test_too_many_messages_are_refused_with_their_limit(walk: Walk) -> None:
     page = sent_page(walk)
     for number in range(1, 10):
         with time_machine.travel(time.time() + 31 * number):
@@ -244,7 +244,7 @@ def test_too_many_messages_are_refused_with_their_rate(walk: Walk) -> None:
     assert len(messages_of(walk.at.tenant)) == 10
 
 
-def test_a_login_by_mailed_code_is_not_asked_for_the_same_mailbox_again(walk: Walk) -> None:
+def test_a_login_by_mailed_code_does_not_ask_for_a_code_to_the_same_mailbox_again(walk: Walk) -> None:
     page = sent_page(walk, kind="email", address="ada@example.test")
     assert "a…@example.test" in page.text
     assert "code" in walk.browser.submit(page, code=sent_code(walk.at.tenant)).answer
@@ -252,7 +252,7 @@ def test_a_login_by_mailed_code_is_not_asked_for_the_same_mailbox_again(walk: Wa
     assert [method["name"] for method in session.methods] == ["pwd", "mfa", "otp", "email"]
 
 
-def test_a_key_signs_once_for_this_login_and_domain(walk: Walk) -> None:
+def test_a_signature_of_a_key_is_accepted_once_for_this_login_and_domain(walk: Walk) -> None:
     set_factors(walk.at.tenant, "webauthn-roaming")
     key = give_key(walk.at.user, walk.browser.host)
     page = walk.to_second()
@@ -260,7 +260,7 @@ def test_a_key_signs_once_for_this_login_and_domain(walk: Walk) -> None:
     page = walk.again()
     signed = key.signed(walk.options(page))
     thief = another(walk)
-    # The signature of one login is worth nothing in another one, and none in a login that asks anew.
+    # The signature of one login is refused in another login and in a login that starts again.
     assert thief.browser.submit(thief.to_second(), credential=signed).status == 400
     assert "code" in walk.browser.submit(page, credential=signed).answer
     page = walk.to_second(prompt="login")
@@ -269,7 +269,7 @@ def test_a_key_signs_once_for_this_login_and_domain(walk: Walk) -> None:
     assert walk.browser.submit(walk.again(), credential=key.signed(walk.options(walk.again()))).status == 400
 
 
-def test_the_recovery_code_counts_once_and_the_new_one_is_shown_until_the_person_has_it(walk: Walk) -> None:
+def test_the_recovery_code_is_accepted_once_and_the_new_one_is_shown_until_the_user_has_saved_it(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     _, code = give_app(walk.at.user)
     page = walk.to_second()
@@ -297,7 +297,7 @@ def test_the_recovery_code_counts_once_and_the_new_one_is_shown_until_the_person
     assert "Save your recovery code" in used.give(page, code=new).text
 
 
-def test_a_recovery_code_that_waits_is_not_shown_to_another_user_of_the_same_login(walk: Walk) -> None:
+def test_a_new_recovery_code_is_not_shown_to_another_user_of_the_same_login(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     _, code = give_app(walk.at.user)
     person(walk.at.connection, email="eve@example.test")
@@ -312,7 +312,7 @@ def test_a_recovery_code_that_waits_is_not_shown_to_another_user_of_the_same_log
     assert "Save your recovery code" not in walk.browser.get("/u/mfa/recovery-code", {"state": state}).text
 
 
-def test_of_two_uses_of_a_recovery_code_at_once_one_wins(walk: Walk) -> None:
+def test_of_two_simultaneous_uses_of_a_recovery_code_one_succeeds(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     _, code = give_app(walk.at.user)
     walks = [walk, another(walk)]
@@ -332,7 +332,7 @@ def test_of_two_uses_of_a_recovery_code_at_once_one_wins(walk: Walk) -> None:
     assert sorted(found) == [303, 400]
 
 
-def test_forms_of_another_browser_and_forged_ones_are_refused(walk: Walk) -> None:
+def test_forms_of_another_browser_and_forged_forms_are_refused(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     page, thief = walk.to_second(), another(walk)
@@ -343,7 +343,7 @@ def test_forms_of_another_browser_and_forged_ones_are_refused(walk: Walk) -> Non
     assert walk.browser.post("/u/mfa", sent, Origin="https://evil.example").status == 400
 
 
-def test_the_way_that_was_used_last_comes_first_and_the_strongest_else(walk: Walk) -> None:
+def test_the_last_used_method_comes_first_and_otherwise_the_strongest(walk: Walk) -> None:
     set_factors(walk.at.tenant, "sms", "otp", "webauthn-roaming")
     give_key(walk.at.user, "another-host.example.test")
     give_app(walk.at.user)
@@ -351,7 +351,7 @@ def test_the_way_that_was_used_last_comes_first_and_the_strongest_else(walk: Wal
     give_address(walk.at.user, "phone", NUMBER)
     EnrolledFactor.objects.of(walk.at.tenant.pk).update(last_used_at=None)
     page = walk.to_second()
-    # A key of another domain cannot answer here.
+    # A key of another domain cannot be used here.
     assert "authenticator app" in page.text
     listed = walk.browser.get("/u/mfa", {"state": page.fields()["state"], "method": "list"})
     assert "Security key" not in listed.text
@@ -362,7 +362,7 @@ def test_the_way_that_was_used_last_comes_first_and_the_strongest_else(walk: Wal
 
 
 @pytest.mark.parametrize("kind", ["mfa_oob_code", "mfa_sms"])
-def test_a_code_is_in_no_row_that_is_not_sealed(walk: Walk, kind: str) -> None:
+def test_a_code_is_stored_only_in_sealed_columns(walk: Walk, kind: str) -> None:
     sent_page(walk, *(("email", "ada@example.test") if kind == "mfa_oob_code" else ("phone", NUMBER)))
     code = sent_code(walk.at.tenant)
     assert code not in str(list(Job.objects.of(walk.at.tenant.pk).values("parameters", "summary", "status_details")))

@@ -1,4 +1,4 @@
-"""`/u/mfa-enroll`: who may set a factor up at a login, and whose setup counts."""
+"""`/u/mfa-enroll`: which users can set up a factor during a login, and which setup is accepted."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ ALL = ("otp", "sms", "email", "webauthn-roaming", "webauthn-platform")
 
 
 def secret_on(page: Page) -> str:
-    """Return the key that a page shows to type into an app."""
+    """Return the key that a page shows for typing into an app."""
     found = re.search(r'class="key"><bdi>([A-Z2-7 ]+)</bdi>', page.body.decode())
     assert found is not None, page.text
     return found.group(1).replace(" ", "")
 
 
 def finished(walk: Walk, page: Page) -> Page:
-    """Say that the recovery code is kept."""
+    """Confirm that the recovery code is saved."""
     assert "Save your recovery code" in page.text
     return walk.browser.submit(page, saved="1")
 
 
-def test_an_app_is_set_up_proves_this_session_and_brings_a_recovery_code(walk: Walk) -> None:
+def test_setting_up_an_app_completes_this_login_and_shows_a_recovery_code(walk: Walk) -> None:
     set_factors(walk.at.tenant, *ALL, policy="always")
     page = walk.to_second()
     for label in ("Authenticator app", "Code by text message", "Code by email", "Security key", "Screen lock of this device"):
@@ -69,12 +69,12 @@ def test_an_app_is_set_up_proves_this_session_and_brings_a_recovery_code(walk: W
     assert [method["name"] for method in session.methods] == ["pwd", "mfa", "otp"]
     assert (devices_of(walk.at.user), notices_of(walk.at.tenant)) == (["totp"], ["added"])
     assert "code" in walk.again().answer
-    # The code that has confirmed the app counts for no login.
+    # The code that confirmed the app is not accepted for a login.
     page = walk.to_second(prompt="login")
     assert walk.browser.submit(page, code=code).status == 400
 
 
-def test_another_login_of_the_user_neither_sees_nor_confirms_a_setup_that_is_under_way(walk: Walk) -> None:
+def test_another_login_of_the_user_neither_sees_nor_confirms_a_setup_in_progress(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp", "sms", "email", policy="always")
     page = walk.give(walk.to_second(), kind="totp")
     secret, thief = secret_on(page), another(walk)
@@ -82,7 +82,8 @@ def test_another_login_of_the_user_neither_sees_nor_confirms_a_setup_that_is_und
     posted = thief.give(theirs, code=app_code(secret))
     assert "Protect your account" in posted.text
     assert secret_on(thief.give(theirs, kind="totp")) != secret
-    # What the second login began has taken the place of the first: the first person begins again, and confirms nothing else.
+    # The setup of the second login has replaced the setup of the first. The first user has to start again and cannot confirm the other
+    # setup.
     ended = walk.browser.submit(page, code=app_code(secret))
     assert (ended.status, "The setup has ended. Begin again." in ended.text) == (409, True)
     mailed = walk.give(walk.again(), kind="email")
@@ -93,7 +94,7 @@ def test_another_login_of_the_user_neither_sees_nor_confirms_a_setup_that_is_und
     assert mailed.status == 200
 
 
-def test_of_two_logins_that_set_a_factor_up_one_does_and_the_other_has_to_prove_it(walk: Walk) -> None:
+def test_of_two_logins_that_set_up_a_factor_one_succeeds_and_the_other_must_prove_that_factor(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp", "sms", policy="always")
     mine, thief = walk.give(walk.to_second(), kind="totp"), another(walk)
     theirs = thief.give(thief.give(thief.to_second(), kind="phone"), phone_number=NUMBER)
@@ -104,7 +105,7 @@ def test_of_two_logins_that_set_a_factor_up_one_does_and_the_other_has_to_prove_
     assert devices_of(walk.at.user) == ["totp"]
 
 
-def test_a_factor_that_is_enrolled_elsewhere_at_the_same_moment_is_not_joined_by_another_one(walk: Walk) -> None:
+def test_a_setup_fails_when_another_factor_is_enrolled_at_the_same_moment(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp", "sms", policy="always")
     page = walk.give(walk.to_second(), kind="totp")
     code, found = app_code(secret_on(page)), []
@@ -115,7 +116,7 @@ def test_a_factor_that_is_enrolled_elsewhere_at_the_same_moment_is_not_joined_by
 
     late = threading.Thread(target=give)
     with transaction.atomic():
-        # The page sees no factor yet, and waits for the user.
+        # The page sees no factor yet, and waits for the lock on the user.
         give_address(walk.at.user, "phone", NUMBER)
         late.start()
         eventually(waits_for_lock)
@@ -125,13 +126,13 @@ def test_a_factor_that_is_enrolled_elsewhere_at_the_same_moment_is_not_joined_by
 
 def waits_for_lock() -> bool:
     with connection.cursor() as cursor:
-        # A transaction would see for ever what it saw first.
+        # Without this, a transaction keeps the statistics that it read first.
         cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
         return bool(cursor.fetchone()[0])
 
 
-def test_a_person_with_a_factor_or_with_half_a_first_proof_sets_none_up(walk: Walk) -> None:
+def test_a_user_with_a_factor_or_with_half_a_first_proof_cannot_set_one_up(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp", "sms", policy="always")
     nothing = walk.followed(walk.at.ask())
     state = nothing.fields()["state"]
@@ -142,7 +143,7 @@ def test_a_person_with_a_factor_or_with_half_a_first_proof_sets_none_up(walk: Wa
     assert devices_of(walk.at.user) == ["totp"]
 
 
-def test_a_session_of_some_time_ago_logs_in_anew_before_it_sets_a_factor_up(walk: Walk) -> None:
+def test_an_older_session_must_log_in_again_before_it_sets_up_a_factor(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     assert "code" in walk.to_second().answer
     set_factors(walk.at.tenant, "otp", policy="always")
@@ -153,7 +154,7 @@ def test_a_session_of_some_time_ago_logs_in_anew_before_it_sets_a_factor_up(walk
         assert "Protect your account" in walk.followed(walk.at.log_in(page)).text
 
 
-def test_a_session_that_a_new_password_has_ended_sets_nothing_up(walk: Walk) -> None:
+def test_a_session_that_a_new_password_has_ended_cannot_set_up_a_factor(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp", policy="always")
     page = walk.give(walk.to_second(), kind="totp")
     update_user(tenant_id=walk.at.tenant.pk, user_id=walk.at.user.user_id, changes={"password": "Another-Horse-8-Battery"})
@@ -161,7 +162,7 @@ def test_a_session_that_a_new_password_has_ended_sets_nothing_up(walk: Walk) -> 
     assert devices_of(walk.at.user) == []
 
 
-def test_a_setup_ends_after_its_time(walk: Walk) -> None:
+def test_a_setup_expires(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp", policy="always")
     page = walk.give(walk.to_second(), kind="totp")
     secret = secret_on(page)
@@ -169,7 +170,7 @@ def test_a_setup_ends_after_its_time(walk: Walk) -> None:
     assert walk.browser.submit(page, code=app_code(secret)).status == 409
 
 
-def test_a_phone_is_set_up_by_a_code_and_numbers_that_cost_are_refused(walk: Walk) -> None:
+def test_a_phone_is_set_up_by_a_code_and_premium_numbers_are_refused(walk: Walk) -> None:
     set_factors(walk.at.tenant, "sms", "otp", policy="always")
     page = walk.give(walk.to_second(), kind="phone")
     for typed in ("", "12", "+1 900 555 0100"):
@@ -184,7 +185,7 @@ def test_a_phone_is_set_up_by_a_code_and_numbers_that_cost_are_refused(walk: Wal
     assert EnrolledFactor.objects.of(walk.at.tenant.pk).get(kind="phone").address == NUMBER
 
 
-def test_codes_by_mail_go_to_the_address_of_the_profile_alone(walk: Walk) -> None:
+def test_codes_by_mail_go_only_to_the_address_of_the_profile(walk: Walk) -> None:
     set_factors(walk.at.tenant, "email", policy="always")
     page = walk.give(walk.to_second(), kind="email", address="eve@example.test", phone_number="eve@example.test")
     assert "ada@example.test" in page.text
@@ -192,14 +193,14 @@ def test_codes_by_mail_go_to_the_address_of_the_profile_alone(walk: Walk) -> Non
     assert EnrolledFactor.objects.of(walk.at.tenant.pk).get(kind="email").address == "ada@example.test"
 
 
-def test_a_key_is_set_up_for_this_domain_and_proves_the_next_login(walk: Walk) -> None:
+def test_a_key_is_set_up_for_this_domain_and_accepted_at_the_next_login(walk: Walk) -> None:
     set_factors(walk.at.tenant, "webauthn-roaming", policy="always")
     host = walk.browser.host
     page = walk.give(walk.to_second(), kind="webauthn-roaming")
     key = Authenticator(origin=f"http://{host}", rp_id=host, verifies=False)
     evil = Authenticator(origin="http://evil.example", rp_id=host, verifies=False)
     assert walk.browser.submit(page, credential=evil.made(walk.options(page))).status == 400
-    # The challenge of the answer that was refused is used up.
+    # The refused answer has used up its challenge.
     assert walk.browser.submit(page, credential=key.made(walk.options(page))).status == 400
     page = walk.again_at(page)
     made = key.made(walk.options(page))
@@ -209,7 +210,7 @@ def test_a_key_is_set_up_for_this_domain_and_proves_the_next_login(walk: Walk) -
     assert "code" in walk.browser.submit(page, credential=key.signed(walk.options(page))).answer
 
 
-def test_kinds_that_cannot_be_sent_or_repeat_the_first_proof_are_not_on_offer(walk: Walk) -> None:
+def test_the_page_offers_no_kind_that_cannot_be_sent(walk: Walk) -> None:
     set_factors(walk.at.tenant, "sms", "otp", policy="always")
     with override_settings(SMS_SENDER={}):
         page = walk.to_second()
@@ -220,7 +221,7 @@ def test_kinds_that_cannot_be_sent_or_repeat_the_first_proof_are_not_on_offer(wa
         assert (nothing.status, "No method can be set up right now." in nothing.text) == (503, True)
 
 
-def test_a_policy_for_new_browsers_remembers_each_of_them_by_itself(walk: Walk) -> None:
+def test_a_policy_for_new_browsers_remembers_each_browser_separately(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp", policy="new-device")
     page = walk.give(walk.to_second(), kind="totp")
     secret = secret_on(page)

@@ -1,4 +1,4 @@
-"""Second factors at the endpoints for applications: a password alone gets no token, adds no factor and takes none away."""
+"""Second factors at the endpoints for applications: a password alone gets no token and can neither add nor remove a factor."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ UNKNOWN = (403, {"error": "invalid_grant", "error_description": "Malformed mfa_t
 
 @dataclass
 class Shop:
-    """A tenant that always asks for a second factor, an application that takes passwords, and Alice."""
+    """A tenant that always requires a second factor, an application that uses the password grant, and Alice."""
 
     tenant: Tenant
     client: Registered
@@ -72,7 +72,7 @@ class Shop:
         return self.call("POST", "/mfa/challenge", "", {**self.proof(), "mfa_token": token, **fields})
 
     def enroll_app(self) -> str:
-        """Give Alice an authenticator app; return its secret."""
+        """Enroll an authenticator app for Alice; return its secret."""
         secret = totp.new_secret()
         tenant_id, user_id = self.tenant.pk, self.alice.user_id
         factor = begin_enrolment(tenant_id=tenant_id, user_id=user_id, kind="totp", secret=secret)
@@ -80,7 +80,7 @@ class Shop:
         return secret
 
     def token_for_factors(self, secret: str, scope: str) -> str:
-        """Return an access token for `{issuer}mfa/`, which takes the second factor."""
+        """Return an access token for `{issuer}mfa/`, obtained with the second factor."""
         waiting = self.waiting(audience=f"{host_of(self.tenant).issuer}mfa/", scope=scope)
         return str(self.ask(OtpGrant.name, mfa_token=waiting, otp=code(secret)).json()["access_token"])
 
@@ -103,7 +103,7 @@ def told(answer: Received) -> tuple[int, Any]:
     return answer.status, answer.json()
 
 
-def test_a_password_alone_gets_no_token_and_says_what_would_help(shop: Shop) -> None:
+def test_a_password_alone_gets_no_token_and_the_answer_lists_usable_factors(shop: Shop) -> None:
     refused = shop.password(scope="openid")
     assert refused.status == 403
     assert refused.json() | {"mfa_token": ""} == {
@@ -114,12 +114,12 @@ def test_a_password_alone_gets_no_token_and_says_what_would_help(shop: Shop) -> 
     }
     shop.enroll_app()
     assert shop.password().json()["mfa_requirements"] == {"challenge": [{"type": "otp"}, {"type": "recovery-code"}]}
-    # A wrong password says nothing about factors.
+    # The answer to a wrong password does not reveal any factor.
     assert shop.password(password="wrong").json()["error"] == "invalid_grant"
     assert SignIn.objects.of(shop.tenant.pk).filter(type="mfar").count() == 2
 
 
-def test_the_code_of_an_app_gets_what_was_asked_for_first_and_counts_once(shop: Shop) -> None:
+def test_the_code_of_an_app_gets_the_scopes_of_the_first_request_and_is_accepted_once(shop: Shop) -> None:
     secret = shop.enroll_app()
     first, second = shop.waiting(scope="openid offline_access"), shop.waiting()
     now = code(secret)
@@ -133,7 +133,7 @@ def test_the_code_of_an_app_gets_what_was_asked_for_first_and_counts_once(shop: 
     assert shop.ask(OtpGrant.name, mfa_token=second, otp=code(secret, steps=1)).status == 200
 
 
-def test_a_token_of_a_waiting_login_is_its_clients_own_and_ends(shop: Shop) -> None:
+def test_a_token_of_a_waiting_login_belongs_to_its_client_and_expires(shop: Shop) -> None:
     secret, token = shop.enroll_app(), shop.waiting()
     other = web_client(shop.tenant, grant_types=GRANTS)
     stolen = {"grant_type": OtpGrant.name, "client_id": other.client_id, "client_secret": other.secret, "mfa_token": token}
@@ -148,7 +148,7 @@ def test_a_token_of_a_waiting_login_is_its_clients_own_and_ends(shop: Shop) -> N
     assert token not in str(list(rows.values()))
 
 
-def test_a_login_that_was_bound_to_a_key_goes_on_with_that_key_alone(shop: Shop) -> None:
+def test_a_login_that_is_bound_to_a_key_continues_only_with_that_key(shop: Shop) -> None:
     secret, owner, thief = shop.enroll_app(), Prover(), Prover()
     address = f"{host_of(shop.tenant).issuer}oauth/token"
 
@@ -165,7 +165,7 @@ def test_a_login_that_was_bound_to_a_key_goes_on_with_that_key_alone(shop: Shop)
     assert shown(owner, OtpGrant.name, mfa_token=waiting, otp=code(secret)).json()["token_type"] == "DPoP"
 
 
-def test_guesses_are_limited_for_a_user_over_all_logins_and_places(shop: Shop) -> None:
+def test_guesses_are_limited_for_a_user_over_all_logins_and_addresses(shop: Shop) -> None:
     secret = shop.enroll_app()
     tokens = [shop.waiting() for _ in range(11)]
     wrong = "000000" if code(secret) != "000000" else "000001"
@@ -179,11 +179,11 @@ def test_guesses_are_limited_for_a_user_over_all_logins_and_places(shop: Shop) -
     ]
     assert [answer.status for answer in answers] == [403] * 10 + [429]
     assert answers[-1].json()["error"] == "too_many_attempts"
-    # Also the right one waits.
+    # The right code has to wait, too.
     assert shop.ask(OtpGrant.name, mfa_token=tokens[0], otp=code(secret)).status == 429
 
 
-def test_the_recovery_code_counts_once_and_brings_the_next_one(shop: Shop) -> None:
+def test_the_recovery_code_is_accepted_once_and_returns_the_next_one(shop: Shop) -> None:
     token = shop.waiting()
     begun = shop.call("POST", "/mfa/associate", token, {"authenticator_types": ["otp"]}).json()
     assert begun["authenticator_type"] == "otp"
@@ -199,7 +199,7 @@ def test_the_recovery_code_counts_once_and_brings_the_next_one(shop: Shop) -> No
     assert shop.ask(RecoveryCodeGrant.name, mfa_token=shop.waiting(), recovery_code=used.json()["recovery_code"]).status == 200
 
 
-def test_a_password_alone_enrolls_no_factor_beside_one_that_is_there(shop: Shop) -> None:
+def test_a_password_alone_cannot_enroll_a_second_factor_beside_an_existing_one(shop: Shop) -> None:
     before = shop.waiting()
     shop.enroll_app()
     for token in (before, shop.waiting()):
@@ -207,11 +207,11 @@ def test_a_password_alone_enrolls_no_factor_beside_one_that_is_there(shop: Shop)
     assert EnrolledFactor.objects.of(shop.tenant.pk).filter(is_confirmed=False).count() == 0
 
 
-def test_an_enrollment_is_confirmed_by_the_login_that_began_it_alone(shop: Shop) -> None:
+def test_only_the_login_that_began_an_enrollment_confirms_it(shop: Shop) -> None:
     attacker, owner = shop.waiting(), shop.waiting()
     theirs = shop.call("POST", "/mfa/associate", attacker, {"authenticator_types": ["otp"]}).json()
     own = shop.call("POST", "/mfa/associate", owner, {"authenticator_types": ["otp"]}).json()
-    # The newer enrollment has taken the place of the older one.
+    # The newer enrollment has replaced the older one.
     assert told(shop.ask(OtpGrant.name, mfa_token=attacker, otp=code(theirs["secret"])))[0] != 200
     assert told(shop.ask(OtpGrant.name, mfa_token=attacker, otp=code(own["secret"])))[0] != 200
     assert shop.ask(OtpGrant.name, mfa_token=owner, otp=code(own["secret"])).status == 200
@@ -219,7 +219,7 @@ def test_an_enrollment_is_confirmed_by_the_login_that_began_it_alone(shop: Shop)
     assert shop.ask(RecoveryCodeGrant.name, mfa_token=shop.waiting(), recovery_code=own["recovery_codes"][0]).status == 200
 
 
-def test_factors_are_listed_without_secrets_and_removed_with_a_token_that_took_the_factor(shop: Shop) -> None:
+def test_factors_are_listed_without_secrets_and_removed_only_after_a_proof_of_the_factor(shop: Shop) -> None:
     secret = shop.enroll_app()
     waiting = shop.waiting()
     listed = shop.call("GET", "/mfa/authenticators", waiting).json()
@@ -241,18 +241,18 @@ def test_factors_are_listed_without_secrets_and_removed_with_a_token_that_took_t
 
 
 def secret_of(shop: Shop, secret: str) -> str:
-    """Let the code of the present step count once more: a test does not wait half a minute."""
+    """Let the code of the current step be accepted again, so that the test does not wait half a minute."""
     EnrolledFactor.objects.of(shop.tenant.pk).filter(user=shop.alice, kind="totp").update(last_step=0)
     return secret
 
 
 @pytest.mark.parametrize("token", ["", "unknown", "a.b.c"])
-def test_tokens_that_are_none_open_nothing(shop: Shop, token: str) -> None:
+def test_invalid_tokens_are_refused(shop: Shop, token: str) -> None:
     for method, path in (("GET", "/mfa/authenticators"), ("POST", "/mfa/associate")):
         assert shop.call(method, path, token, {"authenticator_types": ["otp"]} if method == "POST" else None).status == 401
 
 
-def test_a_challenge_names_the_type_and_says_when_there_is_no_factor(shop: Shop) -> None:
+def test_a_challenge_names_the_type_of_factor_and_reports_a_missing_factor(shop: Shop) -> None:
     assert shop.challenge(shop.waiting()).json()["error"] == "association_required"
     shop.enroll_app()
     token = shop.waiting()
@@ -262,7 +262,7 @@ def test_a_challenge_names_the_type_and_says_when_there_is_no_factor(shop: Shop)
     assert shop.challenge(token, authenticator_id="totp|dev_other").json()["error"] == "association_required"
 
 
-def test_of_two_codes_at_once_one_gets_tokens(shop: Shop) -> None:
+def test_of_two_simultaneous_codes_one_gets_tokens(shop: Shop) -> None:
     secret, token = shop.enroll_app(), shop.waiting()
 
     def redeem(otp: str) -> int:

@@ -1,4 +1,4 @@
-"""Users hear of changed factors by mail: once, in words of what happened, unless the tenant does not want that."""
+"""Users are told by mail about changed factors, once for each change, unless the tenant has switched these mails off."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def device_of(user: User, kind: str) -> str:
     return EnrolledFactor.objects.of(user.tenant_id).get(user=user, kind=kind).device
 
 
-def test_a_user_is_told_once_of_each_change(login: Login) -> None:
+def test_a_user_gets_one_mail_about_each_change(login: Login) -> None:
     user = login.user
     give_app(user)
     give_address(user, "phone", "+4915112345678")
     remove_factor(tenant_id=user.tenant_id, user_id=user.user_id, device=device_of(user, "phone"))
-    # The second time nothing is left to remove.
+    # The second call has nothing to remove.
     for _ in range(2):
         remove_all_factors(tenant_id=user.tenant_id, user_id=user.user_id)
     assert notices_of(login.tenant) == ["added", "added", "removed", "removed"]
@@ -38,7 +38,7 @@ def test_a_user_is_told_once_of_each_change(login: Login) -> None:
     assert "was removed from your account" in str(removed.body)
 
 
-def test_a_change_happens_where_no_mail_can_be_sent(login: Login) -> None:
+def test_a_change_succeeds_where_no_mail_can_be_sent(login: Login) -> None:
     user = login.user
     with override_settings(MAIL_IS_CONFIGURED=False):
         give_app(user)

@@ -1,4 +1,4 @@
-"""`/passkey/*` and the webauthn grant: an application gets nobody in without the passkey, and learns of nobody."""
+"""`/passkey/*` and the webauthn grant: an application gets tokens only with the passkey, and cannot learn which users exist."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FINGERPRINT = ":".join(["AB"] * 32)
 
 @dataclass
 class Shop:
-    """A tenant with an application whose people have passkeys, and Alice."""
+    """A tenant, an application whose users have passkeys, and Alice."""
 
     tenant: Tenant
     client: Registered
@@ -90,7 +90,7 @@ def told(answer: Received) -> tuple[int, Any]:
     return answer.status, answer.json()
 
 
-def test_a_challenge_names_no_key_and_its_answer_logs_in_once(shop: Shop) -> None:
+def test_a_challenge_names_no_key_and_its_answer_is_accepted_for_one_login(shop: Shop) -> None:
     key, _ = give_passkey(shop.alice, shop.host)
     begun = shop.begun(realm="people")
     asked = begun["authn_params_public_key"]
@@ -100,12 +100,12 @@ def test_a_challenge_names_no_key_and_its_answer_logs_in_once(shop: Shop) -> Non
     _, claims = decoded(tokens["id_token"])
     assert (claims["sub"], set(claims["amr"])) == (shop.alice.user_id, {"pop", "user", "mfa"})
     assert told(shop.give(begun, answer)) == UNKNOWN
-    # The same answer with another session.
+    # The same answer with the session of another challenge.
     assert told(shop.give(shop.begun(), answer)) == WRONG
     assert SignIn.objects.of(shop.tenant.pk).filter(type="s").count() == 1
 
 
-def test_a_session_counts_for_its_client_its_realm_and_five_minutes(shop: Shop) -> None:
+def test_a_session_is_valid_for_its_client_and_realm_and_for_five_minutes(shop: Shop) -> None:
     key, _ = give_passkey(shop.alice, shop.host)
     other = web_client(shop.tenant, grant_types=(PasskeyGrant.name,))
     enable(shop, shop.client, other)
@@ -118,7 +118,7 @@ def test_a_session_counts_for_its_client_its_realm_and_five_minutes(shop: Shop) 
     odds: tuple[Any, ...] = (None, "text", [], 1)
     for odd in odds:
         assert shop.give(begun, {}, authn_response=odd).status == 400
-    # None of these has used it up; time does.
+    # None of these refusals has used up the session; it ends by expiry.
     row = PasskeyCeremony.objects.of(shop.tenant.pk).get()
     assert row.expires_at - row.created_at <= LIFE
     PasskeyCeremony.objects.of(shop.tenant.pk).update(expires_at=row.created_at)
@@ -126,20 +126,20 @@ def test_a_session_counts_for_its_client_its_realm_and_five_minutes(shop: Shop) 
     assert begun["authn_params_public_key"]["challenge"] not in row.sealed
 
 
-def test_no_other_answer_gets_a_token(shop: Shop) -> None:
+def test_only_a_valid_answer_to_this_challenge_gets_a_token(shop: Shop) -> None:
     key, factor = give_passkey(shop.alice, shop.host)
     key.origin = "http://app.example.test"
     assert told(shop.use(key)) == WRONG
     key.origin, key.verifies = f"http://{shop.host}", False
     assert told(shop.use(key)) == WRONG
     key.verifies = True
-    # What was begun as a sign-up takes no login, and the other way around.
+    # A login is not accepted for a started sign-up, and a sign-up is not accepted for a started login.
     begun = shop.begun("/passkey/register", user_profile=NEW)
     assert told(shop.give(begun, key.signed(begun["authn_params_public_key"]))) == WRONG
     login = shop.begun()
     made = authenticator(shop.host).made({**login["authn_params_public_key"], "user": {"id": "eA"}})
     assert told(shop.give(login, made)) == WRONG
-    # A registration with another challenge.
+    # A registration with a different challenge.
     begun = shop.begun("/passkey/register", user_profile=NEW)
     challenge = login["authn_params_public_key"]["challenge"]
     foreign = authenticator(shop.host).made({**begun["authn_params_public_key"], "challenge": challenge})
@@ -154,7 +154,7 @@ def test_no_other_answer_gets_a_token(shop: Shop) -> None:
     assert shop.use(key).json()["error_description"] == "user is blocked"
 
 
-def test_a_sign_up_makes_the_user_with_the_passkey_and_tells_nothing_before(shop: Shop) -> None:
+def test_a_sign_up_creates_the_user_together_with_the_passkey_and_reveals_nothing_before(shop: Shop) -> None:
     taken = shop.begun("/passkey/register", user_profile={"email": "alice@example.test"})
     begun = shop.begun("/passkey/register", user_profile=NEW, realm="people")
     free = begun["authn_params_public_key"]
@@ -167,7 +167,7 @@ def test_a_sign_up_makes_the_user_with_the_passkey_and_tells_nothing_before(shop
     assert (user.name, getattr(user, "password_credential", None)) == ("Nova", None)
     assert EnrolledFactor.objects.of(shop.tenant.pk).get(user=user).kind == "passkey"
     assert shop.use(key).status == 200
-    # A taken name, and a key that someone has, are refused alike once the passkey is there; nothing stays.
+    # A taken name and a key of an existing user are refused with the same answer after the passkey exists, and nothing is stored.
     another = shop.begun("/passkey/register", user_profile={"email": "b@example.test"})
     for begun, made in ((taken, authenticator(shop.host)), (another, key)):
         answer = shop.give(begun, made.made(begun["authn_params_public_key"]))
@@ -175,7 +175,7 @@ def test_a_sign_up_makes_the_user_with_the_passkey_and_tells_nothing_before(shop
     assert User.objects.of(shop.tenant.pk).count() == 2
 
 
-def test_an_odd_profile_and_a_closed_connection_make_no_passkey(shop: Shop) -> None:
+def test_an_invalid_profile_and_a_closed_connection_create_no_passkey(shop: Shop) -> None:
     for profile in (None, "text", {}, {"email": "no address"}, {**NEW, "username": "nova"}, {**NEW, "user_metadata": {"a": 1}}):
         assert shop.ask("/passkey/register", user_profile=profile).status == 400, profile
     set_passkeys(shop.tenant, shop.people, options={"disable_signup": True})
@@ -189,7 +189,7 @@ def test_an_odd_profile_and_a_closed_connection_make_no_passkey(shop: Shop) -> N
     assert shop.ask("/passkey/challenge", realm="elsewhere").json()["error"] == "invalid_grant"
 
 
-def test_only_applications_of_the_first_party_with_the_grant_may_ask(shop: Shop) -> None:
+def test_only_first_party_applications_with_the_grant_may_use_passkeys(shop: Shop) -> None:
     lacking, third = web_client(shop.tenant), web_client(shop.tenant, grant_types=(PasskeyGrant.name,), is_first_party=False)
     for client in (lacking, third):
         refused = Shop(shop.tenant, client, shop.people, shop.alice).ask("/passkey/challenge")
@@ -197,7 +197,7 @@ def test_only_applications_of_the_first_party_with_the_grant_may_ask(shop: Shop)
     assert shop.ask("/passkey/challenge", client_secret="wrong").status == 401
 
 
-def test_a_public_application_is_slowed_down(shop: Shop) -> None:
+def test_requests_of_a_public_application_are_limited(shop: Shop) -> None:
     client = public_client(shop.tenant, grant_types=(PasskeyGrant.name,))
     enable(shop, client)
     public = Shop(shop.tenant, client, shop.people, shop.alice)
@@ -206,7 +206,7 @@ def test_a_public_application_is_slowed_down(shop: Shop) -> None:
     assert statuses == {200, 429}
 
 
-def test_an_android_app_counts_whose_signing_key_the_client_names(shop: Shop) -> None:
+def test_an_android_app_is_accepted_when_the_client_names_its_signing_key(shop: Shop) -> None:
     key, _ = give_passkey(shop.alice, shop.host)
     key.origin = "android:apk-key-hash:q6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq6s"
     assert told(shop.use(key)) == WRONG
@@ -217,7 +217,7 @@ def test_an_android_app_counts_whose_signing_key_the_client_names(shop: Shop) ->
     assert shop.use(key).status == 200
 
 
-def test_an_organization_lets_in_its_members_alone(shop: Shop) -> None:
+def test_a_login_for_an_organization_requires_membership(shop: Shop) -> None:
     client = shop.client.client
     client.settings = {**client.settings, "organization_usage": "require"}
     client.save(update_fields=["settings"])

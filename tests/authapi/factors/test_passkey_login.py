@@ -1,4 +1,4 @@
-"""Passkeys at the hosted login: what does not get past it, what does, and the offer to make one."""
+"""Passkeys at the hosted login: refused and accepted answers, and the offer to create a passkey."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def login_page(at: Walk) -> Page:
 
 
 def attempt(at: Walk, key: Authenticator, page: Page | None = None, **changes: Any) -> Page:
-    """Sign what a login page asks for, and send it from there."""
+    """Sign the challenge of a login page, and submit the signature there."""
     page = page or login_page(at)
     return at.browser.submit(page, credential=key.signed({**at.options(page), **changes}))
 
@@ -47,7 +47,7 @@ def sessions(at: Walk) -> int:
     return Session.objects.of(at.at.tenant.pk).count()
 
 
-def test_no_answer_but_the_right_one_of_this_login_is_accepted(walk: Walk) -> None:
+def test_only_the_right_answer_to_this_login_is_accepted(walk: Walk) -> None:
     tenant, host, user = walk.at.tenant, walk.browser.host, walk.at.user
     set_passkeys(tenant, walk.at.connection)
     eve = person(walk.at.connection, email="eve@example.test")
@@ -72,12 +72,12 @@ def test_no_answer_but_the_right_one_of_this_login_is_accepted(walk: Walk) -> No
         answer = attempt(walk, key)
         assert (answer.status, REFUSED in answer.text) == (400, True), name
     good, _ = give_passkey(user, host)
-    # A challenge of another login, of one that was answered before, and what is no answer at all.
+    # The challenge of another login, a challenge that was answered before, and an empty answer.
     assert attempt(walk, good, challenge=another(walk).options(elsewhere)["challenge"]).status == 400
     page = login_page(walk)
     assert walk.browser.submit(page, credential="{}").status == 400
     assert attempt(walk, good, page).status == 400
-    # A second factor is no passkey.
+    # A key that is a second factor is not a passkey.
     second = give_key(user, host)
     second.verifies, second.user_handle = True, good.user_handle
     assert attempt(walk, second).status == 400
@@ -99,7 +99,7 @@ def test_a_passkey_logs_in_once_without_a_name_and_counts_as_two_factors(walk: W
     assert "code" in answer.answer
     [session] = Session.objects.of(tenant.pk)
     assert [method["name"] for method in session.methods] == ["pop", "user", "mfa"]
-    # The same answer once more: in the same login, in another one, and after the rows of the login have a new challenge.
+    # The same answer again: in the same login after its challenge was replaced, and in another login.
     for again in (walk, another(walk)):
         assert again.browser.submit(page if again is walk else login_page(again), credential=credential).status == 400
     assert sessions(walk) == 1
@@ -111,18 +111,18 @@ def test_a_passkey_logs_in_once_without_a_name_and_counts_as_two_factors(walk: W
     assert credential not in str(list(PasskeyCeremony.objects.of(tenant.pk).values_list("sealed", flat=True)))
 
 
-def test_blocked_users_removed_passkeys_and_closed_connections_stay_outside(walk: Walk) -> None:
+def test_blocked_users_removed_passkeys_and_closed_connections_are_refused(walk: Walk) -> None:
     tenant, connection, user = walk.at.tenant, walk.at.connection, walk.at.user
     set_passkeys(tenant, connection)
     key, factor = give_passkey(user, walk.browser.host)
     page = login_page(walk)
     set_passkeys(tenant, connection, is_on=False)
     assert attempt(walk, key, page).status == 400
-    # Where the connection takes none, the page neither asks nor loads a script for it.
+    # Where the connection does not allow passkeys, the page neither offers them nor loads their script.
     closed = login_page(walk)
     assert ("data-conditional" in closed.text, "factor_keys.js" in closed.text) == (False, False)
     set_passkeys(tenant, connection)
-    # Of a connection that is not enabled for the client.
+    # A passkey of a connection that is not enabled for the client.
     inner, _ = give_passkey(person(people(tenant, name="staff", **connection.options), email="bob@example.test"), walk.browser.host)
     assert attempt(walk, inner).status == 400
     page = login_page(walk)
@@ -146,7 +146,7 @@ def test_a_passkey_of_another_tenant_is_unknown(walk: Walk) -> None:
 
 
 @pytest.mark.parametrize("ui", ["button", "autofill"])
-def test_a_connection_says_how_its_page_asks(walk: Walk, ui: str) -> None:
+def test_a_connection_selects_a_button_or_autofill_for_passkeys(walk: Walk, ui: str) -> None:
     set_passkeys(walk.at.tenant, walk.at.connection, options={"passkey_options": {"challenge_ui": ui}})
     page = login_page(walk)
     assert (" data-button" in page.text, " data-conditional" in page.text) == (ui == "button", ui == "autofill")
@@ -158,7 +158,7 @@ def with_offer(at: Walk, **settings: Any) -> None:
 
 
 def to_offer(at: Walk, **asked: Any) -> Page:
-    """Log in with a password, in a browser that says it can make passkeys."""
+    """Log in with a password, in a browser that reports that it can create passkeys."""
     page = at.followed(at.at.ask(**asked))
     return at.followed(at.browser.submit(page, username="ada@example.test", password=PASSWORD, can_make_passkeys="1"))
 
@@ -167,7 +167,7 @@ def made_by(at: Walk, page: Page, key: Authenticator, **changes: Any) -> Page:
     return at.browser.submit(page, credential=key.made({**at.options(page), **changes}), name="My laptop")
 
 
-def test_the_offer_takes_no_key_but_one_that_was_made_for_it(walk: Walk) -> None:
+def test_the_offer_accepts_only_a_key_that_was_created_for_it(walk: Walk) -> None:
     with_offer(walk)
     page, host = to_offer(walk), walk.browser.host
     assert OFFER in page.text
@@ -176,7 +176,7 @@ def test_the_offer_takes_no_key_but_one_that_was_made_for_it(walk: Walk) -> None
     for key, changes in ((lax, {}), (foreign, {}), (authenticator(host), {"challenge": "eA"})):
         page = made_by(walk, page, key, **changes)
         assert (page.status, OFFER in page.text) == (400, True)
-    # A key of another account, and a form that was made for another user.
+    # A key of another account, and a form that was created for another user.
     taken, _ = give_passkey(person(walk.at.connection, email="eve@example.test"), host)
     page = made_by(walk, page, taken)
     assert page.status == 409
@@ -184,7 +184,7 @@ def test_the_offer_takes_no_key_but_one_that_was_made_for_it(walk: Walk) -> None
     assert not EnrolledFactor.objects.of(walk.at.tenant.pk).filter(user=walk.at.user).exists()
 
 
-def test_a_person_makes_a_passkey_after_a_login_and_is_not_asked_again(walk: Walk) -> None:
+def test_a_user_creates_a_passkey_after_a_login_and_gets_no_further_offer(walk: Walk) -> None:
     with_offer(walk)
     key, page = authenticator(walk.browser.host), to_offer(walk)
     options = walk.options(page)
@@ -197,9 +197,9 @@ def test_a_person_makes_a_passkey_after_a_login_and_is_not_asked_again(walk: Wal
     assert "code" in to_offer(fresh, prompt="login").answer
 
 
-def test_no_offer_comes_where_it_is_not_wanted(walk: Walk) -> None:
+def test_the_offer_is_left_out_where_it_is_not_wanted(walk: Walk) -> None:
     with_offer(walk)
-    # Without a word of the browser, and in a login without pages.
+    # The browser does not report support for passkeys; then, a login without pages.
     assert "code" in walk.followed(walk.at.log_in(walk.at.ask())).answer
     assert "code" in walk.at.ask(prompt="none").answer
     assert "code" in walk.browser.submit(to_offer(walk, prompt="login"), answer="later").answer
@@ -207,12 +207,12 @@ def test_no_offer_comes_where_it_is_not_wanted(walk: Walk) -> None:
     assert "code" in walk.browser.submit(to_offer(walk, prompt="login"), answer="never").answer
     assert "no_passkey" in walk.browser.cookies
     assert "code" in to_offer(walk, prompt="login").answer
-    # Another browser is asked, unless the tenant or the connection offers nothing.
+    # Another browser gets the offer, unless the tenant or the connection has switched offers off.
     with_offer(walk, options={"passkey_options": {"progressive_enrollment_enabled": False}})
     assert "code" in to_offer(another(walk)).answer
 
 
-def test_the_offer_comes_after_the_second_factor_and_not_before(walk: Walk) -> None:
+def test_the_offer_comes_only_after_the_second_factor(walk: Walk) -> None:
     set_client(walk.at, settings={})
     with_offer(walk, factors=["otp"], policy="always")
     page = to_offer(walk)

@@ -1,4 +1,4 @@
-"""What applications ask for by OpenID Connect, SAML and WS-Federation reaches the one policy, and answers say what was proven."""
+"""Requests by OpenID Connect, SAML and WS-Federation for a second factor reach one policy, and answers name the methods that were used."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ MFA = SECOND_FACTORS[0]
 ASKS, SETS_UP = "Confirm that it is you", "Protect your account"
 
 
-def test_a_context_that_a_client_wishes_is_proven_and_named_in_acr_and_amr(login: Asking) -> None:
+def test_a_requested_context_is_proven_and_named_in_acr_and_amr(login: Asking) -> None:
     set_factors(login.tenant, "otp")
     walk = Walk(login)
-    # Nothing demands a factor of a user who has none, but for the client that asks.
+    # Only the request of a client requires a factor of a user who has none.
     assert "code" in walk.to_second().answer
     essential = json.dumps({"id_token": {"acr": {"essential": True, "values": [MFA]}}})
     assert SETS_UP in walk.again(acr_values=MFA).text
@@ -48,12 +48,12 @@ def test_a_context_that_a_client_wishes_is_proven_and_named_in_acr_and_amr(login
     assert ASKS in page.text
     claims = login.id_token(walk.browser.submit(page, code=app_code(secret)))
     assert (claims["acr"], sorted(claims["amr"])) == (MFA, ["mfa", "otp", "pwd"])
-    # Single sign-on: what was proven once counts for every client, and silently.
+    # Single sign-on: one proof counts for every client, without a page.
     set_client(login, settings={"second_factor_policy": "always"})
     assert "code" in login.ask(prompt="none", claims=essential).answer
 
 
-def test_a_client_that_never_asks_refuses_what_it_requires(login: Asking) -> None:
+def test_a_client_with_the_policy_never_cannot_request_a_second_factor(login: Asking) -> None:
     set_factors(login.tenant, "otp")
     give_app(login.user)
     set_client(login, settings={"second_factor_policy": "never"})
@@ -78,14 +78,14 @@ def test_a_client_that_never_asks_refuses_what_it_requires(login: Asking) -> Non
         ((), "better", ()),
     ],
 )
-def test_the_comparison_of_saml_says_which_classes_need_a_second_factor(
+def test_the_comparison_of_saml_selects_the_classes_that_need_a_second_factor(
     asked: tuple[str, ...], comparison: str, wished: tuple[str, ...]
 ) -> None:
     request = AuthnRequest(id="_x", contexts=asked, comparison=comparison)
     assert wished_contexts(request, saml_settings({})) == wished
 
 
-def test_a_service_provider_gets_the_class_that_it_asks_for(application: Application) -> None:
+def test_a_service_provider_gets_the_class_that_it_requests(application: Application) -> None:
     set_factors(application.tenant, "otp")
     secret, _ = give_app(application.user)
     set_client_of(application, "on-request")
@@ -107,7 +107,7 @@ def set_client_of(application: Application, policy: str) -> None:
     client.save(update_fields=["settings"])
 
 
-def test_an_application_of_ws_federation_asks_by_wauth(login: Asking) -> None:
+def test_an_application_of_ws_federation_requests_a_second_factor_with_wauth(login: Asking) -> None:
     set_factors(login.tenant, "otp")
     secret, _ = give_app(login.user)
     reply = "https://app.example.test/wsfed"
@@ -127,14 +127,14 @@ def test_an_application_of_ws_federation_asks_by_wauth(login: Asking) -> None:
     assert secret
 
 
-def test_a_stolen_password_links_no_account_that_has_a_second_factor(old: OldClient, bob: User) -> None:
+def test_a_stolen_password_cannot_link_an_account_that_has_a_second_factor(old: OldClient, bob: User) -> None:
     set_factors(old.tenant, "otp")
     give_app(bob)
     browser = logged_in(old)
     done = log_in_to_link(browser, agree(browser, begin(old, browser, token_of(old))), BOB)
     assert told(done) == ("login_required", "Multifactor authentication required")
     assert User.objects.of(old.tenant.pk).filter(pk=bob.pk).exists()
-    # Nor does half a proof agree to a link in the name of its user.
+    # A half-proven session cannot agree to a link in the name of its user either.
     token = token_of(old)
     give_app(old.user)
     page = begin(old, browser, token)

@@ -1,4 +1,4 @@
-"""Browsers that are spared the second factor: for whom, until when, and what ends it."""
+"""Browsers that skip the second factor: for which user, until when, and what ends it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NEW = "Another-Horse-8-Battery"
 
 
 def remembered(walk: Walk) -> str:
-    """Let a person tick that the browser is remembered; return the secret of the app."""
+    """Log in with a ticked box for remembering the browser; return the secret of the app."""
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     page = walk.to_second()
@@ -39,7 +39,7 @@ def remembered(walk: Walk) -> str:
     return secret
 
 
-def test_a_remembered_browser_is_spared_until_its_end_and_not_without_the_tick(walk: Walk) -> None:
+def test_a_remembered_browser_skips_the_second_factor_until_it_expires_or_the_tenant_switches_this_off(walk: Walk) -> None:
     remembered(walk)
     assert "code" in walk.to_second(prompt="login").answer
     set_factors(walk.at.tenant, "otp", remembers_browsers=False)
@@ -50,7 +50,7 @@ def test_a_remembered_browser_is_spared_until_its_end_and_not_without_the_tick(w
         assert ASKS in walk.to_second(prompt="login").text
 
 
-def test_the_cookie_of_one_user_spares_no_other_one(walk: Walk) -> None:
+def test_the_cookie_of_one_user_does_not_skip_the_second_factor_of_another_user(walk: Walk) -> None:
     remembered(walk)
     eve = person(walk.at.connection, email="eve@example.test")
     give_app(eve)
@@ -60,7 +60,7 @@ def test_the_cookie_of_one_user_spares_no_other_one(walk: Walk) -> None:
     assert ASKS in page.text
 
 
-def test_a_stolen_cookie_is_worth_nothing_after_the_owners_next_login(walk: Walk) -> None:
+def test_a_stolen_cookie_is_useless_after_the_next_login_of_the_owner(walk: Walk) -> None:
     remembered(walk)
     thief = another(walk)
     thief.browser.cookies["trusted"] = walk.browser.cookies["trusted"]
@@ -70,14 +70,14 @@ def test_a_stolen_cookie_is_worth_nothing_after_the_owners_next_login(walk: Walk
     assert "code" in walk.to_second(prompt="login").answer
 
 
-def test_a_demand_of_the_application_is_not_spared(walk: Walk) -> None:
+def test_a_remembered_browser_does_not_satisfy_a_request_of_the_application_for_a_second_factor(walk: Walk) -> None:
     remembered(walk)
     assert ASKS in walk.to_second(prompt="login", acr_values="http://schemas.openid.net/pape/policies/2007/06/multi-factor").text
     set_client(walk.at, settings={"second_factor_policy": "always"})
     assert "code" in walk.to_second(prompt="login").answer
 
 
-def test_a_new_password_and_a_block_forget_every_browser(walk: Walk) -> None:
+def test_a_new_password_and_a_block_end_every_remembered_browser(walk: Walk) -> None:
     remembered(walk)
     update_user(tenant_id=walk.at.tenant.pk, user_id=walk.at.user.user_id, changes={"password": NEW})
     assert ASKS in walk.followed(walk.at.log_in(walk.at.ask(), password=NEW)).text

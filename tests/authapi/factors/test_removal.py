@@ -1,4 +1,4 @@
-"""What becomes of a proof when its factor goes."""
+"""What happens to challenges, sessions and remembered browsers when a factor is removed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def ada(tenant: Tenant) -> User:
     return UserFactory.create(tenant_id=tenant.pk, email="ada@example.test")
 
 
-def test_of_a_removal_and_a_use_at_once_no_code_counts_afterwards(ada: User) -> None:
+def test_a_code_is_refused_when_its_factor_was_removed_at_the_same_time(ada: User) -> None:
     factor = EnrolledFactorFactory.create(user=ada, address="+491712345678")
     session = SessionFactory.create(tenant_id=ada.tenant_id, user=ada)
     FactorChallengeFactory.create(tenant_id=ada.tenant_id, user=ada, factor=factor, bound_to=bound_to_session(session.pk), purpose=USE)
     prover = Prover(ada, Whereabouts("192.0.2.7"), bound_to_session(session.pk))
-    # The person has loaded the page, and staff remove the factor before the code is sent.
+    # The user has loaded the page, and staff remove the factor before the user submits the code.
     loaded = EnrolledFactor.objects.of(ada.tenant_id).get(pk=factor.pk)
     remove_factor(tenant_id=ada.tenant_id, user_id=ada.user_id, device=factor.device, reason="lost")
     assert not FactorChallenge.objects.of(ada.tenant_id).exists()
@@ -41,7 +41,7 @@ def test_a_user_who_removes_a_factor_stays_logged_in(ada: User) -> None:
     assert RememberedBrowser.objects.of(ada.tenant_id).filter(pk=remembered.pk).exists()
 
 
-def test_factors_of_a_linked_user_do_not_become_those_of_the_primary(ada: User) -> None:
+def test_factors_of_a_linked_user_are_not_moved_to_the_primary_user(ada: User) -> None:
     bob = UserFactory.create(tenant_id=ada.tenant_id)
     EnrolledFactorFactory.create(user=bob, kind="totp")
     own = EnrolledFactorFactory.create(user=ada, kind="passkey")

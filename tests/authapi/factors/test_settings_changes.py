@@ -1,4 +1,4 @@
-"""Settings of second factors: what is refused, what stays as it was, and which processes see a change."""
+"""Settings of second factors: refused values, values that stay, and which processes see a change."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _REFUSED: tuple[dict[str, Any], ...] = (
     {"remembered_days": 366},
     {"remembered_days": True},
     {"passkeys": "yes"},
-    # Codes would not arrive.
+    # No sender is configured, so codes would not arrive.
     {"factors": ["sms"]},
     {"policy": "always"},
     {"policy": "new-device", "factors": ["recovery-code"]},
 )
 
 
-def test_settings_that_cannot_work_are_refused_and_nothing_changes(tenant: Tenant) -> None:
+def test_unusable_settings_are_refused_and_nothing_changes(tenant: Tenant) -> None:
     for changes in _REFUSED:
         with pytest.raises(Invalid):
             update_second_factors(tenant_id=tenant.pk, changes={"remembered_days": 7, **changes})
@@ -40,7 +40,7 @@ def test_settings_that_cannot_work_are_refused_and_nothing_changes(tenant: Tenan
     assert not TenantSettings.objects.of(tenant.pk).exists()
 
 
-def test_the_last_factor_stays_on_while_a_policy_demands_one(tenant: Tenant) -> None:
+def test_the_last_factor_cannot_be_switched_off_while_a_policy_requires_one(tenant: Tenant) -> None:
     update_second_factors(tenant_id=tenant.pk, changes={"factors": ["otp", "recovery-code"], "policy": "always"})
     with pytest.raises(Invalid, match="Relax the policy first"):
         switch_factor(tenant_id=tenant.pk, factor="otp", is_on=False)
@@ -61,7 +61,7 @@ def test_the_last_factor_stays_on_while_a_policy_demands_one(tenant: Tenant) -> 
     assert factor_settings(tenant.pk).kinds == ()
 
 
-def test_a_change_counts_at_once_and_for_its_tenant_alone(tenant: Tenant) -> None:
+def test_a_change_takes_effect_at_once_and_only_for_its_tenant(tenant: Tenant) -> None:
     other = make_other_tenant()
     assert factor_settings(tenant.pk).kinds == ()
     update_second_factors(tenant_id=tenant.pk, changes={"factors": ["otp", "webauthn-roaming"], "remembered_days": 365, "passkeys": True})

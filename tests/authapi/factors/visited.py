@@ -1,4 +1,4 @@
-"""Every page of second factors in its states, for the tests that look at how pages are built."""
+"""Every page of second factors in each of its states, for tests that check the structure of pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EVERY = ("otp", "sms", "email", "webauthn-roaming", "webauthn-platform")
 
 
 def challenge_pages(visit: Login) -> list[Page]:
-    """An app, a wrong code, a phone, too soon again, a mail, a key without an answer, the list, and a recovery code."""
+    """Return the challenge page of each method, then with wrong codes and early repetitions, and the new recovery code."""
     set_factors(visit.tenant, *_EVERY)
     _, code = give_app(visit.user)
     for kind, address in (("phone", NUMBER), ("email", "ada@example.test")):
@@ -36,7 +36,7 @@ def challenge_pages(visit: Login) -> list[Page]:
 
 
 def enrolment_pages(visit: Login) -> list[Page]:
-    """The kinds, an app, a phone without and with a number, a mail, and keys."""
+    """Return the pages for: the kinds, an app, a phone without and with a number, a mail, and keys."""
     set_factors(visit.tenant, *_EVERY, policy="always")
     walk = Walk(visit)
     with override_settings(SMS_SENDER={"kind": "console"}):

@@ -1,4 +1,4 @@
-"""People with second factors at the hosted pages: what a tenant switches on, what they have, and how they get through a login."""
+"""Users with second factors at the hosted pages: settings of the tenant, factors of the user, and the steps of a login."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ NUMBER = "+4915112345678"
 
 
 def set_factors(tenant: Tenant, *factors: str, **settings: Any) -> None:
-    """Switch factors of a tenant on, by their names of the management interface, and change its other settings about them."""
+    """Switch factors of a tenant on, by their names in the management interface, and change other settings of second factors."""
     values = {"factors": [*factors, "recovery-code"], **settings}
     TenantSettings.objects.of(tenant.pk).update_or_create(tenant_id=tenant.pk, defaults={"second_factors": values})
     remembered_factors.clear()
 
 
 def give_app(user: User) -> tuple[str, str]:
-    """Enroll an authenticator app; return its secret and the recovery code that came with it."""
+    """Enroll an authenticator app; return its secret and the recovery code."""
     secret = totp.new_secret()
     return secret, _enrolled(user, kind="totp", secret=secret)
 
@@ -52,18 +52,18 @@ def _enrolled(user: User, **fields: str) -> str:
 
 
 def give_key(user: User, host: str, kind: str = "webauthn-roaming") -> Authenticator:
-    """Enroll a key that was made at a host of the tenant."""
+    """Enroll a key that was created at a host of the tenant."""
     key, party = Authenticator(origin=f"http://{host}", rp_id=host, verifies=False), RelyingParty(host, "Example", f"http://{host}")
     asked = {"user": {"id": ""}, "challenge": "eA"}
     made: NewCredential = verified_registration(key.made(asked), party, challenge=b"x", is_passkey=False)
     add_key(tenant_id=user.tenant_id, user_id=user.user_id, kind=kind, made=made, relying_party=host)
-    # As keys that are no passkeys, it names no account.
+    # Like keys that are not passkeys, it names no account.
     key.user_handle = ""
     return key
 
 
 def app_code(secret: str, *, steps: int = 0) -> str:
-    """Return what the app shows now, or some steps of half a minute later."""
+    """Return the code that the app shows now, or the code some steps of 30 seconds later."""
     return totp.code_of(secret, totp.step_at(time.time()) + steps)
 
 
@@ -72,12 +72,12 @@ def messages_of(tenant: Tenant) -> list[Job]:
 
 
 def sent_code(tenant: Tenant) -> str:
-    """Return the code of the newest message, read as the worker reads it."""
+    """Return the code of the newest message, read with the key of the worker."""
     return str(_Content.opened(messages_of(tenant)[-1]).context["code"])
 
 
 def notices_of(tenant: Tenant) -> list[str]:
-    """Return the changes that users were told of, oldest first."""
+    """Return the changes about which users were told, oldest first."""
     jobs = Job.objects.of(tenant.pk).filter(type=Job.Type.MESSAGE, parameters__kind="factor_notice").order_by("created_at", "pk")
     return [str(_Content.opened(job).context["change"]) for job in jobs]
 
@@ -90,7 +90,7 @@ def devices_of(user: User) -> list[str]:
 
 @dataclass
 class Walk:
-    """One browser of a person."""
+    """One browser of a user."""
 
     at: Login
     browser: Browser = field(init=False)
@@ -99,28 +99,28 @@ class Walk:
         self.browser = self.at.browser
 
     def followed(self, page: Page) -> Page:
-        """Load where redirects on this host lead."""
+        """Follow redirects on this host."""
         while page.status in (302, 303) and page.location.startswith("/"):
             page = self.browser.follow(page)
         return page
 
     def to_second(self, **asked: Any) -> Page:
-        """Ask for a login and give the password; return the page that comes next."""
+        """Start a login and submit the password; return the next page."""
         return self.followed(self.at.log_in(self.at.ask(**asked)))
 
     def again(self, **asked: Any) -> Page:
-        """Ask once more with the session that is there; return the page or the answer."""
+        """Start a login again with the existing session; return the page or the answer."""
         return self.followed(self.at.ask(**asked))
 
     def give(self, page: Page, **fields: str) -> Page:
         return self.followed(self.browser.submit(page, **fields))
 
     def again_at(self, page: Page) -> Page:
-        """Load the page of a form anew."""
+        """Load the page of a form again."""
         return self.browser.get(page.form_action(), {"state": page.fields()["state"]})
 
     def options(self, page: Page) -> dict[str, Any]:
-        """Return what the page asks of a key."""
+        """Return the options that the page passes to a key."""
         found = re.search(r'data-options="([^"]*)"', page.body.decode())
         assert found is not None, page.text
         options: dict[str, Any] = json.loads(html.unescape(found.group(1)))
@@ -128,7 +128,7 @@ class Walk:
 
 
 def another(walk: Walk, *, address: str = "192.0.2.99") -> Walk:
-    """Return another browser, of a person who knows the same password."""
+    """Return another browser, used by a person who knows the same password."""
     at = walk.at
     return Walk(Login(at.tenant, at.client, at.connection, at.user, Browser(at.tenant, address=address)))
 

@@ -1,4 +1,4 @@
-"""The exchange of authorization codes: once, by whom they were made for, and with the proof that was promised."""
+"""The exchange of authorization codes: once, by the client to which they were issued, and with the verifier of the challenge."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def test_a_missing_code_is_named(tenant: Tenant, code: str | None) -> None:
     assert outcome(answer) == (400, {"error": "invalid_request", "error_description": "Missing required parameter: code"})
 
 
-def test_a_code_nobody_made_is_invalid(tenant: Tenant) -> None:
+def test_an_unknown_code_is_invalid(tenant: Tenant) -> None:
     answer = ask_token(tenant, code_form(web_client(tenant), "made-up"))
     assert outcome(answer) == INVALID_CODE
     assert "www-authenticate" not in answer.headers
     assert answer.headers["cache-control"] == "no-store"
 
 
-def test_a_code_of_another_client_is_invalid_and_stays_good_for_its_own(tenant: Tenant) -> None:
+def test_a_code_of_another_client_is_invalid_and_stays_valid_for_its_own(tenant: Tenant) -> None:
     own, other = web_client(tenant), web_client(tenant)
     code = code_of(login_of(tenant, own, some_user(tenant)))
     assert outcome(ask_token(tenant, code_form(other, code))) == INVALID_CODE
@@ -75,7 +75,7 @@ def test_a_code_of_another_tenant_is_unknown(tenant: Tenant) -> None:
     assert outcome(ask_token(other, code_form(web_client(other), code))) == INVALID_CODE
 
 
-def test_a_code_is_good_for_a_minute(tenant: Tenant) -> None:
+def test_a_code_is_valid_for_a_minute(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)))
     made_at = timezone.now()
@@ -85,7 +85,7 @@ def test_a_code_is_good_for_a_minute(tenant: Tenant) -> None:
         assert ask_token(tenant, code_form(registered, code)).status == 200
 
 
-def test_the_redirect_uri_must_be_the_one_of_the_request(tenant: Tenant) -> None:
+def test_the_redirect_uri_must_equal_that_of_the_request(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)))
     for wrong in (CALLBACK + "/", CALLBACK.upper(), CALLBACK + "?x=1", "https://attacker.example.test/"):
@@ -97,7 +97,7 @@ def test_the_redirect_uri_must_be_the_one_of_the_request(tenant: Tenant) -> None
     assert ask_token(tenant, code_form(registered, code)).status == 200
 
 
-def test_a_redirect_uri_that_the_request_left_out_may_be_left_out_again(tenant: Tenant) -> None:
+def test_a_redirect_uri_that_the_request_omitted_may_be_omitted_again(tenant: Tenant) -> None:
     registered, user = web_client(tenant), some_user(tenant)
     first, second = (code_of(login_of(tenant, registered, user), is_redirect_uri_given=False) for _ in range(2))
     assert ask_token(tenant, code_form(registered, first, redirect_uri=None)).status == 200
@@ -107,7 +107,7 @@ def test_a_redirect_uri_that_the_request_left_out_may_be_left_out_again(tenant: 
 
 @pytest.mark.parametrize("verifier", ["a" * 43, VERIFIER + "x", VERIFIER.lower(), "short", "ä" * 50])
 @pytest.mark.parametrize("make", [public_client, web_client])
-def test_another_verifier_than_the_promised_one_is_refused(tenant: Tenant, make: Any, verifier: str) -> None:
+def test_a_verifier_that_does_not_match_the_challenge_is_refused(tenant: Tenant, make: Any, verifier: str) -> None:
     registered = make(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)), challenge=challenge_of(VERIFIER))
     assert outcome(ask_token(tenant, code_form(registered, code, code_verifier=verifier))) == WRONG_VERIFIER
@@ -120,26 +120,26 @@ def test_a_missing_verifier_is_named(tenant: Tenant) -> None:
     assert outcome(answer) == (400, {"error": "invalid_request", "error_description": "Missing required parameter: code_verifier"})
 
 
-def test_a_verifier_without_a_challenge_is_a_downgrade_and_refused(tenant: Tenant) -> None:
+def test_a_verifier_without_a_challenge_is_refused_as_a_downgrade(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)), challenge="")
     assert outcome(ask_token(tenant, code_form(registered, code, code_verifier=VERIFIER))) == WRONG_VERIFIER
 
 
-def test_a_public_client_never_exchanges_a_code_without_a_challenge(tenant: Tenant) -> None:
+def test_a_public_client_cannot_exchange_a_code_without_a_challenge(tenant: Tenant) -> None:
     registered = public_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)), challenge="")
     assert outcome(ask_token(tenant, code_form(registered, code, code_verifier=None))) == WRONG_VERIFIER
 
 
-def test_a_plain_challenge_is_compared_as_it_is(tenant: Tenant) -> None:
+def test_a_plain_challenge_is_compared_without_hashing(tenant: Tenant) -> None:
     registered, user = public_client(tenant), some_user(tenant)
     first, second = (code_of(login_of(tenant, registered, user), challenge=VERIFIER, method="plain") for _ in range(2))
     assert outcome(ask_token(tenant, code_form(registered, first, code_verifier="b" * 43))) == WRONG_VERIFIER
     assert ask_token(tenant, code_form(registered, second)).status == 200
 
 
-def test_a_confidential_client_proves_itself_besides_the_code(tenant: Tenant) -> None:
+def test_a_confidential_client_must_authenticate_in_addition_to_the_code(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)))
     for secret in (None, "wrong"):
@@ -148,7 +148,7 @@ def test_a_confidential_client_proves_itself_besides_the_code(tenant: Tenant) ->
     assert ask_token(tenant, code_form(registered, code)).status == 200
 
 
-def test_a_client_that_may_not_exchange_codes_is_told_so(tenant: Tenant) -> None:
+def test_a_client_that_may_not_exchange_codes_gets_an_error_that_says_so(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)))
     update_client(tenant_id=tenant.pk, client_id=registered.client_id, changes={"grant_types": ["client_credentials"]})
@@ -157,14 +157,14 @@ def test_a_client_that_may_not_exchange_codes_is_told_so(tenant: Tenant) -> None
     assert answer.json()["error_description"] == "Grant type 'authorization_code' not allowed for the client."
 
 
-def test_a_revoked_client_gets_nothing(tenant: Tenant) -> None:
+def test_a_revoked_client_gets_no_token(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)))
     revoke_client(tenant_id=tenant.pk, client_id=registered.client_id)
     assert ask_token(tenant, code_form(registered, code)).status == 401
 
 
-def test_a_blocked_user_gets_nothing(tenant: Tenant) -> None:
+def test_a_blocked_user_gets_no_token(tenant: Tenant) -> None:
     registered, user = web_client(tenant), some_user(tenant)
     code = code_of(login_of(tenant, registered, user))
     update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"blocked": True})
@@ -172,14 +172,14 @@ def test_a_blocked_user_gets_nothing(tenant: Tenant) -> None:
     assert outcome(answer) == (403, {"error": "unauthorized", "error_description": "user is blocked"})
 
 
-def test_a_deleted_user_gets_nothing(tenant: Tenant) -> None:
+def test_a_deleted_user_gets_no_token(tenant: Tenant) -> None:
     registered, user = web_client(tenant), some_user(tenant)
     code = code_of(login_of(tenant, registered, user))
     delete_user(tenant_id=tenant.pk, user_id=user.user_id)
     assert outcome(ask_token(tenant, code_form(registered, code))) == INVALID_CODE
 
 
-def test_a_login_that_was_ended_gives_nothing_more(tenant: Tenant) -> None:
+def test_an_ended_session_makes_its_code_invalid(tenant: Tenant) -> None:
     registered = web_client(tenant)
     login = login_of(tenant, registered, some_user(tenant))
     code = code_of(login)
@@ -191,7 +191,7 @@ def test_a_login_that_was_ended_gives_nothing_more(tenant: Tenant) -> None:
 # --- Replay -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_code_that_is_used_again_ends_everything_that_came_of_it(tenant: Tenant) -> None:
+def test_the_second_use_of_a_code_ends_everything_issued_from_it(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"allow_offline_access": True})
     registered, user = web_client(tenant), some_user(tenant)
     login = login_of(tenant, registered, user, scope="openid offline_access", audience=API)
@@ -211,7 +211,7 @@ def test_a_code_that_is_used_again_ends_everything_that_came_of_it(tenant: Tenan
     assert (line.is_success, line.user_id, line.client_id) == (False, user.user_id, registered.client_id)
 
 
-def test_a_replay_ends_an_opaque_token_as_well(tenant: Tenant) -> None:
+def test_a_replay_ends_an_opaque_token_too(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)))
     token = ask_token(tenant, code_form(registered, code)).json()["access_token"]
@@ -228,7 +228,7 @@ def test_another_client_cannot_end_a_login_with_a_used_code(tenant: Tenant) -> N
     assert read_profile(tenant, token).status == 200
 
 
-def test_of_many_exchanges_at_once_one_wins_and_ends_with_the_others(tenant: Tenant) -> None:
+def test_of_concurrent_exchanges_one_succeeds_and_its_tokens_end_because_of_the_others(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant), scope="openid offline_access"))
     barrier, answers = threading.Barrier(4), []
@@ -255,7 +255,7 @@ def test_of_many_exchanges_at_once_one_wins_and_ends_with_the_others(tenant: Ten
 
 @pytest.mark.parametrize("as_json", [False, True])
 @pytest.mark.parametrize("make", [public_client, web_client])
-def test_a_good_exchange_answers_what_clients_read(tenant: Tenant, make: Any, as_json: bool) -> None:
+def test_a_valid_exchange_returns_the_members_that_clients_read(tenant: Tenant, make: Any, as_json: bool) -> None:
     registered = make(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant), scope="openid profile offline_access unheard-of"))
     answer = ask_token(tenant, code_form(registered, code), as_json=as_json)
@@ -267,13 +267,13 @@ def test_a_good_exchange_answers_what_clients_read(tenant: Tenant, make: Any, as
     assert answer.headers["content-type"] == "application/json"
 
 
-def test_no_id_token_without_openid_and_no_refresh_token_without_offline_access(tenant: Tenant) -> None:
+def test_the_id_token_requires_openid_and_the_refresh_token_requires_offline_access(tenant: Tenant) -> None:
     registered = web_client(tenant)
     members = ask_token(tenant, code_form(registered, code_of(login_of(tenant, registered, some_user(tenant), scope="profile")))).json()
     assert members.keys() == {"access_token", "token_type", "expires_in", "scope"}
 
 
-def test_no_refresh_token_where_the_api_does_not_allow_it(tenant: Tenant) -> None:
+def test_there_is_no_refresh_token_where_the_api_does_not_allow_it(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     registered = web_client(tenant)
     login = login_of(tenant, registered, some_user(tenant), scope="openid offline_access", audience=API)
@@ -282,7 +282,7 @@ def test_no_refresh_token_where_the_api_does_not_allow_it(tenant: Tenant) -> Non
     assert members["scope"] == "openid"
 
 
-def test_no_refresh_token_for_a_client_that_could_not_exchange_it(tenant: Tenant) -> None:
+def test_there_is_no_refresh_token_for_a_client_that_cannot_use_it(tenant: Tenant) -> None:
     registered = web_client(tenant, grant_types=["authorization_code"])
     members = ask_token(
         tenant, code_form(registered, code_of(login_of(tenant, registered, some_user(tenant), scope="openid offline_access")))
@@ -290,7 +290,7 @@ def test_no_refresh_token_for_a_client_that_could_not_exchange_it(tenant: Tenant
     assert "refresh_token" not in members
 
 
-def test_neither_codes_nor_tokens_are_stored(tenant: Tenant) -> None:
+def test_codes_and_tokens_are_not_stored_in_clear(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant), scope="openid offline_access"))
     members = ask_token(tenant, code_form(registered, code)).json()
@@ -307,7 +307,7 @@ def test_the_nonce_of_the_request_is_in_the_id_token(tenant: Tenant) -> None:
     assert decoded(members["id_token"])[1]["nonce"] == "n-0S6_WzA2Mj"
 
 
-def test_what_was_taken_back_since_the_login_is_not_issued(tenant: Tenant) -> None:
+def test_permissions_that_were_revoked_since_the_login_are_not_issued(tenant: Tenant) -> None:
     resource = create_api_resource(
         tenant_id=tenant.pk, identifier=API, scopes=[{"value": "read", "description": ""}, {"value": "write", "description": ""}]
     )
@@ -319,7 +319,7 @@ def test_what_was_taken_back_since_the_login_is_not_issued(tenant: Tenant) -> No
     assert ask_token(tenant, code_form(registered, code)).json()["scope"] == "openid read"
 
 
-def test_id_tokens_signed_with_a_secret_that_was_not_kept_are_refused_before_the_code_is_used(tenant: Tenant) -> None:
+def test_id_tokens_with_an_unstored_signing_secret_are_refused_before_the_code_is_used(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)))
     update_client(tenant_id=tenant.pk, client_id=registered.client_id, changes={"algorithm": "HS256"})
@@ -333,10 +333,10 @@ def test_an_exchange_costs_four_statements(tenant: Tenant) -> None:
     registered, user = web_client(tenant), some_user(tenant)
     first, second = (code_of(login_of(tenant, registered, user, scope="openid offline_access")) for _ in range(2))
     assert statements_of(tenant, registered, code_form(registered, first))
-    # The code is locked; an opaque token, the use of the code and a refresh token are written.
+    # One statement locks the code. The others write an opaque token, the use of the code and a refresh token.
     assert statements_of(tenant, registered, code_form(registered, second)) == ["SELECT", "INSERT", "UPDATE", "INSERT"]
 
 
-def test_an_unknown_lineage_is_nothing_to_end(tenant: Tenant) -> None:
+def test_ending_an_unknown_lineage_does_nothing(tenant: Tenant) -> None:
     revoke_lineage(tenant_id=tenant.pk, lineage=uuid.uuid4())
     assert SignIn.objects.of(tenant.pk).count() == 0

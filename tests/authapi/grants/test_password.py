@@ -1,4 +1,4 @@
-"""The password grants: the client hands over what the user typed. Refusals tell nothing about who exists."""
+"""The password grants: the client sends the password that the user typed. Refusals do not reveal whether a user exists."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def client(tenant: Tenant) -> Registered:
 
 @pytest.fixture
 def people(tenant: Tenant, client: Registered) -> Connection:
-    """The default directory, open for the client."""
+    """The default directory, which is enabled for the client."""
     connection = create_connection(tenant_id=tenant.pk, name="people", strategy="database", enabled_clients=[client.client_id])
     update_tenant_settings(tenant_id=tenant.pk, changes={"default_directory": "people"})
     forget_all()
@@ -72,33 +72,37 @@ def outcome(answer: Received) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize(("grant", "missing"), [("password", "username"), ("password", "password"), (REALM_GRANT, "realm")])
-def test_what_is_missing_is_named(tenant: Tenant, client: Registered, alice: User, grant: str, missing: str) -> None:
+def test_a_missing_parameter_is_named(tenant: Tenant, client: Registered, alice: User, grant: str, missing: str) -> None:
     changes: dict[str, Any] = {"grant_type": grant, missing: None}
     answer = log_in(tenant, client, **changes)
     assert outcome(answer) == (400, {"error": "invalid_request", "error_description": f"Missing required parameter: {missing}"})
 
 
 @pytest.mark.parametrize("changes", [{"password": "wrong"}, {"username": "nobody@example.test"}])
-def test_a_wrong_password_and_an_unknown_user_look_alike(tenant: Tenant, client: Registered, alice: User, changes: dict[str, str]) -> None:
+def test_a_wrong_password_and_an_unknown_user_get_the_same_refusal(
+    tenant: Tenant, client: Registered, alice: User, changes: dict[str, str]
+) -> None:
     answer = log_in(tenant, client, **changes)
     assert outcome(answer) == WRONG
     assert "www-authenticate" not in answer.headers
 
 
-def test_a_client_that_did_not_opt_in_is_told_so(tenant: Tenant, alice: User) -> None:
+def test_a_client_without_the_grant_type_gets_an_error_that_says_so(tenant: Tenant, alice: User) -> None:
     for grant in ("password", REALM_GRANT):
         answer = log_in(tenant, web_client(tenant), grant_type=grant, realm="people")
         assert (answer.status, answer.json()["error"]) == (403, "unauthorized_client")
         assert answer.json()["error_description"] == f"Grant type '{grant}' not allowed for the client."
 
 
-def test_the_switch_of_rfc_9700_shuts_the_grant_for_everybody(tenant: Tenant, client: Registered, alice: User, settings: Any) -> None:
+def test_the_setting_for_rfc_9700_disables_the_grant_for_every_client(
+    tenant: Tenant, client: Registered, alice: User, settings: Any
+) -> None:
     settings.OAUTH2_PROVIDER = {**settings.OAUTH2_PROVIDER, "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True}
     answer = log_in(tenant, client)
     assert (answer.status, answer.json()["error"]) == (400, "unsupported_grant_type")
 
 
-def test_a_breached_password_is_refused_only_when_it_is_right(
+def test_only_the_right_password_reveals_that_it_is_breached(
     tenant: Tenant, client: Registered, alice: User, tmp_path: Path, settings: Any
 ) -> None:
     use_list(settings, write_list(tmp_path / "list", PASSWORD, "wrong"))
@@ -114,7 +118,7 @@ def test_a_breached_password_is_refused_only_when_it_is_right(
     assert log_in(tenant, client).status == 200
 
 
-def test_a_blocked_user_is_told_so_and_only_with_the_right_password(tenant: Tenant, client: Registered, alice: User) -> None:
+def test_only_the_right_password_reveals_that_a_user_is_blocked(tenant: Tenant, client: Registered, alice: User) -> None:
     update_user(tenant_id=tenant.pk, user_id=alice.user_id, changes={"blocked": True})
     assert outcome(log_in(tenant, client)) == (403, {"error": "unauthorized", "error_description": "user is blocked"})
     assert outcome(log_in(tenant, client, password="wrong")) == WRONG
@@ -128,27 +132,27 @@ def test_too_many_failures_block_the_account_for_this_address(tenant: Tenant, cl
     assert log_in(tenant, client, address="192.0.2.99").status == 200
 
 
-def test_a_tenant_without_a_default_directory_says_so(tenant: Tenant, client: Registered) -> None:
+def test_a_tenant_without_a_default_directory_gets_an_error_that_says_so(tenant: Tenant, client: Registered) -> None:
     answer = log_in(tenant, client)
     assert (answer.status, answer.json()["error"]) == (403, "access_denied")
     assert "default connection" in answer.json()["error_description"]
 
 
 @pytest.mark.parametrize("realm", ["nowhere", "closed"])
-def test_a_realm_that_is_unknown_or_closed_to_the_client_looks_alike(tenant: Tenant, client: Registered, alice: User, realm: str) -> None:
+def test_an_unknown_realm_and_a_closed_one_get_the_same_refusal(tenant: Tenant, client: Registered, alice: User, realm: str) -> None:
     create_connection(tenant_id=tenant.pk, name="closed", strategy="database")
     answer = log_in(tenant, client, grant_type=REALM_GRANT, realm=realm)
     assert outcome(answer) == (403, {"error": "invalid_grant", "error_description": "Unknown or invalid realm"})
 
 
-def test_a_directory_that_is_closed_to_the_client_is_no_default(
+def test_a_directory_that_is_not_enabled_for_the_client_cannot_be_its_default(
     tenant: Tenant, client: Registered, alice: User, people: Connection
 ) -> None:
     update_connection(tenant_id=tenant.pk, connection_id=people.pk, changes={"enabled_clients": []})
     assert log_in(tenant, client).status == 403
 
 
-def test_an_unknown_audience_is_refused_before_anybody_logs_in(tenant: Tenant, client: Registered, alice: User) -> None:
+def test_an_unknown_audience_is_refused_before_any_login(tenant: Tenant, client: Registered, alice: User) -> None:
     answer = log_in(tenant, client, audience="urn:unknown")
     assert outcome(answer) == (403, {"error": "access_denied", "error_description": "Service not enabled within domain: urn:unknown"})
     assert not SignIn.objects.of(tenant.pk).exists()
@@ -163,7 +167,7 @@ def test_an_unknown_audience_is_refused_before_anybody_logs_in(tenant: Tenant, c
         ("deny", {"organization": "org_some"}, "parameter organization is not allowed for this client"),
     ],
 )
-def test_nobody_logs_in_past_the_organization_that_the_client_needs_or_names(
+def test_a_login_without_the_required_organization_is_refused(
     tenant: Tenant, client: Registered, alice: User, usage: str, sent: dict[str, str], words: str
 ) -> None:
     update_client(tenant_id=tenant.pk, client_id=client.client_id, changes={"settings": {"organization_usage": usage}})
@@ -179,7 +183,7 @@ def test_nobody_logs_in_past_the_organization_that_the_client_needs_or_names(
     ("auth_method", "is_trusted", "seen"),
     [("client_secret_post", True, "198.51.100.7"), ("client_secret_post", False, "192.0.2.1"), ("none", True, "192.0.2.1")],
 )
-def test_the_forwarded_address_counts_from_a_trusted_client_that_proved_itself(
+def test_the_forwarded_address_is_used_only_from_a_trusted_client_that_authenticated(
     tenant: Tenant, auth_method: str, is_trusted: bool, seen: str
 ) -> None:
     settings = {"is_token_endpoint_ip_header_trusted": is_trusted}
@@ -192,7 +196,7 @@ def test_the_forwarded_address_counts_from_a_trusted_client_that_proved_itself(
     assert alice.last_ip == seen
 
 
-def test_a_forwarded_address_that_is_none_does_not_stop_a_login(tenant: Tenant) -> None:
+def test_an_invalid_forwarded_address_does_not_prevent_a_login(tenant: Tenant) -> None:
     client = web_client(tenant, grant_types=GRANTS, settings={"is_token_endpoint_ip_header_trusted": True})
     people = create_connection(tenant_id=tenant.pk, name="people", strategy="database", enabled_clients=[client.client_id])
     make_user(connection=people, email="alice@example.test", password=PASSWORD)
@@ -216,7 +220,7 @@ def test_the_right_password_gets_tokens(tenant: Tenant, client: Registered, alic
     assert ask_token(tenant, refresh_form(client, members["refresh_token"])).status == 200
 
 
-def test_without_a_scope_every_scope_of_the_api_is_given(tenant: Tenant, client: Registered, alice: User) -> None:
+def test_a_request_without_a_scope_gets_every_scope_of_the_api(tenant: Tenant, client: Registered, alice: User) -> None:
     scopes = [{"value": "read", "description": ""}, {"value": "write", "description": ""}]
     create_api_resource(tenant_id=tenant.pk, identifier=API, scopes=scopes)
     members = log_in(tenant, client, audience=API).json()
@@ -234,15 +238,15 @@ def test_the_password_is_in_no_log_and_no_repr(tenant: Tenant, client: Registere
     assert "canary-password" not in repr(SignIn.objects.of(tenant.pk).values())
 
 
-def test_the_grants_can_be_asked_for_over_the_management_interface() -> None:
+def test_the_grants_can_be_set_over_the_management_interface() -> None:
     body = ClientToCreate(data={"name": "Legacy", "grant_types": list(GRANTS)})
     assert body.is_valid(), body.errors
 
 
-# --- Room for others --------------------------------------------------------------------------------------------------
+# --- Other requests ---------------------------------------------------------------------------------------------------
 
 
-def test_logins_that_wait_for_their_hashes_hold_up_no_other_request(tenant: Tenant, client: Registered, alice: User) -> None:
+def test_logins_that_wait_for_their_hashes_delay_no_other_request(tenant: Tenant, client: Registered, alice: User) -> None:
     is_over, hashing, answers = threading.Event(), _threads(), list[Received]()
     blockers = [hashing.submit(is_over.wait) for _ in range(hashing._max_workers)]
     logins = [threading.Thread(target=log_in, args=(tenant, client), kwargs={"username": f"user-{number}"}) for number in range(12)]

@@ -1,4 +1,4 @@
-"""What a client gets for a user: by the API, its access policy, the user's permissions, and the organization that was entered."""
+"""Scopes that a client gets for a user: by the API, its access policy, the user's permissions, and the organization of the login."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ def test_an_api_of_another_tenant_is_unknown(tenant: Tenant) -> None:
     assert refusal(tenant, web_client(tenant)) is OAuthCase.UNKNOWN_AUDIENCE
 
 
-def test_without_an_audience_only_the_profile_is_left(tenant: Tenant) -> None:
+def test_without_an_audience_only_the_scopes_of_the_profile_are_granted(tenant: Tenant) -> None:
     granted = entitled(tenant, web_client(tenant), some_user(tenant), "openid read email", None)
     assert (granted.audience, granted.resource, granted.scopes) == ("", None, ("openid", "email"))
 
 
-def test_the_address_of_the_profile_is_no_api(tenant: Tenant) -> None:
+def test_the_address_of_userinfo_is_not_an_api(tenant: Tenant) -> None:
     granted = entitled(tenant, web_client(tenant), some_user(tenant), "openid", f"{host_of(tenant).issuer}userinfo")
     assert (granted.audience, granted.resource) == ("", None)
 
 
-def test_the_tenants_default_audience_stands_for_an_absent_one(tenant: Tenant) -> None:
+def test_the_default_audience_of_the_tenant_replaces_a_missing_one(tenant: Tenant) -> None:
     api(tenant)
     update_tenant_settings(tenant_id=tenant.pk, changes={"default_audience": API})
     forget_all()
@@ -79,19 +79,19 @@ def test_the_tenants_default_audience_stands_for_an_absent_one(tenant: Tenant) -
 # --- Scopes -----------------------------------------------------------------------------------------------------------
 
 
-def test_scopes_nobody_knows_are_dropped_silently_and_each_is_given_once(tenant: Tenant) -> None:
+def test_unknown_scopes_are_dropped_silently_and_duplicates_are_removed(tenant: Tenant) -> None:
     api(tenant)
     granted = entitled(tenant, web_client(tenant), some_user(tenant), "write openid  unheard-of read write")
     assert granted.scopes == ("write", "openid", "read")
 
 
-def test_an_absent_scope_is_every_scope_of_the_api(tenant: Tenant) -> None:
+def test_a_missing_scope_means_every_scope_of_the_api(tenant: Tenant) -> None:
     api(tenant)
     assert entitled(tenant, web_client(tenant), some_user(tenant), None).scopes == ("read", "write", "delete")
 
 
 @pytest.mark.parametrize("scope", ["offline_access", "online_access"])
-def test_lasting_access_needs_a_client_that_refreshes_and_an_api_that_allows_it(tenant: Tenant, scope: str) -> None:
+def test_offline_access_requires_a_client_with_the_refresh_grant_and_an_api_that_allows_it(tenant: Tenant, scope: str) -> None:
     api(tenant)
     api(tenant, "urn:lasting", allow_offline_access=True)
     user, refreshing, other = some_user(tenant), web_client(tenant), web_client(tenant, grant_types=["authorization_code"])
@@ -107,19 +107,19 @@ def test_lasting_access_needs_a_client_that_refreshes_and_an_api_that_allows_it(
 # --- Access policy of the API -----------------------------------------------------------------------------------------
 
 
-def test_an_api_can_be_closed_to_users(tenant: Tenant) -> None:
+def test_an_api_can_deny_access_to_users(tenant: Tenant) -> None:
     api(tenant, subject_type_authorization={"user": {"policy": "deny_all"}})
     assert refusal(tenant, web_client(tenant)) is OAuthCase.NO_CLIENT_GRANT
 
 
-def test_an_api_can_ask_for_a_client_grant_for_users(tenant: Tenant) -> None:
+def test_an_api_can_require_a_client_grant_for_users(tenant: Tenant) -> None:
     resource = api(tenant, subject_type_authorization={"user": {"policy": "require_client_grant"}})
     granted, machine, other = web_client(tenant), web_client(tenant), web_client(tenant)
     create_grant = partial(create_client_grant, tenant_id=tenant.pk, api_resource=resource)
     create_grant(client_id=granted.client_id, scopes=["read"], subject_type="user")
     create_grant(client_id=machine.client_id, scopes=["read"])
     assert entitled(tenant, granted, some_user(tenant), "openid read write").scopes == ("openid", "read")
-    # A grant for the client itself says nothing about users.
+    # A grant for the client itself does not apply to users.
     assert refusal(tenant, machine) is OAuthCase.NO_CLIENT_GRANT
     assert refusal(tenant, other) is OAuthCase.NO_CLIENT_GRANT
 
@@ -127,7 +127,7 @@ def test_an_api_can_ask_for_a_client_grant_for_users(tenant: Tenant) -> None:
 # --- Permissions ------------------------------------------------------------------------------------------------------
 
 
-def test_with_permissions_enforced_a_user_gets_what_was_asked_and_allowed(tenant: Tenant) -> None:
+def test_with_enforced_permissions_a_user_gets_only_requested_and_permitted_scopes(tenant: Tenant) -> None:
     api(tenant, enforce_policies=True)
     api(tenant, "urn:stock", enforce_policies=True)
     registered, user, nobody = web_client(tenant), some_user(tenant), some_user(tenant)
@@ -147,7 +147,7 @@ def test_with_permissions_enforced_a_user_gets_what_was_asked_and_allowed(tenant
     assert entitled(tenant, registered, nobody, "openid read").scopes == ("openid",)
 
 
-def test_roles_of_an_organization_count_where_it_was_entered(tenant: Tenant) -> None:
+def test_roles_of_an_organization_apply_only_in_a_login_for_it(tenant: Tenant) -> None:
     api(tenant, enforce_policies=True)
     registered, user = web_client(tenant), some_user(tenant)
     here, there = (make_organization(tenant) for _ in range(2))
@@ -162,7 +162,7 @@ def test_roles_of_an_organization_count_where_it_was_entered(tenant: Tenant) -> 
     assert (given(None), given(there), given(here)) == ((), (), ("read",))
 
 
-def test_before_the_user_is_known_permissions_are_not_looked_at(tenant: Tenant) -> None:
+def test_permissions_are_not_checked_before_the_user_is_known(tenant: Tenant) -> None:
     api(tenant, enforce_policies=True)
     assert entitled(tenant, web_client(tenant), None, "openid read").scopes == ("openid", "read")
 
@@ -170,7 +170,7 @@ def test_before_the_user_is_known_permissions_are_not_looked_at(tenant: Tenant) 
 # --- The management interface -----------------------------------------------------------------------------------------
 
 
-def test_a_login_at_a_global_client_makes_nobody_an_administrator(tenant: Tenant) -> None:
+def test_a_login_at_a_global_client_gives_a_user_no_administrative_access(tenant: Tenant) -> None:
     registered = global_client(tenant, grant_types=["authorization_code", "client_credentials"])
     resource = ensure_management_api(tenant.pk)
     user, audience = some_user(tenant), f"{host_of(tenant).base_url}/"
@@ -179,5 +179,5 @@ def test_a_login_at_a_global_client_makes_nobody_an_administrator(tenant: Tenant
     assert entitled(tenant, registered, user, "openid read:users delete:users", audience).scopes == ("openid", "read:users")
 
 
-def test_another_client_needs_a_grant_for_users_of_the_management_interface(tenant: Tenant) -> None:
+def test_another_client_requires_a_grant_for_users_of_the_management_interface(tenant: Tenant) -> None:
     assert refusal(tenant, web_client(tenant), f"{host_of(tenant).base_url}/", "read:users") is OAuthCase.NO_CLIENT_GRANT

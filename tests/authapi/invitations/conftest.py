@@ -1,4 +1,4 @@
-"""An organization that invites people to an application, and a browser."""
+"""An organization that invites users to an application, and a browser."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from identity.models import Job, Organization, OrganizationMember, User
 from identity.services.jobs import run_job
 from identity.services.memberships import add_connection
 from tests.authapi.browser import Browser, Page
-from tests.authapi.login.conftest import Login, login, set_client  # noqa: F401  (a fixture here, too)
+from tests.authapi.login.conftest import Login, login, set_client  # noqa: F401  (this fixture is used here, too)
 from tests.factories.organizations import make_organization
 from tests.factories.sign_in import PASSWORD
 
@@ -33,7 +33,7 @@ def _fresh_memory() -> None:
 
 @dataclass
 class Host:
-    """An organization, and what people do with its invitations."""
+    """An organization, and the steps of users with its invitations."""
 
     login: Login
     organization: Organization
@@ -76,13 +76,13 @@ class Host:
         return self.browser.follow(answer) if answer.location.startswith("/u/") else answer
 
     def sign_up(self, page: Page, **fields: str) -> Page:
-        """Fill in the form of the sign-up, and load the page that follows."""
+        """Submit the form of the sign-up, and load the next page."""
         sent = {**page.fields(), "email": GUEST, "password": PASSWORD, **fields}
         answer = self.browser.post("/u/signup", sent, Origin=self.address)
         return self.followed(answer)
 
     def log_in(self, page: Page, **fields: str) -> Page:
-        """Fill in the form of the login with the same request, and load the page that follows."""
+        """Submit the form of the login with the same request, and load the next page."""
         sent = {**page.fields(), "username": "ada@example.test", "password": PASSWORD, **fields}
         return self.followed(self.browser.post("/u/login", sent, Origin=self.address))
 
@@ -103,7 +103,7 @@ def host(login: Login) -> Host:  # noqa: F811  (the fixture)
 
 
 def host_of(login: Login) -> Host:  # noqa: F811  (no fixture here)
-    """Return an organization, named Acme, that invites to the application of this login."""
+    """Return the organization Acme, which invites users to the application of this login."""
     set_client(login, settings={"organization_usage": "allow", "initiate_login_uri": ROUTE})
     acme = make_organization(login.tenant, "acme", display_name="Acme")
     add_connection(tenant_id=login.tenant.pk, organization_id=acme.pk, connection_id=login.connection.pk)

@@ -1,4 +1,4 @@
-"""Accepting invitations over the ASGI application: who may, with which proof of the address, and once."""
+"""Accepting invitations over the ASGI application: by which user, with which proof of the address, and only once."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def types_of(host: Host) -> list[str]:
     return list(Event.objects.filter(tenant_id=host.tenant_id).order_by("pk").values_list("type", flat=True))
 
 
-# --- The way of a new user ------------------------------------------------------------------------------------------------
+# --- A new user -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_user_signs_up_with_the_mail_and_joins_with_roles_and_metadata(host: Host) -> None:
+def test_a_new_user_signs_up_from_the_mail_and_joins_with_roles_and_metadata(host: Host) -> None:
     role = make_role(host.login.tenant, "editor")
     invitation = host.invite(roles=[role.pk], user_metadata={"plan": "gold"}, app_metadata={"seat": 7})
     opened = host.open_mail()
@@ -73,7 +73,7 @@ def test_a_new_user_signs_up_with_the_mail_and_joins_with_roles_and_metadata(hos
     assert SignIn.objects.of(host.tenant_id).get(type="si").user_id == user.user_id
 
 
-def test_a_user_who_is_known_keeps_the_metadata(host: Host) -> None:
+def test_an_existing_user_keeps_the_existing_metadata(host: Host) -> None:
     user = guest(host, user_metadata={"plan": "free"})
     invitation = host.invite(user_metadata={"plan": "gold"}, app_metadata={"admin": True})
     page = host.log_in(host.ask(invitation))
@@ -84,7 +84,7 @@ def test_a_user_who_is_known_keeps_the_metadata(host: Host) -> None:
 
 
 def finish(host: Host, page: Any) -> dict[str, str]:
-    """Accept, and return what the application gets."""
+    """Accept the invitation, and return the answer to the application."""
     answer = host.answer(page)
     while answer.status in (302, 303) and answer.location.startswith("/u/"):
         answer = host.browser.follow(answer)
@@ -94,7 +94,7 @@ def finish(host: Host, page: Any) -> dict[str, str]:
 # --- Only the invited address ---------------------------------------------------------------------------------------------
 
 
-def test_the_form_decides_no_address_neither_at_the_sign_up_nor_at_the_login(host: Host) -> None:
+def test_the_form_cannot_change_the_address_at_the_sign_up_or_at_the_login(host: Host) -> None:
     invitation = host.invite()
     page = host.ask(invitation)
     assert f'value="{GUEST}"' in page.text
@@ -103,12 +103,12 @@ def test_the_form_decides_no_address_neither_at_the_sign_up_nor_at_the_login(hos
     assert User.objects.of(host.tenant_id).filter(email="mallory@example.test").count() == 0
     other = elsewhere(host)
     page = other.log_in(other.ask(invitation), username="ada@example.test")
-    # Ada's password is none for the invited address.
+    # Ada's password is not valid for the invited address.
     assert page.status == 400
     assert other.members() == []
 
 
-def test_a_user_who_is_logged_in_as_another_is_asked_and_cannot_accept(host: Host) -> None:
+def test_a_user_who_is_logged_in_with_another_account_sees_a_question_and_cannot_accept(host: Host) -> None:
     host.login.begin_session()
     page = host.ask(host.invite())
     assert "This invitation is for another account" in page.text
@@ -120,7 +120,7 @@ def test_a_user_who_is_logged_in_as_another_is_asked_and_cannot_accept(host: Hos
     assert "another address" in line.description
 
 
-def test_a_user_who_declines_is_sent_back_and_the_invitation_stays(host: Host) -> None:
+def test_a_user_who_declines_is_sent_back_and_the_invitation_stays_valid(host: Host) -> None:
     guest(host)
     invitation = host.invite()
     answer = host.answer(host.log_in(host.ask(invitation)), "decline")
@@ -130,16 +130,16 @@ def test_a_user_who_declines_is_sent_back_and_the_invitation_stays(host: Host) -
     assert invitation.accepted_at is None
 
 
-def test_an_account_that_was_swapped_between_two_steps_accepts_nothing(host: Host) -> None:
+def test_an_account_that_was_switched_between_two_steps_cannot_accept(host: Host) -> None:
     user = guest(host)
     page = host.log_in(host.ask(host.invite()))
     assert "Join Acme?" in page.text
-    # Another person logs in in the same browser, in another window.
+    # Another user logs in, in another window of the same browser.
     host.login.log_in(host.login.ask(prompt="login"))
     again = host.answer(page)
     assert "This invitation is for another account" in again.text
     assert host.members() == []
-    # Nor does the id of the invited user in the form help.
+    # The id of the invited user in the form does not help either.
     assert host.answer(again, user=user.user_id).status == 200
     assert host.members() == []
 
@@ -147,24 +147,24 @@ def test_an_account_that_was_swapped_between_two_steps_accepts_nothing(host: Hos
 # --- The proof of the address ---------------------------------------------------------------------------------------------
 
 
-def test_a_leaked_address_of_the_application_proves_no_mailbox(host: Host) -> None:
+def test_the_ticket_alone_does_not_prove_the_mailbox(host: Host) -> None:
     invitation = host.invite()
-    # The thief has the ticket, from a log of the application or from the interface, and not the mail.
+    # The attacker has the ticket from a log of the application or from the interface, but not the mail.
     page = host.sign_up(host.ask(invitation))
     assert "Confirm your email address" in page.text
     assert host.answer(page, "accept").status == 403
     assert host.members() == []
     user = User.objects.of(host.tenant_id).get(email=GUEST)
     assert not user.email_verified
-    # The person who owns the mailbox confirms it, and the invitation can be accepted.
+    # The owner of the mailbox confirms it, and the invitation can be accepted.
     update_user(tenant_id=host.tenant_id, user_id=user.user_id, changes={"email_verified": True})
     assert "code" in finish(host, host.ask(invitation))
     assert host.members() == [user]
 
 
-def test_the_mail_does_not_verify_an_account_that_an_attacker_made_before(host: Host) -> None:
+def test_the_mail_does_not_verify_an_account_that_an_attacker_created_before(host: Host) -> None:
     attacker = create_user(tenant_id=host.tenant_id, connection=host.login.connection, email=GUEST, email_verified=False, password=PASSWORD)
-    # The attacker plants a session of that account in the browser of the invited person, who then opens the mail.
+    # The attacker plants a session of that account in the browser of the invited user, who then opens the mail.
     planted = Login(host.login.tenant, host.login.client, host.login.connection, attacker, host.browser)
     planted.log_in(planted.ask(), identifier=GUEST)
     invitation = host.invite()
@@ -177,7 +177,7 @@ def test_the_mail_does_not_verify_an_account_that_an_attacker_made_before(host: 
     assert host.members() == []
 
 
-def test_the_mark_of_one_mail_counts_for_no_other_invitation_and_ends_with_the_next_mail(host: Host) -> None:
+def test_the_mark_of_one_mail_is_not_valid_for_another_invitation_and_ends_with_the_next_mail(host: Host) -> None:
     first = host.invite()
     host.open_mail()
     second = host.invite()
@@ -188,7 +188,7 @@ def test_the_mark_of_one_mail_counts_for_no_other_invitation_and_ends_with_the_n
     assert host.members() == []
 
 
-def test_mails_that_verify_are_sent_a_few_times_at_most_and_to_the_invited_address_alone(host: Host) -> None:
+def test_confirmation_mails_are_limited_and_go_only_to_the_invited_address(host: Host) -> None:
     invitation = host.invite()
     page = host.sign_up(host.ask(invitation))
     answers = [host.answer(page, "mail") for _ in range(4)]
@@ -196,10 +196,10 @@ def test_mails_that_verify_are_sent_a_few_times_at_most_and_to_the_invited_addre
     assert f"We sent an email to {GUEST}" in answers[0].text
 
 
-def test_opening_the_mail_uses_nothing_up(host: Host) -> None:
+def test_opening_the_mail_does_not_use_up_the_invitation(host: Host) -> None:
     invitation = host.invite()
     secret = host.mailed_secret()
-    # A program that looks at mails opens the link several times, in a browser of its own.
+    # A mail scanner opens the link several times, in its own browser.
     for _ in range(3):
         page = Browser(host.login.tenant).get("/u/invitation/open", {"ticket": secret})
         assert page.status == 302
@@ -212,16 +212,16 @@ def marked(host: Host, secret: str, invitation: Invitation) -> Any:
     return host.ask(invitation)
 
 
-# --- Once -------------------------------------------------------------------------------------------------------------------
+# --- Used and ended invitations ---------------------------------------------------------------------------------------------
 
 
-def test_an_invitation_that_was_used_says_so_and_the_same_user_just_goes_on(host: Host) -> None:
+def test_a_used_invitation_shows_an_error_and_the_same_user_just_continues(host: Host) -> None:
     guest(host)
     invitation = host.invite()
     ticket = invitation.ticket
     secret = host.mailed_secret()
     assert "code" in finish(host, host.log_in(host.ask(invitation)))
-    # Pressing back and trying once more in the same browser.
+    # The user presses back and tries again in the same browser.
     assert "code" in host.ask(ticket).answer
     stranger = elsewhere(host)
     page = stranger.ask(ticket)
@@ -251,7 +251,7 @@ def test_two_accounts_with_the_invited_address_cannot_both_accept(host: Host) ->
 
 
 @pytest.mark.parametrize(("days", "state", "words"), [(8, "expired", "expired"), (0, "revoked", "withdrawn")])
-def test_an_invitation_that_has_ended_says_so_before_people_log_in(host: Host, days: int, state: str, words: str) -> None:
+def test_an_ended_invitation_shows_an_error_before_the_user_logs_in(host: Host, days: int, state: str, words: str) -> None:
     invitation = host.invite()
     ticket, secret = invitation.ticket, host.mailed_secret()
     if state == "revoked":
@@ -265,7 +265,7 @@ def test_an_invitation_that_has_ended_says_so_before_people_log_in(host: Host, d
         assert "invited" not in host.browser.cookies
 
 
-def test_an_invitation_that_is_revoked_while_the_page_is_open_is_not_accepted(host: Host) -> None:
+def test_an_invitation_that_is_revoked_while_the_page_is_open_cannot_be_accepted(host: Host) -> None:
     guest(host)
     invitation = host.invite()
     page = host.log_in(host.ask(invitation))
@@ -307,7 +307,7 @@ def foreign_login() -> Login:
     return Login(tenant, client, connection, person(connection), Browser(tenant))
 
 
-def test_an_invitation_needs_its_organization_in_the_request(host: Host) -> None:
+def test_an_invitation_requires_its_organization_in_the_request(host: Host) -> None:
     answer = host.ask(host.invite(), organization=None)
     assert answer.answer["error_description"] == "parameter organization is required with the parameter invitation"
 
@@ -320,23 +320,23 @@ def test_a_silent_request_shows_no_page_of_an_invitation(host: Host) -> None:
     assert host.ask(invitation, prompt="none").answer["error"] == "interaction_required"
 
 
-def test_an_invitation_that_names_a_connection_lets_people_in_through_no_other(host: Host) -> None:
+def test_an_invitation_for_a_connection_cannot_be_accepted_through_another_connection(host: Host) -> None:
     other = people(host.login.tenant, host.login.client, name="others")
     add_connection(tenant_id=host.tenant_id, organization_id=host.organization.pk, connection_id=other.pk)
     guest(host)
     invitation = host.invite(connection_id=other.pk)
     host.log_in(host.ask(invitation), username=GUEST)
     assert host.members() == []
-    # A session of the other connection is none for this login.
+    # A session of the other connection is not valid for this login.
     session = Login(host.login.tenant, host.login.client, host.login.connection, host.login.user, host.browser)
     session.log_in(session.ask(), identifier=GUEST)
     assert "Join Acme?" not in host.ask(invitation).text
 
 
-# --- What changes meanwhile -------------------------------------------------------------------------------------------------
+# --- Changes during an invitation -------------------------------------------------------------------------------------------
 
 
-def test_a_role_that_was_deleted_meanwhile_keeps_nobody_out(host: Host) -> None:
+def test_a_deleted_role_does_not_prevent_the_acceptance(host: Host) -> None:
     kept, gone = make_role(host.login.tenant, "kept"), make_role(host.login.tenant, "gone")
     user = guest(host)
     invitation = host.invite(roles=[kept.pk, gone.pk])
@@ -345,7 +345,7 @@ def test_a_role_that_was_deleted_meanwhile_keeps_nobody_out(host: Host) -> None:
     assert list(OrganizationMemberRole.objects.of(host.tenant_id).values_list("user_id", "role_id")) == [(user.pk, kept.pk)]
 
 
-def test_an_invitation_goes_with_its_organization(host: Host) -> None:
+def test_an_invitation_is_deleted_with_its_organization(host: Host) -> None:
     guest(host)
     invitation = host.invite()
     page = host.log_in(host.ask(invitation))
@@ -355,7 +355,7 @@ def test_an_invitation_goes_with_its_organization(host: Host) -> None:
     assert host.ask(invitation).status == 404
 
 
-def test_a_member_gets_the_roles_and_stays_a_member(host: Host) -> None:
+def test_an_existing_member_gets_the_roles_and_stays_a_member(host: Host) -> None:
     role = make_role(host.login.tenant, "editor")
     user = guest(host)
     add_members(tenant_id=host.tenant_id, organization_id=host.organization.pk, user_ids=[user.user_id])
@@ -364,10 +364,10 @@ def test_a_member_gets_the_roles_and_stays_a_member(host: Host) -> None:
     assert OrganizationMemberRole.objects.of(host.tenant_id).filter(user=user, role=role).exists()
 
 
-# --- What pages tell ----------------------------------------------------------------------------------------------------------
+# --- Contents of pages --------------------------------------------------------------------------------------------------------
 
 
-def test_the_first_page_is_the_same_whether_the_invited_address_has_an_account(host: Host) -> None:
+def test_the_first_page_does_not_reveal_whether_the_invited_address_has_an_account(host: Host) -> None:
     unknown = host.ask(host.invite())
     guest(host)
     known = host.ask(host.invite())
@@ -378,7 +378,7 @@ def test_the_first_page_is_the_same_whether_the_invited_address_has_an_account(h
     assert (unknown.status, visible(unknown)) == (known.status, visible(known))
 
 
-def test_names_are_text_on_every_page_and_in_the_mail(host: Host) -> None:
+def test_names_are_escaped_on_every_page_and_in_the_mail(host: Host) -> None:
     guest(host)
     evil = '<script>alert(1)</script><a href="https://evil.test">'
     page = host.ask(host.invite(inviter_name=evil))
@@ -389,7 +389,7 @@ def test_names_are_text_on_every_page_and_in_the_mail(host: Host) -> None:
         assert "script-src 'unsafe" not in shown.headers["content-security-policy"]
 
 
-def test_sign_ups_that_the_connection_refuses_are_open_to_guests_with_the_mail_alone(host: Host) -> None:
+def test_a_connection_that_refuses_sign_ups_allows_them_to_guests_who_opened_the_mail(host: Host) -> None:
     update_connection(tenant_id=host.tenant_id, connection_id=host.login.connection.pk, changes={"options": {"disable_signup": True}})
     invitation = host.invite()
     assert "/u/signup" not in host.ask(invitation).text
@@ -399,13 +399,13 @@ def test_sign_ups_that_the_connection_refuses_are_open_to_guests_with_the_mail_a
     assert "Join Acme?" in host.sign_up(host.ask(invitation)).text
 
 
-def test_a_client_that_takes_no_organizations_takes_no_invitation(host: Host) -> None:
+def test_a_client_that_denies_organizations_refuses_an_invitation(host: Host) -> None:
     invitation = host.invite()
     set_client(host.login, settings={"organization_usage": "deny"})
     assert host.ask(invitation).answer["error"] == "invalid_request"
 
 
-def test_of_two_who_accept_at_the_same_moment_one_becomes_a_member(host: Host) -> None:
+def test_of_two_simultaneous_acceptances_one_succeeds(host: Host) -> None:
     first = guest(host)
     other = people(host.login.tenant, host.login.client, name="others")
     second = person(other, email=GUEST)
@@ -431,7 +431,7 @@ def test_of_two_who_accept_at_the_same_moment_one_becomes_a_member(host: Host) -
     assert len(host.members()) == 1
 
 
-def test_what_changed_since_the_page_was_shown_is_refused_when_it_is_sent(host: Host) -> None:
+def test_a_change_after_the_page_was_shown_makes_the_acceptance_fail(host: Host) -> None:
     user, other = guest(host), people(host.login.tenant, host.login.client, name="others")
     add_connection(tenant_id=host.tenant_id, organization_id=host.organization.pk, connection_id=other.pk)
     bound = host.invite(connection_id=other.pk)
@@ -447,7 +447,7 @@ def test_what_changed_since_the_page_was_shown_is_refused_when_it_is_sent(host: 
     assert host.members() == []
 
 
-def test_an_invitation_that_expires_under_the_open_form_logs_no_person_in(host: Host) -> None:
+def test_an_invitation_that_expires_while_the_form_is_open_does_not_log_the_user_in(host: Host) -> None:
     guest(host)
     form = host.ask(host.invite())
     Invitation.objects.of(host.tenant_id).update(expires_at=datetime.now(UTC))
@@ -455,7 +455,7 @@ def test_an_invitation_that_expires_under_the_open_form_logs_no_person_in(host: 
     assert not Session.objects.of(host.tenant_id).exists()
 
 
-def test_a_guest_who_came_by_the_mail_gets_no_second_mail_about_the_address(host: Host, settings: Any) -> None:
+def test_a_guest_who_opened_the_mail_gets_no_second_mail_about_the_address(host: Host, settings: Any) -> None:
     settings.MAIL_REACHES_PEOPLE = True
     jobs = Job.objects.of(host.tenant_id).filter(type=Job.Type.VERIFICATION_EMAIL)
     invitation = host.invite()

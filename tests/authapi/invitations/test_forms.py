@@ -1,4 +1,4 @@
-"""The forms and the language of people who are invited: one address, that no remembered account replaces."""
+"""The forms and the language for invited users: the address is fixed, and a remembered account does not replace it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GERMAN = {"Accept-Language": "de"}
 
 
 def speak(host: Host, *codes: str) -> None:
-    """Let the tenant enable these languages, the first by default."""
+    """Let the tenant enable these languages; the first is the default."""
     TenantSettings(tenant=host.login.tenant, values={"enabled_locales": list(codes)}).save()
     tenant_settings.remembered_settings.clear()
 
@@ -31,13 +31,13 @@ def test_the_invited_address_is_shown_and_fixed_at_the_sign_up_and_at_the_login(
     for page, name in ((host.ask(invitation), "email"), (host.ask(invitation, prompt="login"), "username")):
         field, password = typed(page)[name], typed(page)["password"]
         assert (field.attributes["value"], "readonly" in field.attributes) == (GUEST, True)
-        # A person fills in the password alone.
+        # The user fills in only the password.
         assert ("autofocus" in field.attributes, "autofocus" in password.attributes) == (False, True)
         assert 'class="mark"' not in page.text
         assert f"The invitation is for {GUEST}." in page.text
 
 
-def test_a_remembered_account_is_not_offered_to_an_invited_person(host: Host) -> None:
+def test_a_remembered_account_is_not_offered_to_an_invited_user(host: Host) -> None:
     host.login.begin_session()
     host.browser.get("/v2/logout")
     assert list(typed(host.browser.follow(host.login.ask()))) == ["password"]
@@ -52,7 +52,7 @@ def test_a_hint_of_the_application_does_not_replace_the_invited_address(host: Ho
     assert "mallory" not in page.text
 
 
-def test_the_guest_who_has_logged_in_is_remembered_for_the_next_login(host: Host) -> None:
+def test_a_guest_who_has_logged_in_is_remembered_for_the_next_login(host: Host) -> None:
     person(host.login.connection, email=GUEST)
     host.log_in(host.ask(host.invite(), prompt="login"))
     page = host.browser.follow(host.login.ask(prompt="login"))
@@ -62,7 +62,7 @@ def test_the_guest_who_has_logged_in_is_remembered_for_the_next_login(host: Host
 # --- Languages ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_mail_without_a_language_of_its_own_is_in_the_first_of_the_tenant(host: Host) -> None:
+def test_a_mail_without_its_own_language_uses_the_default_language_of_the_tenant(host: Host) -> None:
     speak(host, "de", "fr", "en")
     for language, spoken in (("", "de"), ("fr", "fr"), ("ar", "de"), ("xx", "de")):
         invitation = host.invite(language=language)

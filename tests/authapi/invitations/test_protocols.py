@@ -1,4 +1,4 @@
-"""Invitations to applications that speak SAML or WS-Federation: the same question, and their own answer."""
+"""Invitations to applications that use SAML or WS-Federation: the same pages, and the answers of their protocol."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ACS = "https://sp.example.test/acs"
 
 
 def accepted(tenant: Tenant, path: str, **settings: Any) -> tuple[Page, User]:
-    """Accept an invitation at the address of a protocol; return what is posted to the application."""
+    """Accept an invitation at the address of a protocol; return the form that is posted to the application."""
     use = {"organization_usage": "allow", "initiate_login_uri": "https://sp.example.test/login"}
     client, _ = web_client(tenant, name="Payroll", redirect_uris=ACS, settings={**settings, **use})
     connection = people(tenant, client)
@@ -50,20 +50,20 @@ def begun(host: Host, client: Client, path: str) -> Page:
     return page
 
 
-def test_a_saml_application_gets_the_new_member(tenant: Tenant) -> None:
+def test_a_saml_application_receives_the_new_member(tenant: Tenant) -> None:
     answer, _ = accepted(tenant, "/samlp/{client}", **addon())
     assert answer.form_action() == ACS
     assert "SAMLResponse" in answer.fields()
 
 
-def test_a_ws_federation_application_gets_the_new_member(tenant: Tenant) -> None:
+def test_a_ws_federation_application_receives_the_new_member(tenant: Tenant) -> None:
     answer, _ = accepted(tenant, "/wsfed/{client}", addons={"wsfed": {}})
     assert answer.form_action() == ACS
     assert "RequestedSecurityToken" in answer.fields()["wresult"]
 
 
 @pytest.mark.parametrize("way", ["pushed", "signed"])
-def test_a_pushed_or_signed_request_brings_its_invitation(tenant: Tenant, way: str) -> None:
+def test_a_pushed_or_signed_request_carries_its_invitation(tenant: Tenant, way: str) -> None:
     use = {"organization_usage": "allow", "initiate_login_uri": "https://app.example.test/login"}
     client, secret = web_client(tenant, settings=use)
     if way == "signed":
@@ -77,7 +77,7 @@ def test_a_pushed_or_signed_request_brings_its_invitation(tenant: Tenant, way: s
     sent = (
         {"request_uri": Pusher(tenant, client, secret).handle(**named)} if way == "pushed" else {"request": request_object(login, **named)}
     )
-    # What stands beside such a request counts for nothing.
+    # Parameters beside such a request are ignored.
     beside = {"invitation": "another", "organization": "another"}
     page = host.browser.follow(host.browser.get("/authorize", {"client_id": client.client_id, **beside, **sent}))
     asked = host.log_in(page)

@@ -15,7 +15,7 @@ from tests.factories.sign_in import CALLBACK, PASSWORD, people, person, web_clie
 
 @dataclass
 class Login:
-    """Who logs in where."""
+    """A login: tenant, client, connection, user and browser."""
 
     tenant: Tenant
     client: Client
@@ -41,7 +41,7 @@ class Login:
         return self.browser.get("/authorize", self.sent)
 
     def log_in(self, page: Page, *, identifier: str = "ada@example.test", password: str = PASSWORD) -> Page:
-        """Follow to the login page and fill in its form."""
+        """Follow redirects to the login page and submit its form."""
         form = self.browser.follow(page) if page.status in (302, 303) else page
         assert form.status == 200, form.text
         return self.browser.submit(form, username=identifier, password=password)
@@ -61,7 +61,7 @@ def login(tenant: Tenant) -> Login:
 
 
 def set_client(login: Login, **columns: Any) -> None:
-    """Change a client as an administrator would, seen at once."""
+    """Change a client like an administrator; the change is visible at once."""
     from authapi import client_auth
 
     settings = columns.pop("settings", {})

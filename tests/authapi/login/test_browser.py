@@ -1,4 +1,4 @@
-"""What a browser is told about where a form of ours may lead."""
+"""The Content-Security-Policy for the targets of forms."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from authapi.login.browser import post_form
     [
         (True, "https://sp.example.test/slo", "https:"),
         (True, "http://127.0.0.1:8080/slo", "https: http://127.0.0.1:8080"),
-        # The application answers to this host, and an answer leads from here to a third one.
+        # The application gets the answer at this host, and an answer can redirect to a third host.
         (False, "http://127.0.0.1:8080/slo", "https: http://127.0.0.1:8080 http:"),
         (False, "https://sp.example.test/slo", "https: http:"),
     ],
 )
-def test_what_follows_a_form_may_do_without_tls_where_this_host_does(is_secure: bool, address: str, targets: str) -> None:
+def test_a_form_page_allows_further_plain_http_targets_only_where_this_host_uses_plain_http(
+    is_secure: bool, address: str, targets: str
+) -> None:
     page = post_form(RequestFactory().get("/", secure=is_secure), address, {"SAMLRequest": "x"})
     assert f"form-action {targets};" in page["Content-Security-Policy"]

@@ -1,4 +1,4 @@
-"""What is due next, for every situation and every prompt."""
+"""The next step of a login, for every situation and every prompt."""
 
 from __future__ import annotations
 
@@ -27,57 +27,61 @@ def at(situation: Situation, **changes: Any) -> Situation:
 STEPS: dict[str, tuple[Wish, Situation, Step]] = {
     "no session": (wish(), NO_SESSION, Step.LOGIN),
     "a session": (wish(), LOGGED_IN, Step.RESPOND),
-    "the session is of another connection or user": (wish(), at(LOGGED_IN, is_usable=False), Step.LOGIN),
-    "login is wanted": (wish(Prompt.LOGIN), LOGGED_IN, Step.LOGIN),
-    "login was wanted and done": (wish(Prompt.LOGIN), at(LOGGED_IN, has_logged_in=True), Step.RESPOND),
-    "the login is of too weak a kind": (wish(requires_factors=True), at(LOGGED_IN, meets_factors=False), Step.LOGIN),
-    "the login was too weak and was proven anew": (wish(requires_factors=True), at(LOGGED_IN, has_logged_in=True), Step.RESPOND),
-    "an account is to be made": (wish(Prompt.CREATE), LOGGED_IN, Step.CREATE),
-    "an account was made": (wish(Prompt.CREATE), at(LOGGED_IN, has_logged_in=True), Step.RESPOND),
-    "sign-up is hinted at": (wish(prefers_sign_up=True), NO_SESSION, Step.CREATE),
-    "sign-up is hinted at and there is a session": (wish(prefers_sign_up=True), LOGGED_IN, Step.RESPOND),
-    "the login is young enough": (wish(max_age=100), LOGGED_IN, Step.RESPOND),
+    "the session belongs to another connection or user": (wish(), at(LOGGED_IN, is_usable=False), Step.LOGIN),
+    "a login is requested": (wish(Prompt.LOGIN), LOGGED_IN, Step.LOGIN),
+    "the requested login has happened": (wish(Prompt.LOGIN), at(LOGGED_IN, has_logged_in=True), Step.RESPOND),
+    "the login is too weak": (wish(requires_factors=True), at(LOGGED_IN, meets_factors=False), Step.LOGIN),
+    "a new login has replaced the weak one": (wish(requires_factors=True), at(LOGGED_IN, has_logged_in=True), Step.RESPOND),
+    "a sign-up is requested": (wish(Prompt.CREATE), LOGGED_IN, Step.CREATE),
+    "the requested sign-up has happened": (wish(Prompt.CREATE), at(LOGGED_IN, has_logged_in=True), Step.RESPOND),
+    "a sign-up is preferred": (wish(prefers_sign_up=True), NO_SESSION, Step.CREATE),
+    "a sign-up is preferred and there is a session": (wish(prefers_sign_up=True), LOGGED_IN, Step.RESPOND),
+    "the login is recent enough": (wish(max_age=100), LOGGED_IN, Step.RESPOND),
     "the login is too old": (wish(max_age=99), LOGGED_IN, Step.LOGIN),
-    "every login is too old": (wish(max_age=0), at(LOGGED_IN, age=0), Step.LOGIN),
-    "the login was too old and is new": (wish(max_age=0), at(LOGGED_IN, age=5, has_logged_in=True), Step.RESPOND),
-    "an account is to be chosen": (wish(Prompt.SELECT_ACCOUNT), LOGGED_IN, Step.SELECT_ACCOUNT),
-    "an account is to be chosen and there is no session": (wish(Prompt.SELECT_ACCOUNT), NO_SESSION, Step.LOGIN),
-    "an account was chosen": (wish(Prompt.SELECT_ACCOUNT), at(LOGGED_IN, has_selected=True), Step.RESPOND),
-    "an account was chosen by logging in": (wish(Prompt.SELECT_ACCOUNT), at(LOGGED_IN, has_logged_in=True), Step.RESPOND),
-    "consent is needed": (wish(), at(LOGGED_IN, needs_consent=True), Step.CONSENT),
-    "consent is wanted though not needed": (wish(Prompt.CONSENT), LOGGED_IN, Step.CONSENT),
-    "consent was given": (wish(Prompt.CONSENT), at(LOGGED_IN, has_consented=True), Step.RESPOND),
+    "a max_age of 0 makes every login too old": (wish(max_age=0), at(LOGGED_IN, age=0), Step.LOGIN),
+    "a new login has replaced the old one": (wish(max_age=0), at(LOGGED_IN, age=5, has_logged_in=True), Step.RESPOND),
+    "a choice of account is requested": (wish(Prompt.SELECT_ACCOUNT), LOGGED_IN, Step.SELECT_ACCOUNT),
+    "a choice of account is requested and there is no session": (wish(Prompt.SELECT_ACCOUNT), NO_SESSION, Step.LOGIN),
+    "the user has chosen an account": (wish(Prompt.SELECT_ACCOUNT), at(LOGGED_IN, has_selected=True), Step.RESPOND),
+    "a new login has chosen the account": (wish(Prompt.SELECT_ACCOUNT), at(LOGGED_IN, has_logged_in=True), Step.RESPOND),
+    "consent is required": (wish(), at(LOGGED_IN, needs_consent=True), Step.CONSENT),
+    "consent is requested but not required": (wish(Prompt.CONSENT), LOGGED_IN, Step.CONSENT),
+    "the user has consented": (wish(Prompt.CONSENT), at(LOGGED_IN, has_consented=True), Step.RESPOND),
     "login comes before consent": (wish(Prompt.CONSENT, Prompt.LOGIN), LOGGED_IN, Step.LOGIN),
     "consent comes after login": (wish(Prompt.CONSENT, Prompt.LOGIN), at(LOGGED_IN, has_logged_in=True), Step.CONSENT),
-    "an invited person has no session": (wish(), at(NO_SESSION, offer=Offer.OPEN), Step.CREATE),
-    "an invited person is to log in": (wish(Prompt.LOGIN), at(NO_SESSION, offer=Offer.OPEN), Step.LOGIN),
-    "an invited person is logged in": (wish(), at(LOGGED_IN, offer=Offer.OPEN), Step.INVITATION),
-    "an invited person chooses an account first": (wish(Prompt.SELECT_ACCOUNT), at(LOGGED_IN, offer=Offer.OPEN), Step.SELECT_ACCOUNT),
+    "an invited user has no session": (wish(), at(NO_SESSION, offer=Offer.OPEN), Step.CREATE),
+    "an invited user has to log in": (wish(Prompt.LOGIN), at(NO_SESSION, offer=Offer.OPEN), Step.LOGIN),
+    "an invited user is logged in": (wish(), at(LOGGED_IN, offer=Offer.OPEN), Step.INVITATION),
+    "an invited user chooses an account first": (wish(Prompt.SELECT_ACCOUNT), at(LOGGED_IN, offer=Offer.OPEN), Step.SELECT_ACCOUNT),
     "an invitation comes before consent": (wish(Prompt.CONSENT), at(LOGGED_IN, offer=Offer.OPEN), Step.INVITATION),
     "an invitation has ended and there is no session": (wish(), at(NO_SESSION, offer=Offer.GONE), Step.INVITATION),
     "an invitation has ended": (wish(Prompt.LOGIN), at(LOGGED_IN, offer=Offer.GONE), Step.INVITATION),
-    "a second factor is due": (wish(Prompt.SELECT_ACCOUNT, Prompt.CONSENT), at(LOGGED_IN, second_factor=Due.PROVE), Step.SECOND_FACTOR),
-    "a second factor is due and the session is of another user": (
+    "a second factor is required": (
+        wish(Prompt.SELECT_ACCOUNT, Prompt.CONSENT),
+        at(LOGGED_IN, second_factor=Due.PROVE),
+        Step.SECOND_FACTOR,
+    ),
+    "a second factor is required and the session belongs to another user": (
         wish(),
         at(LOGGED_IN, is_usable=False, second_factor=Due.PROVE),
         Step.LOGIN,
     ),
-    "a factor is to be set up": (wish(), at(LOGGED_IN, second_factor=Due.ENROLL), Step.ENROLLMENT),
-    "a factor is to be set up in an old session": (wish(), at(LOGGED_IN, age=601, second_factor=Due.ENROLL), Step.LOGIN),
-    "a factor is to be set up after a login": (
+    "a factor has to be set up": (wish(), at(LOGGED_IN, second_factor=Due.ENROLL), Step.ENROLLMENT),
+    "a factor has to be set up in an old session": (wish(), at(LOGGED_IN, age=601, second_factor=Due.ENROLL), Step.LOGIN),
+    "a factor has to be set up after a login": (
         wish(),
         at(LOGGED_IN, age=601, has_logged_in=True, second_factor=Due.ENROLL),
         Step.ENROLLMENT,
     ),
-    "a recovery code waits": (wish(Prompt.CONSENT), at(LOGGED_IN, has_code_to_keep=True), Step.NEW_CODE),
-    "half a proof agrees to no link": (wish(link_to="auth0|1"), at(LOGGED_IN, second_factor=Due.PROVE), Step.SECOND_FACTOR),
-    "the whole proof is asked about a link": (wish(link_to="auth0|1"), LOGGED_IN, Step.LINK),
-    "a silent answer": (wish(is_silent=True), LOGGED_IN, Step.RESPOND),
+    "a new recovery code is not saved yet": (wish(Prompt.CONSENT), at(LOGGED_IN, has_code_to_keep=True), Step.NEW_CODE),
+    "a half-proven session cannot link accounts": (wish(link_to="auth0|1"), at(LOGGED_IN, second_factor=Due.PROVE), Step.SECOND_FACTOR),
+    "a proven session sees the question about a link": (wish(link_to="auth0|1"), LOGGED_IN, Step.LINK),
+    "a silent request with a session": (wish(is_silent=True), LOGGED_IN, Step.RESPOND),
 }
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_each_situation_has_its_step(name: str) -> None:
+def test_each_situation_has_its_next_step(name: str) -> None:
     wanted, situation, step = STEPS[name]
     assert next_step(wanted, situation) is step
 
@@ -92,19 +96,19 @@ def test_each_situation_has_its_step(name: str) -> None:
         (at(NO_SESSION, offer=Offer.GONE), LoginCase.LOGIN_REQUIRED),
     ],
 )
-def test_a_silent_request_fails_where_a_page_would_be_due(situation: Situation, case: LoginCase) -> None:
+def test_a_silent_request_fails_where_a_page_would_be_required(situation: Situation, case: LoginCase) -> None:
     with pytest.raises(RequestRefused) as refused:
         next_step(wish(is_silent=True), situation)
     assert refused.value.case is case
 
 
-def test_a_login_as_somebody_else_than_was_hinted_at_is_refused_and_not_asked_for_again() -> None:
+def test_a_login_with_another_user_than_the_hint_is_refused_without_a_second_attempt() -> None:
     with pytest.raises(RequestRefused) as refused:
         next_step(wish(), at(LOGGED_IN, is_usable=False, has_logged_in=True))
     assert refused.value.case is LoginCase.LOGIN_REQUIRED
 
 
-def test_a_login_that_is_still_too_weak_has_failed_and_is_not_asked_for_again() -> None:
+def test_a_login_that_is_still_too_weak_fails_without_a_second_attempt() -> None:
     with pytest.raises(RequestRefused) as refused:
         next_step(wish(requires_factors=True), at(LOGGED_IN, has_logged_in=True, meets_factors=False))
     assert refused.value.case is LoginCase.FACTORS_NOT_MET

@@ -1,4 +1,4 @@
-"""The language of hosted pages and mails: chosen once, kept through a login, whole on each page, and never mixed with another's."""
+"""The language of hosted pages and mails: chosen once, kept through a login, and never mixed with another language on one page."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def worldwide(login: Login) -> Login:
 
 
 def begun(login: Login, headers: dict[str, str], **asked: Any) -> Page:
-    """Ask for a login and open its first page, with these headers on both requests."""
+    """Start a login and open its first page, with these headers on both requests."""
     good = {"client_id": login.client.client_id, "response_type": "code", "redirect_uri": CALLBACK, "scope": "openid"}
     query = urlencode({name: value for name, value in {**good, **asked}.items() if value is not None})
     answer = login.browser.send("GET", f"/authorize?{query}", headers=headers)
@@ -60,18 +60,18 @@ def language_of(page: Page) -> str:
 
 
 def pieces(page: Page) -> set[str]:
-    """Return what a page says: its texts and the attributes that are read out."""
+    """Return the texts of a page and the attributes that screen readers read."""
     source = re.sub(r"<(style|script)\b.*?</\1>", "", page.body.decode(), flags=re.DOTALL)
     said = [*re.split(r"<[^>]*>", source), *re.findall(r'(?:title|alt|aria-label|placeholder)="([^"]*)"', source)]
     return {text for piece in said if (text := " ".join(unescape(piece).split()))}
 
 
-# Words that are the same in one of the languages.
+# Texts that are the same in English and in another language.
 _SAME = {text for texts in SAME.values() for text in texts}
 
 
 def english_on(page: Page) -> set[str]:
-    """Return English texts of the catalogue that stand on a page: as a whole piece, or with something in the placeholders."""
+    """Return the English texts of the catalogue that are on a page, as a whole or with values in their placeholders."""
     english = [text for message in read_catalogue("de") if message.id for text in ids_of(message) if text not in _SAME]
     patterns = []
     for text in english:
@@ -95,24 +95,24 @@ def english_on(page: Page) -> set[str]:
         (None, "pt-BR", "en"),
     ],
 )
-def test_a_client_chooses_before_the_browser(worldwide: Login, wished: str | None, header: str, found: str) -> None:
+def test_the_wish_of_a_client_has_precedence_over_the_browser(worldwide: Login, wished: str | None, header: str, found: str) -> None:
     assert language_of(begun(worldwide, {"Accept-Language": header}, ui_locales=wished)) == found
 
 
-def test_only_what_the_tenant_enables_is_spoken_and_advertised(login: Login) -> None:
+def test_only_enabled_languages_are_used_and_advertised(login: Login) -> None:
     enable(login, "fr", "pt", "de-AT")
     assert language_of(begun(login, GERMAN, ui_locales="de pt")) == "fr"
     document = login.browser.get("/.well-known/openid-configuration").body
     assert b'"ui_locales_supported":["fr"]' in document.replace(b" ", b"")
 
 
-def test_a_tenant_that_stored_only_languages_without_texts_speaks_english(login: Login) -> None:
+def test_a_tenant_that_stored_only_languages_without_translations_uses_english(login: Login) -> None:
     enable(login, "pt", "xx")
     assert language_of(begun(login, {"Accept-Language": "pt"})) == "en"
 
 
 @pytest.mark.parametrize("wish", ["xx " * 3000 + "de", "d" * 7000, "../../de", "<b>de</b>"])
-def test_odd_and_endless_wishes_change_nothing(worldwide: Login, wish: str) -> None:
+def test_invalid_and_overlong_wishes_change_nothing(worldwide: Login, wish: str) -> None:
     assert language_of(begun(worldwide, {"Accept-Language": "fr"}, ui_locales=wish)) == "fr"
     assert language_of(begun(worldwide, {"Accept-Language": wish}, ui_locales="ja")) == "ja"
 
@@ -120,11 +120,11 @@ def test_odd_and_endless_wishes_change_nothing(worldwide: Login, wish: str) -> N
 # --- Staying ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_language_stays_through_all_pages_of_a_login(worldwide: Login) -> None:
+def test_the_language_stays_the_same_on_all_pages_of_a_login(worldwide: Login) -> None:
     set_client(worldwide, is_first_party=False)
     page = begun(worldwide, GERMAN)
     assert language_of(page) == "de"
-    # The same login in a browser that says something else from now on.
+    # The same login continues in a browser with another language.
     wrong = worldwide.browser.post(
         page.form_action(), {**page.fields(), "username": "ada@example.test", "password": "wrong"}, **{"Accept-Language": "ja"}
     )
@@ -135,14 +135,14 @@ def test_the_language_stays_through_all_pages_of_a_login(worldwide: Login) -> No
     assert LoginTransaction.objects.of(worldwide.tenant.pk).get().language == "de"
 
 
-def test_a_language_that_the_tenant_takes_away_meanwhile_is_not_spoken_any_more(worldwide: Login) -> None:
+def test_a_language_that_the_tenant_disables_during_a_login_is_no_longer_used(worldwide: Login) -> None:
     page = begun(worldwide, GERMAN)
     enable(worldwide, "fr", "en")
     again = worldwide.browser.post(page.form_action(), {**page.fields(), "username": "", "password": ""})
     assert language_of(again) == "fr"
 
 
-def test_an_error_page_of_a_login_is_in_its_language_and_one_without_a_login_in_the_browsers(worldwide: Login) -> None:
+def test_an_error_page_uses_the_language_of_its_login_or_else_of_the_browser(worldwide: Login) -> None:
     foreign = worldwide.browser.send("GET", "/authorize?client_id=nobody", headers=GERMAN)
     assert (foreign.status, language_of(foreign)) == (400, "de")
     asked = worldwide.browser.send("GET", "/authorize?client_id=nobody&ui_locales=ja", headers=GERMAN)
@@ -157,7 +157,7 @@ def test_the_page_that_posts_an_answer_is_in_the_language_of_the_login(worldwide
     assert "Retour à l\u2019application" in posted.text
 
 
-def test_the_question_of_a_logout_keeps_the_language_that_the_client_wished(worldwide: Login) -> None:
+def test_the_logout_page_keeps_the_language_that_the_client_wished(worldwide: Login) -> None:
     worldwide.begin_session()
     page = worldwide.browser.send("GET", "/oidc/logout?ui_locales=es", headers=GERMAN)
     assert language_of(page) == "es"
@@ -169,7 +169,7 @@ def test_the_question_of_a_logout_keeps_the_language_that_the_client_wished(worl
 
 
 @pytest.mark.parametrize("code", ["de", "fr", "es", "ja", "ar"])
-def test_no_page_mixes_english_into_another_language(worldwide: Login, code: str) -> None:
+def test_no_page_mixes_english_with_another_language(worldwide: Login, code: str) -> None:
     set_client(worldwide, is_first_party=False, name="Zettelkasten")
     asked = {"Accept-Language": code}
     page = begun(worldwide, asked)
@@ -187,7 +187,7 @@ def test_no_page_mixes_english_into_another_language(worldwide: Login, code: str
         assert (language_of(each), english_on(each)) == (code, set()), each.text
 
 
-def test_the_check_of_whole_pages_sees_english(login: Login) -> None:
+def test_the_check_for_mixed_pages_finds_english(login: Login) -> None:
     page = begun(login, {})
     assert {"Log in", "Password"} <= english_on(page)
 
@@ -222,7 +222,7 @@ def test_a_mail_and_the_page_of_its_link_have_the_language_of_the_request(worldw
     assert language_of(Browser(worldwide.tenant).send("GET", link.group(1))) == "ja"
 
 
-def test_a_mail_that_no_person_asked_for_has_the_language_of_the_user_then_of_the_tenant(worldwide: Login) -> None:
+def test_a_mail_without_a_request_has_the_language_of_the_user_or_else_of_the_tenant(worldwide: Login) -> None:
     named: dict[str, Any] = {"tenant_id": worldwide.tenant.pk, "user_id": worldwide.user.user_id}
     enable(worldwide, "fr", "de", "en")
     start_verification(**named)
@@ -236,7 +236,7 @@ def test_a_mail_that_no_person_asked_for_has_the_language_of_the_user_then_of_th
     assert set(EmailTicket.objects.of(worldwide.tenant.pk).values_list("language", flat=True)) == {"fr", "de"}
 
 
-def test_an_application_names_the_language_of_a_mail_and_its_answer_stays_english(worldwide: Login) -> None:
+def test_an_application_chooses_the_language_of_a_mail_and_the_answer_to_it_stays_english(worldwide: Login) -> None:
     body = urlencode({"client_id": worldwide.client.client_id, "email": "ada@example.test", "connection": worldwide.connection.name})
     headers = {"Content-Type": "application/x-www-form-urlencoded", "X-Request-Language": "es-MX", "Accept-Language": "ja"}
     answer = worldwide.browser.send("POST", "/dbconnections/change_password", body=body.encode(), headers=headers)
@@ -244,10 +244,10 @@ def test_an_application_names_the_language_of_a_mail_and_its_answer_stays_englis
     assert "Establezca una contraseña nueva" in run_last(worldwide, Job.Type.PASSWORD_RESET_EMAIL)
 
 
-# --- Kept apart ------------------------------------------------------------------------------------------------------------------
+# --- Isolation --------------------------------------------------------------------------------------------------------------------
 
 
-def test_requests_in_two_languages_at_once_keep_theirs_and_leave_none_behind(worldwide: Login) -> None:
+def test_simultaneous_requests_in_two_languages_do_not_affect_each_other(worldwide: Login) -> None:
     codes = [*LANGUAGES] * 5
 
     def shown(code: str) -> tuple[str, set[str]]:
@@ -262,7 +262,7 @@ def test_requests_in_two_languages_at_once_keep_theirs_and_leave_none_behind(wor
 
 @pytest.mark.parametrize("path", ["/admin/login/", "/admin/", "/admin/nothing-here/"])
 def test_no_header_query_or_cookie_changes_the_language_of_the_admin(worldwide: Login, path: str) -> None:
-    # A worker thread has just spoken another language.
+    # A worker thread has just used another language.
     assert language_of(Browser(worldwide.tenant).send("GET", "/u/logged-out", headers=GERMAN)) == "de"
     staff = Browser(worldwide.tenant, host="localhost", cookies={"django_language": "de"})
     page = staff.send("GET", f"{path}?ui_locales=de&language=de", headers=GERMAN)

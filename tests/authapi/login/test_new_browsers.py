@@ -1,4 +1,4 @@
-"""Logins with a browser that is not known: when the user is told by mail, and what an attacker can do against that."""
+"""Logins in an unknown browser: when the user gets a mail, and what an attacker cannot do about it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time_machine
 from django.core import mail
 from django.db import models
 
-from authapi import tasks  # noqa: F401  (it registers what the jobs do)
+from authapi import tasks  # noqa: F401  (the import registers what the jobs do)
 from authapi.login.browser_words import browser_in
 from authapi.models import AccountTicket, KnownBrowser, SignIn, TenantSettings
 from authapi.services.account_tickets import issue
@@ -30,7 +30,7 @@ FIREFOX = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Fi
 @pytest.fixture(autouse=True)
 def _told(login: Login) -> None:
     wanted(login, "own")
-    # Not the first login of the account.
+    # This user has logged in before.
     has_logged_in(login.user)
 
 
@@ -44,7 +44,7 @@ def wanted(login: Login, which: str) -> None:
 
 
 def log_in(login: Login, browser: Browser | None = None, **named: str) -> Browser:
-    """Log in with a browser, a new one unless one is given."""
+    """Log in with a browser; with a new one by default."""
     login.browser = browser or Browser(login.tenant)
     answer = login.log_in(login.ask(prompt="login"), **named)
     assert "code" in answer.answer, answer.text
@@ -52,7 +52,7 @@ def log_in(login: Login, browser: Browser | None = None, **named: str) -> Browse
 
 
 def mails(login: Login) -> list[str]:
-    """Let the worker send what waits, and return what users were told since the last look."""
+    """Let the worker send the waiting mails, and return those that were sent since the last call."""
     for job in Job.objects.of(login.tenant.pk).filter(type=Job.Type.NEW_DEVICE_EMAIL, status=Job.Status.PENDING):
         assert run_job(job.pk)
     sent = [str(message.body) for message in mail.outbox if "New login" in str(message.subject)]
@@ -60,7 +60,7 @@ def mails(login: Login) -> list[str]:
     return sent
 
 
-def test_a_new_browser_is_told_once_and_a_known_one_never(login: Login, settings: Any) -> None:
+def test_a_login_in_a_new_browser_is_reported_once_and_in_a_known_browser_never(login: Login, settings: Any) -> None:
     settings.COUNTRY_HEADER = "CF-IPCountry"
     with time_machine.travel(BEGIN, tick=False):
         login.browser = Browser(login.tenant)
@@ -83,11 +83,11 @@ def test_a_new_browser_is_told_once_and_a_known_one_never(login: Login, settings
         assert len(mails(login)) == 1
 
 
-def test_the_first_login_of_an_account_and_a_switch_that_is_off_tell_nobody(login: Login) -> None:
+def test_no_mail_is_sent_for_the_first_login_of_an_account_or_while_the_setting_is_off(login: Login) -> None:
     new = person(login.connection, email="new@example.test")
     first = log_in(login, identifier="new@example.test")
     assert mails(login) == []
-    # Browsers are known from the first login on, whether mails are on or not.
+    # Browsers become known from the first login on, even while the mails are off.
     wanted(login, "off")
     second = log_in(login, identifier="new@example.test")
     wanted(login, "own")
@@ -97,13 +97,13 @@ def test_the_first_login_of_an_account_and_a_switch_that_is_off_tell_nobody(logi
     assert KnownBrowser.objects.of(login.tenant.pk).filter(user=new).count() == 2
 
 
-def test_the_cookies_of_another_user_silence_nothing(login: Login) -> None:
+def test_cookies_of_another_user_do_not_suppress_the_mail(login: Login) -> None:
     person(login.connection, email="eve@example.test")
     hers = log_in(login, identifier="eve@example.test")
     log_in(login, hers)
     (told,) = mails(login)
     assert "Browser: unknown" in told
-    # From now on both are known there, and no other value is.
+    # From now on, the account knows both browsers. A forged cookie is still unknown.
     log_in(login, hers, identifier="eve@example.test")
     log_in(login, hers)
     assert mails(login) == []
@@ -113,7 +113,7 @@ def test_the_cookies_of_another_user_silence_nothing(login: Login) -> None:
     assert len(mails(login)) == 1
 
 
-def test_a_new_password_makes_every_browser_new(login: Login) -> None:
+def test_after_a_new_password_every_browser_is_unknown_again(login: Login) -> None:
     thief = log_in(login)
     assert len(mails(login)) == 1
     set_password(login.user, "Fresh-Horse-Staple-9")
@@ -122,7 +122,7 @@ def test_a_new_password_makes_every_browser_new(login: Login) -> None:
     assert len(mails(login)) == 1
 
 
-def test_many_asked_links_do_not_keep_the_warning_away(login: Login) -> None:
+def test_many_requested_links_do_not_suppress_the_mail(login: Login) -> None:
     for _ in range(10):
         issue(user=login.user, purpose=AccountTicket.Purpose.PASSWORD_RESET, client=None, email="ada@example.test")
     log_in(login)
@@ -131,7 +131,7 @@ def test_many_asked_links_do_not_keep_the_warning_away(login: Login) -> None:
     assert "contact the people who run the application" in told
 
 
-def test_a_mailbox_is_not_flooded_and_old_rows_go(login: Login) -> None:
+def test_the_number_of_mails_is_limited_and_old_rows_are_deleted(login: Login) -> None:
     rows = KnownBrowser.objects.of(login.tenant.pk).filter(user=login.user)
     own: dict[str, Any] = {"tenant_id": login.tenant.pk, "user": login.user, "created_at": BEGIN, "last_seen_at": BEGIN}
     rows.bulk_create(KnownBrowser(digest=str(number), told_at=BEGIN, **own) for number in range(10))
@@ -146,7 +146,7 @@ def test_a_mailbox_is_not_flooded_and_old_rows_go(login: Login) -> None:
         assert rows.latest("last_seen_at").told_at is not None
 
 
-def test_a_form_that_is_sent_twice_is_told_once(login: Login) -> None:
+def test_a_form_that_is_sent_twice_causes_one_mail(login: Login) -> None:
     login.browser = Browser(login.tenant)
     form = login.browser.follow(login.ask())
     before = dict(login.browser.cookies)
@@ -157,10 +157,10 @@ def test_a_form_that_is_sent_twice_is_told_once(login: Login) -> None:
     assert len(mails(login)) == 1
 
 
-def test_a_user_without_an_address_or_with_a_session_here_is_not_told(login: Login) -> None:
+def test_a_user_without_an_address_or_with_a_session_in_the_browser_gets_no_mail(login: Login) -> None:
     browser = log_in(login)
     mails(login)
-    # As after an upgrade: a session, and no cookie yet.
+    # The state after an upgrade: a session exists, but no cookie of a known browser.
     browser.cookies.pop("device")
     browser.cookies.pop("browser", None)
     log_in(login, browser)
@@ -172,7 +172,7 @@ def test_a_user_without_an_address_or_with_a_session_here_is_not_told(login: Log
     assert not Job.objects.of(login.tenant.pk).filter(type=Job.Type.NEW_DEVICE_EMAIL, status=Job.Status.PENDING).exists()
 
 
-def test_the_names_of_browsers_are_words_of_ours() -> None:
+def test_names_of_browsers_come_from_a_fixed_list() -> None:
     edge = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0"
     iphone = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 CriOS/140.0 Mobile/15E148 Safari/604.1"
     assert browser_in(edge) == {"browser": "Edge", "system": "macOS"}
@@ -180,7 +180,7 @@ def test_the_names_of_browsers_are_words_of_ours() -> None:
     assert browser_in("curl/8 {{ url }}") == {"browser": "", "system": ""}
 
 
-def test_the_switch_has_three_values_and_null_is_the_default(login: Login) -> None:
+def test_the_setting_has_three_values_and_null_restores_the_default(login: Login) -> None:
     update_tenant_settings(tenant_id=login.tenant.pk, changes={"new_device_mails": None})
     assert "new_device_mails" not in TenantSettings.objects.of(login.tenant.pk).get().values
     remembered_settings.clear()

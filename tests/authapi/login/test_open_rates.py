@@ -1,4 +1,4 @@
-"""Requests without a credential: which budget pays for them, and which clients they never stop."""
+"""Requests without a credential: the bucket that is charged, and clients that are never refused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PAGE = "/u/logged-out"
 
 @pytest.fixture(autouse=True)
 def _noon(settings: Any) -> Iterator[None]:
-    """Stop the clock: an address has five pages, and all anonymous callers of the tenant have two more."""
+    """Stop the clock, and let an address have five pages and all anonymous callers of the tenant two more."""
     settings.ADDRESS_RATE_BURST, settings.ADDRESS_RATE_PER_SECOND, settings.ANONYMOUS_RATE_PER_SECOND = 5, 1, 1
     with time_machine.travel(NOON, tick=False):
         yield
@@ -46,10 +46,10 @@ def statuses(answers: list[Page]) -> list[int]:
     return [answer.status for answer in answers]
 
 
-def test_an_address_spends_its_own_then_what_the_tenant_has_for_strangers(tenant: Tenant) -> None:
+def test_an_address_uses_its_own_budget_and_then_that_of_the_anonymous_callers(tenant: Tenant) -> None:
     answers = pages(Browser(tenant), 8)
     assert statuses(answers) == [200] * 7 + [429]
-    # The headers are those of the bucket that decided.
+    # The headers are those of the bucket that was charged.
     assert [(answer.headers["x-ratelimit-limit"], answer.headers["x-ratelimit-remaining"]) for answer in answers[3:]] == [
         ("5", "1"),
         ("5", "0"),
@@ -61,17 +61,17 @@ def test_an_address_spends_its_own_then_what_the_tenant_has_for_strangers(tenant
     assert "Too many requests." in answers[-1].text
 
 
-def test_an_address_within_its_own_is_served_while_another_floods(tenant: Tenant) -> None:
+def test_an_address_within_its_own_budget_is_served_while_another_address_floods(tenant: Tenant) -> None:
     assert 429 in statuses(pages(Browser(tenant), 10))
     assert statuses(pages(Browser(tenant, address="192.0.2.9"), 6)) == [200] * 5 + [429]
 
 
-def test_pages_of_one_tenant_cost_another_nothing(tenant: Tenant, second_tenant: Tenant) -> None:
+def test_pages_of_one_tenant_do_not_use_the_budget_of_another(tenant: Tenant, second_tenant: Tenant) -> None:
     pages(Browser(tenant), 10)
     assert statuses(pages(Browser(second_tenant), 5)) == [200] * 5
 
 
-def test_a_browser_that_has_logged_in_is_served_behind_an_address_that_floods(login: Login) -> None:
+def test_a_browser_that_has_logged_in_is_served_although_its_address_floods(login: Login) -> None:
     with_login = login.browser
     login.begin_session()
     assert 429 in statuses(pages(Browser(login.tenant), 10))
@@ -79,7 +79,7 @@ def test_a_browser_that_has_logged_in_is_served_behind_an_address_that_floods(lo
     assert (answer.status, answer.headers["x-ratelimit-limit"]) == (200, str(browser_figure().burst))
 
 
-def test_all_browsers_of_one_account_share_one_allowance(login: Login, settings: Any) -> None:
+def test_all_browsers_of_one_account_share_one_budget(login: Login, settings: Any) -> None:
     settings.ADDRESS_RATE_BURST = 1000
     person(login.connection, email="grace@example.test")
     browsers = [Browser(login.tenant) for _ in range(3)]
@@ -90,7 +90,7 @@ def test_all_browsers_of_one_account_share_one_allowance(login: Login, settings:
     assert left == [browser_figure().burst - 1, browser_figure().burst - 2, browser_figure().burst - 1]
 
 
-def test_a_browser_takes_the_allowance_of_the_account_that_logged_in_last(login: Login, settings: Any) -> None:
+def test_a_browser_uses_the_budget_of_the_account_that_logged_in_last(login: Login, settings: Any) -> None:
     settings.ADDRESS_RATE_BURST = 1000
     person(login.connection, email="grace@example.test")
     login.begin_session()
@@ -101,25 +101,25 @@ def test_a_browser_takes_the_allowance_of_the_account_that_logged_in_last(login:
 
 
 @pytest.mark.parametrize("cookie", ["known=made-up", "known=abc:1vZ:forged", "browser=fresh", "session=fresh"])
-def test_a_fresh_cookie_has_no_allowance(tenant: Tenant, cookie: str) -> None:
+def test_an_unknown_cookie_has_no_budget(tenant: Tenant, cookie: str) -> None:
     pages(Browser(tenant), 10)
     assert Browser(tenant).get(PAGE, cookie=cookie).status == 429
 
 
-def test_the_mark_of_one_tenant_is_none_at_another(login: Login, second_tenant: Tenant) -> None:
+def test_the_known_browser_cookie_of_one_tenant_is_not_accepted_by_another(login: Login, second_tenant: Tenant) -> None:
     login.begin_session()
     pages(Browser(second_tenant), 10)
     stranger = Browser(second_tenant, cookies=dict(login.browser.cookies))
     assert stranger.get(PAGE).status == 429
 
 
-def test_published_keys_are_paid_for_by_the_address_too(tenant: Tenant) -> None:
+def test_requests_for_published_keys_are_charged_to_the_address(tenant: Tenant) -> None:
     answers = [get(tenant, "/.well-known/jwks.json") for _ in range(8)]
     assert [answer.status for answer in answers] == [200] * 7 + [429]
     assert answers[-1].json()["error"] == "too_many_requests"
 
 
-def test_what_strangers_ask_for_costs_no_endpoint_of_the_tenant_anything(tenant: Tenant) -> None:
+def test_anonymous_requests_do_not_use_the_budget_of_any_endpoint_of_the_tenant(tenant: Tenant) -> None:
     for _ in range(10):
         get(tenant, "/.well-known/jwks.json")
     pages(Browser(tenant), 3)
@@ -127,14 +127,14 @@ def test_what_strangers_ask_for_costs_no_endpoint_of_the_tenant_anything(tenant:
         assert throttling.hit(tenant.pk, endpoint).remaining == 199
 
 
-def test_the_document_of_the_management_interface_is_paid_for_by_the_address(tenant: Tenant) -> None:
+def test_requests_for_the_schema_of_the_management_interface_are_charged_to_the_address(tenant: Tenant) -> None:
     browser = Browser(tenant)
     answers = [browser.get("/api/v2/openapi.json") for _ in range(8)]
     assert statuses(answers) == [200] * 7 + [429]
     assert throttling.hit(tenant.pk, "management").remaining == 199
 
 
-def test_links_to_exported_files_are_paid_for_by_the_address(tenant: Tenant) -> None:
+def test_requests_for_exported_files_are_charged_to_the_address(tenant: Tenant) -> None:
     browser = Browser(tenant)
     answers = [browser.get("/exports/job_0123456789abcdef.json.gz?signature=made-up") for _ in range(8)]
     assert statuses(answers) == [404] * 7 + [429]
@@ -142,7 +142,7 @@ def test_links_to_exported_files_are_paid_for_by_the_address(tenant: Tenant) -> 
         ("5", "0"),
         ("2", "1"),
     ]
-    # Programs read these links, so the refusal is as the others of this address.
+    # Programs read these links, so the refusal is JSON.
     assert (answers[-1].headers["content-type"], json.loads(answers[-1].body)["statusCode"]) == ("application/json; charset=utf-8", 429)
     assert int(answers[-1].headers["retry-after"]) >= 1
 
@@ -153,14 +153,16 @@ def test_pages_are_served_and_limited_without_redis(tenant: Tenant, settings: An
     assert statuses(pages(Browser(tenant), 8)) == [200] * 7 + [429]
 
 
-def test_rates_that_are_switched_off_stop_no_page(tenant: Tenant, settings: Any) -> None:
+def test_no_page_is_refused_while_rates_are_switched_off(tenant: Tenant, settings: Any) -> None:
     settings.RATE_LIMITS_ENABLED = False
     answers = pages(Browser(tenant), 12)
     assert set(statuses(answers)) == {200}
     assert "x-ratelimit-limit" in answers[0].headers
 
 
-def test_waiting_requests_of_one_address_are_bounded_in_bytes(login: Login, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+def test_the_stored_login_requests_of_one_address_are_limited_in_bytes(
+    login: Login, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
     settings.ADDRESS_RATE_BURST = 1000
     monkeypatch.setattr(parked, "PARKED_BY_ADDRESS", Bucket("parked-by-address", 24, 150.0))
     large = {"state": "x" * 10_000}
@@ -169,13 +171,13 @@ def test_waiting_requests_of_one_address_are_bounded_in_bytes(login: Login, monk
     assert "location" not in answers[-1].headers
     assert int(answers[-1].headers["retry-after"]) >= 1
     assert LoginTransaction.objects.of(login.tenant.pk).count() == 2
-    # What it has left is enough for a request of an ordinary size, and other addresses have their own.
+    # The rest of the budget is enough for a request of ordinary size. Other addresses have their own budget.
     assert login.ask().status == 302
     login.browser.address = "192.0.2.9"
     assert login.ask(**large).status == 302
 
 
-def test_waiting_requests_behind_a_proxy_that_names_no_client_are_bounded_per_tenant(
+def test_stored_login_requests_behind_a_proxy_that_names_no_client_are_limited_per_tenant(
     login: Login, second_tenant: Tenant, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.ANONYMOUS_RATE_PER_SECOND, settings.TRUSTED_PROXIES = 1000, ["192.0.2.0/24"]
@@ -183,7 +185,7 @@ def test_waiting_requests_behind_a_proxy_that_names_no_client_are_bounded_per_te
     large = {"state": "x" * 10_000}
     assert statuses([login.ask(**large) for _ in range(3)]) == [302, 302, 429]
     assert LoginTransaction.objects.of(login.tenant.pk).count() == 2
-    # An address that is known has its own, and so has another tenant.
+    # A known address has its own budget, and so does another tenant.
     login.browser.address = "198.51.100.7"
     assert login.ask(**large).status == 302
     client, _ = web_client(second_tenant)
@@ -192,7 +194,7 @@ def test_waiting_requests_behind_a_proxy_that_names_no_client_are_bounded_per_te
     assert other.ask(**large).status == 302
 
 
-def test_a_browser_that_has_logged_in_begins_a_login_behind_an_address_that_parks(
+def test_a_browser_that_has_logged_in_can_start_a_login_although_its_address_has_used_up_its_storage(
     login: Login, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.ADDRESS_RATE_BURST = 1000

@@ -26,7 +26,7 @@ SCOPES = [{"value": "read:orders", "description": "See what you have ordered"}, 
 
 @pytest.fixture
 def foreign(login: Login) -> Login:
-    """A client of somebody else, and an API."""
+    """A third-party client, and an API."""
     create_api_resource(tenant_id=login.tenant.pk, identifier=API, scopes=SCOPES)
     set_client(login, is_first_party=False)
     return login
@@ -46,7 +46,7 @@ def asked_page(login: Login, **changes: Any) -> Page:
 # --- Consent ----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_client_of_somebody_else_gets_nothing_before_the_user_allows_it(foreign: Login) -> None:
+def test_a_third_party_client_gets_nothing_before_the_user_consents(foreign: Login) -> None:
     page = asked_page(foreign)
     assert "See what you have ordered" in page.text
     assert "ada@example.test" in page.text
@@ -54,7 +54,7 @@ def test_a_client_of_somebody_else_gets_nothing_before_the_user_allows_it(foreig
     assert (silent.answer["error"], silent.answer["error_description"]) == ("consent_required", "Consent required")
 
 
-def test_a_user_who_does_not_allow_it_is_sent_back_with_that(foreign: Login) -> None:
+def test_a_user_who_refuses_is_sent_back_to_the_client_with_that_error(foreign: Login) -> None:
     page = foreign.browser.submit(asked_page(foreign), answer="deny")
     assert page.answer == {
         "error": "access_denied",
@@ -65,7 +65,7 @@ def test_a_user_who_does_not_allow_it_is_sent_back_with_that(foreign: Login) -> 
     assert consents(foreign) == []
 
 
-def test_what_was_allowed_once_is_not_asked_again_and_more_is(foreign: Login) -> None:
+def test_a_given_consent_is_not_requested_again_but_a_further_scope_is(foreign: Login) -> None:
     assert "code" in foreign.browser.submit(asked_page(foreign), answer="allow").answer
     assert consents(foreign) == [(API, ["openid", "read:orders"])]
     assert "code" in foreign.ask(audience=API, scope="read:orders", prompt="none").answer
@@ -76,12 +76,12 @@ def test_what_was_allowed_once_is_not_asked_again_and_more_is(foreign: Login) ->
     assert consents(foreign) == [(API, ["openid", "read:orders", "write:orders"])]
 
 
-def test_the_profile_is_allowed_apart_from_an_api(foreign: Login) -> None:
+def test_consent_to_the_profile_is_separate_from_consent_to_an_api(foreign: Login) -> None:
     foreign.browser.submit(asked_page(foreign), answer="allow")
     assert foreign.ask(scope="openid email", prompt="none").answer["error"] == "consent_required"
 
 
-def test_consent_is_asked_again_where_the_client_wants_that(foreign: Login) -> None:
+def test_consent_is_requested_again_where_the_client_wants_it(foreign: Login) -> None:
     foreign.browser.submit(asked_page(foreign), answer="allow")
     page = foreign.ask(audience=API, scope="read:orders", prompt="consent")
     assert page.location.startswith("/u/consent")
@@ -89,7 +89,7 @@ def test_consent_is_asked_again_where_the_client_wants_that(foreign: Login) -> N
     assert foreign.ask(audience=API, scope="read:orders", prompt="consent").location.startswith("/u/consent")
 
 
-def test_an_api_may_want_consent_for_clients_of_the_tenant_too(login: Login) -> None:
+def test_an_api_can_require_consent_for_clients_of_the_tenant_too(login: Login) -> None:
     create_api_resource(tenant_id=login.tenant.pk, identifier="urn:plain", scopes=SCOPES)
     settings = {"skip_consent_for_verifiable_first_party_clients": False}
     create_api_resource(tenant_id=login.tenant.pk, identifier="urn:strict", scopes=SCOPES, settings=settings)
@@ -98,7 +98,7 @@ def test_an_api_may_want_consent_for_clients_of_the_tenant_too(login: Login) -> 
     assert login.ask(audience="urn:strict", scope="read:orders", prompt="none").answer["error"] == "consent_required"
 
 
-def test_what_one_user_was_asked_another_cannot_allow(foreign: Login) -> None:
+def test_a_user_cannot_answer_the_consent_page_of_another_user(foreign: Login) -> None:
     page = asked_page(foreign)
     person(foreign.connection, email="eve@example.test")
     foreign.log_in(foreign.ask(prompt="login"), identifier="eve@example.test")
@@ -107,7 +107,7 @@ def test_what_one_user_was_asked_another_cannot_allow(foreign: Login) -> None:
     assert consents(foreign) == []
 
 
-def test_a_session_that_ended_on_the_way_leads_back_to_the_login(foreign: Login) -> None:
+def test_a_session_that_ends_during_the_consent_leads_back_to_the_login(foreign: Login) -> None:
     page = asked_page(foreign)
     end_session(Session.objects.of(foreign.tenant.pk).get(), reason="session-revoked")
     assert foreign.browser.submit(page, answer="allow").location.startswith("/u/login?state=")
@@ -124,7 +124,7 @@ def test_a_consent_that_another_site_posts_is_refused(foreign: Login) -> None:
 # --- Choosing an account ------------------------------------------------------------------------------------------------------
 
 
-def test_the_account_at_hand_can_be_chosen_or_another(login: Login) -> None:
+def test_the_user_can_choose_the_current_account_or_another_one(login: Login) -> None:
     login.begin_session()
     page = login.browser.follow(login.ask(prompt="select_account"))
     assert "Continue as ada@example.test" in page.text
@@ -136,7 +136,7 @@ def test_the_account_at_hand_can_be_chosen_or_another(login: Login) -> None:
     assert Session.objects.of(login.tenant.pk).get().user.email == "eve@example.test"
 
 
-def test_a_choice_that_is_open_stays_open_and_what_is_refused_by_now_is_told_after_it(login: Login) -> None:
+def test_a_choice_continues_after_a_change_of_the_client_and_the_refusal_follows_it(login: Login) -> None:
     login.begin_session()
     first = login.ask(prompt="select_account")
     set_client(login, grant_types=["implicit"])
@@ -145,7 +145,7 @@ def test_a_choice_that_is_open_stays_open_and_what_is_refused_by_now_is_told_aft
     assert login.browser.submit(page, answer=login.user.user_id).answer["error"] == "unauthorized_client"
 
 
-def test_a_choice_for_an_address_that_is_gone_is_refused_on_a_page_at_once(login: Login) -> None:
+def test_a_choice_is_refused_on_a_page_when_its_callback_is_no_longer_registered(login: Login) -> None:
     login.begin_session()
     first = login.ask(prompt="select_account")
     set_client(login, redirect_uris="https://app.example.test/other")
@@ -169,14 +169,16 @@ def organization(login: Login, **flags: Any) -> Organization:
     ("allow", "org_unknown", "parameter organization is invalid"),
     ("allow", "acme", "parameter organization is invalid"),
 ])  # fmt: skip
-def test_a_request_for_no_fitting_organization_is_refused(login: Login, usage: str | None, asked: str | None, text: str) -> None:
+def test_a_request_that_does_not_fit_the_organization_setting_of_the_client_is_refused(
+    login: Login, usage: str | None, asked: str | None, text: str
+) -> None:
     organization(login)
     set_client(login, settings={"organization_usage": usage})
     page = login.ask(organization=asked)
     assert (page.answer["error"], page.answer["error_description"]) == ("invalid_request", text)
 
 
-def test_who_is_no_member_does_not_get_in(login: Login) -> None:
+def test_a_user_who_is_not_a_member_is_refused(login: Login) -> None:
     acme = organization(login)
     set_client(login, settings={"organization_usage": "allow"})
     page = login.log_in(login.ask(organization=acme.pk))
@@ -184,7 +186,7 @@ def test_who_is_no_member_does_not_get_in(login: Login) -> None:
     assert page.answer["error_description"] == f"user {login.user.user_id} is not part of the {acme.pk} organization"
 
 
-def test_a_member_gets_in_and_whoever_the_connection_brings_becomes_one(login: Login) -> None:
+def test_a_member_can_log_in_and_a_connection_can_make_its_users_members(login: Login) -> None:
     acme = organization(login, assign_membership_on_login=True)
     set_client(login, settings={"organization_usage": "require"})
     assert "code" in login.log_in(login.ask(organization=acme.pk)).answer
@@ -192,7 +194,7 @@ def test_a_member_gets_in_and_whoever_the_connection_brings_becomes_one(login: L
     assert "code" in login.log_in(login.ask(organization=acme.pk, prompt="login")).answer
 
 
-def test_an_organization_is_named_where_the_tenant_allows_that(login: Login) -> None:
+def test_an_organization_can_be_named_where_the_tenant_allows_names(login: Login) -> None:
     acme = organization(login)
     add_members(tenant_id=login.tenant.pk, organization_id=acme.pk, user_ids=[login.user.user_id])
     set_client(login, settings={"organization_usage": "allow"})
@@ -201,16 +203,16 @@ def test_an_organization_is_named_where_the_tenant_allows_that(login: Login) -> 
     assert "code" in login.log_in(login.ask(organization="ACME")).answer
 
 
-def test_a_connection_that_is_not_the_organizations_is_no_way_in(login: Login) -> None:
+def test_a_connection_that_is_not_enabled_for_the_organization_cannot_be_used(login: Login) -> None:
     acme = create_organization(tenant_id=login.tenant.pk, name="acme")
     set_client(login, settings={"organization_usage": "allow"})
     assert login.ask(organization=acme.pk).answer["error_description"] == "No connection is enabled for the client."
 
 
-# --- The calendar ---------------------------------------------------------------------------------------------------------------
+# --- Scheduled cleanup ----------------------------------------------------------------------------------------------------------
 
 
-def test_requests_that_nobody_can_finish_are_dropped(login: Login) -> None:
+def test_expired_requests_are_deleted(login: Login) -> None:
     login.ask()
     LoginTransaction.objects.of(login.tenant.pk).update(expires_at=timezone.now())
     login.ask(state="another")
@@ -240,12 +242,12 @@ def memberships(login: Login, *names: str) -> list[Organization]:
 
 
 def chosen(login: Login, answer: Page) -> str | None:
-    """Return the organization of what an answer's code can be exchanged for."""
+    """Return the organization in the tokens for the code of an answer."""
     row = AuthorizationCode.objects.of(login.tenant.pk).get(code=digest_of(answer.answer["code"]))
     return row.organization_id
 
 
-def test_people_name_their_organization_before_they_log_in(login: Login) -> None:
+def test_a_user_names_the_organization_before_the_login(login: Login) -> None:
     acme, _ = memberships(login, "acme", "globex")
     ask_before(login)
     answer = login.ask()
@@ -259,7 +261,7 @@ def test_people_name_their_organization_before_they_log_in(login: Login) -> None
     assert chosen(login, login.log_in(login_page)) == acme.pk
 
 
-def test_whoever_names_an_organization_of_others_does_not_get_in(login: Login) -> None:
+def test_a_user_who_names_an_organization_of_other_users_is_refused(login: Login) -> None:
     memberships(login, "acme")
     other = create_organization(tenant_id=login.tenant.pk, name="globex")
     add_connection(tenant_id=login.tenant.pk, organization_id=other.pk, connection_id=login.connection.pk)
@@ -268,7 +270,7 @@ def test_whoever_names_an_organization_of_others_does_not_get_in(login: Login) -
     assert answer.answer["error_description"] == f"user {login.user.user_id} is not part of the {other.pk} organization"
 
 
-def test_people_choose_among_their_own_organizations_after_they_have_logged_in(login: Login) -> None:
+def test_a_user_chooses_one_of_their_own_organizations_after_the_login(login: Login) -> None:
     memberships(login, "acme", "globex")
     create_organization(tenant_id=login.tenant.pk, name="initech")
     globex = Organization.objects.of(login.tenant.pk).get(name="globex")
@@ -281,7 +283,7 @@ def test_people_choose_among_their_own_organizations_after_they_have_logged_in(l
 
 
 @pytest.mark.parametrize("answer", ["initech", "org_unknown", "none", "", "' OR 1 = 1"])
-def test_only_an_own_organization_can_be_chosen(login: Login, answer: str) -> None:
+def test_a_user_cannot_choose_an_organization_of_other_users(login: Login, answer: str) -> None:
     memberships(login, "acme", "globex")
     create_organization(tenant_id=login.tenant.pk, name="initech")
     ask_after(login)
@@ -290,14 +292,14 @@ def test_only_an_own_organization_can_be_chosen(login: Login, answer: str) -> No
     assert (refused.status, "You are not a member of this organization." in refused.text) == (400, True)
 
 
-def test_a_member_of_one_organization_is_not_asked(login: Login) -> None:
+def test_a_member_of_only_one_organization_skips_the_choice(login: Login) -> None:
     (acme,) = memberships(login, "acme")
     ask_after(login)
     answer = login.log_in(login.ask())
     assert chosen(login, login.browser.follow(answer)) == acme.pk
 
 
-def test_a_member_of_none_is_refused_where_one_is_needed_and_goes_on_where_not(login: Login) -> None:
+def test_a_user_without_an_organization_is_refused_where_one_is_required_and_continues_where_it_is_optional(login: Login) -> None:
     ask_after(login)
     refused = login.browser.follow(login.log_in(login.ask()))
     assert refused.answer["error_description"] == f"user {login.user.user_id} is not part of any organization"
@@ -305,20 +307,20 @@ def test_a_member_of_none_is_refused_where_one_is_needed_and_goes_on_where_not(l
     assert chosen(login, login.browser.follow(login.ask())) is None
 
 
-def test_where_it_is_optional_people_may_go_on_without_one(login: Login) -> None:
+def test_a_user_can_continue_without_an_organization_where_it_is_optional(login: Login) -> None:
     memberships(login, "acme")
     ask_after(login, usage="allow")
     page = login.browser.follow(login.log_in(login.ask()))
     assert chosen(login, login.browser.submit(page, answer="none")) is None
 
 
-def test_a_named_organization_is_not_asked_for(login: Login) -> None:
+def test_a_request_that_names_an_organization_skips_the_choice(login: Login) -> None:
     acme, _ = memberships(login, "acme", "globex")
     ask_after(login)
     assert chosen(login, login.log_in(login.ask(organization=acme.pk))) == acme.pk
 
 
-def test_silence_goes_on_in_the_organization_of_the_session_and_asks_nobody(login: Login) -> None:
+def test_a_silent_request_continues_in_the_organization_of_the_session_and_shows_no_page(login: Login) -> None:
     _, globex = memberships(login, "acme", "globex")
     ask_after(login)
     assert login.ask(prompt="none").answer["error"] == "login_required"
@@ -330,7 +332,7 @@ def test_silence_goes_on_in_the_organization_of_the_session_and_asks_nobody(logi
     assert login.ask(prompt="none").answer["error"] == "access_denied"
 
 
-def test_what_one_user_chose_does_not_count_for_the_next(login: Login) -> None:
+def test_the_choice_of_one_user_does_not_apply_to_the_next_user(login: Login) -> None:
     memberships(login, "acme", "globex")
     ask_after(login)
     page = login.browser.follow(login.log_in(login.ask()))
@@ -341,7 +343,7 @@ def test_what_one_user_chose_does_not_count_for_the_next(login: Login) -> None:
     assert again.answer["error_description"] == f"user {other.user_id} is not part of any organization"
 
 
-def test_nobody_joins_the_organization_that_the_user_before_them_chose(foreign: Login) -> None:
+def test_a_user_does_not_join_the_organization_that_the_previous_user_chose(foreign: Login) -> None:
     acme, _ = memberships(foreign, "acme", "globex")
     OrganizationConnection.objects.of(foreign.tenant.pk).get(organization=acme).delete()
     add_connection(

@@ -1,4 +1,4 @@
-"""A login for a protocol that it does not know: the toy of these tests, over the ASGI application and the pages of every login."""
+"""Logins for a protocol that the login code does not know: the toy protocol of these tests, with the real pages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ask(login: Login, **changes: str) -> Page:
 
 
 def answered(login: Login, **changes: str) -> Page:
-    """Log in at the toy; its answer has to be a good one."""
+    """Log in at the toy; requires a success."""
     page = login.log_in(ask(login, **changes))
     assert page.answer.get("user") == login.user.user_id, page.text
     return page
@@ -45,13 +45,13 @@ def answered(login: Login, **changes: str) -> Page:
 @pytest.mark.parametrize(
     ("changes", "text"), [({"to": "https://evil.test/"}, "Callback URL mismatch."), ({"app": "unknown"}, "Unknown client: unknown")]
 )
-def test_a_request_without_a_trusted_address_is_refused_on_a_page(login: Login, changes: dict[str, str], text: str) -> None:
+def test_a_request_without_a_registered_address_is_refused_on_a_page(login: Login, changes: dict[str, str], text: str) -> None:
     page = ask(login, **changes)
     assert (page.status, text in page.text) == (400, True)
     assert "location" not in page.headers
 
 
-def test_a_silent_request_without_a_session_is_refused_in_the_words_of_the_protocol(login: Login) -> None:
+def test_a_silent_request_without_a_session_is_refused_in_the_format_of_the_protocol(login: Login) -> None:
     page = ask(login, silent="1")
     assert page.location == f"{CALLBACK}?refused=login_required"
     assert not LoginTransaction.objects.of(login.tenant.pk).exists()
@@ -66,7 +66,7 @@ def test_a_client_without_connections_is_refused_at_its_address(login: Login) ->
     assert ask(login, app=lonely.client_id).location == f"{CALLBACK}?refused=invalid_request"
 
 
-def test_an_address_that_is_taken_from_the_client_meanwhile_gets_no_answer(login: Login) -> None:
+def test_an_address_that_is_removed_from_the_client_during_a_login_gets_no_answer(login: Login) -> None:
     form = login.browser.follow(ask(login))
     set_client(login, redirect_uris="https://app.example.test/other")
     page = login.log_in(form)
@@ -74,14 +74,14 @@ def test_an_address_that_is_taken_from_the_client_meanwhile_gets_no_answer(login
     assert not Session.objects.of(login.tenant.pk).exists()
 
 
-def test_a_login_of_a_protocol_that_is_gone_has_expired(login: Login) -> None:
+def test_a_login_of_a_removed_protocol_has_expired(login: Login) -> None:
     first = ask(login)
     protocol.unregister(toy.TOY)
     page = login.browser.follow(first)
     assert (page.status, "has expired" in page.text) == (400, True)
 
 
-def test_two_protocols_cannot_have_one_name() -> None:
+def test_two_protocols_cannot_have_the_same_name() -> None:
     with pytest.raises(ValueError, match="There is a protocol 'toy' already"):
         protocol.register(protocol.Protocol(**{**vars(toy.TOY), "refuse": toy.answer}))
 
@@ -89,14 +89,14 @@ def test_two_protocols_cannot_have_one_name() -> None:
 # --- Logins -------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_login_is_answered_in_the_words_of_the_protocol(login: Login) -> None:
+def test_a_login_is_answered_in_the_format_of_the_protocol(login: Login) -> None:
     first = ask(login)
     assert first.location.startswith("/u/login?state=")
     assert login.log_in(first).location == f"{CALLBACK}?user={login.user.user_id.replace('|', '%7C')}&takes="
     assert [(row.client_id, row.protocol) for row in SessionClient.objects.of(login.tenant.pk)] == [(login.client.pk, "toy")]
 
 
-def test_an_answer_may_be_a_form_that_posts_itself(login: Login) -> None:
+def test_an_answer_can_be_a_form_that_submits_itself(login: Login) -> None:
     page = login.log_in(ask(login, posts="1"))
     assert (page.status, page.form_action()) == (200, CALLBACK)
     assert page.fields() == {"user": login.user.user_id, "takes": ""}
@@ -104,21 +104,21 @@ def test_an_answer_may_be_a_form_that_posts_itself(login: Login) -> None:
     assert "session" in login.browser.cookies
 
 
-def test_what_the_client_asked_for_is_sealed_while_people_log_in(login: Login) -> None:
+def test_the_request_of_the_client_is_sealed_during_the_login(login: Login) -> None:
     ask(login, bye="https://app.example.test/canary")
     row = LoginTransaction.objects.of(login.tenant.pk).get()
     assert (row.protocol, row.parameters) == ("toy", {})
     assert "canary" not in row.sealed_request
 
 
-def test_a_session_of_one_protocol_answers_another(login: Login) -> None:
+def test_a_session_of_one_protocol_is_valid_for_another(login: Login) -> None:
     login.begin_session()
     assert ask(login, silent="1").answer["user"] == login.user.user_id
     assert login.ask(prompt="none").answer.keys() == {"code", "state", "iss"}
     assert {row.protocol for row in SessionClient.objects.of(login.tenant.pk)} == {"oauth", "toy"}
 
 
-def test_a_new_login_is_wanted_and_counts_for_one_answer(login: Login) -> None:
+def test_a_new_login_is_required_on_request_and_counts_for_one_answer(login: Login) -> None:
     answered(login)
     first = ask(login, anew="1")
     assert first.location.startswith("/u/login?state=")
@@ -129,14 +129,14 @@ def test_a_new_login_is_wanted_and_counts_for_one_answer(login: Login) -> None:
 # --- Consent ------------------------------------------------------------------------------------------------------------------
 
 
-def test_consent_is_asked_for_in_the_words_of_the_protocol(login: Login) -> None:
+def test_the_consent_page_shows_the_words_of_the_protocol(login: Login) -> None:
     page = login.browser.follow(login.log_in(ask(login, takes="train")))
     assert ("Play with your train" in page.text, "the toy box" in page.text) == (True, True)
     assert login.browser.submit(page, answer="deny").location == f"{CALLBACK}?refused=access_denied"
     assert ask(login, takes="train", silent="1").location == f"{CALLBACK}?refused=consent_required"
 
 
-def test_consent_that_was_given_is_remembered_for_what_the_terms_name(login: Login) -> None:
+def test_consent_is_remembered_for_the_terms_that_it_names(login: Login) -> None:
     page = login.browser.follow(login.log_in(ask(login, takes="train")))
     assert login.browser.submit(page, answer="allow").answer["takes"] == "train"
     assert [(row.audience, row.scopes) for row in Consent.objects.of(login.tenant.pk)] == [("toys", ["train"])]
@@ -144,7 +144,7 @@ def test_consent_that_was_given_is_remembered_for_what_the_terms_name(login: Log
     assert ask(login, takes="train ball", silent="1").answer == {"refused": "consent_required"}
 
 
-def test_consent_of_one_user_does_not_count_for_another(login: Login) -> None:
+def test_consent_of_one_user_does_not_apply_to_another(login: Login) -> None:
     page = login.browser.follow(login.log_in(ask(login, takes="train")))
     login.browser.submit(page, answer="allow")
     person(login.connection, email="eve@example.test")
@@ -155,7 +155,7 @@ def test_consent_of_one_user_does_not_count_for_another(login: Login) -> None:
 # --- Logouts ------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_logout_takes_the_browser_round_the_participants_and_back(login: Login) -> None:
+def test_a_logout_redirects_the_browser_to_each_participant_and_back(login: Login) -> None:
     answered(login, bye=BYE)
     other, _ = web_client(login.tenant, name="Other")
     login.connection.enabled_clients.append(other.client_id)
@@ -172,7 +172,7 @@ def test_a_logout_takes_the_browser_round_the_participants_and_back(login: Login
     assert not LogoutTransaction.objects.of(login.tenant.pk).exists()
 
 
-def test_a_logout_without_an_address_ends_on_the_page_that_says_so(login: Login) -> None:
+def test_a_logout_without_a_return_address_ends_on_the_logged_out_page(login: Login) -> None:
     answered(login, bye=BYE)
     first = login.browser.get("/v2/logout")
     last = login.browser.get("/u/logout/next", {"state": first.answer["back"]})
@@ -180,18 +180,18 @@ def test_a_logout_without_an_address_ends_on_the_page_that_says_so(login: Login)
 
 
 @pytest.mark.parametrize("handle", ["", "unknown", "x" * 10_000])
-def test_a_browser_that_comes_back_without_a_logout_is_told_so(login: Login, handle: str) -> None:
+def test_a_return_without_a_known_logout_is_refused(login: Login, handle: str) -> None:
     assert login.browser.get("/u/logout/next", {"state": handle}).status == 400
 
 
-def test_a_handle_that_was_used_up_leads_nowhere(login: Login) -> None:
+def test_a_used_handle_is_refused(login: Login) -> None:
     answered(login, bye=BYE)
     handle = login.browser.get("/v2/logout").answer["back"]
     login.browser.get("/u/logout/next", {"state": handle})
     assert login.browser.get("/u/logout/next", {"state": handle}).status == 400
 
 
-def test_a_participant_that_did_not_end_its_session_leads_to_the_other_end(login: Login, rf: Any) -> None:
+def test_a_participant_that_did_not_end_its_session_leads_to_the_alternative_end(login: Login, rf: Any) -> None:
     answered(login, bye=BYE)
     host = resolve_host(login.browser.host)
     assert host is not None
@@ -210,13 +210,13 @@ def test_a_participant_that_did_not_end_its_session_leads_to_the_other_end(login
         round_trips.expected(host, handle)
 
 
-def test_a_session_that_ends_without_a_browser_sends_none_round(login: Login) -> None:
+def test_a_session_that_ends_without_a_browser_starts_no_round_trip(login: Login) -> None:
     answered(login, bye=BYE)
     assert end_session(Session.objects.of(login.tenant.pk).get(), reason="session-revoked") == []
     assert not LogoutTransaction.objects.of(login.tenant.pk).exists()
 
 
-def test_a_participant_s_state_is_sealed_and_the_newest_counts(login: Login) -> None:
+def test_the_state_of_a_participant_is_sealed_and_the_newest_is_used(login: Login) -> None:
     answered(login, bye="https://app.example.test/canary")
     assert "canary" not in SessionClient.objects.of(login.tenant.pk).get().sealed_state
     ask(login, silent="1", bye=BYE)

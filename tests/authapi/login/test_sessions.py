@@ -1,4 +1,4 @@
-"""Sessions of end users: who they are found by, how long they last, and what their end does."""
+"""Sessions of end users: how they are found, how long they last, and the effects of their end."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def rows(tenant: Tenant) -> list[str]:
 
 
 @pytest.mark.parametrize("cookie", ["", "unknown", "\x00", "ä" * 5000])
-def test_a_cookie_that_was_never_given_finds_nothing(tenant: Tenant, cookie: str) -> None:
+def test_an_unknown_cookie_finds_no_session(tenant: Tenant, cookie: str) -> None:
     assert find_session(tenant_id=tenant.pk, cookie=cookie) is None
 
 
-def test_the_row_itself_does_not_open_the_session(user: User) -> None:
+def test_the_stored_digest_does_not_open_the_session(user: User) -> None:
     session, cookie = session_of(user)
     assert find_session(tenant_id=user.tenant_id, cookie=session.digest) is None
     assert cookie not in str(vars(Session.objects.of(user.tenant_id).get()))
@@ -52,27 +52,27 @@ def test_a_session_of_one_tenant_is_unknown_at_another(user: User) -> None:
     assert find_session(tenant_id=user.tenant_id, cookie=cookie) is not None
 
 
-def test_a_session_that_outlived_the_block_of_its_user_opens_nothing_and_ends_with_the_block(user: User) -> None:
+def test_a_session_of_a_blocked_user_is_refused_even_after_the_block_ends(user: User) -> None:
     update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"blocked": True})
-    # A login that was under way when the user was blocked.
+    # A login that was in progress when the user was blocked.
     _, cookie = session_of(user)
     assert find_session(tenant_id=user.tenant_id, cookie=cookie) is None
     update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"blocked": False})
     assert find_session(tenant_id=user.tenant_id, cookie=cookie) is None
 
 
-def test_a_session_without_use_ends_after_its_idle_life(user: User) -> None:
+def test_an_unused_session_ends_after_its_idle_lifetime(user: User) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         session, cookie = session_of(user)
         clock.shift(71 * HOUR)
         assert find_session(tenant_id=user.tenant_id, cookie=cookie) is not None
         clock.shift(73 * HOUR)
-        # Long before the whole life of 168 hours is over.
+        # The absolute lifetime of 168 hours is far from over.
         assert session.expires_at - NOON == 168 * HOUR
         assert find_session(tenant_id=user.tenant_id, cookie=cookie) is None
 
 
-def test_use_puts_the_idle_end_of_a_session_off(user: User) -> None:
+def test_use_extends_the_idle_lifetime_of_a_session(user: User) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         _, cookie = session_of(user)
         for _ in range(2):
@@ -80,7 +80,7 @@ def test_use_puts_the_idle_end_of_a_session_off(user: User) -> None:
             assert find_session(tenant_id=user.tenant_id, cookie=cookie) is not None
 
 
-def test_no_use_carries_a_session_past_its_whole_life(user: User) -> None:
+def test_use_does_not_extend_the_absolute_lifetime_of_a_session(user: User) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         _, cookie = session_of(user)
         for _ in range(167):
@@ -90,7 +90,7 @@ def test_no_use_carries_a_session_past_its_whole_life(user: User) -> None:
         assert find_session(tenant_id=user.tenant_id, cookie=cookie) is None
 
 
-def test_lifetimes_are_the_tenants_and_shorter_for_a_browser_that_forgets(user: User) -> None:
+def test_lifetimes_come_from_the_tenant_and_are_shorter_for_a_session_cookie(user: User) -> None:
     TenantSettings(tenant_id=user.tenant_id, values={"session_lifetime": 10, "idle_ephemeral_session_lifetime": 1}).save()
     tenant_settings.remembered_settings.clear()
     with time_machine.travel(NOON, tick=False):
@@ -100,7 +100,7 @@ def test_lifetimes_are_the_tenants_and_shorter_for_a_browser_that_forgets(user: 
     assert (forgotten.idle_expires_at, forgotten.expires_at) == (NOON + HOUR, NOON + 72 * HOUR)
 
 
-def test_a_session_in_use_is_written_to_once_a_minute(user: User) -> None:
+def test_a_session_in_use_is_written_at_most_once_a_minute(user: User) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         session, cookie = session_of(user)
         clock.shift(59)
@@ -116,16 +116,16 @@ def test_a_session_in_use_is_written_to_once_a_minute(user: User) -> None:
 @pytest.mark.parametrize(
     ("ip", "kept"), [("192.0.2.7", "192.0.2.7"), ("", None), (None, None), ("unix:", None), ("fe80::1%eth0", "fe80::1")]
 )
-def test_whatever_the_browser_says_it_is_can_be_stored(user: User, ip: str | None, kept: str | None) -> None:
+def test_any_user_agent_and_address_can_be_stored(user: User, ip: str | None, kept: str | None) -> None:
     session, _ = session_of(user, ip=ip, user_agent="\x00\udcff" + "x" * 1000)
     session.refresh_from_db()
     assert (session.initial_ip, session.last_ip, len(session.initial_user_agent)) == (kept, kept, 500)
 
 
-# --- Proving again ----------------------------------------------------------------------------------------------------
+# --- New proofs -------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_proof_changes_the_cookie_and_keeps_session_and_end(user: User) -> None:
+def test_a_new_proof_changes_the_cookie_and_keeps_the_session_and_its_end(user: User) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         session, cookie = session_of(user)
         clock.shift(HOUR)
@@ -138,20 +138,20 @@ def test_a_new_proof_changes_the_cookie_and_keeps_session_and_end(user: User) ->
     assert (found.pk, found.authenticated_at, found.expires_at) == (session.pk, NOON + HOUR, NOON + 168 * HOUR)
 
 
-def test_a_session_that_ended_meanwhile_is_not_brought_back(user: User) -> None:
+def test_a_new_proof_does_not_revive_a_session_that_has_ended(user: User) -> None:
     session, _ = session_of(user)
     end_session(session, reason="rp-logout")
     assert renew_session(session, methods=["pwd"], ip=None, user_agent="") is None
 
 
-def test_of_two_proofs_at_once_one_cookie_counts(user: User) -> None:
+def test_of_two_simultaneous_proofs_one_cookie_is_valid(user: User) -> None:
     session, _ = session_of(user)
     same = Session.objects.of(user.tenant_id).get()
     assert renew_session(session, methods=["pwd"], ip=None, user_agent="") is not None
     assert renew_session(same, methods=["pwd"], ip=None, user_agent="") is None
 
 
-def test_what_a_federated_logout_needs_is_kept_encrypted(user: User) -> None:
+def test_data_for_a_federated_logout_is_stored_encrypted(user: User) -> None:
     session, _ = session_of(user, upstream='{"id_token": "canary"}')
     row = Session.objects.of(user.tenant_id).get()
     assert "canary" not in row.sealed_upstream
@@ -163,7 +163,7 @@ def test_what_a_federated_logout_needs_is_kept_encrypted(user: User) -> None:
 ADDRESS = {"oidc_logout": {"backchannel_logout_urls": ["https://app.example.test/logged-out"]}}
 
 
-def test_a_session_that_has_ended_opens_nothing_and_ends_once(user: User, tenant: Tenant) -> None:
+def test_an_ended_session_is_refused_and_ends_once(user: User, tenant: Tenant) -> None:
     client, _ = web_client(tenant, settings=ADDRESS)
     session, cookie = session_of(user)
     note_client(session, client, protocol="oauth")
@@ -175,7 +175,7 @@ def test_a_session_that_has_ended_opens_nothing_and_ends_once(user: User, tenant
     assert LogoutNotice.objects.of(tenant.pk).count() == 1
 
 
-def test_refresh_tokens_that_live_with_a_session_end_with_it_and_the_others_stay(user: User, tenant: Tenant) -> None:
+def test_refresh_tokens_bound_to_a_session_end_with_it_and_others_stay_valid(user: User, tenant: Tenant) -> None:
     client, _ = web_client(tenant)
     session, _ = session_of(user)
     for scope in ("openid online_access", "openid offline_access", "not_online_access"):
@@ -185,14 +185,14 @@ def test_refresh_tokens_that_live_with_a_session_end_with_it_and_the_others_stay
     assert sorted(left) == ["not_online_access", "openid offline_access"]
 
 
-def test_all_sessions_of_a_user_end_but_the_one_that_is_named(user: User, tenant: Tenant) -> None:
+def test_all_sessions_of_a_user_end_except_the_named_one(user: User, tenant: Tenant) -> None:
     ada = [session_of(user)[0] for _ in range(3)]
     eve, _ = session_of(person(user.connection, email="eve@example.test"))
     count = end_sessions_of(tenant_id=tenant.pk, user_id=user.pk, reason="password-changed", except_id=ada[1].pk)
     assert (count, sorted(rows(tenant))) == (2, sorted([ada[1].pk, eve.pk]))
 
 
-def test_the_calendar_ends_what_is_over_and_tells_the_clients_that_asked_to_know(user: User, tenant: Tenant) -> None:
+def test_the_cleanup_ends_expired_sessions_and_notifies_the_clients_that_requested_it(user: User, tenant: Tenant) -> None:
     asked, _ = web_client(tenant, settings={"oidc_logout": {**ADDRESS["oidc_logout"], "backchannel_logout_initiators": {"mode": "all"}}})
     plain, _ = web_client(tenant, settings=ADDRESS)
     over, _ = session_of(user)
@@ -205,7 +205,7 @@ def test_the_calendar_ends_what_is_over_and_tells_the_clients_that_asked_to_know
     assert [(notice.client_id, notice.initiator) for notice in LogoutNotice.objects.of(tenant.pk)] == [(asked.pk, "session-expired")]
 
 
-def test_a_user_who_is_deleted_is_logged_out_everywhere_and_the_clients_hear_of_it(user: User, tenant: Tenant) -> None:
+def test_a_deleted_user_is_logged_out_everywhere_and_the_clients_are_notified(user: User, tenant: Tenant) -> None:
     initiators = {"mode": "custom", "selected_initiators": ["account-deleted"]}
     client, _ = web_client(tenant, settings={"oidc_logout": {**ADDRESS["oidc_logout"], "backchannel_logout_initiators": initiators}})
     session, cookie = session_of(user)
@@ -216,7 +216,7 @@ def test_a_user_who_is_deleted_is_logged_out_everywhere_and_the_clients_hear_of_
     assert (notice.sid, notice.subject, notice.initiator) == (session.pk, user.user_id, "account-deleted")
 
 
-def test_sessions_are_begun_in_the_tenant_of_their_connection_only(tenant: Tenant, user: User) -> None:
+def test_a_session_can_begin_only_in_the_tenant_of_its_connection(tenant: Tenant, user: User) -> None:
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     foreign: Connection = people(other)
     with pytest.raises(Exception, match="same_tenant"):
@@ -225,7 +225,7 @@ def test_sessions_are_begun_in_the_tenant_of_their_connection_only(tenant: Tenan
         )  # fmt: skip
 
 
-def test_what_was_begun_through_an_identity_ends_when_it_is_unlinked(user: User, tenant: Tenant) -> None:
+def test_sessions_and_tokens_of_an_identity_end_when_it_is_unlinked(user: User, tenant: Tenant) -> None:
     client, _ = web_client(tenant)
     elsewhere = create_connection(tenant_id=tenant.pk, name="elsewhere", strategy="oidc")
     second = create_user(tenant_id=tenant.pk, connection=elsewhere, identifier="ada", email="ada@elsewhere.test")

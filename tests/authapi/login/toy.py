@@ -1,7 +1,7 @@
-"""A protocol of the tests: `/toy?app=<client>&to=<address>` asks who is at the browser, and the answer is `<address>?user=<id>`.
+"""A protocol for tests: `/toy?app=<client>&to=<address>` asks which user is logged in, and the answer is `<address>?user=<id>`.
 
-`takes` names things that the user has to consent to, `silent` and `anew` say how to log in, `posts` has the answer posted by a form, and
-`bye` is where the application is told of a logout. No line of it knows OAuth.
+`takes` names things that the user has to consent to. `silent` and `anew` control the login. `posts` sends the answer in a form. `bye` is
+the address at which the application is told about a logout. No line of this module depends on OAuth.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""Logins, for pages that have the looks of an organization."""
+"""Logins, for pages with the branding of an organization."""
 
 from tests.authapi.login.conftest import login as login

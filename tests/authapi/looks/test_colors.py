@@ -1,4 +1,4 @@
-"""Which colors can be read on which, and what becomes of those that cannot."""
+"""Which colors are readable on which, and how unreadable colors are corrected."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ COLORS = st.tuples(*[st.integers(0, 255)] * 3).map(lambda channels: "#" + "".joi
 
 
 @pytest.mark.parametrize(("one", "other", "ratio"), [("#000000", "#ffffff", 21), ("#777777", "#ffffff", 4.48), ("#ff0000", "#ffffff", 4)])
-def test_contrast_is_that_of_the_standard(one: str, other: str, ratio: float) -> None:
+def test_contrast_follows_the_standard(one: str, other: str, ratio: float) -> None:
     assert contrast(one, other) == pytest.approx(ratio, abs=0.01)
     assert contrast(other, one) == contrast(one, other)
 
 
 @given(COLORS)
-def test_black_or_white_can_be_read_on_any_color(color: str) -> None:
+def test_black_or_white_is_readable_on_any_color(color: str) -> None:
     assert contrast(readable_on(color), color) >= 4.5
 
 
 @given(COLORS, COLORS, st.sampled_from([3.0, 4.5]))
-def test_a_corrected_color_can_be_read_and_one_that_can_be_read_stays(color: str, surface: str, least: float) -> None:
+def test_a_corrected_color_is_readable_and_a_readable_color_is_unchanged(color: str, surface: str, least: float) -> None:
     shown = corrected(color, surface, least)
     assert contrast(shown, surface) >= least
     assert contrast(color, surface) < least or shown == color
@@ -35,20 +35,20 @@ def test_a_corrected_color_can_be_read_and_one_that_can_be_read_stays(color: str
     ("color", "shown"),
     [("#ABC", "#aabbcc"), ("#abcd", "#b5c4d3"), ("#A1B2C3", "#a1b2c3"), ("#00000080", "#7f7f7f"), ("#ffffff00", "#ffffff")],
 )
-def test_a_color_is_shown_as_it_appears_over_white(color: str, shown: str) -> None:
+def test_a_translucent_color_is_shown_as_it_appears_over_white(color: str, shown: str) -> None:
     assert opaque(color) == shown
 
 
 @pytest.mark.parametrize("text", ["", "red", "#12345", "#1234567", "#ffffff;", "#ffffff\n", "#fff}", "url(x)", "#gggggg", "rgb(0,0,0)"])
-def test_what_could_end_a_rule_is_no_color(text: str) -> None:
+def test_a_text_that_could_end_a_css_rule_is_not_a_color(text: str) -> None:
     assert not is_color(text)
 
 
-def test_the_look_of_the_service_can_be_read() -> None:
+def test_the_default_branding_is_readable() -> None:
     assert findings(default_theme()) == []
 
 
-def test_text_that_nobody_can_read_is_refused_and_faint_text_is_corrected() -> None:
+def test_unreadable_text_is_refused_and_faint_text_is_corrected() -> None:
     on_white = with_value(default_theme(), ("colors", "body_text"), "#eeeeee")
     (found,) = findings(on_white)
     assert found.is_refused
@@ -67,7 +67,7 @@ def test_borders_are_corrected_and_never_refused() -> None:
 
 
 @given(st.lists(COLORS, min_size=16, max_size=16))
-def test_whatever_a_theme_says_the_pages_show_colors_that_can_be_read(colors: list[str]) -> None:
+def test_the_pages_show_readable_colors_for_every_theme(colors: list[str]) -> None:
     theme = default_theme()
     for name, color in zip(list(theme["colors"]), colors, strict=False):
         theme = with_value(theme, ("colors", name), color)
@@ -76,7 +76,7 @@ def test_whatever_a_theme_says_the_pages_show_colors_that_can_be_read(colors: li
         assert contrast(shown[pair.color], opaque(value_at(theme, pair.surface))) >= pair.least
 
 
-def test_mixing_goes_from_one_color_to_the_other() -> None:
+def test_mixing_goes_from_the_first_color_to_the_second() -> None:
     assert (mixed("#000000", "#ffffff", 0), mixed("#000000", "#ffffff", 1), mixed("#000000", "#ff8000", 0.5)) == (
         "#000000",
         "#ffffff",

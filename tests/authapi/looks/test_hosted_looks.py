@@ -1,4 +1,4 @@
-"""The looks on the hosted pages: style sheet, policy, pictures, and organizations."""
+"""The branding of the hosted pages: style sheet, content security policy, pictures, and organizations."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sheet_of(browser: Browser, path: str = RESET) -> str:
     return browser.send("GET", address.group(1)).text
 
 
-def test_a_theme_shows_on_the_pages_at_once_and_goes_with_it(browser: Browser, tenant: Tenant) -> None:
+def test_a_theme_appears_on_the_pages_at_once_and_disappears_when_it_is_deleted(browser: Browser, tenant: Tenant) -> None:
     theme = with_value(default_theme(), ("borders", "buttons_style"), "pill")
     row = create_theme(tenant_id=tenant.pk, values=theme)
     assert "--button-radius: 999px;" in sheet_of(browser)
@@ -50,7 +50,7 @@ def test_a_theme_shows_on_the_pages_at_once_and_goes_with_it(browser: Browser, t
     assert "brand.css" not in browser.get(RESET).text
 
 
-def test_the_policy_names_where_pictures_and_the_font_come_from_and_nothing_more(tenant: Tenant) -> None:
+def test_the_policy_names_only_the_sources_of_pictures_and_of_the_font(tenant: Tenant) -> None:
     theme = with_value(default_theme(), ("page_background", "background_image_url"), "https://img.example.test/sea.jpg")
     theme = with_value(theme, ("fonts", "font_url"), "https://font.example.test:8443/f.woff2")
     create_theme(tenant_id=tenant.pk, values=theme)
@@ -62,13 +62,13 @@ def test_the_policy_names_where_pictures_and_the_font_come_from_and_nothing_more
     )
 
 
-def test_an_address_of_other_looks_is_not_kept(browser: Browser, tenant: Tenant) -> None:
+def test_a_style_sheet_with_an_outdated_version_is_not_cached(browser: Browser, tenant: Tenant) -> None:
     create_theme(tenant_id=tenant.pk, values=default_theme())
     assert browser.send("GET", "/u/brand.css?v=0000000000000000").headers["cache-control"] == "no-store"
     assert browser.send("GET", "/u/brand.css?organization=%00&v=").status == 200
 
 
-def test_a_picture_is_served_as_what_it_is_and_may_be_kept(browser: Browser, tenant: Tenant) -> None:
+def test_a_picture_is_served_with_its_own_type_and_can_be_cached(browser: Browser, tenant: Tenant) -> None:
     stored = upload_picture(tenant_id=tenant.pk, kind="logo", sent=encoded())
     page = browser.get(RESET)
     assert f'src="{stored.path}"' in page.text
@@ -84,7 +84,7 @@ def test_a_picture_is_served_as_what_it_is_and_may_be_kept(browser: Browser, ten
     }
 
 
-def test_a_picture_is_not_there_for_another_tenant_nor_under_another_name(browser: Browser, tenant: Tenant) -> None:
+def test_a_picture_is_not_found_at_another_tenant_or_under_another_name(browser: Browser, tenant: Tenant) -> None:
     stored = upload_picture(tenant_id=tenant.pk, kind="logo", sent=encoded())
     assert Browser(new_tenant()).send("GET", stored.path).status == 404
     name = stored.path.rpartition("/")[2]
@@ -92,7 +92,7 @@ def test_a_picture_is_not_there_for_another_tenant_nor_under_another_name(browse
         assert browser.send("GET", f"/u/pictures/{other}").status in {400, 404}, other
 
 
-def test_a_replaced_or_removed_picture_is_gone_with_its_address(browser: Browser, tenant: Tenant) -> None:
+def test_a_replaced_or_removed_picture_is_no_longer_served(browser: Browser, tenant: Tenant) -> None:
     first = upload_picture(tenant_id=tenant.pk, kind="logo", sent=encoded(size=(40, 20)))
     second = upload_picture(tenant_id=tenant.pk, kind="logo", sent=encoded(size=(50, 20)))
     assert [browser.send("GET", stored.path).status for stored in (first, second)] == [404, 200]
@@ -101,7 +101,7 @@ def test_a_replaced_or_removed_picture_is_gone_with_its_address(browser: Browser
     assert "<img" not in browser.get(RESET).text
 
 
-def test_resetting_removes_theme_pictures_and_colors(browser: Browser, tenant: Tenant) -> None:
+def test_a_reset_removes_the_theme_pictures_and_colors(browser: Browser, tenant: Tenant) -> None:
     for kind in ("logo", "favicon", "background"):
         upload_picture(tenant_id=tenant.pk, kind=kind, sent=encoded())
     change_branding(tenant_id=tenant.pk, changes={"primary_color": "#112233", "font_stack": "serif"})
@@ -111,14 +111,14 @@ def test_resetting_removes_theme_pictures_and_colors(browser: Browser, tenant: T
     assert "brand.css" not in browser.get(RESET).text
 
 
-def test_resetting_one_tenant_leaves_the_other_as_it_is(tenant: Tenant) -> None:
+def test_a_reset_of_one_tenant_does_not_change_another(tenant: Tenant) -> None:
     other = new_tenant()
     stored = upload_picture(tenant_id=other.pk, kind="background", sent=encoded())
     reset_looks(tenant_id=tenant.pk)
     assert Browser(other).send("GET", stored.path).status == 200
 
 
-def test_the_sheet_of_an_organization_has_its_colors_and_that_of_another_tenant_has_none(browser: Browser, tenant: Tenant) -> None:
+def test_the_style_sheet_of_an_organization_has_its_colors_and_not_those_of_another_tenant(browser: Browser, tenant: Tenant) -> None:
     branding = {"logo_url": "https://acme.example.test/l.png", "colors": {"primary": "#fc0", "page_background": "#012345"}}
     own: Organization = OrganizationFactory.create(tenant_id=tenant.pk, branding=branding)
     brand = brand_of(tenant.pk, own.pk)
@@ -128,14 +128,14 @@ def test_the_sheet_of_an_organization_has_its_colors_and_that_of_another_tenant_
     assert brand_of(new_tenant().pk, own.pk).logo == ""
 
 
-def test_a_logo_of_an_organization_that_could_bend_the_policy_is_not_shown(tenant: Tenant) -> None:
+def test_a_logo_of_an_organization_that_could_change_the_policy_is_not_shown(tenant: Tenant) -> None:
     branding = {"logo_url": "https://a.test;script-src *"}
     own: Organization = OrganizationFactory.create(tenant_id=tenant.pk, branding=branding)
     assert "script-src" not in page_policy(brand_of(tenant.pk, own.pk))
     assert brand_of(tenant.pk, own.pk).logo == ""
 
 
-def test_the_login_for_an_organization_has_its_looks_and_that_for_none_has_those_of_the_tenant(login: Login) -> None:
+def test_a_login_for_an_organization_shows_its_branding_and_other_logins_show_that_of_the_tenant(login: Login) -> None:
     branding = {"logo_url": "https://acme.example.test/l.png", "colors": {"primary": "#fc0", "page_background": "#012345"}}
     change_branding(tenant_id=login.tenant.pk, changes={"primary_color": "#0b6e4f"})
     acme = create_organization(tenant_id=login.tenant.pk, name="acme", branding=branding)

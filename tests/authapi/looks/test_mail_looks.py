@@ -1,4 +1,4 @@
-"""The looks of a tenant in its mails: logo, colors that can be read, and those of the organization that a mail is about."""
+"""The branding of a tenant in its mails: logo, readable colors, and the branding of the organization that a mail is about."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def button(html: str) -> tuple[str, str]:
     return found.group(1), found.group(2)
 
 
-def test_a_mail_shows_the_logo_and_the_color_of_its_tenant_and_of_no_other(tenant: Tenant) -> None:
+def test_a_mail_shows_the_logo_and_the_color_of_only_its_own_tenant(tenant: Tenant) -> None:
     other = new_tenant()
     change_branding(tenant_id=tenant.pk, changes={"logo_url": LOGO, "primary_color": "#0b6e4f"})
     own, foreign = mailed(tenant), mailed(other)
@@ -56,7 +56,7 @@ def test_a_mail_shows_the_logo_and_the_color_of_its_tenant_and_of_no_other(tenan
     assert button(foreign) == ("#1f4fd8", "#ffffff")
 
 
-def test_an_uploaded_logo_has_a_whole_address_in_a_mail(tenant: Tenant) -> None:
+def test_an_uploaded_logo_has_an_absolute_address_in_a_mail(tenant: Tenant) -> None:
     path = upload_picture(tenant_id=tenant.pk, kind="logo", sent=encoded()).path
     host = CustomDomain.objects.of(tenant.pk).get(is_canonical=True).host
     found = re.search(r'<img src="([^"]+)"', mailed(tenant))
@@ -67,16 +67,16 @@ def test_an_uploaded_logo_has_a_whole_address_in_a_mail(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("color", ["#ffffff", "#ffff00", "#777777", "#000000", "#0b6e4f", "#808080"])
-def test_the_label_of_the_button_can_be_read_on_every_color(tenant: Tenant, color: str) -> None:
+def test_the_label_of_the_button_is_readable_on_every_color(tenant: Tenant, color: str) -> None:
     change_branding(tenant_id=tenant.pk, changes={"primary_color": color})
     assert button(mailed(tenant))[0] == color
     assert contrast(*button(mailed(tenant))) >= TEXT_CONTRAST
 
 
-def test_the_theme_of_the_pages_goes_before_the_plain_color(tenant: Tenant) -> None:
+def test_the_theme_of_the_pages_has_precedence_over_the_plain_color(tenant: Tenant) -> None:
     change_branding(tenant_id=tenant.pk, changes={"logo_url": LOGO, "primary_color": "#0b6e4f"})
     theme = with_value(default_theme(), ("colors", "primary_button"), "#ff8800")
-    # 3.6:1 with the button: the pages correct it, and mails as well.
+    # The contrast with the button is 3.6:1, so pages and mails correct the color.
     theme = with_value(theme, ("colors", "primary_button_label"), "#7a1f00")
     create_theme(tenant_id=tenant.pk, values=with_value(theme, ("widget", "logo_position"), "none"))
     remembered_themes.clear()
@@ -87,7 +87,7 @@ def test_the_theme_of_the_pages_goes_before_the_plain_color(tenant: Tenant) -> N
     assert "<img" not in html
 
 
-def test_a_mail_about_an_organization_has_its_looks(tenant: Tenant) -> None:
+def test_a_mail_about_an_organization_has_its_branding(tenant: Tenant) -> None:
     change_branding(tenant_id=tenant.pk, changes={"logo_url": LOGO, "primary_color": "#0b6e4f"})
     acme = OrganizationFactory.create(tenant_id=tenant.pk, branding={"logo_url": OTHER_LOGO, "colors": COLORS})
     html = mailed(tenant, organization=organization_facts(acme))
@@ -96,7 +96,7 @@ def test_a_mail_about_an_organization_has_its_looks(tenant: Tenant) -> None:
     assert button(html) == ("#ffee00", "#000000")
 
 
-def test_the_looks_of_an_organization_of_another_tenant_are_not_shown(tenant: Tenant) -> None:
+def test_the_branding_of_an_organization_of_another_tenant_is_not_used(tenant: Tenant) -> None:
     acme = OrganizationFactory.create(tenant_id=new_tenant().pk, branding={"logo_url": OTHER_LOGO, "colors": COLORS})
     html = mailed(tenant, organization=organization_facts(acme))
     assert OTHER_LOGO not in html
@@ -104,8 +104,8 @@ def test_the_looks_of_an_organization_of_another_tenant_are_not_shown(tenant: Te
 
 
 @pytest.mark.parametrize("color", ["red;}", "javascript:x", "#12345", ""])
-def test_what_is_no_color_counts_as_none(tenant: Tenant, color: str) -> None:
-    # No interface takes such values: they stand for a row of another version.
+def test_an_invalid_color_is_ignored(tenant: Tenant, color: str) -> None:
+    # No interface accepts such values. Another version could have stored them.
     odd = {"logo_url": "javascript:alert(1)", "primary_color": color}
     TenantSettings(tenant_id=tenant.pk, values={"branding": odd}).save()
     looks = mail_looks(tenant.pk)

@@ -1,4 +1,4 @@
-"""What is taken as a picture, and what is left of it."""
+"""Which files are accepted as pictures, and what is kept of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def encoded(encoder: str = "PNG", size: tuple[int, int] = (40, 20), mode: str = 
 
 
 def png_that_says(width: int, height: int) -> bytes:
-    """Return a few bytes whose header claims a size."""
+    """Return a few bytes whose header claims this size."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -32,7 +32,7 @@ def png_that_says(width: int, height: int) -> bytes:
 
 
 @pytest.mark.parametrize("encoder", ["PNG", "JPEG", "WEBP", "GIF"])
-def test_a_picture_is_encoded_anew(encoder: str) -> None:
+def test_a_picture_is_encoded_again(encoder: str) -> None:
     picture = picture_of(encoded(encoder), LOGO)
     assert (picture.media_type, picture.ending, picture.width, picture.height) == ("image/png", "png", 40, 20)
     assert picture.data != encoded(encoder)
@@ -62,13 +62,13 @@ def test_a_picture_is_encoded_anew(encoder: str) -> None:
         (png_that_says(2_000_000_000, 1), "pixels"),
     ],
 )
-def test_what_is_no_picture_or_too_large_is_refused_in_a_sentence(sent: bytes, words: str) -> None:
+def test_an_invalid_or_too_large_file_is_refused_with_an_explanation(sent: bytes, words: str) -> None:
     with pytest.raises(PictureRefused, match=words) as refused:
         picture_of(sent, LOGO)
     assert str(refused.value).endswith(".")
 
 
-def test_a_page_behind_a_picture_and_texts_in_it_are_gone() -> None:
+def test_data_after_a_picture_and_texts_in_it_are_removed() -> None:
     texts = PngImagePlugin.PngInfo()
     texts.add_text("Comment", "<script>alert(1)</script>")
     sent = encoded(pnginfo=texts) + b"<html><script>alert(2)</script></html>"
@@ -77,7 +77,7 @@ def test_a_page_behind_a_picture_and_texts_in_it_are_gone() -> None:
     assert b"script" not in picture_of(sent, BACKGROUND).data
 
 
-def test_where_and_with_what_a_photo_was_taken_is_gone_and_it_stands_upright() -> None:
+def test_the_location_and_camera_of_a_photo_are_removed_and_it_is_turned_upright() -> None:
     exif = Image.Exif()
     exif[0x010F] = "Secret Camera"
     exif[0x0112] = 6
@@ -93,7 +93,7 @@ def test_where_and_with_what_a_photo_was_taken_is_gone_and_it_stands_upright() -
         assert set(image.info) <= {"jfif", "jfif_version", "jfif_unit", "jfif_density", "progressive", "progression"}
 
 
-def test_a_large_picture_is_made_smaller_in_its_proportions() -> None:
+def test_a_large_picture_is_scaled_down_in_proportion() -> None:
     picture = picture_of(encoded(size=(1600, 200)), LOGO)
     assert (picture.width, picture.height) == (800, 100)
 
@@ -107,7 +107,7 @@ def test_only_the_first_frame_of_an_animation_is_kept() -> None:
         assert image.convert("RGB").getpixel((5, 5)) == (255, 0, 0)
 
 
-def test_a_background_with_holes_stands_on_white() -> None:
+def test_a_transparent_background_becomes_white() -> None:
     out = io.BytesIO()
     Image.new("RGBA", (30, 30), (0, 0, 0, 0)).save(out, "PNG")
     picture = picture_of(out.getvalue(), BACKGROUND)
@@ -116,7 +116,7 @@ def test_a_background_with_holes_stands_on_white() -> None:
         assert image.getpixel((5, 5)) == (255, 255, 255)
 
 
-def test_a_text_that_unpacks_to_gigabytes_is_refused() -> None:
+def test_a_text_chunk_that_decompresses_to_gigabytes_is_refused() -> None:
     packed = zlib.compress(b"\0" * (200 * 1024 * 1024), 9)
     chunk = b"iTXt" + b"Comment\0\1\0\0\0" + packed
     whole = encoded()

@@ -1,4 +1,4 @@
-"""The style sheet of a theme: every member has its effect, and no value ends a rule."""
+"""The style sheet of a theme: every member has an effect, and no value can end a CSS rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from authapi.looks.theme import FONT_STACKS, Member, default_theme, members, val
 
 PICTURE = "https://cdn.example.test/sea.jpg"
 OTHER: dict[str, Any] = {"color": "#7a1f5c", "picture": PICTURE, "font": "https://cdn.example.test/brand.woff2"}
-# Beside the sheet: the base of the pages shows these.
+# The base template of the pages shows these outside of the style sheet.
 ON_THE_PAGE = {("widget", "logo_url"), ("widget", "social_buttons_layout"), ("page_background", "page_layout")}
 
 
@@ -48,7 +48,7 @@ def another(path: tuple[str, ...], member: Member) -> Any:
 
 
 @pytest.mark.parametrize(("path", "member"), list(members()), ids=lambda value: ".".join(value) if isinstance(value, tuple) else "")
-def test_every_member_has_an_effect_or_says_why_it_has_none(path: tuple[str, ...], member: Member) -> None:
+def test_every_member_has_an_effect_or_a_documented_reason_why_not(path: tuple[str, ...], member: Member) -> None:
     theme = default_theme()
     if path[-1] in ("button_border_radius", "input_border_radius", "primary_button_label"):
         theme = with_value(theme, ("colors", "primary_button"), "#f3e8d2")
@@ -85,7 +85,7 @@ def test_an_address_that_could_end_a_rule_or_a_policy_is_not_shown(address: str)
 
 
 @pytest.mark.parametrize("color", ["red;} body {display: none", "#fff}", "</style>", "url(https://a.test)", "expression(alert(1))"])
-def test_a_row_with_a_color_that_is_none_gives_the_default_color(color: str) -> None:
+def test_an_invalid_stored_color_is_replaced_by_the_default_color(color: str) -> None:
     for path, member in members():
         if member.kind == "color":
             sheet = theme_stylesheet(with_value(default_theme(), path, color))
@@ -93,7 +93,7 @@ def test_a_row_with_a_color_that_is_none_gives_the_default_color(color: str) -> 
             assert set(re.findall(r"[^\s\w#:;(){}.,%/\"-]", sheet)) <= {"@"}
 
 
-def test_a_bright_box_is_kept_from_people_who_prefer_dark_pages_and_a_dark_one_is_not() -> None:
+def test_a_bright_box_applies_only_in_light_mode_and_a_dark_box_applies_always() -> None:
     bright = theme_stylesheet(default_theme())
     assert "@media (prefers-color-scheme: light) { :root { --card: #ffffff;" in bright
     assert "@media (prefers-color-scheme: dark) { :root { --link: #" in bright
@@ -105,14 +105,14 @@ def test_a_bright_box_is_kept_from_people_who_prefer_dark_pages_and_a_dark_one_i
     assert "color-scheme: dark;" in sheet
 
 
-def test_a_font_elsewhere_comes_before_one_of_the_list() -> None:
+def test_a_font_address_has_precedence_over_a_font_of_the_list() -> None:
     url = "https://cdn.example.test/brand.woff2"
     assert font_rules(url, "serif").startswith(f'@font-face {{ font-family: "tenant font"; src: url("{url}"); font-display: swap; }}')
     assert font_rules("https://cdn.example.test/brand.css", "serif") == f":root {{ --font: {FONT_STACKS['serif'][1]}; }}"
     assert font_rules("", "comic; }") == ""
 
 
-def test_an_organization_brings_its_logo_and_its_colors() -> None:
+def test_an_organization_sets_its_logo_and_its_colors() -> None:
     own = {"logo_url": "https://acme.example.test/l.png", "colors": {"primary": "#fc0", "page_background": "#012345"}}
     theme = with_value(default_theme(), ("page_background", "background_image_url"), PICTURE)
     looks = of_organization(looks_of_theme(theme), own)

@@ -1,4 +1,4 @@
-"""Every hosted page: its structure, its weight, and nothing inline. `tests.authapi.browser` checks each page that any test visits."""
+"""Every hosted page: its structure, its size, and no inline code. `tests.authapi.browser` checks each page that any test visits."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from tests.factories.models.identity import EnrolledFactorFactory
 from tests.factories.sign_in import PASSWORD, session_of, web_client
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "templates" / "hosted"
-# Parts of pages, and what only these tests show: with the values that their views give them.
+# Partial templates, and templates that only these tests render, with the values that their views pass.
 COMPONENTS = {"base.html", "back_to_application.html", "errors.html", "form_of_login.html"}
 ALONE: dict[str, dict[str, Any]] = {
     "connection_test.html": {"is_success": True},
@@ -71,7 +71,7 @@ ALONE: dict[str, dict[str, Any]] = {
 
 
 def opened(visit: Login, name: str, **asked: Any) -> Page:
-    """Open the page of a login under another name of its address."""
+    """Open the page of a login under another path."""
     address = visit.ask(**asked).location
     return visit.browser.send("GET", re.sub(r"^/u/[a-z-]+", f"/u/{name}", address))
 
@@ -103,7 +103,7 @@ def ticket_pages(visit: Login, purpose: AccountTicket.Purpose, path: str, **sent
 
 
 def handed_password(visit: Login) -> list[Page]:
-    """The pages of a link for a password that the application has chosen, also of one that the rules refuse by now."""
+    """Return the pages of a link for a password that the application has chosen, also for a password that the rules now refuse."""
     kept, refused = (
         address_parts(create_password_ticket(user=visit.user, way_back=WayBack(), marks_verified=False, password=chosen))
         for chosen in (f"{PASSWORD}-3", PASSWORD)
@@ -156,7 +156,7 @@ def invitation_over(visit: Login) -> list[Page]:
 
 
 def passwordless(visit: Login) -> Visit:
-    """Let people of the same application log in with a code by mail or by text message as well."""
+    """Enable logins with a code by mail or by text message, for users of the same application."""
     enabled = [visit.client.client_id]
     email, sms = (
         create_connection(tenant_id=visit.tenant.pk, name=name, strategy=name, enabled_clients=enabled, options={})
@@ -166,7 +166,7 @@ def passwordless(visit: Login) -> Visit:
 
 
 def code_pages(visit: Login) -> list[Page]:
-    """The page of a code in its states: by mail, wrong, too soon again, sent again, for accounts alone, and by text message."""
+    """Return the page of a code: by mail, wrong, second code too soon, second code sent, for existing accounts only, by text message."""
     person = passwordless(visit)
     asked = person.enter_address(person.ask(connection="email"))
     wrong, empty = person.enter_code(asked, "000000"), person.enter_code(asked, "")
@@ -181,7 +181,7 @@ def code_pages(visit: Login) -> list[Page]:
 
 
 def address_pages(visit: Login) -> list[Page]:
-    """The page of an address in its states: empty, wrong, a number, and an account that the browser remembers."""
+    """Return the page of an address in its states: empty, wrong, a number, and an account that the browser remembers."""
     person = passwordless(visit)
     email, sms = (person.ask(connection=name) for name in ("email", "sms"))
     wrong = [person.browser.submit(email, send="code", email="ada@"), person.browser.submit(sms, send="code", phone_number="12")]
@@ -190,7 +190,7 @@ def address_pages(visit: Login) -> list[Page]:
 
 
 def link_pages(visit: Login) -> list[Page]:
-    """The pages of a mailed link: waiting for it, opened elsewhere with and without a session there, used, and incomplete."""
+    """Return the pages of a mailed link: waiting for it, opened elsewhere with and without a session there, used, and incomplete."""
     person = passwordless(visit)
     sent = person.enter_address(person.ask(connection="email"), send="link", email=ADA)
     path = "/u/passwordless/link?ticket=" + last_contents(visit.tenant.pk).link.partition("ticket=")[2]
@@ -203,7 +203,7 @@ def link_pages(visit: Login) -> list[Page]:
 
 
 def device_pages(visit: Login) -> list[Page]:
-    """The pages of a device in their states: empty, filled in, wrong, asking, allowed, refused, and the device's own page."""
+    """Return the pages of a device in their states: empty, filled in, wrong, asking, allowed, refused, and the device's own page."""
     connection = visit.connection
     client, secret = web_client(visit.tenant, grant_types=[GRANT], token_endpoint_auth_method="none", redirect_uris="")
     update_connection(tenant_id=visit.tenant.pk, connection_id=connection.pk, changes={"enabled_clients": [client.client_id]})
@@ -216,7 +216,7 @@ def device_pages(visit: Login) -> list[Page]:
 
 
 def approval_pages(visit: Login) -> list[Page]:
-    """The pages of an approval elsewhere in their states: asking, approved, denied, answered already, and of no request."""
+    """Return the pages of an approval elsewhere in their states: asking, approved, denied, answered before, and for an unknown request."""
     grants = [CIBA_GRANT]
     client, secret = web_client(visit.tenant, grant_types=grants, token_endpoint_auth_method="client_secret_post", redirect_uris="")
     update_connection(tenant_id=visit.tenant.pk, connection_id=visit.connection.pk, changes={"enabled_clients": [client.client_id]})
@@ -234,7 +234,7 @@ def logged_in(visit: Login) -> Login:
 
 
 def account_pages(visit: Login) -> list[Page]:
-    """Every section of the account, with rows, and a form of each that is refused."""
+    """Return every section of the account with rows, and a refused form of each section."""
     tenant, user = visit.tenant, visit.user
     update_tenant_settings(tenant_id=tenant.pk, changes={"account_page": {"enabled": True, "deletion": True}})
     logged_in(visit)
@@ -316,7 +316,7 @@ def rendered() -> Iterator[set[str]]:
 
 
 @pytest.mark.parametrize("name", VISITS)
-def test_a_page_is_well_built_in_each_of_its_states(login: Login, name: str, rendered: set[str]) -> None:
+def test_each_page_is_well_formed_in_each_of_its_states(login: Login, name: str, rendered: set[str]) -> None:
     pages = VISITS[name](login)
     assert f"hosted/{name.partition(',')[0]}" in rendered
     for page in pages:
@@ -325,16 +325,16 @@ def test_a_page_is_well_built_in_each_of_its_states(login: Login, name: str, ren
 
 
 @pytest.mark.parametrize("name", ALONE)
-def test_a_page_that_follows_a_trip_elsewhere_is_well_built(name: str) -> None:
+def test_a_template_that_no_test_visits_is_well_formed(name: str) -> None:
     assert flaws(render_to_string(f"hosted/{name}", ALONE[name]), {}, with_policy=False) == []
 
 
-def test_each_page_is_looked_at_here() -> None:
+def test_every_page_has_a_test_here() -> None:
     seen = {name.partition(",")[0] for name in VISITS} | set(ALONE) | COMPONENTS
     assert {file.name for file in TEMPLATES.glob("*.html")} - seen == set()
 
 
-def test_a_flaw_is_seen() -> None:
+def test_the_check_finds_a_flaw() -> None:
     page = '<html><h1>a</h1><h1>b</h1><input name="c" style="color: red" aria-invalid="true"><a href="#d">e</a><script>f()</script></html>'
     found = " ".join(flaws(page, {"content-security-policy": "script-src 'unsafe-inline'"}))
     wanted = ("language", "2 first", "title", "style", "inline", "unsafe", "no label", "no autocomplete", "not tied", "leads to no field")
@@ -343,19 +343,19 @@ def test_a_flaw_is_seen() -> None:
     assert flaws(f"<html lang='en' dir='ltr'><title>t</title><h1>{'x' * 30_000}</h1></html>", {}) != []
 
 
-def test_only_pages_with_a_secret_load_the_script_that_shows_it(login: Login) -> None:
+def test_only_pages_with_a_secret_load_the_script_that_reveals_it(login: Login) -> None:
     asked, request = login.browser.follow(login.ask()), opened(login, "reset-password/request")
     assert '<script src="/static/theme/hosted.js" defer></script>' in asked.text
     assert "; script-src 'self'" in asked.headers["content-security-policy"]
     assert "<script" not in request.text
     assert "script-src" not in request.headers["content-security-policy"]
-    # Without script there is no button that does nothing.
+    # Without the script there is no button, because it would do nothing.
     button = next(one for one in Document(asked.body.decode()).all("button") if one.attributes.get("class") == "reveal")
     assert button.attributes.keys() >= {"hidden", "aria-pressed", "aria-label"}
     assert button.attributes["type"] == "button"
 
 
-def test_required_fields_are_marked_and_a_lone_field_is_not(login: Login) -> None:
+def test_required_fields_are_marked_except_a_single_field(login: Login) -> None:
     asked, request = login.browser.follow(login.ask()), opened(login, "reset-password/request")
     assert asked.body.count(b'<span class="mark" aria-hidden="true"> *</span>') == 2
     assert "Required" in asked.text
@@ -363,13 +363,13 @@ def test_required_fields_are_marked_and_a_lone_field_is_not(login: Login) -> Non
     assert all("required" in one.attributes for page in (asked, request) for one in Document(page.body.decode()).elements if one.is_typed)
 
 
-def test_the_first_wrong_field_has_the_focus(login: Login) -> None:
+def test_the_first_invalid_field_has_the_focus(login: Login) -> None:
     page = login.log_in(login.ask(), password="")
     focused = [one.attributes["name"] for one in Document(page.body.decode()).elements if "autofocus" in one.attributes]
     assert focused == ["password"]
 
 
-def test_the_style_sheet_names_no_side_of_the_page() -> None:
+def test_the_style_sheet_uses_no_physical_sides() -> None:
     css = (STATIC / "theme" / "hosted.css").read_text()
     declarations = re.sub(r"/\*.*?\*/|@media[^{]*", "", css, flags=re.DOTALL)
     sides = "(?:left|right|top|bottom)"
@@ -381,13 +381,13 @@ def test_the_style_sheet_names_no_side_of_the_page() -> None:
         assert query in css
 
 
-def test_the_page_reads_from_the_right_where_its_language_does(login: Login) -> None:
+def test_a_page_reads_from_the_right_in_languages_that_do(login: Login) -> None:
     with translation.override("ar"):
         body = render_to_string("hosted/logout.html", {"is_done": True})
     assert '<html lang="ar" dir="rtl">' in body
 
 
-def test_the_account_cookie_is_no_part_of_the_name_on_a_page(login: Login) -> None:
+def test_the_account_cookie_does_not_affect_the_name_on_a_page(login: Login) -> None:
     login.begin_session()
     assert REMEMBERED in login.browser.cookies
     assert login.browser.cookies[REMEMBERED] not in login.browser.follow(login.ask(prompt="login")).text

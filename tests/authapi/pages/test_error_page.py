@@ -1,4 +1,4 @@
-"""Error pages: what a person can do, the way back to the application, and a reference that support finds in the log."""
+"""Error pages: the next step for the user, the link back to the application, and a reference that support finds in the log."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ELSEWHERE = "https://elsewhere.example.test/steal"
 
 
 def way_back(page: Page) -> str:
-    """Return where the one link of an error page leads, empty without one."""
+    """Return the target of the only link of an error page, empty without a link."""
     found = re.findall(r'<a class="button[^"]*" href="([^"]*)"', page.text)
     assert len(found) <= 1
     return found[0] if found else ""
@@ -47,10 +47,10 @@ def set_tenant(login: Login, **values: object) -> None:
     remembered_settings.clear()
 
 
-# --- The way back ---------------------------------------------------------------------------------------------------------------
+# --- The link back --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_refused_request_leads_back_to_what_its_client_has_registered_and_never_to_what_it_names(login: Login) -> None:
+def test_a_refused_request_leads_back_only_to_an_address_that_its_client_has_registered(login: Login) -> None:
     page = login.ask(redirect_uri=ELSEWHERE)
     assert (page.status, way_back(page)) == (400, "https://app.example.test/")
     assert f'href="{ELSEWHERE}' not in page.text
@@ -66,7 +66,7 @@ def test_a_refused_request_leads_back_to_what_its_client_has_registered_and_neve
         ({"initiate_login_uri": "http://app.example.test/login"}, "https://app.example.test/"),
     ],
 )
-def test_the_way_back_is_the_login_of_the_client_then_its_pages_then_its_callback(
+def test_the_link_leads_to_the_login_route_of_the_client_or_else_to_its_other_pages_or_its_callback(
     login: Login, settings: dict[str, object], expected: str
 ) -> None:
     set_client(login, settings=settings)
@@ -91,7 +91,7 @@ def test_an_application_without_a_page_leads_to_the_address_of_the_tenant(login:
     assert link.address == "https://www.example.test/start"
 
 
-def test_an_expired_login_still_leads_back_to_its_application(login: Login) -> None:
+def test_an_expired_login_leads_back_to_its_application(login: Login) -> None:
     address = login.ask().location
     with time_machine.travel(timezone.now() + timedelta(hours=2), tick=False):
         page = login.browser.send("GET", address)
@@ -106,7 +106,7 @@ def test_a_login_in_another_browser_leads_back_to_its_application(login: Login) 
     assert (page.status, way_back(page)) == (400, "https://app.example.test/")
 
 
-def test_a_client_of_another_tenant_or_one_that_is_gone_has_no_way_back(login: Login) -> None:
+def test_there_is_no_link_back_for_an_unknown_client_or_one_of_another_tenant(login: Login) -> None:
     other, _ = web_client(new_tenant(), redirect_uris="https://other.example.test/callback")
     page = login.browser.get("/authorize", {"client_id": other.client_id, "redirect_uri": ELSEWHERE})
     assert (page.status, way_back(page)) == (400, "")
@@ -119,16 +119,16 @@ def test_a_client_of_another_tenant_or_one_that_is_gone_has_no_way_back(login: L
 
 
 @pytest.mark.parametrize("value", ["\x00", "x" * 5000, "1.", "0", "' or 1=1"])
-def test_odd_names_of_clients_and_logins_are_shown_as_an_error(login: Login, value: str) -> None:
+def test_invalid_names_of_clients_and_logins_show_an_error_page(login: Login, value: str) -> None:
     for path, name in (("/authorize", "client_id"), ("/u/login", "state")):
         page = login.browser.get(path, {name: value})
         assert (page.status, way_back(page)) == (400, "")
 
 
-# --- What support needs -----------------------------------------------------------------------------------------------------------
+# --- Information for support ------------------------------------------------------------------------------------------------------
 
 
-def test_the_reference_on_the_page_is_found_in_the_log_without_what_was_typed(login: Login, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_reference_on_the_page_is_in_the_log_without_the_user_input(login: Login, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="authapi.pages.error_page"):
         page = login.ask(redirect_uri=f"{ELSEWHERE}?secret=canary")
     line = next(record.getMessage() for record in caplog.records if reference(page) in record.getMessage())
@@ -138,7 +138,7 @@ def test_the_reference_on_the_page_is_found_in_the_log_without_what_was_typed(lo
     assert "<code>invalid_request</code>" in page.text
 
 
-def test_a_page_of_the_tenant_gets_the_reference_as_well(login: Login) -> None:
+def test_a_page_of_the_tenant_shows_the_reference_too(login: Login) -> None:
     set_tenant(login, error_page={"url": "https://errors.example.test/oops"})
     answer = login.ask(redirect_uri=ELSEWHERE)
     assert answer.location.startswith("https://errors.example.test/oops?")
@@ -146,7 +146,7 @@ def test_a_page_of_the_tenant_gets_the_reference_as_well(login: Login) -> None:
     assert re.fullmatch(r"[0-9A-F]{4}-[0-9A-F]{4}", answer.answer["tracking"])
 
 
-def test_a_page_whose_database_is_away_says_so_in_words(login: Login) -> None:
+def test_a_page_reports_an_unavailable_database(login: Login) -> None:
     @tenant_page("broken")
     def broken(request: HttpRequest, host: HostMatch) -> HttpResponse:
         raise OperationalError("password=canary")

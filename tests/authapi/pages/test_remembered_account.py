@@ -1,4 +1,4 @@
-"""The account that a browser remembers: offered with its password alone, forgotten on demand, and no way to ask about others."""
+"""The account that a browser remembers: offered with only its password, removable, and of no use for learning about other accounts."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def link(page: Page, words: str) -> str:
     return found.group(1)
 
 
-def test_the_last_account_is_offered_with_its_password_alone(login: Login) -> None:
+def test_the_last_account_is_offered_with_only_its_password(login: Login) -> None:
     assert typed_fields(login_page(login)) == ["username", "password"]
     login.begin_session()
     page = login_page(login)
     assert typed_fields(page) == ["password"]
     assert NAME in page.text
-    # A password manager still learns whose password it is.
+    # A password manager can still see to which account the password belongs.
     assert re.search(rf'<input[^>]*name="username"[^>]*value="{NAME}"[^>]*autocomplete="username"[^>]*hidden', page.text)
     assert "code" in login.log_in(page).answer
 
 
-def test_the_account_is_offered_as_well_after_the_logout(login: Login) -> None:
+def test_the_account_is_also_offered_after_the_logout(login: Login) -> None:
     login.begin_session()
     login.browser.get("/v2/logout")
     assert typed_fields(login.browser.follow(login.ask())) == ["password"]
@@ -59,7 +59,7 @@ def test_a_wrong_password_asks_for_the_password_again(login: Login) -> None:
     assert "Wrong email address or password." in page.text
 
 
-def test_another_account_can_be_used_and_takes_the_place_of_the_first(login: Login) -> None:
+def test_another_account_can_be_used_and_replaces_the_first(login: Login) -> None:
     person(login.connection, email="eve@example.test")
     login.begin_session()
     page = login.browser.send("GET", link(login_page(login), "Use another account"))
@@ -87,13 +87,13 @@ def test_another_site_cannot_make_a_browser_forget_the_account(login: Login) -> 
     assert REMEMBERED in login.browser.cookies
 
 
-def test_a_name_that_the_client_asks_for_goes_before_the_remembered_one(login: Login) -> None:
+def test_a_hint_of_the_client_has_precedence_over_the_remembered_account(login: Login) -> None:
     login.begin_session()
     assert typed_fields(login_page(login, login_hint="eve@example.test")) == ["username", "password"]
     assert typed_fields(login_page(login, login_hint=NAME)) == ["password"]
 
 
-def test_the_page_does_not_tell_whether_the_account_is_still_there(login: Login) -> None:
+def test_the_page_does_not_reveal_whether_the_account_still_exists(login: Login) -> None:
     login.begin_session()
     before = login_page(login)
     User.objects.of(login.tenant.pk).filter(pk=login.user.pk).delete()
@@ -105,12 +105,12 @@ def test_the_page_does_not_tell_whether_the_account_is_still_there(login: Login)
 
 
 @pytest.mark.parametrize("value", ["", "x", "a.b", "ada@example.test", "k1.AAAA", "x" * 5000])
-def test_a_cookie_that_was_not_sealed_here_is_no_account(login: Login, value: str) -> None:
+def test_a_cookie_that_this_service_did_not_seal_is_ignored(login: Login, value: str) -> None:
     login.browser.cookies[REMEMBERED] = value
     assert typed_fields(login_page(login)) == ["username", "password"]
 
 
-def test_a_cookie_of_another_tenant_is_no_account(login: Login) -> None:
+def test_a_cookie_of_another_tenant_is_ignored(login: Login) -> None:
     login.begin_session()
     other = new_tenant()
     client, _ = web_client(other)
@@ -129,7 +129,7 @@ def test_an_account_of_another_connection_is_not_offered(login: Login) -> None:
     assert typed_fields(page) == ["username", "password"]
 
 
-def test_the_cookie_does_not_show_the_name_and_opens_with_no_other_key(login: Login) -> None:
+def test_the_cookie_does_not_show_the_name_and_cannot_be_opened_with_another_key(login: Login) -> None:
     login.begin_session()
     value = login.browser.cookies[REMEMBERED]
     assert "ada" not in value

@@ -1,4 +1,4 @@
-"""A client whose people log in with a code, by e-mail or by text message."""
+"""A client whose users log in with a code, by mail or by text message."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOME = "192.0.2.1"
 
 @dataclass
 class Door:
-    """One tenant with one application, and the two ways in without a password."""
+    """A tenant with one application and two passwordless connections."""
 
     tenant: Tenant
     client: Client
@@ -50,7 +50,7 @@ class Door:
         return self.post("/passwordless/start", {name: value for name, value in body.items() if value is not None}, address=address)
 
     def code(self, **changes: Any) -> str:
-        """Ask for a code and return it."""
+        """Request a code and return it."""
         answer = self.start(**changes)
         assert answer.status == 200, answer.body
         return last_code(self.tenant.pk)

@@ -1,4 +1,4 @@
-"""What was sent to a person, read as the worker reads it."""
+"""Messages that were sent to a user, decrypted as in the worker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from identity.services.jobs import run_job
 
 
 def jobs_of(tenant_id: str) -> list[Job]:
-    """Return the messages that were asked for, oldest first."""
+    """Return the requested messages, oldest first."""
     return list(Job.objects.of(tenant_id).filter(type=Job.Type.PASSWORDLESS_CODE).order_by("created_at", "pk"))
 
 
@@ -19,7 +19,7 @@ def last_contents(tenant_id: str) -> Contents:
 
 
 def deliver(tenant_id: str) -> None:
-    """Run every job as the workers do: the one that looks for the account, and the message that it queues."""
+    """Run every job as the workers do: first the job that looks for the account, then the message that it queues."""
     for job in [*jobs_of(tenant_id), *jobs_of(tenant_id)]:
         run_job(job.pk)
     for message in Job.objects.of(tenant_id).filter(type=Job.Type.MESSAGE).order_by("created_at", "pk"):

@@ -1,4 +1,4 @@
-"""Attacks on codes that applications ask for: guessing, flooding, shutting out, and codes of another place."""
+"""Attacks on codes that applications request: guessing, flooding, locking users out, and codes of another client, address or tenant."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ ATTACKER = "198.51.100.9"
 
 
 def public(tenant: Tenant) -> Door:
-    """An application without a secret: the caller proves nothing, so the place counts."""
+    """An application without a secret. Its requests are not authenticated, so they are counted by place."""
     return new_door(tenant, token_endpoint_auth_method="none")
 
 
 # --- Guessing ---------------------------------------------------------------------------------------------------------
 
 
-def test_five_wrong_codes_from_one_place_end_its_guessing_and_the_person_still_gets_in(door: Door) -> None:
+def test_five_wrong_codes_from_one_place_end_its_guesses_and_the_user_can_still_log_in(door: Door) -> None:
     code = door.code()
     answers = [door.redeem(wrong(code, by=by), address=ATTACKER).status for by in range(1, 8)]
     assert answers == [403] * 5 + [429] * 2
@@ -55,14 +55,14 @@ def test_five_wrong_codes_from_one_place_end_its_guessing_and_the_person_still_g
     assert door.redeem(code).status == 200
 
 
-def test_a_new_code_gives_no_further_guesses(door: Door) -> None:
+def test_a_new_code_allows_no_further_guesses(door: Door) -> None:
     for by in range(1, 6):
         door.redeem(wrong(door.code() if by < 3 else "000000", by=by), address=ATTACKER)
     code = door.code(address="203.0.113.1")
     assert door.redeem(code, address=ATTACKER).json()["error"] == "too_many_attempts"
 
 
-def test_many_sessions_of_one_address_share_their_guesses(door: Door) -> None:
+def test_many_sessions_for_one_address_share_a_limit_of_guesses(door: Door) -> None:
     statuses = []
     for _ in range(3):
         session = challenge(door).json()
@@ -71,13 +71,13 @@ def test_many_sessions_of_one_address_share_their_guesses(door: Door) -> None:
     assert statuses == [403] * 5 + [429]
 
 
-def test_guesses_at_one_address_from_many_places_end_too(door: Door) -> None:
+def test_guesses_at_one_address_from_many_places_are_limited_too(door: Door) -> None:
     code = door.code()
     statuses = [door.redeem(wrong(code, by=number + 1), address=f"203.0.113.{number}").status for number in range(21)]
     assert statuses == [403] * 20 + [429]
 
 
-def test_a_code_is_worth_nothing_after_ten_wrong_guesses_from_wherever(door: Door) -> None:
+def test_a_code_is_invalid_after_ten_wrong_guesses_from_any_places(door: Door) -> None:
     code = door.code()
     for number in range(10):
         assert door.redeem(wrong(code, by=number + 1), address=f"203.0.113.{number}").status == 403
@@ -85,7 +85,7 @@ def test_a_code_is_worth_nothing_after_ten_wrong_guesses_from_wherever(door: Doo
     assert door.redeem(door.code()).status == 200
 
 
-def test_guesses_at_once_are_counted_one_by_one(door: Door) -> None:
+def test_simultaneous_guesses_are_counted_one_by_one(door: Door) -> None:
     code, barrier, statuses = door.code(), threading.Barrier(8), []
 
     def guess(by: int) -> None:
@@ -106,7 +106,7 @@ def waiting_for_a_name() -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def test_a_guess_waits_for_the_one_before_it_at_the_same_address(door: Door) -> None:
+def test_a_guess_waits_for_the_previous_one_at_the_same_address(door: Door) -> None:
     code, statuses = door.code(), []
     second = threading.Thread(target=lambda: statuses.append(door.redeem(code).status))
     with transaction.atomic():
@@ -118,7 +118,7 @@ def test_a_guess_waits_for_the_one_before_it_at_the_same_address(door: Door) -> 
     assert statuses == [200]
 
 
-def test_one_place_that_guesses_over_many_addresses_is_refused_everywhere(door: Door) -> None:
+def test_a_place_that_guesses_over_many_addresses_is_refused_for_all_of_them(door: Door) -> None:
     suspect(door.tenant.pk, enabled=True, stage={"pre-login": {"max_attempts": 3, "rate": 864_000}})
     names = [f"user{number}@example.test" for number in range(4)]
     statuses = [door.redeem("000000", username=name, address=ATTACKER).status for name in names]
@@ -128,14 +128,14 @@ def test_one_place_that_guesses_over_many_addresses_is_refused_everywhere(door: 
     assert door.redeem(code).status == 200
 
 
-def test_a_connection_may_switch_the_count_of_guesses_off_and_each_code_still_ends(door: Door) -> None:
+def test_without_brute_force_protection_a_code_still_ends_after_ten_wrong_guesses(door: Door) -> None:
     set_options(door.email, brute_force_protection=False)
     code = door.code()
     assert [door.redeem(wrong(code, by=by)).status for by in range(1, 11)] == [403] * 10
     assert outcome(door.redeem(code)) == WRONG
 
 
-# --- Codes of another place -------------------------------------------------------------------------------------------
+# --- Codes of another client, address or tenant -----------------------------------------------------------------------
 
 
 def test_a_code_of_another_client_is_wrong(door: Door) -> None:
@@ -160,7 +160,7 @@ def test_a_code_of_another_tenant_is_wrong(door: Door) -> None:
     assert outcome(other.redeem(door.code())) == WRONG
 
 
-def test_a_digest_that_is_copied_to_another_address_fits_nothing_there(door: Door) -> None:
+def test_a_digest_that_is_copied_to_another_address_is_invalid_there(door: Door) -> None:
     code = door.code()
     door.code(email="eve@example.test")
     mine, victims = PasswordlessCode.objects.of(door.tenant.pk).order_by("pk")
@@ -168,7 +168,7 @@ def test_a_digest_that_is_copied_to_another_address_fits_nothing_there(door: Doo
     assert outcome(door.redeem(code, username="eve@example.test")) == WRONG
 
 
-def test_a_code_of_a_session_is_worth_nothing_without_it_nor_in_another(door: Door) -> None:
+def test_a_code_of_a_session_is_invalid_without_it_and_in_another_session(door: Door) -> None:
     challenge(door)
     code = last_code(door.tenant.pk)
     assert outcome(door.redeem(code)) == WRONG
@@ -176,7 +176,7 @@ def test_a_code_of_a_session_is_worth_nothing_without_it_nor_in_another(door: Do
     assert outcome(door.redeem(code, username=None, realm=None, **other)) == WRONG
 
 
-def test_an_auth_session_cannot_be_pointed_at_another_account(door: Door) -> None:
+def test_an_auth_session_cannot_be_used_for_another_account(door: Door) -> None:
     session = challenge(door, email="eve@example.test").json()
     answer = door.redeem(last_code(door.tenant.pk), username=ADA, **session)
     assert answer.status == 200
@@ -191,7 +191,7 @@ def test_an_auth_session_of_another_client_is_unknown(door: Door) -> None:
     assert answer.status == 400
 
 
-def test_a_connection_that_is_taken_from_the_client_ends_its_sessions(door: Door) -> None:
+def test_removing_a_connection_from_the_client_ends_its_sessions(door: Door) -> None:
     session = challenge(door).json()
     update_connection(tenant_id=door.tenant.pk, connection_id=door.email.pk, changes={"enabled_clients": []})
     forget_all()
@@ -201,13 +201,13 @@ def test_a_connection_that_is_taken_from_the_client_ends_its_sessions(door: Door
 # --- Flooding ---------------------------------------------------------------------------------------------------------
 
 
-def test_one_place_sends_five_messages_to_one_address_and_leaves_the_rest_to_the_person(door: Door) -> None:
+def test_one_place_can_send_five_messages_to_one_address_and_the_user_can_still_send_more(door: Door) -> None:
     statuses = [door.start(address=ATTACKER).status for _ in range(7)]
     assert statuses == [200] * 5 + [429] * 2
     assert door.start(address="203.0.113.1").status == 200
 
 
-def test_many_places_send_ten_messages_to_one_number_and_no_more(door: Door) -> None:
+def test_many_places_can_send_at_most_ten_messages_to_one_number(door: Door) -> None:
     asked = {"connection": "sms", "email": None, "phone_number": NUMBER}
     statuses = [door.start(address=f"203.0.113.{number}", **asked).status for number in range(12)]
     assert statuses == [200] * 10 + [429] * 2
@@ -217,7 +217,7 @@ def test_many_places_send_ten_messages_to_one_number_and_no_more(door: Door) -> 
     assert statuses.count(200) == 10
 
 
-def test_another_spelling_of_an_address_or_another_client_sends_no_further_messages(door: Door) -> None:
+def test_another_spelling_of_an_address_and_another_client_share_the_limit_of_messages(door: Door) -> None:
     statuses = [
         door.start(email=name, address=ATTACKER).status
         for name in (ADA, "ADA@example.test", "Ada@Example.Test ", ADA, ADA, " ADA@EXAMPLE.TEST")
@@ -225,7 +225,7 @@ def test_another_spelling_of_an_address_or_another_client_sends_no_further_messa
     assert statuses == [200] * 5 + [429]
 
 
-def test_one_place_asks_for_fifty_messages_over_all_addresses(tenant: Tenant) -> None:
+def test_one_place_can_request_fifty_messages_over_all_addresses(tenant: Tenant) -> None:
     door = public(tenant)
     statuses = [door.start(email=f"user{number}@example.test", address=ATTACKER).status for number in range(51)]
     assert statuses == [200] * 50 + [429]
@@ -234,12 +234,12 @@ def test_one_place_asks_for_fifty_messages_over_all_addresses(tenant: Tenant) ->
     assert int(refused.headers["retry-after"]) > 0
 
 
-def test_an_application_that_proves_itself_asks_for_many_people_from_one_address(door: Door) -> None:
+def test_an_authenticated_application_may_request_codes_for_many_users_from_one_address(door: Door) -> None:
     statuses = {door.start(email=f"user{number}@example.test").status for number in range(55)}
     assert statuses == {200}
 
 
-def test_the_place_that_a_trusted_application_names_is_the_one_that_counts(door: Door) -> None:
+def test_the_place_that_a_trusted_application_names_is_counted(door: Door) -> None:
     update_client(
         tenant_id=door.tenant.pk, client_id=door.client.client_id, changes={"settings": {"is_token_endpoint_ip_header_trusted": True}}
     )
@@ -255,7 +255,7 @@ def test_the_place_that_a_trusted_application_names_is_the_one_that_counts(door:
 
 
 def shapes_of(work: Callable[[], Any]) -> list[str]:
-    """Return the statements of a call without their values, what the process remembers aside."""
+    """Return the statements of a call without their values, and without statements that only fill caches."""
     forget_all()
     with CaptureQueriesContext(connection) as queries, suppress(LoginRefused):
         work()
@@ -268,7 +268,7 @@ def attempt(door: Door, name: str) -> CodeAttempt:
     return CodeAttempt(host_of(door.tenant), door.client, door.email, address, "000000", Place("192.0.2.1"))
 
 
-def test_a_wrong_code_costs_the_same_statements_whether_there_is_an_account(door: Door) -> None:
+def test_a_wrong_code_sends_the_same_statements_whether_there_is_an_account(door: Door) -> None:
     create_user(tenant_id=door.tenant.pk, connection=door.email, email=ADA)
     door.code()
     door.code(email="eve@example.test")
@@ -279,7 +279,7 @@ def test_a_wrong_code_costs_the_same_statements_whether_there_is_an_account(door
     assert not any("identity_user" in text for text in known)
 
 
-def test_a_start_costs_the_same_statements_whether_there_is_an_account(door: Door) -> None:
+def test_a_start_sends_the_same_statements_whether_there_is_an_account(door: Door) -> None:
     connection = set_options(door.email, disable_signup=True)
     create_user(tenant_id=door.tenant.pk, connection=connection, email=ADA)
 
@@ -293,7 +293,7 @@ def test_a_start_costs_the_same_statements_whether_there_is_an_account(door: Doo
 
 
 @pytest.mark.parametrize("most", [codes._MOST_FAILURES])
-def test_a_code_bears_more_wrong_guesses_than_one_place_has(most: int) -> None:
+def test_a_code_allows_more_wrong_guesses_than_one_place_has(most: int) -> None:
     assert most > CODE_GUESSES_FROM_PLACE.size
     assert CODE_GUESSES_FROM_PLACE.seconds > CODE_GUESSES.seconds
     assert CODES_FROM_PLACE.seconds > CODES.seconds

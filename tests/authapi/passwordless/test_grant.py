@@ -1,4 +1,4 @@
-"""The otp grant and challenges: a code becomes tokens once, and makes the account where the connection allows it."""
+"""The otp grant and challenges: a code is exchanged for tokens once, and creates the account where the connection allows it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def outcome(answer: Received) -> tuple[int, Any]:
     return answer.status, answer.json()
 
 
-def test_the_first_code_makes_the_account_with_its_event(door: Door) -> None:
+def test_the_first_code_creates_the_account_and_records_its_event(door: Door) -> None:
     answer = door.redeem(door.code())
     assert answer.status == 200, answer.body
     [user] = User.objects.of(door.tenant.pk)
@@ -43,7 +43,7 @@ def test_the_first_code_makes_the_account_with_its_event(door: Door) -> None:
     assert sorted(types) == ["cls", "s", "ss"]
 
 
-def test_a_number_makes_an_account_of_its_own(door: Door) -> None:
+def test_a_number_creates_its_own_account(door: Door) -> None:
     door.start(connection="sms", email=None, phone_number=NUMBER)
     answer = door.redeem(last_code(door.tenant.pk), username="+49 151 12345678", realm="sms")
     assert answer.status == 200, answer.body
@@ -53,14 +53,14 @@ def test_a_number_makes_an_account_of_its_own(door: Door) -> None:
     assert decoded(answer.json()["id_token"])[1]["amr"] == ["otp", "sms"]
 
 
-def test_later_codes_lead_to_the_same_account_however_the_address_is_spelled(door: Door) -> None:
+def test_later_codes_find_the_same_account_for_every_spelling_of_the_address(door: Door) -> None:
     door.redeem(door.code())
     answer = door.redeem(door.code(email="ADA@example.TEST"), username="Ada@Example.Test")
     assert answer.status == 200
     assert User.objects.of(door.tenant.pk).count() == 1
 
 
-def test_no_account_of_another_connection_is_found_by_its_address(door: Door) -> None:
+def test_an_account_of_another_connection_is_not_found_by_its_address(door: Door) -> None:
     database = people(door.tenant, door.client)
     taken = create_user(tenant_id=door.tenant.pk, connection=database, email=ADA, email_verified=True)
     answer = door.redeem(door.code())
@@ -68,7 +68,7 @@ def test_no_account_of_another_connection_is_found_by_its_address(door: Door) ->
     assert User.objects.of(door.tenant.pk).filter(email=ADA).count() == 2
 
 
-def test_a_linked_identity_leads_to_the_account_that_it_is_linked_to(door: Door) -> None:
+def test_a_linked_identity_finds_its_primary_account(door: Door) -> None:
     primary = create_user(tenant_id=door.tenant.pk, connection=people(door.tenant, door.client), email="other@example.test")
     secondary = create_user(tenant_id=door.tenant.pk, connection=door.email, email=ADA, email_verified=True)
     link_users(tenant_id=door.tenant.pk, primary_id=primary.user_id, secondary_id=secondary.user_id)
@@ -76,14 +76,14 @@ def test_a_linked_identity_leads_to_the_account_that_it_is_linked_to(door: Door)
     assert decoded(answer.json()["id_token"])[1]["sub"] == primary.user_id
 
 
-def test_an_address_that_was_not_verified_is_from_the_first_code_on(door: Door) -> None:
+def test_an_unverified_address_is_verified_by_the_first_code(door: Door) -> None:
     user = create_user(tenant_id=door.tenant.pk, connection=door.email, email=ADA)
     assert door.redeem(door.code()).status == 200
     user.refresh_from_db()
     assert user.email_verified
 
 
-def test_a_blocked_user_is_told_once_the_code_is_right(door: Door) -> None:
+def test_a_blocked_user_is_refused_only_with_the_right_code(door: Door) -> None:
     user = create_user(tenant_id=door.tenant.pk, connection=door.email, email=ADA)
     update_user(tenant_id=door.tenant.pk, user_id=user.user_id, changes={"blocked": True})
     code = door.code()
@@ -92,13 +92,13 @@ def test_a_blocked_user_is_told_once_the_code_is_right(door: Door) -> None:
     assert outcome(door.redeem(code)) == WRONG
 
 
-def test_a_code_works_once(door: Door) -> None:
+def test_a_code_is_accepted_once(door: Door) -> None:
     code = door.code()
     assert door.redeem(code).status == 200
     assert outcome(door.redeem(code)) == WRONG
 
 
-def test_two_uses_at_once_lead_to_one_login(door: Door) -> None:
+def test_two_simultaneous_uses_cause_one_login(door: Door) -> None:
     code, barrier, answers = door.code(), threading.Barrier(2), []
 
     def use() -> None:
@@ -114,13 +114,13 @@ def test_two_uses_at_once_lead_to_one_login(door: Door) -> None:
     assert User.objects.of(door.tenant.pk).count() == 1
 
 
-def test_a_code_that_has_expired_is_worth_nothing(door: Door) -> None:
+def test_an_expired_code_is_refused(door: Door) -> None:
     code = door.code()
     with time_machine.travel(time.time() + 181):
         assert outcome(door.redeem(code)) == WRONG
 
 
-def test_the_two_newest_codes_count_and_a_login_ends_both(door: Door) -> None:
+def test_the_two_newest_codes_are_valid_and_a_login_ends_both(door: Door) -> None:
     first, second, third = door.code(), door.code(), door.code()
     assert outcome(door.redeem(first)) == WRONG
     assert door.redeem(second).status == 200
@@ -130,12 +130,12 @@ def test_the_two_newest_codes_count_and_a_login_ends_both(door: Door) -> None:
 @pytest.mark.parametrize(
     "changes", [{"username": "eve@example.test"}, {"username": "no address"}, {"otp": "12345678901234567890"}, {"otp": "abcdef"}]
 )
-def test_what_is_wrong_about_a_code_is_never_told(door: Door, changes: dict[str, str]) -> None:
+def test_the_answer_does_not_reveal_why_a_code_is_refused(door: Door, changes: dict[str, str]) -> None:
     code = door.code()
     assert outcome(door.redeem(code, **changes)) == WRONG
 
 
-def test_a_wrong_number_has_its_own_text(door: Door) -> None:
+def test_an_invalid_number_has_its_own_error_text(door: Door) -> None:
     door.start(connection="sms", email=None, phone_number=NUMBER)
     assert outcome(door.redeem(wrong(last_code(door.tenant.pk)), username=NUMBER, realm="sms")) == WRONG_NUMBER
 
@@ -162,7 +162,7 @@ def test_a_client_without_the_grant_is_refused(door: Door) -> None:
     assert (answer.status, answer.json()["error"]) == (403, "unauthorized_client")
 
 
-def test_a_client_whose_people_log_in_to_organizations_is_refused_and_the_code_stays(door: Door) -> None:
+def test_a_client_that_requires_organizations_is_refused_and_the_code_stays_valid(door: Door) -> None:
     code = door.code()
     update_client(tenant_id=door.tenant.pk, client_id=door.client.client_id, changes={"settings": {"organization_usage": "require"}})
     forget_all()
@@ -170,7 +170,7 @@ def test_a_client_whose_people_log_in_to_organizations_is_refused_and_the_code_s
     assert PasswordlessCode.objects.of(door.tenant.pk).filter(used_at=None).exists()
 
 
-def test_where_sign_ups_are_off_a_right_code_of_a_stranger_is_a_wrong_one(door: Door) -> None:
+def test_a_right_code_of_an_unknown_user_is_refused_like_a_wrong_one_where_sign_ups_are_off(door: Door) -> None:
     set_options(door.email, disable_signup=True)
     assert outcome(door.redeem(door.code())) == WRONG
     assert not User.objects.of(door.tenant.pk).exists()
@@ -185,7 +185,7 @@ def challenge(door: Door, *, path: str = "/otp/challenge", **changes: Any) -> Re
 
 
 @pytest.mark.parametrize("path", ["/otp/challenge", "/passwordless/challenge"])
-def test_a_challenge_and_its_code_become_tokens(door: Door, path: str) -> None:
+def test_a_challenge_and_its_code_are_exchanged_for_tokens(door: Door, path: str) -> None:
     session = challenge(door, path=path).json()
     assert list(session) == ["auth_session"]
     answer = door.redeem(last_code(door.tenant.pk), username=None, realm=None, **session)
@@ -193,7 +193,7 @@ def test_a_challenge_and_its_code_become_tokens(door: Door, path: str) -> None:
     assert User.objects.of(door.tenant.pk).get().email == ADA
 
 
-def test_a_challenge_makes_no_account_unless_it_says_so(door: Door) -> None:
+def test_a_challenge_creates_an_account_only_on_request(door: Door) -> None:
     session = challenge(door, allow_signup=None).json()
     code = last_code(door.tenant.pk)
     assert outcome(door.redeem(code, username=None, realm=None, **session)) == WRONG
@@ -204,13 +204,13 @@ def test_a_challenge_makes_no_account_unless_it_says_so(door: Door) -> None:
     "changes",
     [{"connection": "nowhere"}, {"connection": None}, {"email": None}, {"email": "odd"}, {"delivery_method": "voice"}],
 )
-def test_an_odd_challenge_is_refused(door: Door, changes: dict[str, Any]) -> None:
+def test_an_invalid_challenge_is_refused(door: Door, changes: dict[str, Any]) -> None:
     answer = challenge(door, **changes)
     assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
     assert jobs_of(door.tenant.pk) == []
 
 
-def test_an_auth_session_that_nobody_has_is_refused(door: Door) -> None:
+def test_an_unknown_auth_session_is_refused(door: Door) -> None:
     answer = door.redeem("123456", username=None, realm=None, auth_session="unknown")
     assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
 
@@ -218,7 +218,7 @@ def test_an_auth_session_that_nobody_has_is_refused(door: Door) -> None:
 # --- The legacy check -------------------------------------------------------------------------------------------------
 
 
-def test_the_legacy_check_uses_no_code_up(door: Door) -> None:
+def test_the_legacy_check_does_not_use_up_the_code(door: Door) -> None:
     code = door.code()
     body = {"connection": "email", "email": ADA, "verification_code": code}
     answer = door.post("/passwordless/verify", body)

@@ -1,4 +1,4 @@
-"""Links that log in: what opens them, what uses them up, and in which browser they count."""
+"""Links that log in: what opens them, what uses them up, and in which browser they are accepted."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ PARAMETERS = {"redirect_uri": CALLBACK, "response_type": "code", "state": "from-
 
 
 def asked_by_application(door: Door, **changes: Any) -> str:
-    """Have the application ask for a link; return the path of it."""
+    """Let the application request a link; return its path."""
     answer = door.start(send="link", authParams={**PARAMETERS, **changes})
     assert answer.status == 200, answer.body
     return path_of(door)
 
 
 def asked_by_page(visit: Visit) -> str:
-    """Ask for a link at the hosted page; return the path of it."""
+    """Request a link on the hosted page; return its path."""
     page = visit.enter_address(visit.ask(), send="link", email=ADA)
     assert "We sent a link" in page.text
     return path_of(visit.door)
@@ -61,7 +61,7 @@ def unused(door: Door) -> bool:
     return PasswordlessCode.objects.of(door.tenant.pk).filter(used_at=None).exists()
 
 
-def test_a_link_of_an_application_asks_and_then_answers_the_application(door: Door) -> None:
+def test_a_link_of_an_application_asks_for_confirmation_and_then_answers_the_application(door: Door) -> None:
     browser = Browser(door.tenant)
     page = browser.follow(open_link(browser, asked_by_application(door)))
     assert page.status == 200
@@ -75,7 +75,7 @@ def test_a_link_of_an_application_asks_and_then_answers_the_application(door: Do
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_a_program_that_opens_the_link_uses_nothing_up_and_logs_in_nothing(door: Door, method: str) -> None:
+def test_a_program_that_opens_the_link_neither_uses_it_up_nor_logs_in(door: Door, method: str) -> None:
     path = asked_by_application(door)
     for _ in range(3):
         scanner = Browser(door.tenant, address="203.0.113.77")
@@ -88,12 +88,12 @@ def test_a_program_that_opens_the_link_uses_nothing_up_and_logs_in_nothing(door:
     assert "code" in confirmed(browser, open_link(browser, path)).answer
 
 
-def test_a_head_request_leaves_no_login_behind(door: Door) -> None:
+def test_a_head_request_stores_no_login(door: Door) -> None:
     open_link(Browser(door.tenant), asked_by_application(door), method="HEAD")
     assert not LoginTransaction.objects.of(door.tenant.pk).exists()
 
 
-def test_in_the_browser_that_asked_the_link_goes_on_at_once(visit: Visit) -> None:
+def test_in_the_requesting_browser_the_link_continues_without_confirmation(visit: Visit) -> None:
     answer = open_link(visit.browser, asked_by_page(visit))
     assert answer.status == 302
     assert answer.location.startswith(CALLBACK)
@@ -104,18 +104,18 @@ def test_in_the_browser_that_asked_the_link_goes_on_at_once(visit: Visit) -> Non
 @pytest.mark.parametrize(
     "header", [{"Sec_Purpose": "prefetch"}, {"Purpose": "prefetch"}, {"Sec_Fetch_Dest": "image"}, {"Sec_Fetch_Dest": "iframe"}]
 )
-def test_a_look_ahead_in_the_browser_that_asked_uses_nothing_up(visit: Visit, header: dict[str, str]) -> None:
+def test_a_prefetch_in_the_requesting_browser_does_not_use_up_the_link(visit: Visit, header: dict[str, str]) -> None:
     path = asked_by_page(visit)
     page = open_link(visit.browser, path, **header)
     assert "/u/passwordless/confirm" in page.location
     assert unused(visit.door)
 
 
-def test_another_browser_asks_first_and_the_one_that_began_gets_nothing(visit: Visit) -> None:
-    """An attacker begins a login with the address of a person, who opens the link that came."""
+def test_another_browser_must_confirm_and_the_requesting_browser_gets_nothing(visit: Visit) -> None:
+    """An attacker starts a login with the address of a user, and the user opens the mailed link."""
     path = asked_by_page(visit)
     person = Browser(visit.door.tenant, address="203.0.113.50")
-    # The browser has a mark of its own: it has seen a login page before.
+    # The browser has its own cookie, because it has seen a login page before.
     Visit(visit.door, person).ask()
     page = open_link(person, path)
     assert "/u/passwordless/confirm" in page.location
@@ -127,7 +127,7 @@ def test_another_browser_asks_first_and_the_one_that_began_gets_nothing(visit: V
     assert silent.answer["error"] == "login_required"
 
 
-def test_a_link_that_an_attacker_sends_of_their_own_is_not_followed_silently(visit: Visit) -> None:
+def test_an_attackers_own_link_does_not_log_in_another_browser_without_confirmation(visit: Visit) -> None:
     path = asked_by_page(visit)
     victim = Browser(visit.door.tenant, address="203.0.113.50")
     open_link(victim, path, Sec_Fetch_Dest="iframe")
@@ -135,7 +135,7 @@ def test_a_link_that_an_attacker_sends_of_their_own_is_not_followed_silently(vis
     assert "session" not in victim.cookies
 
 
-def test_the_confirmation_cannot_be_sent_by_another_site_nor_from_another_browser(visit: Visit) -> None:
+def test_another_site_or_browser_cannot_submit_the_confirmation(visit: Visit) -> None:
     path = asked_by_page(visit)
     attacker = Browser(visit.door.tenant, address="203.0.113.50")
     form = attacker.follow(open_link(attacker, path)).fields()
@@ -147,7 +147,7 @@ def test_the_confirmation_cannot_be_sent_by_another_site_nor_from_another_browse
     assert unused(visit.door)
 
 
-def test_a_link_works_once(door: Door) -> None:
+def test_a_link_is_accepted_once(door: Door) -> None:
     path = asked_by_application(door)
     first, second = Browser(door.tenant), Browser(door.tenant, address="203.0.113.5")
     waiting = second.follow(open_link(second, path))
@@ -158,7 +158,7 @@ def test_a_link_works_once(door: Door) -> None:
     assert (again.status, "already been used" in again.text) == (410, True)
 
 
-def test_of_two_confirmations_at_once_the_second_finds_the_link_used(door: Door) -> None:
+def test_of_two_simultaneous_confirmations_the_second_finds_the_link_used(door: Door) -> None:
     asked_by_application(door)
     seen = PasswordlessCode.objects.of(door.tenant.pk).select_related("client", "connection").get()
     both: dict[str, Any] = {"host": host_of(door.tenant), "place": Place("192.0.2.1"), "user_agent": ""}
@@ -167,13 +167,13 @@ def test_of_two_confirmations_at_once_the_second_finds_the_link_used(door: Door)
         log_in_with_link(seen, Address(Channel.EMAIL, ADA), **both)
 
 
-def test_a_newer_login_ends_an_older_link(door: Door) -> None:
+def test_a_newer_login_invalidates_an_older_link(door: Door) -> None:
     path = asked_by_application(door)
     assert door.redeem(door.code()).status == 200
     assert open_link(Browser(door.tenant), path).status == 410
 
 
-def test_a_link_that_is_too_old_is_said_to_be(door: Door, settings: Any) -> None:
+def test_an_expired_link_shows_an_error_that_says_so(door: Door, settings: Any) -> None:
     path = asked_by_application(door)
     with time_machine.travel(time.time() + settings.PASSWORDLESS_LINK_SECONDS + 1):
         page = open_link(Browser(door.tenant), path)
@@ -181,7 +181,7 @@ def test_a_link_that_is_too_old_is_said_to_be(door: Door, settings: Any) -> None
 
 
 @pytest.mark.parametrize("ticket", ["", "x", "a" * 43, "%00"])
-def test_a_link_that_is_none_is_said_to_be(door: Door, ticket: str) -> None:
+def test_an_invalid_link_shows_an_error_that_says_so(door: Door, ticket: str) -> None:
     page = Browser(door.tenant).send("GET", f"/u/passwordless/link?ticket={ticket}")
     assert (page.status, "incomplete" in page.text) == (404, True)
 
@@ -193,7 +193,7 @@ def test_a_link_of_another_tenant_is_unknown(door: Door) -> None:
     assert open_link(Browser(new_tenant()), path).status == 404
 
 
-def test_an_altered_redirect_uri_in_a_link_changes_nothing(door: Door) -> None:
+def test_an_altered_redirect_uri_in_a_link_has_no_effect(door: Door) -> None:
     browser = Browser(door.tenant)
     path = asked_by_application(door) + "&" + urlencode({"redirect_uri": "https://evil.example/", "state": "evil", "client_id": "evil"})
     answer = confirmed(browser, open_link(browser, path))
@@ -201,7 +201,7 @@ def test_an_altered_redirect_uri_in_a_link_changes_nothing(door: Door) -> None:
     assert answer.answer["state"] == "from-the-app"
 
 
-def test_a_callback_that_is_no_longer_registered_ends_the_link(door: Door) -> None:
+def test_a_callback_that_is_no_longer_registered_invalidates_the_link(door: Door) -> None:
     from authapi.services.clients import update_client
 
     path = asked_by_application(door)
@@ -211,28 +211,28 @@ def test_a_callback_that_is_no_longer_registered_ends_the_link(door: Door) -> No
     assert (page.status, "Callback URL mismatch" in page.text) == (400, True)
 
 
-def test_a_link_of_a_client_that_is_gone_leads_nowhere(door: Door) -> None:
+def test_a_link_of_a_revoked_client_is_refused(door: Door) -> None:
     path = asked_by_application(door)
     revoke_client(tenant_id=door.tenant.pk, client_id=door.client.client_id)
     forget_all()
     assert open_link(Browser(door.tenant), path).status == 400
 
 
-def test_a_blocked_user_is_told_at_the_application(door: Door) -> None:
+def test_a_blocked_user_is_reported_to_the_application(door: Door) -> None:
     user = create_user(tenant_id=door.tenant.pk, connection=door.email, email=ADA)
     update_user(tenant_id=door.tenant.pk, user_id=user.user_id, changes={"blocked": True})
     browser = Browser(door.tenant)
     assert confirmed(browser, open_link(browser, asked_by_application(door))).answer["error"] == "unauthorized"
 
 
-def test_a_link_cannot_be_made_to_log_in_without_a_page(door: Door) -> None:
-    """`request` and other ways to stand for a login are taken out of what the application names."""
+def test_a_link_cannot_be_used_for_a_login_without_a_page(door: Door) -> None:
+    """Parameters that would replace the login, such as `request`, are removed from the parameters of the application."""
     path = asked_by_application(door, login_ticket="x", client_id="other", connection="nowhere")
     browser = Browser(door.tenant)
     assert "code" in confirmed(browser, open_link(browser, path)).answer
 
 
-def test_the_address_of_the_page_that_asks_holds_no_secret(door: Door) -> None:
+def test_the_address_of_the_confirmation_page_contains_no_secret(door: Door) -> None:
     browser = Browser(door.tenant)
     path = asked_by_application(door)
     page = open_link(browser, path)
@@ -248,7 +248,7 @@ def redirect(door: Door, browser: Browser, code: str, **changes: Any) -> Page:
     return browser.get("/passwordless/verify_redirect", {name: value for name, value in asked.items() if value is not None})
 
 
-def test_a_typed_code_that_the_browser_brings_along_asks_and_then_answers(door: Door) -> None:
+def test_a_typed_code_in_the_address_asks_for_confirmation_and_then_answers(door: Door) -> None:
     browser, code = Browser(door.tenant), door.code()
     page = redirect(door, browser, code)
     assert code not in page.location
@@ -259,21 +259,21 @@ def test_a_typed_code_that_the_browser_brings_along_asks_and_then_answers(door: 
     assert "session" in browser.cookies
 
 
-def test_a_number_and_its_code_are_brought_along_alike(door: Door) -> None:
+def test_a_phone_number_and_its_code_work_in_the_same_way(door: Door) -> None:
     door.start(connection="sms", email=None, phone_number=NUMBER)
     browser = Browser(door.tenant)
     page = redirect(door, browser, last_code(door.tenant.pk), connection="sms", email=None, phone_number=NUMBER)
     assert "code" in confirmed(browser, page).answer
 
 
-def test_no_site_can_log_a_browser_in_with_a_code_of_its_own(door: Door) -> None:
+def test_a_site_cannot_log_a_browser_in_with_its_own_code(door: Door) -> None:
     victim = Browser(door.tenant)
     page = victim.follow(redirect(door, victim, door.code()))
     assert "a•••@example.test" in page.text
     assert "session" not in victim.cookies
 
 
-def test_a_wrong_code_is_told_to_the_client_and_counted(door: Door) -> None:
+def test_a_wrong_code_is_reported_to_the_client_and_counted(door: Door) -> None:
     code = door.code()
     browser = Browser(door.tenant)
     answer = confirmed(browser, redirect(door, browser, wrong(code)))
@@ -291,19 +291,19 @@ def test_a_wrong_code_is_told_to_the_client_and_counted(door: Door) -> None:
         ({"verification_code": None}, "invalid_request"),
     ],
 )
-def test_an_odd_request_is_told_to_the_client(door: Door, changes: dict[str, Any], error: str) -> None:
+def test_an_invalid_request_is_reported_to_the_client(door: Door, changes: dict[str, Any], error: str) -> None:
     page = redirect(door, Browser(door.tenant), door.code(), **changes)
     assert page.location.startswith(CALLBACK)
     assert page.answer["error"] == error
 
 
 @pytest.mark.parametrize("changes", [{"redirect_uri": "https://evil.example/"}, {"client_id": "unknown"}, {"client_id": None}])
-def test_what_no_client_can_be_told_is_a_page(door: Door, changes: dict[str, Any]) -> None:
+def test_an_error_that_cannot_go_to_a_client_is_shown_on_a_page(door: Door, changes: dict[str, Any]) -> None:
     page = redirect(door, Browser(door.tenant), door.code(), **changes)
     assert (page.status, "location" in page.headers) == (400, False)
 
 
-def test_sign_ups_that_are_off_make_no_account_by_a_link_either(door: Door) -> None:
+def test_a_link_creates_no_account_where_sign_ups_are_off(door: Door) -> None:
     path = asked_by_application(door)
     set_options(door.email, disable_signup=True)
     browser = Browser(door.tenant)

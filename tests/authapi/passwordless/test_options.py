@@ -1,4 +1,4 @@
-"""Options of `email` and `sms` connections: what could not be kept is refused when it is written."""
+"""Options of `email` and `sms` connections: values that could not work are refused when they are stored."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from identity.services.failures import Invalid
         "odd",
     ],
 )
-def test_a_passcode_that_is_too_weak_or_odd_is_refused(tenant: Tenant, strategy: str, passcode: Any) -> None:
+def test_a_weak_or_invalid_passcode_option_is_refused(tenant: Tenant, strategy: str, passcode: Any) -> None:
     with pytest.raises(Invalid, match="totp"):
         create_connection(tenant_id=tenant.pk, name="way-in", strategy=strategy, options={"totp": passcode})
 
 
-def test_a_provider_of_text_messages_that_is_unknown_is_refused(tenant: Tenant) -> None:
+def test_an_unknown_provider_of_text_messages_is_refused(tenant: Tenant) -> None:
     with pytest.raises(Invalid, match="provider"):
         create_connection(tenant_id=tenant.pk, name="sms", strategy="sms", options={"provider": "pigeon"})
 
 
-def test_what_an_older_version_stored_counts_as_absent() -> None:
+def test_an_invalid_value_that_an_older_version_stored_is_ignored() -> None:
     assert read_options({"totp": {"length": 2, "time_step": "x"}}) == read_options({})
     assert read_options({"totp": {"length": 8, "time_step": 300}}).length == 8
 
@@ -49,5 +49,5 @@ def test_what_an_older_version_stored_counts_as_absent() -> None:
         (Address(Channel.SMS, "+4915112345678"), "••••••••••••78"),
     ],
 )
-def test_a_stranger_sees_little_of_an_address(address: Address, masked: str) -> None:
+def test_an_address_is_masked_on_pages(address: Address, masked: str) -> None:
     assert address.masked == masked

@@ -1,4 +1,4 @@
-"""Bombs and guesses that come from many addresses at once, over two processes of the service and a real network: one count for all."""
+"""Floods and guesses from many addresses at the same time, over two processes and a real network: all processes share the counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _turns = count()
 
 @pytest.fixture(scope="module")
 def pair(django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[WebProcess]]:
-    """Two processes of one service, which write messages into a folder."""
+    """Start two processes of one service, which write messages into a folder."""
     folder: Path = tmp_path_factory.mktemp("outbox")
     urls = {"SMS_URL": f"file:{folder}", "EMAIL_URL": f"file:{folder}"}
     with django_db_blocker.unblock(), web_process("uvicorn", **urls) as first, web_process("uvicorn", **urls) as second:
@@ -33,7 +33,7 @@ def pair(django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_fac
 
 
 def ask(web: WebProcess, door: Door, path: str, body: dict[str, Any], *, place: int) -> tuple[int, Any]:
-    """Ask a process from an address of loopback; every one of them is a customer of its own."""
+    """Send a request to a process from a loopback address. Each loopback address counts as its own customer."""
     connection = HTTPConnection(*web.address, timeout=30, source_address=(f"127.0.{place // 250 + 1}.{place % 250 + 1}", 0))
     try:
         headers = {"Host": f"{door.tenant.pk}.example.test", "Content-Type": "application/json"}
@@ -45,7 +45,7 @@ def ask(web: WebProcess, door: Door, path: str, body: dict[str, Any], *, place: 
 
 
 def from_many_places(pair: list[WebProcess], door: Door, path: str, bodies: list[dict[str, Any]]) -> list[tuple[int, Any]]:
-    """Ask both processes at once, each time from another address."""
+    """Send requests to both processes at the same time, each from another address."""
     places = [next(_turns) for _ in bodies]
     with ThreadPoolExecutor(max_workers=8) as threads:
         tries = zip(bodies, places, strict=True)
@@ -54,7 +54,7 @@ def from_many_places(pair: list[WebProcess], door: Door, path: str, bodies: list
 
 
 def second_client(door: Door) -> dict[str, str]:
-    """Another client of the tenant, with the same connections; return how it proves itself."""
+    """Create another client of the tenant with the same connections; return its credentials."""
     client, secret = create_client(tenant_id=door.tenant.pk, name="Other", grant_types=door.client.grant_types)
     enabled = [door.client.client_id, client.client_id]
     for connection in (door.email, door.sms):
@@ -62,7 +62,7 @@ def second_client(door: Door) -> dict[str, str]:
     return {"client_id": client.client_id, "client_secret": secret}
 
 
-def test_one_number_gets_ten_messages_however_many_addresses_and_clients_ask(pair: list[WebProcess], door: Door) -> None:
+def test_one_number_gets_ten_messages_from_any_number_of_addresses_and_clients(pair: list[WebProcess], door: Door) -> None:
     spellings = (NUMBER, "+49 151 12345678", "+49 (151) 123-45678")
     other = second_client(door)
     bodies = [{"connection": "sms", "phone_number": spellings[n % 3], **(other if n % 2 else {})} for n in range(16)]
@@ -72,7 +72,7 @@ def test_one_number_gets_ten_messages_however_many_addresses_and_clients_ask(pai
     assert len(jobs_of(door.tenant.pk)) == 10
 
 
-def test_a_code_bears_ten_guesses_however_many_addresses_they_come_from(pair: list[WebProcess], door: Door) -> None:
+def test_a_code_allows_ten_guesses_from_any_number_of_addresses(pair: list[WebProcess], door: Door) -> None:
     code = door.code()
     fields = {"grant_type": PasswordlessGrant.name, "username": ADA, "realm": "email"}
     bodies = [{**fields, "otp": wrong(code, by=n)} for n in range(1, 13)]
@@ -81,14 +81,14 @@ def test_a_code_bears_ten_guesses_however_many_addresses_they_come_from(pair: li
     assert from_many_places(pair, door, "/oauth/token", [{**fields, "otp": code}])[0][0] == 403
 
 
-def test_guesses_at_one_address_count_together_for_every_client(pair: list[WebProcess], door: Door) -> None:
+def test_guesses_at_one_address_are_counted_over_all_clients(pair: list[WebProcess], door: Door) -> None:
     other = second_client(door)
     codes = [door.code()]
     start = {"connection": "email", "email": ADA, "send": "code"}
     assert from_many_places(pair, door, "/passwordless/start", [{**start, **other}])[0][0] == 200
     codes.append(last_code(door.tenant.pk))
     fields = {"grant_type": PasswordlessGrant.name, "username": ADA, "realm": "email"}
-    # More than the address has, with fewer for each of both codes than would end it.
+    # The sum exceeds the guesses of the address, while each code gets fewer guesses than would end it.
     bodies = [{**fields, **(other if n % 2 else {}), "otp": wrong(codes[n % 2], by=n + 1)} for n in range(18)]
     assert {status for status, _ in from_many_places(pair, door, "/oauth/token", bodies)} == {403}
     rest = [{**fields, **(other if n % 2 else {}), "otp": "000000" if "000000" not in codes else "111111"} for n in range(6)]

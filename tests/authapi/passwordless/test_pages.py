@@ -1,4 +1,4 @@
-"""The hosted pages: an address, a message, a code. Nothing about who has an account, and no account swapped on the way."""
+"""The hosted pages: an address, a message, a code. They do not reveal whether an account exists, and the account cannot be swapped."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tests.factories.sign_in import CALLBACK, people
 
 @dataclass
 class Visit:
-    """A person at a browser."""
+    """A user at a browser."""
 
     door: Door
     browser: Browser
 
     def ask(self, **changes: Any) -> Page:
-        """Go to `/authorize`, and on to the page that is due."""
+        """Go to `/authorize`, and continue to the next page."""
         good = {"client_id": self.door.client.client_id, "response_type": "code", "redirect_uri": CALLBACK, "scope": "openid", "state": "s"}
         page = self.browser.get("/authorize", {**good, **changes})
         return self.followed(page)
@@ -50,7 +50,7 @@ class Visit:
 
 @pytest.fixture
 def visit(door: Door) -> Visit:
-    # One way in, so that the page of the address is the first one.
+    # The only method, so that the page of the address is the first page.
     update_connection(tenant_id=door.tenant.pk, connection_id=door.sms.pk, changes={"enabled_clients": []})
     return Visit(door, Browser(door.tenant))
 
@@ -60,7 +60,7 @@ def at_code(visit: Visit) -> Callable[[], Page]:
     return lambda: visit.enter_address(visit.ask())
 
 
-def test_a_person_logs_in_with_a_code_and_makes_the_account_by_that(visit: Visit) -> None:
+def test_a_user_logs_in_with_a_code_which_creates_the_account(visit: Visit) -> None:
     form = visit.ask()
     assert "Email me a code" in form.text
     page = visit.enter_address(form)
@@ -76,7 +76,7 @@ def test_a_person_logs_in_with_a_code_and_makes_the_account_by_that(visit: Visit
     assert [method["name"] for method in session.methods] == ["otp", "email"]
 
 
-def test_a_person_logs_in_with_a_text_message(door: Door) -> None:
+def test_a_user_logs_in_with_a_text_message(door: Door) -> None:
     visit = Visit(door, Browser(door.tenant))
     page = visit.enter_address(visit.ask(connection="sms"), phone_number="+49 151 12345678")
     assert NUMBER in page.text
@@ -95,7 +95,7 @@ def test_the_hint_of_the_application_is_filled_in(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("typed", ["", "no address", "a" * 300 + "@example.test", "<script>@x", "ada@exämple.test"])
-def test_an_odd_address_is_said_and_nothing_is_sent(visit: Visit, typed: str) -> None:
+def test_an_invalid_address_is_reported_and_nothing_is_sent(visit: Visit, typed: str) -> None:
     page = visit.enter_address(visit.ask(), email=typed)
     assert page.status == 400
     assert ("Enter an email address like" if typed else "Enter your email address.") in page.text
@@ -110,7 +110,7 @@ def test_an_odd_address_is_said_and_nothing_is_sent(visit: Visit, typed: str) ->
         ("+33 6 12 34 56 78", "Messages are not sent to numbers of this country."),
     ],
 )
-def test_an_odd_number_is_said_and_nothing_is_sent(door: Door, typed: str, told: str) -> None:
+def test_an_invalid_number_is_reported_and_nothing_is_sent(door: Door, typed: str, told: str) -> None:
     set_options(door.sms, allowed_countries=["DE"])
     visit = Visit(door, Browser(door.tenant))
     page = visit.enter_address(visit.ask(connection="sms"), phone_number=typed)
@@ -118,7 +118,7 @@ def test_an_odd_number_is_said_and_nothing_is_sent(door: Door, typed: str, told:
     assert jobs_of(door.tenant.pk) == []
 
 
-def test_phones_show_the_keys_and_the_code_that_a_field_needs(door: Door) -> None:
+def test_phones_show_the_right_keyboard_for_each_field_and_suggest_the_code(door: Door) -> None:
     visit = Visit(door, Browser(door.tenant))
 
     def keys(page: Page) -> tuple[str, str]:
@@ -130,7 +130,7 @@ def test_phones_show_the_keys_and_the_code_that_a_field_needs(door: Door) -> Non
     assert keys(visit.enter_address(number, phone_number=NUMBER)) == ("numeric", "one-time-code")
 
 
-def test_the_pages_are_the_same_for_a_person_with_an_account_and_without(visit: Visit) -> None:
+def test_the_pages_are_the_same_for_a_user_with_an_account_and_without(visit: Visit) -> None:
     set_options(visit.door.email, disable_signup=True)
     create_user(tenant_id=visit.door.tenant.pk, connection=visit.door.email, email=ADA)
     known = visit.enter_address(visit.ask())
@@ -148,7 +148,7 @@ def test_the_pages_are_the_same_for_a_person_with_an_account_and_without(visit: 
     assert bare(wrong_known) == bare(wrong_unknown)
 
 
-def test_a_wrong_code_leaves_the_page_open(visit: Visit, at_code: Callable[[], Page]) -> None:
+def test_after_a_wrong_code_the_page_can_be_used_again(visit: Visit, at_code: Callable[[], Page]) -> None:
     page = at_code()
     again = visit.enter_code(page, wrong(last_code(visit.door.tenant.pk)))
     assert (again.status, "wrong or has expired" in again.text) == (400, True)
@@ -156,13 +156,13 @@ def test_a_wrong_code_leaves_the_page_open(visit: Visit, at_code: Callable[[], P
     assert "code" in visit.enter_code(again, last_code(visit.door.tenant.pk)).answer
 
 
-def test_too_many_wrong_codes_end_the_guessing_of_this_place(visit: Visit, at_code: Callable[[], Page]) -> None:
+def test_too_many_wrong_codes_end_the_guesses_of_this_place(visit: Visit, at_code: Callable[[], Page]) -> None:
     page = at_code()
     statuses = [visit.enter_code(page, wrong(last_code(visit.door.tenant.pk), by=by)).status for by in range(1, 7)]
     assert statuses == [400] * 5 + [429]
 
 
-def test_another_message_waits_half_a_minute_and_both_codes_count(visit: Visit, at_code: Callable[[], Page]) -> None:
+def test_another_message_is_sent_after_half_a_minute_and_both_codes_are_valid(visit: Visit, at_code: Callable[[], Page]) -> None:
     page = at_code()
     first = last_code(visit.door.tenant.pk)
     assert "You can ask for another message in 30 seconds." in page.text or "in 29 seconds" in page.text
@@ -175,7 +175,7 @@ def test_another_message_waits_half_a_minute_and_both_codes_count(visit: Visit, 
         assert "code" in visit.enter_code(sent, first).answer
 
 
-def test_no_mailbox_is_flooded_from_the_pages(visit: Visit) -> None:
+def test_the_pages_send_a_limited_number_of_messages_to_a_mailbox(visit: Visit) -> None:
     statuses = [visit.enter_address(visit.ask()).status for _ in range(6)]
     assert statuses == [200] * 5 + [429]
     assert len(jobs_of(visit.door.tenant.pk)) == 5
@@ -190,7 +190,7 @@ def test_a_browser_that_the_account_knows_gets_a_code_after_a_flood_from_elsewhe
     assert visit.enter_address(visit.ask(prompt="login")).status == 200
 
 
-def test_the_mark_of_another_account_is_worth_nothing_at_this_address(visit: Visit) -> None:
+def test_the_cookie_of_another_account_has_no_effect_for_this_address(visit: Visit) -> None:
     create_user(tenant_id=visit.door.tenant.pk, connection=visit.door.email, email=ADA)
     page = visit.enter_address(visit.ask(), email="eve@example.test")
     assert "code" in visit.enter_code(page, last_code(visit.door.tenant.pk)).answer
@@ -199,7 +199,7 @@ def test_the_mark_of_another_account_is_worth_nothing_at_this_address(visit: Vis
     assert visit.enter_address(visit.ask(prompt="login")).status == 429
 
 
-def test_the_account_cannot_be_swapped_between_the_two_steps(visit: Visit) -> None:
+def test_the_account_cannot_be_changed_between_the_two_steps(visit: Visit) -> None:
     form = visit.ask()
     visit.enter_address(form, email="eve@example.test")
     hers = last_code(visit.door.tenant.pk)
@@ -209,7 +209,7 @@ def test_the_account_cannot_be_swapped_between_the_two_steps(visit: Visit) -> No
     assert not User.objects.of(visit.door.tenant.pk).exists()
 
 
-def test_a_code_of_one_login_is_worth_nothing_in_another(visit: Visit, at_code: Callable[[], Page]) -> None:
+def test_a_code_of_one_login_is_refused_in_another(visit: Visit, at_code: Callable[[], Page]) -> None:
     at_code()
     code = last_code(visit.door.tenant.pk)
     other = Visit(visit.door, Browser(visit.door.tenant, address="203.0.113.5"))
@@ -227,26 +227,26 @@ def test_a_form_of_another_browser_is_refused(visit: Visit, at_code: Callable[[]
     assert forged.status == 400
 
 
-def test_a_login_that_has_expired_is_said(visit: Visit, at_code: Callable[[], Page]) -> None:
+def test_an_expired_login_is_reported(visit: Visit, at_code: Callable[[], Page]) -> None:
     page = at_code()
     LoginTransaction.objects.of(visit.door.tenant.pk).delete()
     assert "expired" in visit.enter_code(page, "123456").text
 
 
-def test_the_page_of_the_code_without_an_address_asks_for_it(visit: Visit) -> None:
+def test_the_page_of_the_code_asks_for_the_address_when_there_is_none(visit: Visit) -> None:
     form = visit.ask()
     page = visit.followed(visit.browser.get("/u/passwordless/code", {"state": form.fields()["state"]}))
     assert "Email me a code" in page.text
 
 
-def test_a_blocked_user_is_told_at_the_application(visit: Visit, at_code: Callable[[], Page]) -> None:
+def test_a_blocked_user_is_reported_to_the_application(visit: Visit, at_code: Callable[[], Page]) -> None:
     user = create_user(tenant_id=visit.door.tenant.pk, connection=visit.door.email, email=ADA)
     update_user(tenant_id=visit.door.tenant.pk, user_id=user.user_id, changes={"blocked": True})
     answer = visit.enter_code(at_code(), last_code(visit.door.tenant.pk))
     assert answer.answer["error"] == "unauthorized"
 
 
-def test_a_session_that_an_attacker_planted_opens_nothing(visit: Visit, at_code: Callable[[], Page]) -> None:
+def test_a_session_that_an_attacker_planted_stays_useless(visit: Visit, at_code: Callable[[], Page]) -> None:
     attacker = Visit(visit.door, Browser(visit.door.tenant, address="203.0.113.5"))
     page = attacker.enter_address(attacker.ask(), email="eve@example.test")
     attacker.enter_code(page, last_code(visit.door.tenant.pk))
@@ -263,7 +263,7 @@ def test_a_session_that_an_attacker_planted_opens_nothing(visit: Visit, at_code:
     )
 
 
-def test_a_user_of_a_domain_with_a_company_login_goes_there(visit: Visit) -> None:
+def test_a_user_of_a_domain_with_a_company_login_is_sent_there(visit: Visit) -> None:
     create_connection(
         tenant_id=visit.door.tenant.pk, name="company", strategy="oidc", enabled_clients=[visit.door.client.client_id],
         options={"client_id": "c", "issuer": "https://idp.example/", "domain_aliases": ["corp.example"]},
@@ -275,7 +275,7 @@ def test_a_user_of_a_domain_with_a_company_login_goes_there(visit: Visit) -> Non
     assert jobs_of(visit.door.tenant.pk) == []
 
 
-def test_a_connection_that_is_gone_meanwhile_sends_nothing(visit: Visit) -> None:
+def test_a_connection_that_is_disabled_during_the_login_sends_nothing(visit: Visit) -> None:
     form = visit.ask()
     update_connection(tenant_id=visit.door.tenant.pk, connection_id=visit.door.email.pk, changes={"enabled_clients": []})
     page = visit.browser.submit(form, send="code", email=ADA)
@@ -283,7 +283,7 @@ def test_a_connection_that_is_gone_meanwhile_sends_nothing(visit: Visit) -> None
     assert jobs_of(visit.door.tenant.pk) == []
 
 
-def test_codes_work_for_an_application_that_wants_another_address_of_its_own(visit: Visit, at_code: Callable[[], Page]) -> None:
+def test_a_callback_that_was_removed_during_the_login_is_refused(visit: Visit, at_code: Callable[[], Page]) -> None:
     page = at_code()
     update_client(
         tenant_id=visit.door.tenant.pk, client_id=visit.door.client.client_id, changes={"redirect_uris": "https://new.example/cb"}

@@ -1,4 +1,4 @@
-"""A login without a password for applications of every protocol: the pages know none of them."""
+"""Passwordless logins for applications of every protocol: the pages do not depend on the protocol."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_link_logs_in_to_the_application_in_the_same_browser_and_in_another(wo
         browser.cookies.pop("session", None)
 
 
-def test_a_code_does_not_pass_for_a_password_that_the_application_requires(tenant: Tenant) -> None:
+def test_a_code_does_not_satisfy_an_application_that_requires_a_password(tenant: Tenant) -> None:
     client, _ = web_client(tenant)
     create_connection(tenant_id=tenant.pk, name="email", strategy="email", enabled_clients=[client.client_id], options={})
     browser = Browser(tenant)
@@ -75,5 +75,5 @@ def test_a_code_does_not_pass_for_a_password_that_the_application_requires(tenan
     page = followed(browser, browser.submit(followed(browser, browser.get("/authorize", asked)), email=ADA, send="code"))
     answer = browser.submit(page, code=last_code(tenant.pk)).answer
     assert (answer["error"], "code" in answer) == ("unmet_authentication_requirements", False)
-    # The login itself has succeeded, and is good for requests that do not require it.
+    # The login itself has succeeded, and is valid for requests that do not require a password.
     assert "code" in browser.get("/authorize", {**asked, "claims": "", "acr_values": PASSWORD, "prompt": "none"}).answer

@@ -1,4 +1,4 @@
-"""The account of a login with a code: offered by its page without the address, and no way around the code."""
+"""The remembered account at passwordless logins: the page offers it without asking for the address, but a code is still required."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def log_in(visit: Visit, **fields: str) -> None:
     assert "code" in visit.enter_code(page, last_code(visit.door.tenant.pk)).answer
 
 
-def test_the_next_login_needs_no_address(visit: Visit) -> None:
+def test_the_next_login_does_not_ask_for_the_address(visit: Visit) -> None:
     assert typed_fields(visit.ask()) == ["email"]
     log_in(visit)
     page = visit.ask(prompt="login")
@@ -42,19 +42,19 @@ def test_the_next_login_needs_no_address(visit: Visit) -> None:
     assert "code" in visit.enter_code(sent, last_code(visit.door.tenant.pk)).answer
 
 
-def test_the_account_is_no_proof(visit: Visit) -> None:
+def test_a_login_with_the_remembered_account_still_requires_the_right_code(visit: Visit) -> None:
     log_in(visit)
     page = visit.followed(visit.browser.submit(visit.ask(prompt="login"), send="code"))
     assert visit.enter_code(page, "000000").status in (400, 429)
 
 
-def test_a_number_is_offered_alike(door: Door) -> None:
+def test_a_phone_number_is_offered_too(door: Door) -> None:
     visit = Visit(door, Browser(door.tenant))
     page = visit.enter_address(visit.ask(connection="sms"), phone_number=NUMBER)
     assert "code" in visit.enter_code(page, last_code(door.tenant.pk)).answer
     offered = visit.ask(connection="sms", prompt="login")
     assert (typed_fields(offered), NUMBER in offered.text) == ([], True)
-    # It is no address of a mail.
+    # The number is not offered as a mail address.
     assert typed_fields(visit.ask(connection="email", prompt="login")) == ["email"]
     assert NUMBER not in visit.ask(connection="email", prompt="login").text
 
@@ -77,21 +77,21 @@ def test_the_account_can_be_removed_from_the_browser(visit: Visit) -> None:
     assert len(jobs_of(visit.door.tenant.pk)) == 1
 
 
-def test_the_hint_of_an_application_goes_before_the_account(visit: Visit) -> None:
+def test_the_hint_of_an_application_has_precedence_over_the_account(visit: Visit) -> None:
     log_in(visit)
     page = visit.ask(prompt="login", login_hint="eve@example.test")
     assert typed_fields(page) == ["email"]
     assert 'value="eve@example.test"' in page.text
 
 
-def test_an_account_that_may_not_be_written_to_is_asked_for_again(visit: Visit) -> None:
+def test_the_page_asks_again_for_an_address_that_is_invalid(visit: Visit) -> None:
     log_in(visit)
     page = visit.ask(prompt="login")
     wrong = visit.browser.submit(page, send="code", email="ada@")
     assert (wrong.status, typed_fields(wrong)) == (400, ["email"])
 
 
-def test_a_link_is_remembered_in_the_browser_that_asked_alone(visit: Visit) -> None:
+def test_a_link_is_remembered_only_in_the_requesting_browser(visit: Visit) -> None:
     path = asked_by_page(visit)
     elsewhere = Browser(visit.door.tenant, address="203.0.113.50")
     assert "code" in confirmed(elsewhere, open_link(elsewhere, path)).answer
@@ -102,7 +102,7 @@ def test_a_link_is_remembered_in_the_browser_that_asked_alone(visit: Visit) -> N
 
 @pytest.fixture
 def with_password(door: Door) -> Visit:
-    """A browser in which a person has logged in with a password, at an application that takes codes as well."""
+    """A browser in which a user has logged in with a password, at an application that also allows codes."""
     person(people(door.tenant, door.client))
     visit = Visit(door, Browser(door.tenant))
     assert "code" in visit.browser.submit(visit.ask(), username=ADA, password=PASSWORD).answer
@@ -113,7 +113,7 @@ def test_the_login_page_of_a_remembered_account_offers_codes_and_fills_in_the_ad
     page = with_password.ask(prompt="login")
     assert typed_fields(page) == ["password"]
     asked = with_password.followed(with_password.browser.send("GET", address_of(page, "Log in with a code by email")))
-    # The account of a database is none of this connection: its address is only filled in.
+    # The database account does not belong to this connection, so the page only fills in its address.
     assert typed_fields(asked) == ["email"]
     assert f'value="{ADA}"' in asked.text
     assert typed_fields(with_password.followed(with_password.browser.send("GET", address_of(asked, "Log in another way")))) == ["password"]
@@ -125,7 +125,7 @@ def test_the_address_is_not_filled_in_for_another_account(with_password: Visit) 
     assert (typed_fields(asked), ADA in asked.text) == (["email"], False)
 
 
-def test_a_login_with_a_code_takes_the_place_of_the_account_with_a_password(with_password: Visit) -> None:
+def test_a_login_with_a_code_replaces_the_account_with_a_password(with_password: Visit) -> None:
     page = with_password.ask(prompt="login", connection="email")
     sent = with_password.enter_address(page, email="eve@example.test")
     assert "code" in with_password.enter_code(sent, last_code(with_password.door.tenant.pk)).answer

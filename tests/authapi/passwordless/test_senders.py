@@ -1,4 +1,4 @@
-"""What a person receives: by the sender of the connection, in its words, and in the looks of the organization of the login."""
+"""The messages that users receive: the sender and the texts of the connection, and the branding of the login's organization."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOGO = "https://cdn.example.test/acme.png"
 
 
 @pytest.mark.usefixtures("reachable")
-def test_a_code_goes_out_by_the_sender_of_its_connection_and_in_its_words(door: Door) -> None:
+def test_a_code_is_sent_by_the_sender_of_its_connection_with_its_texts(door: Door) -> None:
     own, shared = Gateway(), Gateway()
     with http_gateway(own) as address, http_gateway(shared) as others:
         create_provider(
@@ -53,7 +53,7 @@ def test_a_code_goes_out_by_the_sender_of_its_connection_and_in_its_words(door: 
 
 
 @pytest.mark.usefixtures("reachable")
-def test_a_sender_of_the_connection_is_enough_where_the_platform_has_none(door: Door, settings: Any) -> None:
+def test_a_connection_can_have_a_sender_where_the_platform_has_none(door: Door, settings: Any) -> None:
     settings.SMS_SENDER = {}
     assert door.start(**BY_TEXT).json()["error"] == "sms_provider_error"
     gateway = Gateway()
@@ -65,7 +65,7 @@ def test_a_sender_of_the_connection_is_enough_where_the_platform_has_none(door: 
     assert code in json.loads(request.body)["body"]
 
 
-def test_a_mail_of_a_connection_has_its_own_subject_and_sender(door: Door) -> None:
+def test_a_mail_of_a_connection_has_its_own_subject_and_sender_address(door: Door) -> None:
     set_options(door.email, email={"subject": "{{ code }} for you", "body": "<b>{{ code }}</b> {{ user.name }}", "syntax": "liquid"})
     code = door.code()
     deliver(door.tenant.pk)
@@ -75,7 +75,7 @@ def test_a_mail_of_a_connection_has_its_own_subject_and_sender(door: Door) -> No
     assert message.alternatives[0][0] == f"<b>{code}</b> "
 
 
-def test_the_mail_of_a_login_to_an_organization_has_its_looks(door: Door) -> None:
+def test_the_mail_of_a_login_to_an_organization_has_its_branding(door: Door) -> None:
     remembered_organizations.clear()
     branding = {"logo_url": LOGO, "colors": {"primary": "#ffee00", "page_background": "#ffffff"}}
     acme = create_organization(tenant_id=door.tenant.pk, name="acme", display_name="Acme", branding=branding)
@@ -89,7 +89,7 @@ def test_the_mail_of_a_login_to_an_organization_has_its_looks(door: Door) -> Non
     assert isinstance(message, EmailMultiAlternatives)
     html = str(message.alternatives[0][0])
     assert f'<img src="{LOGO}"' in html
-    assert "background-color:#ffee00" not in html  # The color is that of a button, and a code has none.
+    assert "background-color:#ffee00" not in html  # The color is the color of a button, and the mail of a code has no button.
     assert code in html
     visit.enter_address(visit.ask(organization=acme.pk), send="link", email=ADA)
     deliver(door.tenant.pk)
@@ -98,7 +98,7 @@ def test_the_mail_of_a_login_to_an_organization_has_its_looks(door: Door) -> Non
     assert "background-color:#ffee00" in str(message.alternatives[0][0])
 
 
-def test_a_message_that_no_sender_takes_any_more_fails_its_job_without_a_code_in_it(door: Door, settings: Any) -> None:
+def test_a_message_without_a_sender_fails_its_job_and_the_error_does_not_contain_the_code(door: Door, settings: Any) -> None:
     code = door.code(**BY_TEXT)
     settings.SMS_SENDER = {}
     deliver(door.tenant.pk)
@@ -108,7 +108,7 @@ def test_a_message_that_no_sender_takes_any_more_fails_its_job_without_a_code_in
     assert "sealed" not in job.parameters
 
 
-def test_a_message_says_only_what_was_asked_for(door: Door) -> None:
+def test_a_message_contains_only_the_requested_content(door: Door) -> None:
     code = door.code(**BY_TEXT)
     assert last_contents(door.tenant.pk).link == ""
     deliver(door.tenant.pk)

@@ -1,4 +1,4 @@
-"""`/passwordless/start`: what it takes, what it refuses, and that it says nothing about who has an account."""
+"""`/passwordless/start`: accepted and refused requests, and answers that do not reveal whether an account exists."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ from tests.authapi.passwordless.messages import deliver, jobs_of, last_contents
         ({"send": "link", "authParams": {"response_type": "token"}}, "bad.authParams"),
     ],
 )
-def test_each_bad_request_has_the_code_that_client_libraries_know(door: Door, changes: dict[str, Any], error: str) -> None:
+def test_each_invalid_request_has_the_error_code_that_client_libraries_know(door: Door, changes: dict[str, Any], error: str) -> None:
     answer = door.start(**changes)
     assert (answer.status, answer.json()["error"]) == (400, error), answer.body
     assert answer.json()["error_description"]
     assert jobs_of(door.tenant.pk) == []
 
 
-def test_a_host_that_no_tenant_has_is_a_bad_tenant(door: Door) -> None:
+def test_an_unknown_host_is_an_unknown_tenant(door: Door) -> None:
     answer = send(HOT_ENDPOINTS["/passwordless/start"], "POST", host="unknown.example", headers={"Content-Type": FORM})
     assert (answer.status, answer.json()["error"]) == (400, "bad.tenant")
 
 
-def test_a_body_that_cannot_be_read_is_a_bad_request(door: Door) -> None:
+def test_an_unreadable_body_is_an_invalid_request(door: Door) -> None:
     answer = door.post("/passwordless/start", {}, kind="text/plain")
     assert (answer.status, answer.json()["error"]) == (400, "bad.request")
 
 
-def test_a_confidential_client_must_prove_itself(door: Door) -> None:
+def test_a_confidential_client_must_authenticate(door: Door) -> None:
     answer = door.start(client_secret="wrong")
     assert (answer.status, answer.json()["error"]) == (401, "access_denied")
     assert jobs_of(door.tenant.pk) == []
@@ -74,14 +74,14 @@ def test_text_messages_without_a_sender_are_refused(door: Door, settings: Any) -
     assert not PasswordlessCode.objects.of(door.tenant.pk).exists()
 
 
-def test_a_number_outside_of_the_countries_of_the_connection_is_refused(door: Door, settings: Any) -> None:
+def test_a_number_outside_the_countries_of_the_connection_is_refused(door: Door, settings: Any) -> None:
     settings.SMS_COUNTRIES = ("FR",)
     answer = door.start(connection="sms", email=None, phone_number=NUMBER)
     assert (answer.status, answer.json()["error"]) == (400, "bad.phone_number")
 
 
 @pytest.mark.parametrize("kind", ["application/json", FORM])
-def test_the_answer_names_the_address_and_no_account(door: Door, kind: str) -> None:
+def test_the_answer_contains_the_address_and_nothing_about_the_account(door: Door, kind: str) -> None:
     answer = door.post(
         "/passwordless/start", {**door.proof(), "connection": "email", "email": " Ada@Example.test ", "send": "code"}, kind=kind
     )
@@ -92,7 +92,7 @@ def test_the_answer_names_the_address_and_no_account(door: Door, kind: str) -> N
     assert not User.objects.of(door.tenant.pk).exists()
 
 
-def test_the_answer_for_a_number_is_alike(door: Door) -> None:
+def test_the_answer_for_a_number_has_the_same_form(door: Door) -> None:
     shown = door.start(connection="sms", email=None, phone_number="+49 (151) 123-45678", send=None).json()
     assert shown == {"_id": shown["_id"], "phone_number": NUMBER, "phone_verified": False}
     assert last_contents(door.tenant.pk).link == ""
@@ -111,13 +111,13 @@ def test_a_script_of_any_page_may_read_the_answer_and_send_a_language(door: Door
 
 
 @pytest.mark.parametrize("wish", ["de", "xx-YY", "de-AT" * 40, "../de"])
-def test_a_language_that_the_tenant_does_not_speak_delays_no_message(door: Door, wish: str) -> None:
+def test_an_unknown_language_does_not_prevent_the_message(door: Door, wish: str) -> None:
     door.post("/passwordless/start", {**door.proof(), "connection": "email", "email": ADA, "send": "code"}, X_Request_Language=wish)
     deliver(door.tenant.pk)
     assert mail.outbox[-1].extra_headers["Content-Language"] == "en"
 
 
-def test_a_message_without_a_wish_has_the_language_of_its_user(door: Door) -> None:
+def test_without_a_wish_a_message_has_the_language_of_its_user(door: Door) -> None:
     enable(door, "en", "fr")
     create_user(tenant_id=door.tenant.pk, connection=door.email, email=ADA, user_metadata={"locale": "fr-CA"})
     door.post("/passwordless/start", {**door.proof(), "connection": "email", "email": ADA, "send": "code"})
@@ -131,7 +131,7 @@ def enable(door: Door, *codes: str) -> None:
     tenant_settings.remembered_settings.clear()
 
 
-def test_the_message_is_sent_once_by_a_worker_and_its_code_is_nowhere_in_clear(door: Door) -> None:
+def test_a_worker_sends_the_message_once_and_the_code_is_stored_nowhere_in_clear(door: Door) -> None:
     code = door.code()
     [job] = jobs_of(door.tenant.pk)
     [row] = PasswordlessCode.objects.of(door.tenant.pk)
@@ -145,14 +145,14 @@ def test_the_message_is_sent_once_by_a_worker_and_its_code_is_nowhere_in_clear(d
     assert mail.outbox[0].to == [ADA]
 
 
-def test_a_code_that_has_ended_before_the_worker_came_is_not_sent(door: Door) -> None:
+def test_a_code_that_expired_before_the_worker_ran_is_not_sent(door: Door) -> None:
     door.code()
     with time_machine.travel(4 * 60 + time.time()):
         deliver(door.tenant.pk)
     assert mail.outbox == []
 
 
-def test_where_sign_ups_are_off_only_people_with_an_account_get_a_message_and_every_answer_is_the_same(door: Door) -> None:
+def test_where_sign_ups_are_off_only_users_with_an_account_get_a_message_and_every_answer_is_the_same(door: Door) -> None:
     set_options(door.email, disable_signup=True)
     create_user(tenant_id=door.tenant.pk, connection=door.email, email=ADA)
     known, unknown = door.start(), door.start(email="eve@example.test")
@@ -166,20 +166,20 @@ def test_where_sign_ups_are_off_only_people_with_an_account_get_a_message_and_ev
     assert all("sealed" not in job.parameters for job in Job.objects.of(door.tenant.pk))
 
 
-def test_the_same_address_has_one_id_before_and_after_its_account_is_made(door: Door) -> None:
+def test_the_same_address_has_one_id_before_and_after_its_account_is_created(door: Door) -> None:
     before = door.start().json()["_id"]
     assert door.redeem(last_contents(door.tenant.pk).code).status == 200
     assert door.start().json()["_id"] == before
 
 
-def test_what_was_asked_for_stands_in_the_log(door: Door) -> None:
+def test_the_request_is_in_the_log(door: Door) -> None:
     door.start()
     door.start(connection="sms", email=None, phone_number=NUMBER)
     lines = SignIn.objects.of(door.tenant.pk).order_by("created_at")
     assert [(line.type, line.user_name, line.is_success) for line in lines] == [("cls", ADA, True), ("cs", NUMBER, True)]
 
 
-def test_the_length_and_life_of_codes_are_options_of_the_connection(door: Door) -> None:
+def test_the_length_and_the_lifetime_of_codes_are_options_of_the_connection(door: Door) -> None:
     set_options(door.email, totp={"length": 8, "time_step": 60})
     code = door.code()
     assert len(code) == 8
@@ -187,7 +187,7 @@ def test_the_length_and_life_of_codes_are_options_of_the_connection(door: Door) 
         assert door.redeem(code).status == 403
 
 
-def test_a_client_that_is_revoked_starts_nothing(door: Door) -> None:
+def test_a_revoked_client_is_refused(door: Door) -> None:
     revoke_client(tenant_id=door.tenant.pk, client_id=door.client.client_id)
     forget_all()
     assert door.start().json()["error"] == "bad.client_id"

@@ -1,4 +1,4 @@
-"""Bound tokens at the endpoints that issue them and at the profile: stolen tokens, replayed proofs, nonces (RFC 9449)."""
+"""Bound tokens at the issuing endpoints and at userinfo: stolen tokens, replayed proofs, nonces (RFC 9449)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def ask(tenant: Tenant, form: dict[str, Any], proof: str, **headers: str) -> Rec
 
 
 def proven(tenant: Tenant, form: dict[str, Any], prover: Prover) -> Received:
-    """Ask for tokens with a proof, and with the nonce that is asked for."""
+    """Request tokens with a proof, and again with the nonce where the server requires one."""
     return prover.proven(lambda: ask(tenant, form, prover.proof("POST", at_token(tenant))))
 
 
@@ -73,7 +73,7 @@ def at_profile(tenant: Tenant) -> str:
 
 
 def bound_token(tenant: Tenant, prover: Prover, registered: Registered | None = None, **changes: Any) -> str:
-    """A token of a user that is bound to the key."""
+    """Return a token of a user that is bound to the key."""
     registered = registered or web_client(tenant)
     code = login_of(tenant, registered, some_user(tenant))
     answer = proven(tenant, code_form(registered, code_of(code), **changes), prover)
@@ -92,14 +92,14 @@ def test_a_proof_binds_the_token_to_its_key(tenant: Tenant, prover: Prover) -> N
     assert "DPoP-Nonce" in answer.headers["access-control-expose-headers"]
 
 
-def test_without_a_proof_nothing_is_bound_and_nothing_is_told(tenant: Tenant) -> None:
+def test_without_a_proof_the_token_is_not_bound_and_there_is_no_nonce(tenant: Tenant) -> None:
     answer = ask_token(tenant, form_of(tenant, granted_client(tenant)))
     assert answer.json()["token_type"] == "Bearer"
     assert "cnf" not in claims_of(tenant, answer.json()["access_token"])
     assert "dpop-nonce" not in answer.headers
 
 
-def test_a_proof_counts_once(tenant: Tenant, prover: Prover) -> None:
+def test_a_proof_is_accepted_once(tenant: Tenant, prover: Prover) -> None:
     form, proof = form_of(tenant, granted_client(tenant)), prover.proof("POST", at_token(tenant))
     assert ask(tenant, form, proof).status == 200
     answer = ask(tenant, form, proof)
@@ -109,12 +109,12 @@ def test_a_proof_counts_once(tenant: Tenant, prover: Prover) -> None:
 
 
 @pytest.mark.parametrize("make", [lambda p, a: p.proof("GET", a), lambda p, a: p.proof("POST", a + "x"), lambda p, a: "x", lambda p, a: ""])
-def test_a_proof_for_something_else_is_refused(tenant: Tenant, prover: Prover, make: Callable[[Prover, str], str]) -> None:
+def test_a_proof_for_another_request_is_refused(tenant: Tenant, prover: Prover, make: Callable[[Prover, str], str]) -> None:
     answer = ask(tenant, form_of(tenant, granted_client(tenant)), make(prover, at_token(tenant)))
     assert (answer.status, answer.json()["error"]) == (400, "invalid_dpop_proof")
 
 
-def test_two_headers_are_refused_from_the_lines_as_they_came(tenant: Tenant, prover: Prover) -> None:
+def test_a_repeated_header_is_refused_in_either_spelling(tenant: Tenant, prover: Prover) -> None:
     form = "&".join(f"{name}={value}" for name, value in form_of(tenant, granted_client(tenant)).items()).encode()
     good, address = prover.proof("POST", at_token(tenant)), f"{tenant.pk}.example.test"
     for second in (prover.proof("POST", at_token(tenant)), good, ""):
@@ -129,7 +129,7 @@ def test_a_proof_for_another_tenant_is_refused(tenant: Tenant, prover: Prover) -
     assert ask(tenant, form_of(tenant, granted_client(tenant)), proof).json()["error"] == "invalid_dpop_proof"
 
 
-def test_a_client_that_is_not_proven_learns_nothing_of_its_proof(tenant: Tenant, prover: Prover) -> None:
+def test_the_answer_to_an_unauthenticated_client_does_not_depend_on_its_proof(tenant: Tenant, prover: Prover) -> None:
     form = form_of(tenant, granted_client(tenant), client_secret="wrong")
     assert ask(tenant, form, "nonsense").json()["error"] == "access_denied"
 
@@ -137,17 +137,17 @@ def test_a_client_that_is_not_proven_learns_nothing_of_its_proof(tenant: Tenant,
 # --- Nonces -------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_public_client_needs_a_nonce(tenant: Tenant, prover: Prover) -> None:
+def test_a_public_client_requires_a_nonce(tenant: Tenant, prover: Prover) -> None:
     registered = public_client(tenant)
     form = code_form(registered, code_of(login_of(tenant, registered, some_user(tenant))))
     answer = ask(tenant, form, prover.proof("POST", at_token(tenant)))
     assert (answer.status, answer.json()["error"]) == (400, "use_dpop_nonce")
     assert answer.json()["error_description"] == "Authorization server requires nonce in DPoP proof"
     prover.nonce = answer.headers["dpop-nonce"]
-    assert ask(tenant, form, prover.proof("POST", at_token(tenant))).status == 200, "the code was not used up"
+    assert ask(tenant, form, prover.proof("POST", at_token(tenant))).status == 200, "the refusal has used up the code"
 
 
-def test_a_nonce_is_good_in_its_minute_and_the_next(tenant: Tenant) -> None:
+def test_a_nonce_is_valid_in_its_minute_and_in_the_next(tenant: Tenant) -> None:
     noon = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
     with time_machine.travel(noon, tick=False) as clock:
         nonce = current_nonce(tenant.pk, "g")
@@ -159,7 +159,7 @@ def test_a_nonce_is_good_in_its_minute_and_the_next(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("nonce", ["", "x", "nokey.abc", "é"])
-def test_a_nonce_that_is_not_ours_is_refused_also_where_none_is_needed(tenant: Tenant, prover: Prover, nonce: str) -> None:
+def test_an_unknown_nonce_is_refused_even_where_none_is_required(tenant: Tenant, prover: Prover, nonce: str) -> None:
     form = form_of(tenant, granted_client(tenant))
     answer = ask(tenant, form, prover.proof("POST", at_token(tenant), nonce=nonce or "."))
     assert answer.json()["error"] == "use_dpop_nonce"
@@ -180,7 +180,7 @@ def test_an_old_nonce_is_refused(tenant: Tenant, prover: Prover) -> None:
     assert ask(tenant, form, prover.proof("POST", at_token(tenant), nonce=nonce)).json()["error"] == "use_dpop_nonce"
 
 
-def test_a_redis_that_has_lost_its_memory_asks_for_fresh_nonces(tenant: Tenant, prover: Prover) -> None:
+def test_a_redis_that_has_lost_its_data_makes_the_server_require_new_nonces(tenant: Tenant, prover: Prover) -> None:
     form, used = form_of(tenant, granted_client(tenant)), replays.used_proofs()
     replayed = prover.proof("POST", at_token(tenant))
     with_nonce = prover.proof("POST", at_token(tenant), nonce=current_nonce(tenant.pk, used.generation().name))
@@ -222,7 +222,7 @@ def exchange(login: Login, secret: str, code: str) -> dict[str, Any]:
     return code_form(Registered(login.client, secret), code)
 
 
-def test_a_code_that_names_a_key_is_worth_nothing_without_it(tenant: Tenant, prover: Prover) -> None:
+def test_a_code_that_names_a_key_is_refused_without_its_proof(tenant: Tenant, prover: Prover) -> None:
     client, secret = signing_client(tenant)
     connection = people(tenant, client)
     login = Login(tenant, client, connection, person(connection), Browser(tenant))
@@ -232,7 +232,7 @@ def test_a_code_that_names_a_key_is_worth_nothing_without_it(tenant: Tenant, pro
     assert proven(tenant, form, prover).status == 200
 
 
-def test_a_proof_with_the_push_binds_the_code(tenant: Tenant, prover: Prover) -> None:
+def test_a_proof_in_a_pushed_request_binds_the_code(tenant: Tenant, prover: Prover) -> None:
     client, secret = signing_client(tenant)
     connection = people(tenant, client)
     login, pusher = Login(tenant, client, connection, person(connection), Browser(tenant)), Pusher(tenant, client, secret)
@@ -247,22 +247,22 @@ def test_a_proof_with_the_push_binds_the_code(tenant: Tenant, prover: Prover) ->
         assert pusher.push(headers={"DPoP": proof}, dpop_jkt=jkt).json()["error"] == "invalid_dpop_proof"
 
 
-# --- The profile --------------------------------------------------------------------------------------------------------------
+# --- Userinfo ------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_bound_token_opens_the_profile_with_a_proof(tenant: Tenant, prover: Prover) -> None:
+def test_a_bound_token_reads_the_profile_with_a_proof(tenant: Tenant, prover: Prover) -> None:
     token = bound_token(tenant, prover)
     assert profile(tenant, token, prover.proof("GET", at_profile(tenant), token=token)).status == 200
 
 
-def test_an_opaque_token_is_bound_as_well(tenant: Tenant, prover: Prover) -> None:
+def test_an_opaque_token_is_bound_too(tenant: Tenant, prover: Prover) -> None:
     token = bound_token(tenant, prover)
     assert "." not in token
     assert profile(tenant, token, "", scheme="Bearer").status == 401
 
 
 @pytest.mark.parametrize("audience", [None, API])
-def test_a_stolen_token_is_worth_nothing(tenant: Tenant, prover: Prover, audience: str | None) -> None:
+def test_a_stolen_token_is_refused(tenant: Tenant, prover: Prover, audience: str | None) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     registered, thief = web_client(tenant), Prover()
     login = login_of(tenant, registered, some_user(tenant), audience=audience)
@@ -286,7 +286,7 @@ def test_a_stolen_token_is_worth_nothing(tenant: Tenant, prover: Prover, audienc
     assert profile(tenant, token, good).json()["error_description"] == "The DPoP proof was used before."
 
 
-def test_in_a_form_or_an_address_a_bound_token_opens_nothing(tenant: Tenant, prover: Prover) -> None:
+def test_a_bound_token_is_refused_in_a_form_and_in_an_address(tenant: Tenant, prover: Prover) -> None:
     token = bound_token(tenant, prover)
     proof = prover.proof("POST", at_profile(tenant), token=token)
     posted = read_profile(tenant, None, method="POST", headers={"Content-Type": FORM, "DPoP": proof}, body=f"access_token={token}".encode())
@@ -295,7 +295,7 @@ def test_in_a_form_or_an_address_a_bound_token_opens_nothing(tenant: Tenant, pro
     assert read_profile(tenant, None, headers={"DPoP": proof}, query=f"access_token={token}").status == 401
 
 
-def test_a_token_that_is_not_bound_is_no_dpop_token(tenant: Tenant, prover: Prover) -> None:
+def test_a_token_that_is_not_bound_is_refused_with_the_dpop_scheme(tenant: Tenant, prover: Prover) -> None:
     registered = web_client(tenant)
     form = code_form(registered, code_of(login_of(tenant, registered, some_user(tenant))))
     token = ask_token(tenant, form).json()["access_token"]
@@ -304,7 +304,7 @@ def test_a_token_that_is_not_bound_is_no_dpop_token(tenant: Tenant, prover: Prov
     assert profile(tenant, token, "", scheme="Bearer").status == 200
 
 
-def test_a_nonce_at_the_profile_is_asked_for_in_a_challenge(tenant: Tenant, prover: Prover) -> None:
+def test_userinfo_requires_a_nonce_in_a_challenge(tenant: Tenant, prover: Prover) -> None:
     token = bound_token(tenant, prover)
     answer = profile(tenant, token, prover.proof("GET", at_profile(tenant), token=token, nonce="old.one"))
     assert (answer.status, answer.json()["error"]) == (401, "use_dpop_nonce")
@@ -313,18 +313,18 @@ def test_a_nonce_at_the_profile_is_asked_for_in_a_challenge(tenant: Tenant, prov
     assert profile(tenant, token, prover.proof("GET", at_profile(tenant), token=token)).status == 200
 
 
-# --- Who must prove -----------------------------------------------------------------------------------------------------------
+# --- Required proofs ----------------------------------------------------------------------------------------------------------
 
 
 def api_client(tenant: Tenant, **asked: Any) -> tuple[Registered, dict[str, Any]]:
-    """A client with a grant for an API with these settings, and its form."""
+    """Return a client with a grant for an API with these settings, and the form of its request."""
     resource = create_api_resource(tenant_id=tenant.pk, identifier=API, scopes=[{"value": "read", "description": ""}], settings=asked)
     registered = web_client(tenant, grant_types=["client_credentials", "authorization_code", "implicit"])
     create_client_grant(tenant_id=tenant.pk, client_id=registered.client_id, api_resource=resource, scopes=["read"])
     return registered, form_of(tenant, registered, audience=API)
 
 
-def test_an_api_may_ask_for_a_key(tenant: Tenant, prover: Prover) -> None:
+def test_an_api_can_require_a_key(tenant: Tenant, prover: Prover) -> None:
     _, form = api_client(tenant, proof_of_possession={"mechanism": "dpop", "required": True})
     refused = ask_token(tenant, form)
     assert (refused.status, refused.json()["error"]) == (400, "invalid_request")
@@ -333,7 +333,7 @@ def test_an_api_may_ask_for_a_key(tenant: Tenant, prover: Prover) -> None:
     assert proven(tenant, form, prover).status == 200
 
 
-def test_an_api_may_ask_for_a_certificate(tenant: Tenant, prover: Prover) -> None:
+def test_an_api_can_require_a_certificate(tenant: Tenant, prover: Prover) -> None:
     _, form = api_client(tenant, proof_of_possession={"mechanism": "mtls", "required": True, "required_for": "all_clients"})
     assert ask_token(tenant, form).status == 400
     assert proven(tenant, form, prover).json()["error"] == "invalid_request"
@@ -342,7 +342,7 @@ def test_an_api_may_ask_for_a_certificate(tenant: Tenant, prover: Prover) -> Non
 
 
 @pytest.mark.parametrize("asked", [{"required": False}, {"required": True, "required_for": "public_clients"}])
-def test_an_api_may_ask_public_clients_only_or_nobody(tenant: Tenant, asked: dict[str, Any]) -> None:
+def test_an_api_can_require_proofs_from_public_clients_only_or_from_no_client(tenant: Tenant, asked: dict[str, Any]) -> None:
     _, form = api_client(tenant, proof_of_possession={"mechanism": "dpop", **asked})
     assert ask_token(tenant, form).status == 200
     registered = public_client(tenant)
@@ -350,7 +350,7 @@ def test_an_api_may_ask_public_clients_only_or_nobody(tenant: Tenant, asked: dic
     assert ask_token(tenant, code_form(registered, code)).status == (400 if asked["required"] else 200)
 
 
-def test_a_client_may_be_held_to_either(tenant: Tenant, prover: Prover) -> None:
+def test_a_client_can_be_required_to_use_a_key_or_a_certificate(tenant: Tenant, prover: Prover) -> None:
     registered, form = api_client(tenant)
     update_client(tenant_id=tenant.pk, client_id=registered.client_id, changes={"settings": {"require_proof_of_possession": True}})
     forget_all()
@@ -359,7 +359,7 @@ def test_a_client_may_be_held_to_either(tenant: Tenant, prover: Prover) -> None:
     assert ask_token(tenant, form, headers=forwarded(edge_key(tenant), certificate())).status == 200
 
 
-def test_a_setting_of_an_api_counts_at_once_for_refreshes_too(tenant: Tenant, prover: Prover) -> None:
+def test_a_changed_setting_of_an_api_applies_at_once_to_refreshes_too(tenant: Tenant, prover: Prover) -> None:
     resource = create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"allow_offline_access": True})
     registered = web_client(tenant)
     login = login_of(tenant, registered, some_user(tenant), scope="openid offline_access", audience=API)
@@ -372,7 +372,7 @@ def test_a_setting_of_an_api_counts_at_once_for_refreshes_too(tenant: Tenant, pr
     assert proven(tenant, refresh_form(registered, token), prover).status == 200
 
 
-def test_a_browser_gets_no_token_for_an_api_that_asks_for_a_key(tenant: Tenant) -> None:
+def test_a_browser_gets_no_token_for_an_api_that_requires_a_key(tenant: Tenant) -> None:
     client, _ = signing_client(tenant, grant_types=["authorization_code", "implicit"])
     create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"proof_of_possession": {"mechanism": "dpop", "required": True}})
     connection = people(tenant, client)

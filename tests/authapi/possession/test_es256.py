@@ -1,4 +1,4 @@
-"""The fast signature check of proofs: it verifies what the library verifies, and nothing else."""
+"""The fast signature check of proofs: it accepts only signatures that the library accepts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def judged(text: str, prover: Prover) -> bool:
     return is_verified(text, header_of(text), prover.key.public_key())
 
 
-def test_an_ordinary_proof_is_verified_as_the_library_does() -> None:
+def test_an_ordinary_proof_is_verified_as_in_the_library() -> None:
     prover = Prover()
     text = prover.proof("POST", ADDRESS)
     assert judged(text, prover)
@@ -43,14 +43,14 @@ FORGED: dict[str, Any] = {
     "a signature of zeros": lambda text: changed(text, 2, encoded(bytes(64))),
     "a short signature": lambda text: text[:-4],
     "a signature in DER": lambda text: changed(text, 2, encoded(b"\x30\x45" + bytes(69))),
-    "bits behind the signature": lambda text: text[:-1] + chr(ord(text[-1]) + 1),
+    "extra bits at the end of the signature": lambda text: text[:-1] + chr(ord(text[-1]) + 1),
     "padding": lambda text: text + "==",
     "a long text": lambda text: changed(text, 1, text.split(".")[1] + "A" * 1500),
 }
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_what_is_not_ordinary_is_never_verified(name: str) -> None:
+def test_an_unusual_proof_is_never_verified_here(name: str) -> None:
     prover = Prover()
     text = prover.proof("POST", ADDRESS)
     assert not is_verified(FORGED[name](text), header_of(text), prover.key.public_key())
@@ -63,6 +63,6 @@ def test_another_header_is_left_to_the_library(further: dict[str, Any]) -> None:
     assert not is_verified(text, header_of(text) | further, prover.key.public_key())
 
 
-def test_another_key_verifies_nothing() -> None:
+def test_the_signature_of_another_key_is_refused() -> None:
     text = Prover().proof("POST", ADDRESS)
     assert not is_verified(text, header_of(text), new_key().public_key())

@@ -1,4 +1,4 @@
-"""Bound tokens at the management interface and at `/events`: the sender proves what the token is bound to, once per request."""
+"""Bound tokens at the management interface and at `/events`: the sender proves possession once per request."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def prover() -> Prover:
 
 @pytest.fixture
 def token(tenant: Tenant, prover: Prover) -> str:
-    """A token for the management interface that is bound to the key."""
+    """Return a token for the management interface that is bound to the key."""
     address = f"{host_of(tenant).issuer}oauth/token"
     answer = ask_token(tenant, form_of(tenant, granted_client(tenant, SCOPES)), headers={"DPoP": prover.proof("POST", address)})
     assert answer.json()["token_type"] == "DPoP"
@@ -53,7 +53,7 @@ def error_of(page: Page) -> tuple[int, str]:
     return page.status, orjson.loads(page.body).get("errorCode", "")
 
 
-def test_a_bound_token_reads_with_a_proof(tenant: Tenant, token: str, prover: Prover) -> None:
+def test_a_bound_token_is_accepted_with_a_proof(tenant: Tenant, token: str, prover: Prover) -> None:
     assert read(tenant, token, prover.proof("GET", at(tenant), token=token)).status == 200
 
 
@@ -63,7 +63,7 @@ def test_the_path_is_compared_as_it_was_sent(tenant: Tenant, token: str, prover:
     assert read(tenant, token, prover.proof("GET", at(tenant), token=token), path=path).status == 401
 
 
-def test_a_stolen_token_is_worth_nothing(tenant: Tenant, token: str, prover: Prover) -> None:
+def test_a_stolen_token_is_refused(tenant: Tenant, token: str, prover: Prover) -> None:
     good = prover.proof("GET", at(tenant), token=token)
     attempts = {
         "as a bearer token": (read(tenant, token, scheme="Bearer"), "invalid_token"),
@@ -86,7 +86,7 @@ def test_a_stolen_token_is_worth_nothing(tenant: Tenant, token: str, prover: Pro
     assert error_of(read(tenant, token, good)) == (401, "invalid_dpop_proof")
 
 
-def test_a_token_that_is_not_bound_is_no_dpop_token(tenant: Tenant, prover: Prover) -> None:
+def test_a_token_that_is_not_bound_is_refused_with_the_dpop_scheme(tenant: Tenant, prover: Prover) -> None:
     plain = str(ask_token(tenant, form_of(tenant, granted_client(tenant, SCOPES))).json()["access_token"])
     assert error_of(read(tenant, plain, prover.proof("GET", at(tenant), token=plain))) == (401, "invalid_token")
     assert read(tenant, plain, scheme="Bearer").status == 200
@@ -110,7 +110,7 @@ def bound_to_certificate(tenant: Tenant, key: str, pem: str) -> str:
 
 
 @pytest.mark.usefixtures("asks_for_certificates")
-def test_a_token_that_is_bound_to_a_certificate_reads_with_it(tenant: Tenant) -> None:
+def test_a_token_that_is_bound_to_a_certificate_is_accepted_with_the_certificate(tenant: Tenant) -> None:
     key, pem = edge_key(tenant), certificate()
     token = bound_to_certificate(tenant, key, pem)
     assert read(tenant, token, scheme="Bearer", **forwarded(key, pem)).status == 200
@@ -119,6 +119,6 @@ def test_a_token_that_is_bound_to_a_certificate_reads_with_it(tenant: Tenant) ->
     assert ask_token(tenant, form_of(tenant, granted_client(tenant, SCOPES))).status == 400
 
 
-def test_a_certificate_at_the_token_endpoint_binds_no_management_token_unasked(tenant: Tenant) -> None:
+def test_a_certificate_binds_a_management_token_only_on_request(tenant: Tenant) -> None:
     token = bound_to_certificate(tenant, edge_key(tenant), certificate())
     assert read(tenant, token, scheme="Bearer").status == 200

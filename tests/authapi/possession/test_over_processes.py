@@ -1,4 +1,4 @@
-"""A proof counts once over all processes, with Redis and without it; streams open with a proof and end with their certificate."""
+"""A proof is accepted once over all processes, with and without Redis. Streams open with a proof and end with their certificate."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.factories.authapi import Registered, granted_client, host_of
 
 @pytest.fixture(scope="module", params=["with Redis", "without Redis"])
 def pair(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[list[WebProcess]]:
-    """Two processes of one service."""
+    """Start two processes of one service."""
     environment = {} if request.param == "with Redis" else {"REDIS_URL": f"redis://127.0.0.1:{_closed_port()}/0"}
     with django_db_blocker.unblock(), web_process("uvicorn", **environment) as first, web_process("uvicorn", **environment) as second:
         yield [first, second]
@@ -46,7 +46,7 @@ def _closed_port() -> int:
 
 
 def send(web: WebProcess, tenant: Tenant, registered: Registered, proof: str) -> tuple[int, Any, str]:
-    """Ask a process for a token with a proof; return status, body, and the nonce that it names."""
+    """Request a token from a process with a proof; return status, body, and the nonce of the answer."""
     connection = HTTPConnection(*web.address, timeout=30)
     try:
         headers = {"Host": f"{tenant.pk}.example.test", "Content-Type": "application/json", "DPoP": proof}
@@ -58,13 +58,13 @@ def send(web: WebProcess, tenant: Tenant, registered: Registered, proof: str) ->
 
 
 def fresh_proof(web: WebProcess, tenant: Tenant, registered: Registered, prover: Prover) -> str:
-    """A proof with the nonce that counts now: both processes ask for one, as their memory has just begun or is PostgreSQL."""
+    """Return a proof with the current nonce. Both processes require one, because their replay store is new or is PostgreSQL."""
     address = f"{host_of(tenant).issuer}oauth/token"
     _, _, nonce = send(web, tenant, registered, prover.proof("POST", address))
     return prover.proof("POST", address, nonce=nonce)
 
 
-def test_a_proof_that_one_process_took_is_refused_by_the_other(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_a_proof_that_one_process_has_accepted_is_refused_by_the_other(pair: list[WebProcess], tenant: Tenant) -> None:
     registered, prover = granted_client(tenant), Prover()
     for first, second in (pair, pair[::-1]):
         proof = fresh_proof(first, tenant, registered, prover)
@@ -74,7 +74,7 @@ def test_a_proof_that_one_process_took_is_refused_by_the_other(pair: list[WebPro
             assert (status, told["error"], "used before" in told["error_description"]) == (400, "invalid_dpop_proof", True)
 
 
-def test_of_many_uses_at_once_in_both_processes_one_wins(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_of_many_simultaneous_uses_in_both_processes_one_succeeds(pair: list[WebProcess], tenant: Tenant) -> None:
     registered, prover = granted_client(tenant), Prover()
     for _ in range(3):
         proof = fresh_proof(pair[0], tenant, registered, prover)
@@ -85,7 +85,7 @@ def test_of_many_uses_at_once_in_both_processes_one_wins(pair: list[WebProcess],
 
 @pytest.fixture(scope="module")
 def mixed(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[list[WebProcess]]:
-    """Two processes, one of which has lost Redis."""
+    """Start two processes, one of which has lost Redis."""
     away = f"redis://127.0.0.1:{_closed_port()}/0"
     with (
         django_db_blocker.unblock(),
@@ -95,7 +95,7 @@ def mixed(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
         yield [first, second]
 
 
-def test_a_proof_is_not_replayed_at_a_process_that_has_lost_redis(mixed: list[WebProcess], tenant: Tenant) -> None:
+def test_a_proof_cannot_be_replayed_at_a_process_that_has_lost_redis(mixed: list[WebProcess], tenant: Tenant) -> None:
     registered, prover = granted_client(tenant), Prover()
     for first, second in (mixed, mixed[::-1]):
         proof = fresh_proof(first, tenant, registered, prover)
@@ -120,7 +120,7 @@ def refusal(stream: Subscriber) -> tuple[int, str]:
         return stream.status, str(stream.document().get("errorCode"))
 
 
-def test_a_stream_opens_with_a_proof_and_not_without(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_a_stream_opens_only_with_a_proof(pair: list[WebProcess], tenant: Tenant) -> None:
     web, registered, prover = pair[0], granted_client(tenant), Prover()
     proof = fresh_proof(web, tenant, registered, prover)
     token = send(web, tenant, registered, proof)[1]["access_token"]
@@ -151,7 +151,7 @@ def test_a_stream_ends_with_the_certificate_of_its_token(pair: list[WebProcess],
         assert stream.read_to_end(within=30)
 
 
-def test_our_own_client_proves_its_key(pair: list[WebProcess], tenant: Tenant) -> None:
+def test_our_own_client_sends_a_proof_of_its_key(pair: list[WebProcess], tenant: Tenant) -> None:
     registered, prover = granted_client(tenant), new_prover()
     host, port = pair[0].address
     server = read_server(f"http://{tenant.pk}.example.test", connect_to=f"{host}:{port}")

@@ -1,4 +1,4 @@
-"""DPoP proofs, read: which key counts, what a proof must be for, and what a thief could change."""
+"""Parsing of DPoP proofs: accepted keys, the request that a proof must match, and what a thief could change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def prover() -> Prover:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_each_algorithm_proves_its_key(algorithm: str) -> None:
+def test_a_proof_with_each_algorithm_is_accepted(algorithm: str) -> None:
     prover = Prover(algorithm)
     found = read(prover.proof("POST", ADDRESS, jti="j", nonce="n"))
     assert (found.thumbprint, found.jti, found.nonce) == (prover.thumbprint, "j", "n")
@@ -33,14 +33,14 @@ def test_each_algorithm_proves_its_key(algorithm: str) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "PS256"])
-def test_an_exponent_that_makes_a_check_slow_is_refused(algorithm: str) -> None:
+def test_an_exponent_that_makes_the_check_slow_is_refused(algorithm: str) -> None:
     prover = Prover(algorithm)
     key = {**prover.jwk, "e": encoded(b"\x01" + bytes(249) + b"\x01")}
     with pytest.raises(InvalidProof, match="exponent"):
         read(prover.proof("POST", ADDRESS, header={"jwk": key}))
 
 
-def test_the_thumbprint_is_that_of_the_standard() -> None:
+def test_the_thumbprint_follows_the_standard() -> None:
     # RFC 9449, 4.2 and 6.1.
     key = {
         "kty": "EC",
@@ -79,7 +79,7 @@ def test_the_thumbprint_is_that_of_the_standard() -> None:
         ({"nonce": "n" * 257}, "nonce"),
     ],
 )
-def test_a_claim_that_does_not_fit_is_refused_by_name(prover: Prover, changes: dict[str, Any], text: str) -> None:
+def test_an_invalid_claim_is_refused_by_name(prover: Prover, changes: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidProof, match=text):
         read(prover.proof("POST", ADDRESS, **changes))
 
@@ -98,7 +98,7 @@ def test_an_address_is_compared_after_normalization(prover: Prover, address: str
     assert read(prover.proof("POST", address)).thumbprint == prover.thumbprint
 
 
-def test_a_clock_may_be_off_by_a_minute_and_further_with_a_nonce_of_ours(prover: Prover) -> None:
+def test_a_clock_may_be_off_by_a_minute_and_by_more_with_a_nonce_of_the_server(prover: Prover) -> None:
     now = int(time.time())
     for seconds in (-55, 55):
         assert read(prover.proof("POST", ADDRESS, iat=now + seconds)).thumbprint == prover.thumbprint
@@ -109,7 +109,7 @@ def test_a_clock_may_be_off_by_a_minute_and_further_with_a_nonce_of_ours(prover:
         read(prover.proof("POST", ADDRESS, iat=now - 700, nonce="n"))
 
 
-def test_at_a_resource_the_proof_is_for_one_token(prover: Prover) -> None:
+def test_at_a_resource_the_proof_belongs_to_one_token(prover: Prover) -> None:
     target = Target("GET", "https", ("as.example.test",), "/userinfo", "the-token")
     address = "https://as.example.test/userinfo"
     assert read(prover.proof("GET", address, token="the-token"), target).thumbprint == prover.thumbprint
@@ -139,7 +139,7 @@ def test_at_a_resource_the_proof_is_for_one_token(prover: Prover) -> None:
         ({"x5u": "https://evil.test/chain"}, "header"),
     ],
 )
-def test_a_header_that_does_not_fit_is_refused(prover: Prover, header: dict[str, Any], text: str) -> None:
+def test_an_invalid_header_is_refused(prover: Prover, header: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidProof, match=text):
         read(prover.proof("POST", ADDRESS, header=header))
 
@@ -161,7 +161,7 @@ def test_a_changed_payload_breaks_the_signature(prover: Prover) -> None:
         read(f"{header}.{payload}.{signature}")
 
 
-def test_a_key_that_is_too_short_or_on_another_curve_proves_nothing() -> None:
+def test_a_short_key_and_a_key_on_another_curve_are_refused() -> None:
     good = Prover("RS256")
     with pytest.raises(InvalidProof, match="2048"):
         read(good.proof("POST", ADDRESS, header={"jwk": {**good.jwk, "n": good.jwk["n"][:170]}}))
@@ -173,11 +173,11 @@ def test_a_key_that_is_too_short_or_on_another_curve_proves_nothing() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "a.b", "a.b.c.d", "..", "e30.e30.", "é.é.é", "a" * 7000 + "..", "{},{},{}", "W10.W10.W10"])
-def test_what_is_no_signed_jwt_is_refused(text: str) -> None:
+def test_a_malformed_jwt_is_refused(text: str) -> None:
     with pytest.raises(InvalidProof):
         read(text)
 
 
-def test_two_proofs_in_one_line_are_none(prover: Prover) -> None:
+def test_two_proofs_in_one_line_are_refused(prover: Prover) -> None:
     with pytest.raises(InvalidProof):
         read(f"{prover.proof('POST', ADDRESS)}, {prover.proof('POST', ADDRESS)}")

@@ -1,4 +1,4 @@
-"""Three applications of three protocols in one session: one login serves all, and logging out of one ends all."""
+"""Three applications with three protocols in one session: one login serves all, and a logout at one of them ends all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FRAME = "https://app.example.test/frontchannel"
 
 @dataclass
 class World:
-    """A browser with a session, and what each application knows of it."""
+    """A browser with a session, and the data that each application has of it."""
 
     saml: Application
     oidc: Client
@@ -47,7 +47,7 @@ class World:
         return not Session.objects.of(here).exists() and list(told) == [NOTICE]
 
     def saml_answers(self, page: Page) -> Page:
-        """Let the SAML application answer the request that the browser brings it."""
+        """Let the SAML application answer the request that the browser brings."""
         assert page.form_action() == LOGOUT, page.text
         fields = page.fields()
         request = parse(from_base64(fields[REQUEST]))
@@ -55,7 +55,7 @@ class World:
         return self.browser.post(f"{self.saml.path}/logout", answer)
 
     def cleaned_up(self, page: Page) -> Page:
-        """Load the page with the frames of two protocols, and go on from there."""
+        """Load the page with the frames of two protocols, and continue from there."""
         shown = self.browser.follow(page)
         assert re.findall(r'<iframe src="([^?"]*)', shown.text) == [FRAME, REPLY]
         return self.browser.get(shown.headers["refresh"].partition("url=")[2])
@@ -74,20 +74,20 @@ def world(tenant: Tenant) -> World:
 
     asked = {"response_type": "code", "client_id": oidc.client_id, "redirect_uri": CALLBACK, "scope": "openid"}
     assert "code" in application.log_in(application.browser.get("/authorize", asked)).answer
-    # One login serves all: the others answer at once.
+    # One login serves all: the other applications get an answer at once.
     answer = application.answered(application.ask(signer=SIGNER))
     assert application.browser.get(f"/wsfed/{wsfed.client_id}").form_action() == REPLY
     assert SessionClient.objects.of(tenant.pk).count() == 3
     return World(application, oidc, wsfed, answer.name, answer.session_index)
 
 
-def test_logging_out_of_the_oauth_application_ends_all(world: World) -> None:
+def test_a_logout_at_the_oauth_application_ends_all(world: World) -> None:
     page = world.browser.get("/v2/logout", {"client_id": world.oidc.client_id, "returnTo": RETURN_TO})
     assert world.is_over
     assert world.saml_answers(world.cleaned_up(page)).location == RETURN_TO
 
 
-def test_logging_out_of_the_saml_application_ends_all(world: World) -> None:
+def test_a_logout_at_the_saml_application_ends_all(world: World) -> None:
     request = posted_fields(REQUEST, logout_message(world.name, world.index), "theirs", SIGNER)
     page = world.browser.post(f"{world.saml.path}/logout", request)
     assert world.is_over
@@ -97,7 +97,7 @@ def test_logging_out_of_the_saml_application_ends_all(world: World) -> None:
     assert SUCCESS.encode() in from_base64(last.fields()[RESPONSE])
 
 
-def test_logging_out_of_the_ws_federation_application_ends_all(world: World) -> None:
+def test_a_logout_at_the_ws_federation_application_ends_all(world: World) -> None:
     page = world.browser.get(f"/wsfed/{world.wsfed.client_id}", {"wa": "wsignout1.0", "wreply": REPLY})
     assert world.is_over
     assert world.saml_answers(world.cleaned_up(page)).location == REPLY

@@ -1,4 +1,4 @@
-"""Algorithms of tokens: each signs, is published so that clients can verify it, and none stands in for another."""
+"""Algorithms of tokens: each one signs, its keys are published for clients, and one cannot be replaced by another."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def half_hash(value: str, algorithm: str) -> str:
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "PS256", "RS512"])
-def test_an_id_token_is_signed_as_its_client_asks_with_hashes_of_the_same_length(tenant: Tenant, algorithm: str) -> None:
+def test_an_id_token_is_signed_as_its_client_requires_with_hashes_of_the_same_length(tenant: Tenant, algorithm: str) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     registered = web_client(tenant, algorithm=algorithm)
     issue = login_of(tenant, registered, some_user(tenant), audience=API, nonce="n")
@@ -74,15 +74,15 @@ def test_an_id_token_is_signed_as_its_client_asks_with_hashes_of_the_same_length
     read = jwt.decode(members["id_token"], published(tenant), algorithms=[algorithm])
     assert read.header["alg"] == algorithm
     assert read.claims["at_hash"] == half_hash(members["access_token"], algorithm)
-    # It comes back as a hint, and another client's algorithm is not asked.
+    # The token returns as a hint. Then the algorithm of its own client is used.
     assert read_hint(members["id_token"], tenant_id=tenant.pk).client_id == registered.client_id
 
 
-def test_keys_name_an_algorithm_only_while_they_sign_with_one(tenant: Tenant) -> None:
+def test_published_keys_name_an_algorithm_only_while_they_sign_with_one(tenant: Tenant) -> None:
     registered = web_client(tenant)
     assert {jwk["alg"] for jwk in published_keys(tenant.pk)} == {"RS256"}
     update_client(tenant_id=tenant.pk, client_id=registered.client_id, changes={"algorithm": "PS256"})
-    # Seen at once by the process that made the change.
+    # The process that made the change sees it at once.
     assert all("alg" not in jwk and jwk["kty"] == "RSA" for jwk in published_keys(tenant.pk))
     update_client(tenant_id=tenant.pk, client_id=registered.client_id, changes={"algorithm": "HS256"})
     create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"signing_alg": "RS512"})
@@ -92,13 +92,13 @@ def test_keys_name_an_algorithm_only_while_they_sign_with_one(tenant: Tenant) ->
 
 def forged_hint(tenant: Tenant, registered: Registered, secret: bytes) -> str:
     claims = {"iss": host_of(tenant).issuer, "sub": "database|x", "aud": registered.client_id, "iat": int(time.time())}
-    # By hand: the library signs with no public key.
+    # Signed by hand, because the library refuses to sign with a public key.
     text = f"{encoded({'alg': 'HS256', 'typ': 'JWT'})}.{encoded(claims)}"
     return f"{text}.{encoded(hmac.digest(secret, text.encode(), 'sha256'))}"
 
 
 @pytest.mark.parametrize("algorithm", ["HS256", "PS256"])
-def test_the_published_key_is_no_secret_of_a_hint(tenant: Tenant, algorithm: str) -> None:
+def test_the_published_key_is_not_accepted_as_the_secret_of_a_hint(tenant: Tenant, algorithm: str) -> None:
     registered = web_client(tenant, algorithm=algorithm)
     _, key = signing_key(tenant.pk)
     for secret in (key.as_pem(private=False), str(key.as_dict(private=False)["n"]).encode()):
@@ -106,7 +106,7 @@ def test_the_published_key_is_no_secret_of_a_hint(tenant: Tenant, algorithm: str
             read_hint(forged_hint(tenant, registered, secret), tenant_id=tenant.pk)
 
 
-def test_a_secret_that_its_client_signs_no_more_with_makes_no_hint(tenant: Tenant) -> None:
+def test_a_hint_is_refused_after_its_client_stopped_signing_with_the_secret(tenant: Tenant) -> None:
     registered = web_client(tenant, algorithm="HS256")
     hint = forged_hint(tenant, registered, registered.secret.encode())
     assert read_hint(hint, tenant_id=tenant.pk).client_id == registered.client_id
@@ -119,7 +119,7 @@ def test_a_secret_that_its_client_signs_no_more_with_makes_no_hint(tenant: Tenan
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "PS256", "RS512"])
-def test_an_access_token_is_signed_as_its_api_asks_and_opens_the_profile(tenant: Tenant, algorithm: str) -> None:
+def test_an_access_token_is_signed_as_its_api_requires_and_reads_the_profile(tenant: Tenant, algorithm: str) -> None:
     api_with(tenant, algorithm)
     token = tokens_of(tenant, web_client(tenant), audience=API)["access_token"]
     read = jwt.decode(token, published(tenant), algorithms=[algorithm])
@@ -127,7 +127,7 @@ def test_an_access_token_is_signed_as_its_api_asks_and_opens_the_profile(tenant:
     assert read_profile(tenant, token).status == 200
 
 
-def test_a_token_that_a_secret_signs_is_for_its_api_alone(tenant: Tenant) -> None:
+def test_a_token_that_is_signed_with_a_secret_is_only_for_its_api(tenant: Tenant) -> None:
     api_with(tenant, "HS256")
     token = tokens_of(tenant, web_client(tenant), audience=API)["access_token"]
     read = jwt.decode(token, OctKey.import_key(SECRET), algorithms=["HS256"])
@@ -135,7 +135,7 @@ def test_a_token_that_a_secret_signs_is_for_its_api_alone(tenant: Tenant) -> Non
     assert read_profile(tenant, token).status == 401
 
 
-def test_an_api_that_has_a_secret_cannot_make_tokens_for_others(tenant: Tenant) -> None:
+def test_an_api_with_a_secret_cannot_create_tokens_for_others(tenant: Tenant) -> None:
     api_with(tenant, "HS256")
     registered = web_client(tenant)
     user = some_user(tenant)
@@ -153,7 +153,7 @@ def test_an_api_that_has_a_secret_cannot_make_tokens_for_others(tenant: Tenant) 
 
 
 @pytest.mark.parametrize("algorithm", ["RS384", "PS512", "none"])
-def test_an_algorithm_that_is_not_listed_counts_nowhere_although_the_key_is_right(tenant: Tenant, algorithm: str) -> None:
+def test_an_unlisted_algorithm_is_refused_although_the_key_is_right(tenant: Tenant, algorithm: str) -> None:
     token = access_token(tenant, global_client(tenant))
     kid, key = signing_key(tenant.pk)
     claims = decoded(token)[1]
@@ -165,7 +165,7 @@ def test_an_algorithm_that_is_not_listed_counts_nowhere_although_the_key_is_righ
 
 
 @pytest.mark.parametrize("algorithm", ["PS256", "RS512"])
-def test_tokens_of_each_algorithm_open_the_management_interface(tenant: Tenant, algorithm: str) -> None:
+def test_tokens_of_each_algorithm_are_accepted_by_the_management_interface(tenant: Tenant, algorithm: str) -> None:
     resource = ensure_management_api(tenant.pk)
     update_api_resource(tenant_id=tenant.pk, resource_id=resource.pk, changes={"settings": {"signing_alg": algorithm}})
     forget_all()
@@ -174,7 +174,7 @@ def test_tokens_of_each_algorithm_open_the_management_interface(tenant: Tenant, 
     assert at_management(tenant, token) == 200
 
 
-def test_a_signature_of_one_algorithm_under_the_name_of_another_does_not_hold(tenant: Tenant) -> None:
+def test_a_signature_of_one_algorithm_is_refused_under_the_name_of_another(tenant: Tenant) -> None:
     token = access_token(tenant, global_client(tenant))
     header, payload, signature = token.split(".")
     renamed = f"{encoded({**decoded(token)[0], 'alg': 'PS256'})}.{payload}.{signature}"
@@ -183,7 +183,7 @@ def test_a_signature_of_one_algorithm_under_the_name_of_another_does_not_hold(te
     assert header != renamed.split(".")[0]
 
 
-def test_an_api_without_an_algorithm_gets_ps256_from_clients_of_a_level_alone(tenant: Tenant) -> None:
+def test_only_clients_with_a_compliance_level_get_ps256_from_an_api_without_an_algorithm(tenant: Tenant) -> None:
     from tests.authapi.compliance.bank import bank_of
 
     bank = bank_of(tenant, "fapi2_sp_mtls_mtls")
@@ -199,13 +199,13 @@ def test_an_api_without_an_algorithm_gets_ps256_from_clients_of_a_level_alone(te
 # --- Settings -------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_interface_takes_an_algorithm_and_never_tells_its_secret(api: Management) -> None:
+def test_the_interface_sets_an_algorithm_and_never_returns_its_secret(api: Management) -> None:
     made = api.post("resource-servers", {"identifier": API, "signing_alg": "HS256", "signing_secret": SECRET})
     assert (made.status, made.json["signing_alg"]) == (201, "HS256")
     assert SECRET not in made.body.decode() + api.get(f"resource-servers/{made.json['id']}").body.decode()
     path = f"resource-servers/{made.json['id']}"
     assert api.patch(path, {"signing_alg": "PS256"}).json["signing_alg"] == "PS256"
-    # The secret went with the algorithm.
+    # Removing the algorithm has removed the secret, too.
     assert ApiResource.objects.of(api.client.tenant_id).get(pk=made.json["id"]).sealed_signing_secret == ""
     assert api.patch(path, {"signing_alg": "HS256"}).status == 400
     assert api.patch(path, {"signing_alg": None}).json["signing_alg"] == "RS256"
@@ -215,19 +215,19 @@ def test_the_interface_takes_an_algorithm_and_never_tells_its_secret(api: Manage
     "body",
     [{"signing_alg": "HS256"}, {"signing_alg": "HS256", "signing_secret": "short"}, {"signing_secret": SECRET}, {"signing_alg": "ES256"}],
 )
-def test_a_signature_that_cannot_be_made_is_refused(api: Management, body: dict[str, Any]) -> None:
+def test_an_unusable_signing_algorithm_is_refused(api: Management, body: dict[str, Any]) -> None:
     answer = api.post("resource-servers", {"identifier": API, **body})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_no_secret_signs_tokens_for_the_management_interface(tenant: Tenant) -> None:
+def test_tokens_for_the_management_interface_cannot_be_signed_with_a_secret(tenant: Tenant) -> None:
     resource = ensure_management_api(tenant.pk)
     settings = {"settings": {"signing_alg": "HS256"}}
     with pytest.raises(Invalid):
         update_api_resource(tenant_id=tenant.pk, resource_id=resource.pk, changes=settings, signing_secret=secrets.token_urlsafe(32))
 
 
-def test_the_admin_sets_algorithm_and_secret(tenant: Tenant) -> None:
+def test_the_admin_sets_the_algorithm_and_the_secret(tenant: Tenant) -> None:
     resource = create_api_resource(tenant_id=tenant.pk, identifier=API)
     browser = browser_of(new_staff(tenant))
     address = reverse("admin:authapi_apiresource_change", args=(quote(resource.pk),))
@@ -239,13 +239,13 @@ def test_the_admin_sets_algorithm_and_secret(tenant: Tenant) -> None:
     resource.refresh_from_db()
     assert (resource.settings["signing_alg"], resource.signing_secret) == ("HS256", SECRET)
     assert SECRET not in browser.get(address).content.decode()
-    # Other changes leave the secret as it is.
+    # Other changes keep the secret.
     assert browser.post(address, {**sent, "signing_alg": "HS256", "name": "Accounts"}).status_code == 302
     resource.refresh_from_db()
     assert (resource.name, resource.signing_secret) == ("Accounts", SECRET)
 
 
-def test_a_code_that_was_issued_before_is_exchanged_in_the_new_algorithm(tenant: Tenant) -> None:
+def test_an_earlier_code_is_exchanged_with_the_new_algorithm(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)))
     update_client(tenant_id=tenant.pk, client_id=registered.client_id, changes={"algorithm": "RS512"})

@@ -1,4 +1,4 @@
-"""Which addresses are ours."""
+"""Which audiences belong to this service."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOSTS = frozenset({"acme.example.test", "::1"})
     "audience",
     ["https://acme.example.test/api/v2/", "https://acme.example.test:8443/api/v2/", "https://[::1]:8000/api/v2/"],
 )
-def test_the_management_interface_of_a_registered_host_counts_on_every_port(audience: str, settings: object) -> None:
+def test_the_management_interface_of_a_registered_host_is_recognized_on_every_port(audience: str, settings: object) -> None:
     settings.INSECURE_HTTP = False  # type: ignore[attr-defined]
     assert is_management_audience(audience, HOSTS)
 
@@ -38,12 +38,12 @@ def test_the_management_interface_of_a_registered_host_counts_on_every_port(audi
         "https:///api/v2/",
     ],
 )
-def test_everything_else_is_foreign(audience: str, settings: object) -> None:
+def test_every_other_audience_is_foreign(audience: str, settings: object) -> None:
     settings.INSECURE_HTTP = False  # type: ignore[attr-defined]
     assert not is_management_audience(audience, HOSTS)
 
 
-def test_plain_http_counts_only_where_it_is_served(settings: object) -> None:
+def test_plain_http_is_recognized_only_where_it_is_served(settings: object) -> None:
     settings.INSECURE_HTTP = True  # type: ignore[attr-defined]
     assert is_issuer("http://acme.example.test/", HOSTS)
     assert not is_issuer("https://acme.example.test/", HOSTS)

@@ -1,4 +1,4 @@
-"""Signing keys: made once, published before they sign, rotated without a failed verification, revoked at once."""
+"""Signing keys: created once, published before they sign, rotated without a failed verification, revoked at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def states(tenant: Tenant) -> list[tuple[str, str]]:
     return [(row.kid, row.state) for row in SigningKey.objects.of(tenant.pk)]
 
 
-def test_the_first_use_makes_a_current_and_a_next_key(tenant: Tenant) -> None:
+def test_the_first_use_creates_a_current_and_a_next_key(tenant: Tenant) -> None:
     assert states(tenant) == []
     kid, _ = signing_key(tenant.pk)
     assert [state for _, state in states(tenant)] == ["current", "next"]
@@ -37,7 +37,7 @@ def test_the_first_use_makes_a_current_and_a_next_key(tenant: Tenant) -> None:
     assert published_keys(tenant.pk)[0]["kid"] == kid
 
 
-def test_keys_asked_for_at_once_by_many_threads_are_made_once(tenant: Tenant) -> None:
+def test_many_simultaneous_requests_create_the_keys_once(tenant: Tenant) -> None:
     together = threading.Barrier(4)
 
     def ask() -> None:
@@ -55,12 +55,12 @@ def test_keys_asked_for_at_once_by_many_threads_are_made_once(tenant: Tenant) ->
     assert [state for _, state in states(tenant)] == ["current", "next"]
 
 
-def test_each_tenant_has_keys_of_its_own(tenant: Tenant) -> None:
+def test_each_tenant_has_its_own_keys(tenant: Tenant) -> None:
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     assert signing_key(tenant.pk)[0] != signing_key(other.pk)[0]
 
 
-def test_private_keys_rest_encrypted_and_bound_to_their_row(tenant: Tenant) -> None:
+def test_private_keys_are_stored_encrypted_and_bound_to_their_row(tenant: Tenant) -> None:
     row = ensure_keys(tenant.pk)
     assert "PRIVATE KEY" not in row.sealed_private_key
     assert "PRIVATE KEY" in row.private_key()
@@ -69,7 +69,7 @@ def test_private_keys_rest_encrypted_and_bound_to_their_row(tenant: Tenant) -> N
         moved.private_key()
 
 
-def test_a_published_key_has_everything_clients_read_and_nothing_private(tenant: Tenant) -> None:
+def test_a_published_key_has_all_public_members_and_nothing_private(tenant: Tenant) -> None:
     answer = get(tenant, "/.well-known/jwks.json")
     assert answer.status == 200
     for jwk in answer.json()["keys"]:
@@ -77,10 +77,10 @@ def test_a_published_key_has_everything_clients_read_and_nothing_private(tenant:
         assert (jwk["alg"], jwk["kty"], jwk["use"]) == ("RS256", "RSA", "sig")
 
 
-def test_rotation_never_fails_a_verification(tenant: Tenant) -> None:
+def test_every_token_verifies_after_a_rotation(tenant: Tenant) -> None:
     registered = global_client(tenant)
     issued = [access_token(tenant, registered)]
-    # What a client that keeps the set for a while knew before the rotation.
+    # The key set that a client cached before the rotation.
     before = KeySet.import_key_set(get(tenant, "/.well-known/jwks.json").json())
     for _ in range(3):
         rotate_keys(tenant.pk)
@@ -94,7 +94,7 @@ def test_rotation_never_fails_a_verification(tenant: Tenant) -> None:
     assert [state for _, state in states(tenant)] == ["previous", "previous", "previous", "current", "next"]
 
 
-def test_a_process_that_remembers_the_old_keys_verifies_what_the_new_one_signs(tenant: Tenant) -> None:
+def test_a_process_with_cached_old_keys_verifies_tokens_of_the_new_key(tenant: Tenant) -> None:
     registered = global_client(tenant)
     access_token(tenant, registered)
     remembered = keys.trust.get(tenant.pk)
@@ -104,7 +104,7 @@ def test_a_process_that_remembers_the_old_keys_verifies_what_the_new_one_signs(t
     assert jwt.decode(token, known.imported(), algorithms=["RS256"]).claims["azp"] == registered.client_id
 
 
-def test_a_previous_key_goes_once_the_last_token_it_signed_has_expired(tenant: Tenant) -> None:
+def test_a_previous_key_is_removed_after_the_last_token_that_it_signed_has_expired(tenant: Tenant) -> None:
     token = access_token(tenant, global_client(tenant))
     old = signing_key(tenant.pk)[0]
     rotate_keys(tenant.pk)
@@ -119,7 +119,7 @@ def test_a_previous_key_goes_once_the_last_token_it_signed_has_expired(tenant: T
 
 
 @pytest.mark.parametrize("state", ["current", "next", "previous"])
-def test_a_revoked_key_is_neither_published_nor_trusted_and_the_rest_goes_on(tenant: Tenant, state: str) -> None:
+def test_a_revoked_key_is_neither_published_nor_trusted_and_the_other_keys_continue(tenant: Tenant, state: str) -> None:
     registered = global_client(tenant)
     access_token(tenant, registered)
     rotate_keys(tenant.pk)
@@ -142,9 +142,9 @@ def test_a_key_of_another_tenant_cannot_be_revoked_here(tenant: Tenant) -> None:
         revoke_key(tenant.pk, ensure_keys(other.pk).kid)
 
 
-def test_keys_that_have_signed_long_enough_are_rotated_by_the_calendar(tenant: Tenant) -> None:
+def test_the_scheduled_task_rotates_keys_that_have_signed_long_enough(tenant: Tenant) -> None:
     old = ensure_keys(tenant.pk)
-    # Keys of other tests are minutes old, so only this tenant's can be due.
+    # Keys of other tests are minutes old, so only this tenant's key can be due.
     _has_signed_for(tenant, timedelta(days=1))
     assert rotate_due_keys(timedelta(days=2)) == 0
     _has_signed_for(tenant, timedelta(days=3))
@@ -159,7 +159,7 @@ def _has_signed_for(tenant: Tenant, age: timedelta) -> None:
     SigningKey.objects.of(tenant.pk).filter(state="current").update(current_since=datetime.now(UTC) - age)
 
 
-def test_the_command_rotates_one_tenant_and_names_the_key(tenant: Tenant) -> None:
+def test_the_command_rotates_the_keys_of_one_tenant_and_prints_the_new_key(tenant: Tenant) -> None:
     waiting = SigningKey.objects.of(tenant.pk).exclude(pk=ensure_keys(tenant.pk).pk).get().kid
     out = StringIO()
     call_command("rotate_signing_keys", tenant=tenant.pk, stdout=out)
@@ -180,30 +180,30 @@ def test_the_command_revokes_a_key(tenant: Tenant) -> None:
         ({"tenant": "no-such-tenant"}, "There is no tenant no-such-tenant"),
     ],
 )
-def test_the_command_refuses_odd_options_with_a_sentence(tenant: Tenant, options: dict[str, str], sentence: str) -> None:
+def test_the_command_refuses_invalid_options_with_an_explanation(tenant: Tenant, options: dict[str, str], sentence: str) -> None:
     with pytest.raises(CommandError, match=sentence):
         call_command("rotate_signing_keys", **options)
 
 
-def test_the_command_says_when_there_is_no_such_key(tenant: Tenant) -> None:
+def test_the_command_reports_an_unknown_key(tenant: Tenant) -> None:
     with pytest.raises(CommandError, match="has no key nothing"):
         call_command("rotate_signing_keys", tenant=tenant.pk, revoke="nothing")
 
 
-def test_a_key_pair_does_not_show_its_private_half() -> None:
+def test_the_repr_of_a_key_pair_does_not_contain_its_private_key() -> None:
     pair = new_key_pair(subject="acme", now=datetime(2026, 1, 1, tzinfo=UTC))
     assert "PRIVATE" in pair.private_pem
     assert repr(pair) == f"KeyPair(kid={pair.kid!r})"
     assert len(pair.kid) == 21
 
 
-def test_keys_outside_of_tests_are_generated_and_never_the_same() -> None:
+def test_keys_outside_of_tests_are_generated_and_unique() -> None:
     first, second = (generated_private_key().private_numbers() for _ in range(2))
     assert {first.p, first.q}.isdisjoint({second.p, second.q})
     assert (first.public_numbers.n.bit_length(), first.public_numbers.e) == (2048, 65537)
 
 
-def test_the_keys_of_tests_are_sound() -> None:
+def test_the_keys_of_tests_are_valid() -> None:
     key = composed_private_key()
     key.private_numbers().private_key()
     assert key.key_size == 2048

@@ -1,4 +1,4 @@
-"""Certificates for SAML: made once, prepared before they sign, and published as long as partners may need them."""
+"""Certificates for SAML: created once, published before they sign, and published as long as partners may need them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def command(*arguments: str) -> str:
     return out.getvalue()
 
 
-def test_the_first_use_makes_one_certificate_and_it_is_no_key_of_tokens(tenant: Tenant) -> None:
+def test_the_first_use_creates_one_certificate_which_is_separate_from_the_keys_of_tokens(tenant: Tenant) -> None:
     identity = signing_identity(tenant.pk)
     assert states(tenant) == ["current"]
     assert published_certificates(tenant.pk) == (identity.certificate,)
@@ -48,7 +48,7 @@ def test_the_first_use_makes_one_certificate_and_it_is_no_key_of_tokens(tenant: 
     assert identity.certificate.not_valid_after_utc > timezone.now() + timedelta(days=3000)
 
 
-def test_certificates_asked_for_at_once_by_many_threads_are_made_once(tenant: Tenant) -> None:
+def test_many_simultaneous_requests_create_the_certificate_once(tenant: Tenant) -> None:
     together = threading.Barrier(4)
 
     def ask() -> None:
@@ -76,20 +76,20 @@ def test_a_rollover_publishes_first_then_signs_and_keeps_the_old_one_published(t
     assert rotate_key(tenant.pk).kid == following.kid
     assert signing_identity(tenant.pk).kid == following.kid
     assert published_certificates(tenant.pk) == (published[1], published[0])
-    # What partners still encrypt for the old one opens.
+    # Messages that partners still encrypt for the old certificate can be decrypted.
     assert [each.public_key().public_numbers() for each in decryption_keys(tenant.pk)][1] == old.private_key.public_key().public_numbers()
     remove_key(tenant.pk, old.kid)
     assert published_certificates(tenant.pk) == (published[1],)
 
 
-def test_nothing_signs_that_was_not_published_before(tenant: Tenant) -> None:
+def test_only_a_certificate_that_was_published_before_can_sign(tenant: Tenant) -> None:
     signing_identity(tenant.pk)
     with pytest.raises(NoNextKey):
         rotate_key(tenant.pk)
     assert states(tenant) == ["current"]
 
 
-def test_the_certificate_that_signs_is_not_removed(tenant: Tenant) -> None:
+def test_the_signing_certificate_cannot_be_removed(tenant: Tenant) -> None:
     row = current_key(tenant.pk)
     with pytest.raises(KeyInUse):
         remove_key(tenant.pk, row.kid)
@@ -98,7 +98,7 @@ def test_the_certificate_that_signs_is_not_removed(tenant: Tenant) -> None:
     assert states(tenant) == ["current"]
 
 
-def test_private_keys_rest_encrypted_and_bound_to_their_row(tenant: Tenant) -> None:
+def test_private_keys_are_stored_encrypted_and_bound_to_their_row(tenant: Tenant) -> None:
     row = current_key(tenant.pk)
     assert "PRIVATE KEY" not in row.sealed_private_key
     assert "PRIVATE KEY" in row.private_key()
@@ -126,12 +126,12 @@ def test_the_command_lists_prepares_rotates_and_removes(tenant: Tenant) -> None:
         (("--prepare", "--rotate"), "one step after the other"),
     ],
 )
-def test_the_command_says_what_is_wrong(tenant: Tenant, arguments: tuple[str, ...], says: str) -> None:
+def test_the_command_explains_errors(tenant: Tenant, arguments: tuple[str, ...], says: str) -> None:
     named = arguments if "--tenant" in arguments else ("--tenant", tenant.pk, *arguments)
     with pytest.raises(CommandError, match=says):
         command(*named)
 
 
-def test_the_command_does_not_remove_what_signs(tenant: Tenant) -> None:
+def test_the_command_does_not_remove_the_signing_certificate(tenant: Tenant) -> None:
     with pytest.raises(CommandError, match="Rotate first"):
         command("--tenant", tenant.pk, "--remove", signing_identity(tenant.pk).kid)

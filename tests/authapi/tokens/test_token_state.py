@@ -1,4 +1,4 @@
-"""The once-a-second question of the streams: one query, states and not changes."""
+"""The query that streams send once a second: one statement that returns the current state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.factories.admin import new_tenant
 from tests.factories.authapi import granted_client
 
 
-def test_one_query_tells_versions_statuses_and_revoked_tokens(tenant: Tenant) -> None:
+def test_one_query_returns_versions_statuses_and_revoked_tokens(tenant: Tenant) -> None:
     kept, rotated, revoked, deleted = (granted_client(tenant) for _ in range(4))
     rotate_client_secret(tenant_id=tenant.pk, client_id=rotated.client_id)
     revoke_client(tenant_id=tenant.pk, client_id=revoked.client_id)
@@ -35,11 +35,11 @@ def test_one_query_tells_versions_statuses_and_revoked_tokens(tenant: Tenant) ->
     )
 
 
-def test_nothing_asked_is_nothing_answered(committed_db: None) -> None:
+def test_an_empty_request_returns_an_empty_state(committed_db: None) -> None:
     assert stream_state(client_ids=[], tenant_ids=[], jtis=[]) == StreamState({}, {}, frozenset())
 
 
-def test_one_query_tells_the_states_of_many_tokens_each_by_its_own_tenant(tenant: Tenant) -> None:
+def test_one_query_returns_the_states_of_many_tokens_each_in_its_own_tenant(tenant: Tenant) -> None:
     other_tenant = new_tenant()
     used, gone, elsewhere = granted_client(tenant), granted_client(tenant), granted_client(other_tenant)
     until = datetime.now(UTC) + timedelta(hours=1)

@@ -1,4 +1,4 @@
-"""The one verifier: what it refuses, with which words, and how soon it sees a change."""
+"""The only verifier of access tokens: its refusals, their texts, and how soon it sees a change."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from identity.models import CustomDomain, Tenant
 from tests.authapi.forging import decoded, signed
 from tests.factories.authapi import Registered, access_token, global_client, granted_client, host_of
 
-# --- Who may ---------------------------------------------------------------------------------------------------------
+# --- Accepted tokens -------------------------------------------------------------------------------------------------
 
 
-def test_a_token_of_a_client_grant_passes_and_tells_who_it_is(tenant: Tenant) -> None:
+def test_a_token_of_a_client_grant_is_accepted_and_names_its_client(tenant: Tenant) -> None:
     registered = granted_client(tenant)
     verified = verify_access_token(access_token(tenant, registered), host=host_of(tenant))
     assert (verified.client_id, verified.client_name) == (registered.client_id, "Reader")
@@ -44,17 +44,17 @@ def test_a_token_of_a_client_grant_passes_and_tells_who_it_is(tenant: Tenant) ->
     require_scope(verified, "read:events")
 
 
-def test_a_token_of_a_global_client_passes(tenant: Tenant) -> None:
+def test_a_token_of_a_global_client_is_accepted(tenant: Tenant) -> None:
     verified = verify_access_token(access_token(tenant, global_client(tenant)), host=host_of(tenant))
     require_scope(verified, "read:events")
 
 
-def test_a_user_token_of_a_global_client_passes(tenant: Tenant) -> None:
+def test_a_user_token_of_a_global_client_is_accepted(tenant: Tenant) -> None:
     token = signed(tenant, access_token(tenant, global_client(tenant)), claims={"sub": "auth|someone"})
     assert not verify_access_token(token, host=host_of(tenant)).is_machine
 
 
-def test_the_profile_dialect_is_read_as_well(tenant: Tenant) -> None:
+def test_the_profile_dialect_is_accepted_too(tenant: Tenant) -> None:
     registered = granted_client(tenant)
     token = signed(
         tenant,
@@ -74,7 +74,7 @@ def test_a_token_for_another_api_is_not_global(tenant: Tenant) -> None:
         verify_access_token(token, host=host_of(tenant))
 
 
-def test_a_missing_scope_is_403_with_the_words_of_the_document(tenant: Tenant) -> None:
+def test_a_missing_scope_gets_403_with_the_documented_text(tenant: Tenant) -> None:
     verified = verify_access_token(access_token(tenant, granted_client(tenant, ["read:users"])), host=host_of(tenant))
     with pytest.raises(InsufficientScope) as refused:
         require_scope(verified, "read:events")
@@ -119,7 +119,9 @@ def _revoke_token(tenant: Tenant, _registered: Registered, token: str) -> None:
 
 
 @pytest.mark.parametrize("change", [_revoke, _delete, _rotate, _narrow, _take_grant, _revoke_token])
-def test_a_token_ends_with_what_it_hangs_on(tenant: Tenant, change: Callable[[Tenant, Registered, str], None]) -> None:
+def test_a_token_ends_after_a_change_of_its_client_or_grant_and_after_its_revocation(
+    tenant: Tenant, change: Callable[[Tenant, Registered, str], None]
+) -> None:
     registered = granted_client(tenant)
     token = access_token(tenant, registered)
     verify_access_token(token, host=host_of(tenant))
@@ -134,7 +136,7 @@ def test_a_token_ends_with_what_it_hangs_on(tenant: Tenant, change: Callable[[Te
         time.sleep(0.02)
 
 
-def test_revoking_one_token_leaves_the_others_of_its_client(tenant: Tenant) -> None:
+def test_revoking_one_token_does_not_revoke_other_tokens_of_its_client(tenant: Tenant) -> None:
     registered = granted_client(tenant)
     first, second = access_token(tenant, registered), access_token(tenant, registered)
     _revoke_token(tenant, registered, first)
@@ -144,7 +146,7 @@ def test_revoking_one_token_leaves_the_others_of_its_client(tenant: Tenant) -> N
     verify_access_token(second, host=host_of(tenant))
 
 
-def test_pruning_drops_only_records_of_tokens_that_have_expired(tenant: Tenant) -> None:
+def test_pruning_deletes_only_records_of_expired_tokens(tenant: Tenant) -> None:
     registered = granted_client(tenant)
     token = access_token(tenant, registered)
     _revoke_token(tenant, registered, token)
@@ -154,7 +156,7 @@ def test_pruning_drops_only_records_of_tokens_that_have_expired(tenant: Tenant) 
         verify_access_token(token, host=host_of(tenant))
 
 
-def test_a_token_expires_at_its_second(tenant: Tenant) -> None:
+def test_a_token_expires_at_its_exact_second(tenant: Tenant) -> None:
     token = access_token(tenant, granted_client(tenant))
     expires_at = decoded(token)[1]["exp"]
     with time_machine.travel(expires_at - 1, tick=False):
@@ -172,7 +174,7 @@ def test_a_warm_process_verifies_without_the_database(tenant: Tenant) -> None:
         verify_access_token(token, host=host)
         with CaptureQueriesContext(connection) as queries:
             verify_access_token(token, host=host)
-            # On the event loop Django would refuse a query.
+            # On the event loop, Django would refuse a query.
             asyncio.run(verify_access_token_async(token, host=host))
     assert len(queries) == 0
 
@@ -184,7 +186,7 @@ def test_a_cold_process_verifies_from_the_event_loop_too(tenant: Tenant) -> None
     assert asyncio.run(verify_access_token_async(token, host=host)).tenant_id == tenant.pk
 
 
-def test_a_refusal_from_the_event_loop_is_the_same_one(tenant: Tenant) -> None:
+def test_a_refusal_on_the_event_loop_is_the_same(tenant: Tenant) -> None:
     token, host = access_token(tenant, granted_client(tenant)), host_of(tenant)
     with pytest.raises(InvalidSignature):
         asyncio.run(verify_access_token_async(token[:-8] + "AAAAAAAA", host=host))

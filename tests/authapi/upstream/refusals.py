@@ -1,4 +1,4 @@
-"""What tests of hostile providers share: encoded parts of tokens, answers of token endpoints, and what a refusal looks like."""
+"""Helpers for tests of hostile providers: encoded parts of tokens, answers of token endpoints, and checks of refusals."""
 
 from __future__ import annotations
 

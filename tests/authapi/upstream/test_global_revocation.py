@@ -1,4 +1,4 @@
-"""`POST /oauth/global-token-revocation/connection/{name}`: a provider logs one of its users out, and no other sender can."""
+"""`POST /oauth/global-token-revocation/connection/{name}`: a provider can log its users out, and other senders cannot."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNAUTHORIZED = (401, {"error": "invalid_token", "error_description": "Unauthoriz
 
 @dataclass
 class World:
-    """A user of a provider with a session and a refresh token, and the provider's word."""
+    """A user of a provider with a session and a refresh token, and the requests of the provider."""
 
     tenant: Tenant
     provider: Provider
@@ -71,13 +71,13 @@ class World:
 
     @property
     def is_logged_in(self) -> tuple[bool, bool]:
-        """Whether the user has a session and a refresh token."""
+        """Return whether the user has a session and a refresh token."""
         tokens = RefreshToken.objects.of(self.tenant.pk).filter(user=self.user, revoked=None)
         return Session.objects.of(self.tenant.pk).filter(user=self.user).exists(), tokens.exists()
 
 
 def demanded(tenant: Tenant, name: str, headers: dict[str, str], body: bytes) -> Received:
-    """Send a demand to the address of a connection, as the router of the service does."""
+    """Send a request to the address of a connection, through the router of the service."""
 
     async def routed(scope: Any, receive: Any, send_on: Any) -> None:
         application: Any = routes("all")
@@ -100,7 +100,7 @@ def told(answer: Received) -> tuple[int, Any]:
     return answer.status, answer.json()
 
 
-# --- What it ends ----------------------------------------------------------------------------------------------------------------
+# --- Effects ---------------------------------------------------------------------------------------------------------------------
 
 
 def test_sessions_and_refresh_tokens_of_the_user_end(world: World) -> None:
@@ -117,7 +117,7 @@ def test_sessions_and_refresh_tokens_of_the_user_end(world: World) -> None:
     assert (line.is_success, line.user_id, line.connection) == (True, world.user.user_id, world.connection.name)
 
 
-def test_applications_are_told_that_the_provider_did_it(world: World) -> None:
+def test_applications_are_told_that_the_provider_ended_the_session(world: World) -> None:
     client = Client.objects.of(world.tenant.pk).get(pk=world.application.client.pk)
     session = Session.objects.of(world.tenant.pk).get(user=world.user)
     note_client(session, client, protocol="oauth")
@@ -125,13 +125,13 @@ def test_applications_are_told_that_the_provider_did_it(world: World) -> None:
     assert LogoutNotice.objects.of(world.tenant.pk).get().initiator == "idp-logout"
 
 
-def test_the_name_of_the_draft_and_an_audience_in_a_list_work(world: World) -> None:
+def test_the_name_of_the_draft_and_an_audience_in_a_list_are_accepted(world: World) -> None:
     named = {"format": "iss_sub", "iss": world.provider.issuer, "sub": "248289"}
     assert world.demand(world.token(aud=["x", world.address]), body={"sub_id": named}).status == 204
     assert world.is_logged_in == (False, False)
 
 
-def test_a_linked_account_of_the_provider_stands_for_its_user(world: World) -> None:
+def test_a_linked_account_of_the_provider_identifies_its_user(world: World) -> None:
     primary = some_user(world.tenant)
     link_users(tenant_id=world.tenant.pk, primary_id=primary.user_id, secondary_id=world.user.user_id)
     login_of(world.tenant, world.application, primary)
@@ -139,14 +139,14 @@ def test_a_linked_account_of_the_provider_stands_for_its_user(world: World) -> N
     assert not Session.objects.of(world.tenant.pk).filter(user=primary).exists()
 
 
-def test_an_unknown_user_is_answered_alike(world: World) -> None:
+def test_an_unknown_user_gets_the_same_answer(world: World) -> None:
     answer = world.demand(world.token(), sub="nobody")
     assert (answer.status, answer.body) == (204, b"")
     assert SignIn.objects.of(world.tenant.pk).get(type="universal_logout").is_success is False
     assert world.is_logged_in == (True, True)
 
 
-# --- Who may ask -----------------------------------------------------------------------------------------------------------------
+# --- Refused requests ------------------------------------------------------------------------------------------------------------
 
 _NOW = int(time.time())
 
@@ -174,7 +174,7 @@ _NOW = int(time.time())
     ],
     ids=lambda changes: next(iter(changes)),
 )
-def test_a_token_with_one_thing_wrong_ends_nothing(world: World, changes: dict[str, Any]) -> None:
+def test_a_token_with_any_single_defect_is_refused(world: World, changes: dict[str, Any]) -> None:
     answer = world.demand(world.token(**changes))
     assert told(answer) == UNAUTHORIZED
     assert answer.headers["www-authenticate"] == 'Bearer error="invalid_token"'
@@ -182,7 +182,7 @@ def test_a_token_with_one_thing_wrong_ends_nothing(world: World, changes: dict[s
     assert SignIn.objects.of(world.tenant.pk).get(type="universal_logout").is_success is False
 
 
-def test_a_token_counts_once(world: World) -> None:
+def test_a_token_is_accepted_once(world: World) -> None:
     token = world.token()
     assert world.demand(token, sub="nobody").status == 204
     assert told(world.demand(token)) == UNAUTHORIZED
@@ -190,21 +190,21 @@ def test_a_token_counts_once(world: World) -> None:
 
 
 @pytest.mark.parametrize("token", [None, "", "made-up", "a.b.c", "x" * 20_000])
-def test_what_is_no_token_ends_nothing(world: World, token: str | None) -> None:
+def test_a_malformed_token_is_refused(world: World, token: str | None) -> None:
     assert told(world.demand(token)) == UNAUTHORIZED
 
 
-def test_an_id_token_of_the_provider_is_no_demand(world: World) -> None:
+def test_an_id_token_of_the_provider_is_refused(world: World) -> None:
     assert told(world.demand(world.provider.id_token())) == UNAUTHORIZED
 
 
-def test_a_connection_that_is_not_there_looks_like_a_token_that_is_none(world: World) -> None:
+def test_an_unknown_connection_gets_the_answer_of_an_invalid_token(world: World) -> None:
     create_connection(tenant_id=world.tenant.pk, name="people-here", strategy="database")
     for name in ("nowhere", "people-here", "x" * 300):
         assert told(world.demand(world.token(aud=world.address.replace(world.connection.name, name)), name=name)) == UNAUTHORIZED
 
 
-def test_a_token_for_another_connection_of_the_same_provider_is_none(world: World) -> None:
+def test_a_token_for_another_connection_of_the_same_provider_is_refused(world: World) -> None:
     options = {"client_id": "y", "issuer": world.provider.issuer}
     create_connection(tenant_id=world.tenant.pk, name="second", strategy="oidc", options=options)
     assert told(world.demand(world.token(), name="second")) == UNAUTHORIZED
@@ -225,13 +225,13 @@ def test_a_body_that_names_no_user_of_the_issuer_is_refused(world: World, body: 
     assert world.is_logged_in == (True, True)
 
 
-def test_refusals_do_not_fill_the_log(world: World) -> None:
+def test_refusals_are_not_all_written_to_the_log(world: World) -> None:
     for _ in range(25):
         world.demand("made-up")
     assert SignIn.objects.of(world.tenant.pk).filter(type="universal_logout").count() == 20
 
 
-def test_a_connection_may_ask_for_one_issuer_and_subject(world: World) -> None:
+def test_a_connection_can_require_one_issuer_and_subject(world: World) -> None:
     options = {"global_token_revocation_jwt_iss": "https://revoker.example.test", "global_token_revocation_jwt_sub": "the app"}
     changed = {**world.connection.options, **options}
     update_connection(tenant_id=world.tenant.pk, connection_id=world.connection.pk, changes={"options": changed})
@@ -259,7 +259,7 @@ def test_a_saml_provider_signs_with_the_key_of_its_certificate(tenant: Tenant, w
     assert not Session.objects.of(tenant.pk).filter(user=user).exists()
 
 
-def test_a_provider_that_does_not_answer_is_asked_again_later(world: World) -> None:
+def test_a_provider_that_does_not_answer_leads_to_a_temporary_error(world: World) -> None:
     world.provider.answers["/jwks"] = b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n"
     assert world.demand(world.token()).json()["error"] == "temporarily_unavailable"
 

@@ -1,4 +1,4 @@
-"""Answers of a provider that are missing, late, huge or of another kind, over a real socket: a refusal, never a failure."""
+"""Answers of a provider that are missing, late, too large or of the wrong type, over a real socket: refused without an internal error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.factories.scim import reply
 BOMBS = {
     "deep arrays": b"[" * 100_000,
     "deep objects": b'{"keys":' * 50_000,
-    "deep and closed": b'{"keys": ' + b"[" * 20_000 + b"]" * 20_000 + b"}",
+    "deep arrays with closing brackets": b'{"keys": ' + b"[" * 20_000 + b"]" * 20_000 + b"}",
     "huge number": b'{"keys": [], "n": ' + b"9" * 100_000 + b"}",
     "infinite number": b'{"keys": [1e999], "expires_in": 1e999, "id_token": 1e999}',
     "not UTF-8": b'{"keys": "\xff\xfe"}',
@@ -30,7 +30,7 @@ BOMBS = {
     "HTML": b"<html></html>",
     "too large": b'{"keys": ["' + b"k" * 2_000_000 + b'"]}',
     "many keys": json.dumps({"keys": [{"kty": "RSA", "kid": "one", "n": "AQAB", "e": "AQAB"}] * 4_000}).encode(),
-    "wrong kinds": json.dumps({"keys": [None, 1, [], "x", {"kty": 1}, {"kty": "RSA", "kid": "one", "n": 5, "e": []}]}).encode(),
+    "wrong types": json.dumps({"keys": [None, 1, [], "x", {"kty": 1}, {"kty": "RSA", "kid": "one", "n": 5, "e": []}]}).encode(),
     "huge key": json.dumps({"keys": [{"kty": "RSA", "kid": "one", "n": encoded(b"\xff" * 150_000), "e": "AQAB"}]}).encode(),
     "huge exponent": json.dumps(
         {"keys": [{"kty": "RSA", "kid": "one", "n": encoded(b"\xff" * 256), "e": encoded(b"\xff" * 256)}]}
@@ -41,16 +41,16 @@ BOMBS = {
 
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
 @pytest.mark.parametrize("path", ["/token", "/jwks", "/userinfo"])
-def test_a_bomb_in_place_of_an_answer_lets_no_one_in(login: Login, path: str, bomb: bytes) -> None:
+def test_a_hostile_answer_is_refused(login: Login, path: str, bomb: bytes) -> None:
     sent = login.leave()
-    # Without a name in the id token the provider is asked for more.
+    # The id token has no name, so the service also requests userinfo.
     login.provider.changes = {"name": None}
     login.provider.answers[path] = reply(200, raw=bomb)
     assert_refused(login, login.come_back(sent))
 
 
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
-def test_a_bomb_in_place_of_a_discovery_document_is_an_error_page(login: Login, bomb: bytes) -> None:
+def test_a_hostile_discovery_document_shows_an_error_page(login: Login, bomb: bytes) -> None:
     login.provider.answers["/.well-known/openid-configuration"] = reply(200, raw=bomb)
     asked = {"response_type": "code", "client_id": login.client.client_id, "redirect_uri": "https://app.example.test/callback"}
     page = login.browser.get("/authorize", {**asked, "scope": "openid", "connection": "corp"})
@@ -61,10 +61,10 @@ def test_a_bomb_in_place_of_a_discovery_document_is_an_error_page(login: Login, 
 @pytest.mark.parametrize(
     "answer",
     [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{", b"\x16\x03\x01 no HTTP at all\r\n\r\n"],
-    ids=["nothing", "half", "TLS"],
+    ids=["no bytes", "half an answer", "TLS"],
 )
-def test_an_answer_that_breaks_off_lets_no_one_in(login: Login, monkeypatch: pytest.MonkeyPatch, path: str, answer: bytes) -> None:
-    # The provider keeps the connection open behind what it sends.
+def test_an_interrupted_answer_is_refused(login: Login, monkeypatch: pytest.MonkeyPatch, path: str, answer: bytes) -> None:
+    # The provider keeps the connection open after its bytes.
     monkeypatch.setattr(exchange, "SECONDS", 1.0)
     sent = login.leave()
     login.provider.changes = {"name": None}
@@ -74,7 +74,7 @@ def test_an_answer_that_breaks_off_lets_no_one_in(login: Login, monkeypatch: pyt
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("path", ["/token", "/jwks", "/userinfo"])
-def test_a_redirect_is_followed_nowhere(login: Login, path: str, status: int) -> None:
+def test_redirects_are_not_followed(login: Login, path: str, status: int) -> None:
     sent = login.leave()
     login.provider.changes = {"name": None}
     with provider() as elsewhere:
@@ -83,7 +83,7 @@ def test_a_redirect_is_followed_nowhere(login: Login, path: str, status: int) ->
         assert elsewhere.paths == []
 
 
-def test_a_slow_answer_meets_the_deadline(login: Login, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_answer_reaches_the_deadline(login: Login, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "SECONDS", 0.3)
     sent = login.leave()
     login.provider.answers["/token"] = b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n" + b" " * 4_000
@@ -104,7 +104,7 @@ def test_a_slow_answer_meets_the_deadline(login: Login, monkeypatch: pytest.Monk
         {"error": "x" * 5000, "error_description": "\r\nSet-Cookie: a=b"},
     ],
 )
-def test_a_token_answer_of_odd_members_is_no_failure_of_the_service(login: Login, more: dict[str, Any]) -> None:
+def test_a_token_answer_with_invalid_members_causes_no_internal_error(login: Login, more: dict[str, Any]) -> None:
     sent = login.leave()
     login.provider.answers["/token"] = tokens(login.provider.id_token(), **more)
     told = login.told(login.come_back(sent))
@@ -132,7 +132,7 @@ def test_a_token_answer_of_odd_members_is_no_failure_of_the_service(login: Login
     ],
     ids=ascii,
 )
-def test_the_browser_is_sent_to_no_odd_address(login: Login, address: str) -> None:
+def test_the_browser_is_not_redirected_to_an_invalid_address(login: Login, address: str) -> None:
     login.provider.discovery = {"authorization_endpoint": address}
     asked = {"response_type": "code", "client_id": login.client.client_id, "redirect_uri": "https://app.example.test/callback"}
     page = login.browser.get("/authorize", {**asked, "scope": "openid", "connection": "corp"})
@@ -154,7 +154,7 @@ def test_the_browser_is_sent_to_no_odd_address(login: Login, address: str) -> No
     ],
     ids=ascii,
 )
-def test_no_address_of_a_discovery_document_leads_inside(login: Login, name: str, address: str) -> None:
+def test_an_address_of_a_discovery_document_cannot_lead_into_a_private_network(login: Login, name: str, address: str) -> None:
     login.provider.discovery = {name: address}
     sent = login.leave()
     login.provider.changes = {"name": None}

@@ -1,4 +1,4 @@
-"""A provider that attacks the service over a real socket: no answer of it lets anyone in, fails the page or changes a user."""
+"""A provider that attacks the service over a real socket: no answer logs a user in, breaks the page or changes a user."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def good_claims(login: Login, **changes: Any) -> dict[str, Any]:
     return {**good, "email": VICTIM, "email_verified": True, "name": "Eve", **changes}
 
 
-# Forged signatures. The keys are those that the provider publishes.
+# Forged signatures. The provider publishes these keys.
 
 
 def unsigned(login: Login, algorithm: str) -> str:
@@ -60,7 +60,7 @@ FORGERIES: dict[str, Callable[[Login], str]] = {
 
 
 @pytest.mark.parametrize("forge", FORGERIES.values(), ids=FORGERIES)
-def test_a_forged_id_token_lets_no_one_in(login: Login, forge: Callable[[Login], str]) -> None:
+def test_a_forged_id_token_is_refused(login: Login, forge: Callable[[Login], str]) -> None:
     sent = login.leave()
     login.provider.answers["/token"] = tokens(forge(login))
     assert_refused(login, login.come_back(sent))
@@ -70,7 +70,7 @@ def test_a_forged_id_token_lets_no_one_in(login: Login, forge: Callable[[Login],
     "kid",
     ["two", "", 1, None, True, ["one"], {"kid": "one"}, "../../../../dev/null", "one' OR 'a'='a", "http://127.0.0.1/jwks", "k" * 8000],
 )
-def test_a_key_id_chooses_among_the_published_keys_only(login: Login, kid: Any) -> None:
+def test_a_key_id_selects_only_among_the_published_keys(login: Login, kid: Any) -> None:
     stranger = RSAKey.generate_key(2048, {"kid": "one"})
     sent = login.leave()
     login.provider.published = [login.provider.key, RSAKey.generate_key(2048, {"kid": "other"})]
@@ -81,14 +81,14 @@ def test_a_key_id_chooses_among_the_published_keys_only(login: Login, kid: Any) 
     assert set(login.provider.paths) <= {"/.well-known/openid-configuration", "/token", "/jwks"}
 
 
-def test_two_keys_of_one_id_are_none(login: Login) -> None:
+def test_two_keys_with_one_id_are_refused(login: Login) -> None:
     sent = login.leave()
     login.provider.published = [login.provider.key, RSAKey.generate_key(2048, {"kid": "one"})]
     assert_refused(login, login.come_back(sent))
 
 
-def test_a_short_key_proves_nothing(login: Login) -> None:
-    # RFC 7518, 3.3: 2048 bits at least; one of 512 bits is factored within hours.
+def test_a_short_key_is_refused(login: Login) -> None:
+    # RFC 7518, 3.3 requires at least 2048 bits. A key of 512 bits can be factored within hours.
     with warnings.catch_warnings(action="ignore"):
         short = RSAKey.generate_key(1024, {"kid": "short"}, auto_kid=False)
     sent = login.leave()
@@ -99,7 +99,7 @@ def test_a_short_key_proves_nothing(login: Login) -> None:
 # Answers that belong to another login or provider.
 
 
-def test_the_nonce_of_another_login_of_the_same_browser_is_refused(login: Login) -> None:
+def test_the_nonce_of_another_login_in_the_same_browser_is_refused(login: Login) -> None:
     first = login.leave()
     nonce = login.provider.nonce
     second = login.leave()
@@ -108,7 +108,7 @@ def test_the_nonce_of_another_login_of_the_same_browser_is_refused(login: Login)
     assert_refused(login, login.come_back(second))
 
 
-def test_the_states_of_two_logins_do_not_swap_their_verifiers(login: Login) -> None:
+def test_the_states_of_two_logins_keep_their_own_verifiers(login: Login) -> None:
     first, second = login.leave(), login.leave()
     login.come_back(second)
     challenge = encoded(hashlib.sha256(login.provider.token_form()["code_verifier"].encode()).digest())
@@ -116,18 +116,18 @@ def test_the_states_of_two_logins_do_not_swap_their_verifiers(login: Login) -> N
     assert challenge != first["code_challenge"]
 
 
-def test_a_code_of_one_provider_with_the_state_of_another_reaches_only_the_provider_of_the_state(login: Login, tenant: Tenant) -> None:
+def test_a_code_of_one_provider_with_the_state_of_another_is_sent_only_to_the_provider_of_the_state(login: Login, tenant: Tenant) -> None:
     with provider() as honest:
         options = {"client_id": CLIENT_ID, "client_secret": "secret-at-the-honest-one", "issuer": honest.issuer}
         create_connection(tenant_id=tenant.pk, name="honest", strategy="oidc", enabled_clients=[login.client.client_id], options=options)
         sent = login.leave()
-        # The hostile provider sends the browser on to the honest one, which answers with its own issuer.
+        # The hostile provider redirects the browser to the honest one, which answers with its own issuer.
         assert_refused(login, login.come_back(sent, code="code-of-the-honest-one", iss=honest.issuer))
         assert "/token" not in login.provider.paths
         assert honest.paths == []
 
 
-def test_an_elliptic_key_of_another_curve_is_not_used(login: Login) -> None:
+def test_an_elliptic_curve_key_on_another_curve_is_not_used(login: Login) -> None:
     other = ECKey.generate_key("P-521", {"kid": "one", "alg": "ES256"})
     sent = login.leave()
     login.provider.published = [other]  # type: ignore[list-item]  # a key like any other
@@ -166,21 +166,21 @@ def test_an_elliptic_key_of_another_curve_is_not_used(login: Login) -> None:
     ],
     ids=ascii,
 )
-def test_a_claim_of_the_wrong_kind_lets_no_one_in(login: Login, changes: dict[str, Any]) -> None:
+def test_a_claim_of_the_wrong_type_is_refused(login: Login, changes: dict[str, Any]) -> None:
     sent = login.leave()
     login.provider.changes = changes
     assert_refused(login, login.come_back(sent))
 
 
 @pytest.mark.parametrize("sub", ["someone-else", None, "", 248289, ["248289"], "248289 "])
-def test_a_userinfo_of_another_subject_lets_no_one_in(login: Login, sub: Any) -> None:
+def test_a_userinfo_of_another_subject_is_refused(login: Login, sub: Any) -> None:
     sent = login.leave()
     login.provider.changes = {"name": None}
     login.provider.userinfo = {"sub": sub, "email": VICTIM, "email_verified": True, "name": "Victim"}
     assert_refused(login, login.come_back(sent))
 
 
-def test_an_address_that_the_provider_claims_opens_no_account_of_another_connection(login: Login, tenant: Tenant) -> None:
+def test_an_address_that_the_provider_claims_does_not_give_access_to_an_account_of_another_connection(login: Login, tenant: Tenant) -> None:
     victim = person(people(tenant, login.client, name="people"), email=VICTIM)
     login.provider.claims = {"email": VICTIM, "email_verified": True, "sub": victim.identifier}
     told = login.log_in()

@@ -1,4 +1,4 @@
-"""Id tokens of providers: which key and algorithm count, whatever the token itself says."""
+"""Id tokens of providers: the accepted keys and algorithms do not depend on the token."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def verify(token: Any, *published: dict[str, Any], fresh: tuple[dict[str, Any], 
 
 
 def by_hand(header: dict[str, Any], sign: Callable[[bytes], bytes]) -> str:
-    """Make a token that libraries refuse to make."""
+    """Create a token that libraries refuse to create."""
     text = f"{_base64(json.dumps(header).encode())}.{_base64(json.dumps(GOOD).encode())}"
     return f"{text}.{_base64(sign(text.encode()))}"
 
@@ -59,8 +59,8 @@ def is_refused(token: Any, *published: dict[str, Any]) -> bool:
     return failed.value.case is LoginCase.UPSTREAM_TOKEN_REFUSED
 
 
-def test_the_published_key_is_no_secret_to_sign_with() -> None:
-    # Algorithm confusion, with each spelling of the public key, and with the client's secret.
+def test_the_published_key_is_not_accepted_as_a_secret() -> None:
+    # Algorithm confusion, with each encoding of the public key, and with the secret of the client.
     pem = RSA.as_pem(private=False)
     der = RSA.public_key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     for secret in (pem, pem.strip(), der, b"client-secret", json.dumps(public(RSA)).encode()):
@@ -71,7 +71,7 @@ def test_the_published_key_is_no_secret_to_sign_with() -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "HS512", "ES256K", "EdDSA", "RSA1_5", "", None, 5, ["RS256"]])
-def test_an_algorithm_outside_the_list_is_refused(algorithm: Any) -> None:
+def test_an_unlisted_algorithm_is_refused(algorithm: Any) -> None:
     assert is_refused(by_hand({"alg": algorithm, "kid": "rsa"}, lambda _text: b""), public(RSA))
 
 
@@ -82,8 +82,8 @@ def test_an_unsigned_token_is_refused() -> None:
 @pytest.mark.parametrize(
     "header", [{"crit": ["exp"]}, {"crit": ["unknown"], "unknown": 1}, {"b64": False}, {"zip": "DEF"}, {"enc": "A128GCM"}]
 )
-def test_a_header_that_must_be_understood_is_refused(header: dict[str, Any]) -> None:
-    # CVE-2025-59420 and CVE-2026-32597 of other libraries: an unknown `crit` was passed over.
+def test_a_critical_header_that_is_unknown_is_refused(header: dict[str, Any]) -> None:
+    # CVE-2025-59420 and CVE-2026-32597 of other libraries: an unknown `crit` was ignored.
     signer = RSA.private_key
 
     assert signer is not None
@@ -91,7 +91,7 @@ def test_a_header_that_must_be_understood_is_refused(header: dict[str, Any]) -> 
     assert is_refused(token, public(RSA))
 
 
-def test_a_key_that_the_token_brings_along_is_not_used() -> None:
+def test_a_key_inside_the_token_is_not_used() -> None:
     # CVE-2026-27962 of another library.
     attack = signed(OTHER, header={"jwk": public(OTHER), "kid": "rsa"})
     assert is_refused(attack, public(RSA))
@@ -99,7 +99,7 @@ def test_a_key_that_the_token_brings_along_is_not_used() -> None:
     assert is_refused(signed(OTHER, header={"jku": "https://attacker.example.test/jwks", "kid": "rsa"}), public(RSA))
 
 
-def test_a_key_for_something_else_is_not_used() -> None:
+def test_a_key_for_another_purpose_is_not_used() -> None:
     assert is_refused(signed(), public(RSA, use="enc"))
     assert is_refused(signed(), public(RSA, alg="PS256"))
     assert is_refused(signed(EC, "ES256"), public(EC, crv="P-384"))
@@ -107,12 +107,12 @@ def test_a_key_for_something_else_is_not_used() -> None:
 
 
 @pytest.mark.parametrize("key", [{}, {"kty": "RSA"}, {"kty": "RSA", "n": 5, "e": []}, {"kty": "RSA", "n": "!", "e": "AQAB"}, {"kty": "EC"}])
-def test_odd_keys_of_a_set_are_passed_over(key: dict[str, Any]) -> None:
+def test_invalid_keys_of_a_set_are_ignored(key: dict[str, Any]) -> None:
     assert verify(signed(), public(RSA), {**key, "kid": "odd"})["sub"] == "s"
     assert is_refused(signed(), {**key, "kid": "rsa"})
 
 
-def test_without_an_id_only_a_single_key_counts() -> None:
+def test_without_a_key_id_only_a_single_key_is_used() -> None:
     token = by_hand_without_id()
     assert verify(token, public(RSA))["sub"] == "s"
     assert verify(token, public(RSA), public(EC))["sub"] == "s"
@@ -123,7 +123,7 @@ def by_hand_without_id() -> str:
     return jwt.encode({"alg": "RS256"}, GOOD, RSA, algorithms=["RS256"])
 
 
-def test_a_missing_key_is_looked_for_once_more() -> None:
+def test_a_missing_key_causes_one_more_fetch() -> None:
     assert verify(signed(), public(OTHER), fresh=(public(RSA),))["sub"] == "s"
 
 
@@ -136,7 +136,7 @@ def test_signatures_with_an_elliptic_curve_are_accepted() -> None:
     assert verify(signed(EC, "ES256"), public(RSA), public(EC))["sub"] == "s"
 
 
-def test_the_leeway_ends() -> None:
+def test_the_leeway_is_limited() -> None:
     assert verify(signed(), public(RSA), now=GOOD["exp"] + LEEWAY_SECONDS - 1)["sub"] == "s"  # type: ignore[operator]
     with pytest.raises(UpstreamFailed):
         verify(signed(), public(RSA), now=GOOD["exp"] + LEEWAY_SECONDS + 1)  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""Login by a provider elsewhere: what ends it, whom it makes, and what the client is told."""
+"""Logins at an external provider: refusals, the resulting users, and the errors that the client gets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def event_types(tenant: Tenant) -> list[str]:
 
 
 def refused(login: Login, response: Any) -> tuple[str, str]:
-    """Return what the client was told, after checking that no session began."""
+    """Return the parameters that the client got, after a check that no session began."""
     told = login.told(response)
     assert "code" not in told
     assert told["state"] == "app-state"
@@ -44,10 +44,10 @@ def refused(login: Login, response: Any) -> tuple[str, str]:
     return told["error"], told["error_description"]
 
 
-# The way there and back.
+# The request and the answer.
 
 
-def test_a_state_that_nobody_began_is_shown_as_an_error(login: Login) -> None:
+def test_an_unknown_state_is_shown_as_an_error(login: Login) -> None:
     sent = login.leave()
     pk, _, secret = sent["state"].partition(".")
     for state in ("", "x", pk, f"{pk}.", f"{pk}.{'A' * 43}", f"{int(pk) + 1}.{secret}", f"{'9' * 19}.{secret}", f"{sent['state']}x"):
@@ -58,7 +58,7 @@ def test_a_state_that_nobody_began_is_shown_as_an_error(login: Login) -> None:
 
 
 def test_an_answer_in_another_browser_is_refused(login: Login) -> None:
-    # Login CSRF: the victim is sent the attacker's answer.
+    # Login CSRF: the attacker sends their own answer to the victim.
     sent = login.leave()
     for browser in (
         Browser(headers={"host": f"{login.tenant.pk}.example.test"}),
@@ -71,7 +71,7 @@ def test_an_answer_in_another_browser_is_refused(login: Login) -> None:
     assert login.told(login.come_back(sent))["code"]
 
 
-def test_an_answer_counts_once(login: Login) -> None:
+def test_an_answer_is_accepted_once(login: Login) -> None:
     sent = login.leave()
     assert "code" in login.told(login.come_back(sent))
     assert login.come_back(sent).status_code == 400
@@ -87,13 +87,13 @@ def test_a_state_of_another_tenant_is_unknown(login: Login, second_tenant: Tenan
     assert "/token" not in login.provider.paths
 
 
-def test_an_expired_request_is_over(login: Login) -> None:
+def test_an_expired_request_is_refused(login: Login) -> None:
     sent = login.leave()
     LoginTransaction.objects.of(login.tenant.pk).update(expires_at="2020-01-01T00:00:00Z")
     assert login.come_back(sent).status_code == 400
 
 
-def test_an_answer_for_a_client_whose_address_is_gone_is_shown_as_an_error_and_not_noted(login: Login) -> None:
+def test_an_answer_for_a_client_whose_address_was_removed_is_shown_as_an_error_and_not_logged(login: Login) -> None:
     sent = login.leave()
     lines = SignIn.objects.of(login.tenant.pk).count()
     Client.objects.of(login.tenant.pk).update(redirect_uris="https://app.example.test/other")
@@ -111,7 +111,7 @@ def test_a_repeated_member_is_refused(login: Login, name: str) -> None:
     assert "/token" not in login.provider.paths
 
 
-def test_a_posted_answer_goes_on_as_a_navigation(login: Login) -> None:
+def test_a_posted_answer_continues_as_a_navigation(login: Login) -> None:
     sent = login.leave()
     posted = login.come_back(sent, method="POST", junk="1")
     assert posted.status_code == 303
@@ -120,12 +120,12 @@ def test_a_posted_answer_goes_on_as_a_navigation(login: Login) -> None:
     assert "code" in login.told(login.browser.get(posted["Location"]))
 
 
-def test_a_refusal_elsewhere_is_told_to_the_client_in_its_words(login: Login) -> None:
+def test_a_refusal_of_the_provider_is_reported_to_the_client_in_its_words(login: Login) -> None:
     response = login.come_back(login.leave(), code=None, error="access_denied", error_description="You are\nnot <b>invited</b>.")
     assert refused(login, response) == ("access_denied", "You arenot <b>invited</b>.")
 
 
-def test_an_answer_with_nothing_in_it_is_refused(login: Login) -> None:
+def test_an_empty_answer_is_refused(login: Login) -> None:
     assert refused(login, login.come_back(login.leave(), code=None))[0] == "server_error"
 
 
@@ -145,7 +145,7 @@ def test_an_answer_without_its_issuer_is_refused_where_the_provider_sends_one(lo
     assert "code" in login.told(login.come_back(login.leave(), iss=login.provider.issuer))
 
 
-def test_a_connection_that_was_pointed_elsewhere_meanwhile_gets_no_code(login: Login) -> None:
+def test_a_connection_whose_provider_changed_during_the_login_gets_no_code(login: Login) -> None:
     sent = login.leave()
     options = {"client_id": CLIENT_ID, "issuer": "https://attacker.example.test", "token_endpoint": f"{login.provider.issuer}/token"}
     addresses = {"authorization_endpoint": "https://attacker.example.test/a", "jwks_uri": f"{login.provider.issuer}/jwks"}
@@ -155,7 +155,7 @@ def test_a_connection_that_was_pointed_elsewhere_meanwhile_gets_no_code(login: L
     assert "/token" not in login.provider.paths
 
 
-def test_a_connection_that_was_taken_from_the_client_meanwhile_lets_nobody_in(login: Login) -> None:
+def test_a_connection_that_was_removed_from_the_client_during_the_login_is_refused(login: Login) -> None:
     sent = login.leave()
     update_connection(tenant_id=login.tenant.pk, connection_id=login.connection.pk, changes={"enabled_clients": []})
     assert "error" in login.told(login.come_back(sent))
@@ -169,12 +169,12 @@ def test_a_discovery_document_of_another_issuer_is_not_used(login: Login, change
     response = login.browser.get(page["Location"])
     assert response.status_code == 502
     assert login.provider.paths == ["/.well-known/openid-configuration"]
-    # Whoever runs the tenant can see why.
+    # The log of the tenant contains the reason.
     line = SignIn.objects.of(login.tenant.pk).get(is_success=False, connection="corp")
     assert "of another issuer" in line.description
 
 
-def test_a_slash_more_is_another_issuer(tenant: Tenant, provider: Provider) -> None:
+def test_an_issuer_with_an_additional_slash_is_another_issuer(tenant: Tenant, provider: Provider) -> None:
     login = login_at(tenant, provider, issuer=provider.issuer + "/")
     page = login.browser.get("/authorize", _asked(login))
     assert login.browser.get(page["Location"]).status_code == 502
@@ -207,20 +207,20 @@ def test_a_slash_more_is_another_issuer(tenant: Tenant, provider: Provider) -> N
         {"at_hash": "AAAAAAAAAAAAAAAAAAAAAA"},
     ],
 )
-def test_an_id_token_with_a_claim_that_does_not_fit_lets_nobody_in(login: Login, changes: dict[str, Any]) -> None:
+def test_an_id_token_with_an_invalid_claim_is_refused(login: Login, changes: dict[str, Any]) -> None:
     sent = login.leave()
     login.provider.changes = changes
     assert refused(login, login.come_back(sent))[0] == "access_denied"
     assert users(login.tenant) == []
 
 
-def test_a_clock_that_is_a_little_off_is_accepted(login: Login) -> None:
+def test_a_small_difference_between_the_clocks_is_accepted(login: Login) -> None:
     sent = login.leave()
     login.provider.changes = {"exp": int(time.time()) - 30, "iat": int(time.time()) + 30}
     assert "code" in login.told(login.come_back(sent))
 
 
-def test_an_unknown_key_is_looked_up_once_more_and_no_more(login: Login) -> None:
+def test_an_unknown_key_causes_exactly_one_more_fetch(login: Login) -> None:
     rotated = RSAKey.generate_key(2048, {"kid": "two", "use": "sig"})
     assert "code" in login.log_in()
     login.provider.key, login.provider.published = rotated, [rotated]
@@ -239,40 +239,40 @@ def test_an_unknown_key_is_looked_up_once_more_and_no_more(login: Login) -> None
 @pytest.mark.parametrize(
     "answer", [reply(200, raw=b"no json"), reply(200, []), reply(500, {}), reply(302, {}, headers={"Location": "/elsewhere"})]
 )
-def test_a_token_endpoint_that_answers_oddly_lets_nobody_in(login: Login, answer: bytes) -> None:
+def test_an_invalid_answer_of_the_token_endpoint_is_refused(login: Login, answer: bytes) -> None:
     sent = login.leave()
     login.provider.answers["/token"] = answer
     assert refused(login, login.come_back(sent))[0] in ("server_error", "access_denied")
     assert "/elsewhere" not in login.provider.paths
 
 
-def test_a_code_that_the_provider_does_not_know_lets_nobody_in(login: Login) -> None:
+def test_a_code_that_the_provider_does_not_know_is_refused(login: Login) -> None:
     sent = login.leave()
     login.provider.answers["/token"] = reply(400, {"error": "invalid_grant"})
     assert refused(login, login.come_back(sent))[0] == "access_denied"
 
 
 @pytest.mark.parametrize("token", [None, 5, "", "a.b", "a.b.c", "x" * 20_000])
-def test_an_id_token_that_is_none_lets_nobody_in(login: Login, token: Any) -> None:
+def test_a_malformed_id_token_is_refused(login: Login, token: Any) -> None:
     sent = login.leave()
     login.provider.answers["/token"] = reply(200, {"access_token": "at", "token_type": "Bearer", "id_token": token})
     assert refused(login, login.come_back(sent))[0] == "access_denied"
 
 
-def test_an_answer_larger_than_a_document_is_refused(login: Login) -> None:
+def test_an_answer_larger_than_the_limit_for_documents_is_refused(login: Login) -> None:
     sent = login.leave()
     login.provider.answers["/jwks"] = reply(200, {"keys": [], "padding": "p" * 300_000})
     assert refused(login, login.come_back(sent))[0] == "server_error"
 
 
-def test_private_addresses_are_not_asked(login: Login, settings: Any) -> None:
+def test_private_addresses_get_no_request(login: Login, settings: Any) -> None:
     settings.OUTBOUND_PRIVATE_NETWORKS = []
     page = login.browser.get("/authorize", _asked(login))
     assert login.browser.get(page["Location"]).status_code == 502
     assert login.provider.paths == []
 
 
-# The request that is sent.
+# The request to the provider.
 
 
 def test_the_provider_gets_pkce_a_nonce_and_a_state_that_is_not_the_handle(login: Login) -> None:
@@ -290,12 +290,12 @@ def test_the_provider_gets_pkce_a_nonce_and_a_state_that_is_not_the_handle(login
     assert "client_secret" not in form
 
 
-def test_a_second_login_has_secrets_of_its_own(login: Login) -> None:
+def test_a_second_login_has_its_own_secrets(login: Login) -> None:
     first, second = login.leave(), login.leave()
     assert all(first[name] != second[name] for name in ("state", "nonce", "code_challenge"))
 
 
-def test_parameters_of_the_connection_change_none_that_protect_the_login(tenant: Tenant, provider: Provider) -> None:
+def test_parameters_of_the_connection_cannot_change_those_that_protect_the_login(tenant: Tenant, provider: Provider) -> None:
     forced = {name: {"value": "forced"} for name in ("state", "nonce", "response_type", "redirect_uri", "hd", "code_challenge")}
     login = login_at(tenant, provider, upstream_params={**forced, "lang": {"alias": "ui_locales"}})
     sent = login.leave(ui_locales="de")
@@ -306,7 +306,7 @@ def test_parameters_of_the_connection_change_none_that_protect_the_login(tenant:
 # People.
 
 
-def test_the_first_login_makes_the_user_and_later_ones_change_nothing(login: Login) -> None:
+def test_the_first_login_creates_the_user_and_later_ones_change_nothing(login: Login) -> None:
     assert "code" in login.log_in()
     (user,) = users(login.tenant)
     assert (user.user_id, user.email, user.email_verified, user.name) == (SUBJECT, "ada@corp.example.test", True, "Ada Lovelace")
@@ -320,7 +320,7 @@ def test_the_first_login_makes_the_user_and_later_ones_change_nothing(login: Log
     assert SignIn.objects.of(login.tenant.pk).filter(is_success=True, user_id=SUBJECT, connection="corp").count() == 2
 
 
-def test_a_later_login_brings_what_has_changed_elsewhere(login: Login) -> None:
+def test_a_later_login_updates_the_profile_from_the_provider(login: Login) -> None:
     login.log_in()
     login.provider.claims = {"name": "Ada King", "email": None, "picture": "javascript:alert(1)"}
     login.log_in(prompt="login")
@@ -330,7 +330,7 @@ def test_a_later_login_brings_what_has_changed_elsewhere(login: Login) -> None:
 
 
 @pytest.mark.parametrize("setting", ["on_first_login", "never_on_login"])
-def test_a_connection_may_leave_profiles_alone(tenant: Tenant, provider: Provider, setting: str) -> None:
+def test_a_connection_can_keep_profiles_unchanged(tenant: Tenant, provider: Provider, setting: str) -> None:
     login = login_at(tenant, provider, set_user_root_attributes=setting)
     login.log_in()
     provider.claims = {"name": "Ada King"}
@@ -340,7 +340,7 @@ def test_a_connection_may_leave_profiles_alone(tenant: Tenant, provider: Provide
     assert event_types(tenant) == ["user.created"]
 
 
-def test_nobody_new_is_let_in_where_sign_up_is_disabled(tenant: Tenant, provider: Provider) -> None:
+def test_a_new_user_is_refused_where_sign_up_is_disabled(tenant: Tenant, provider: Provider) -> None:
     login = login_at(tenant, provider, disable_signup=True)
     assert refused(login, login.come_back(login.leave())) == ("access_denied", "Public signup is disabled")
     assert users(tenant) == []
@@ -348,13 +348,13 @@ def test_nobody_new_is_let_in_where_sign_up_is_disabled(tenant: Tenant, provider
     assert "code" in login.log_in()
 
 
-def test_a_blocked_user_is_not_let_in(login: Login) -> None:
+def test_a_blocked_user_is_refused(login: Login) -> None:
     create_user(tenant_id=login.tenant.pk, connection=login.connection, identifier="248289")
     block_user(tenant_id=login.tenant.pk, user_id=SUBJECT)
     assert refused(login, login.come_back(login.leave())) == ("unauthorized", "user is blocked")
 
 
-def test_an_address_joins_nobody_to_the_account_of_another(login: Login) -> None:
+def test_an_address_does_not_give_access_to_the_account_of_another_user(login: Login) -> None:
     people = create_connection(tenant_id=login.tenant.pk, name="people", strategy="database")
     other = create_user(tenant_id=login.tenant.pk, connection=people, email="ada@corp.example.test", email_verified=True)
     login.log_in()
@@ -364,7 +364,7 @@ def test_an_address_joins_nobody_to_the_account_of_another(login: Login) -> None
     assert told["error_description"] == "Another user of this connection has this e-mail address."
 
 
-def test_a_linked_identity_logs_its_user_in(login: Login) -> None:
+def test_a_linked_identity_logs_its_primary_user_in(login: Login) -> None:
     people = create_connection(tenant_id=login.tenant.pk, name="people", strategy="database")
     primary = create_user(tenant_id=login.tenant.pk, connection=people, email="ada@example.test")
     login.log_in()
@@ -374,12 +374,12 @@ def test_a_linked_identity_logs_its_user_in(login: Login) -> None:
     assert [user.user_id for user in users(login.tenant)] == [primary.user_id]
 
 
-def test_a_subject_that_fits_in_no_id_is_refused(login: Login) -> None:
+def test_a_subject_that_does_not_fit_into_an_id_is_refused(login: Login) -> None:
     login.provider.claims = {"sub": "with space"}
     assert refused(login, login.come_back(login.leave()))[0] == "access_denied"
 
 
-def test_a_subject_that_is_written_like_an_id_is_not_the_user_of_that_id(login: Login) -> None:
+def test_a_subject_in_the_format_of_a_user_id_is_not_the_user_with_that_id(login: Login) -> None:
     login.log_in()
     login.provider.changes = {"sub": "corp|248289", "email": "eve@corp.example.test"}
     login.browser = Browser(headers={"host": f"{login.tenant.pk}.example.test"})
@@ -387,7 +387,7 @@ def test_a_subject_that_is_written_like_an_id_is_not_the_user_of_that_id(login: 
     assert [user.email for user in users(login.tenant)] == ["ada@corp.example.test"]
 
 
-def test_missing_claims_are_asked_for_and_only_about_the_same_subject(login: Login) -> None:
+def test_missing_claims_are_requested_and_accepted_only_for_the_same_subject(login: Login) -> None:
     login.provider.claims = {"email": None, "name": None}
     login.provider.userinfo = {"sub": "somebody else", "email": "eve@corp.example.test"}
     assert refused(login, login.come_back(login.leave()))[0] == "access_denied"
@@ -397,7 +397,7 @@ def test_missing_claims_are_asked_for_and_only_about_the_same_subject(login: Log
     assert (user.email, user.email_verified, user.nickname) == ("ada@corp.example.test", False, "ada")
 
 
-def test_a_provider_without_discovery_works_by_its_addresses(tenant: Tenant, provider: Provider) -> None:
+def test_a_provider_without_discovery_works_with_its_addresses(tenant: Tenant, provider: Provider) -> None:
     at = provider.issuer
     addresses = {"authorization_endpoint": f"{at}/authorize", "token_endpoint": f"{at}/token", "jwks_uri": f"{at}/jwks"}
     login = login_at(
@@ -409,10 +409,10 @@ def test_a_provider_without_discovery_works_by_its_addresses(tenant: Tenant, pro
     assert "code_verifier" not in provider.token_form()
 
 
-# Choosing, and the way out.
+# Choice of a connection, and logout.
 
 
-def test_buttons_and_domains_choose_among_the_connections_of_the_client(tenant: Tenant, provider: Provider) -> None:
+def test_buttons_and_domains_select_among_the_connections_of_the_client(tenant: Tenant, provider: Provider) -> None:
     login = login_at(tenant, provider, domain_aliases=["Corp.example.test"])
     client = login.client
     assert buttons(client) == []
@@ -426,7 +426,7 @@ def test_buttons_and_domains_choose_among_the_connections_of_the_client(tenant: 
     assert (buttons(client), named_connection(client, "corp")) == ([], None)
 
 
-def test_the_login_page_names_known_providers_and_shows_their_signs(tenant: Tenant, provider: Provider) -> None:
+def test_the_login_page_names_known_providers_and_shows_their_logos(tenant: Tenant, provider: Provider) -> None:
     client = login_at(tenant, provider).client
     named = {"github": "", "apple": "", "oauth2": "", "facebook": "Our people"}
     for strategy, display_name in named.items():
@@ -441,7 +441,7 @@ def test_the_login_page_names_known_providers_and_shows_their_signs(tenant: Tena
     assert content.count('<svg class="icon"') == 3
 
 
-def test_a_federated_logout_goes_to_the_provider_with_its_own_token(login: Login) -> None:
+def test_a_federated_logout_sends_the_providers_own_token_to_it(login: Login) -> None:
     login.log_in()
     session = Session.objects.of(login.tenant.pk).get()
     address = urlsplit(address_of_logout(session, return_to="https://app.example.test/bye") or "")
@@ -451,7 +451,7 @@ def test_a_federated_logout_goes_to_the_provider_with_its_own_token(login: Login
     assert query["id_token_hint"][0].count(".") == 2
 
 
-def test_a_federated_logout_reaches_a_provider_whose_other_addresses_are_listed(tenant: Tenant, provider: Provider) -> None:
+def test_a_federated_logout_works_for_a_provider_whose_other_addresses_are_listed(tenant: Tenant, provider: Provider) -> None:
     at = provider.issuer
     addresses = {"authorization_endpoint": f"{at}/authorize", "token_endpoint": f"{at}/token", "jwks_uri": f"{at}/jwks"}
     login = login_at(tenant, provider, **addresses)

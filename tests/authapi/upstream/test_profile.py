@@ -1,4 +1,4 @@
-"""Claims of providers as the profile of a user: what fits is taken, the rest stops no login."""
+"""Claims of providers as the profile of a user: valid claims are used, and invalid ones do not prevent the login."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from authapi.upstream.profile import needs_userinfo, profile_of
 
 
-def test_what_one_place_says_is_no_proof_of_what_another_says() -> None:
-    # The id token vouches for an address that it does not name, the userinfo names another.
+def test_one_source_does_not_verify_the_address_of_another() -> None:
+    # The id token verifies an address that it does not contain, and the userinfo contains another address.
     assert profile_of({"email_verified": True}, {"email": "eve@example.test"}, None) == {"email": "eve@example.test"}
     found = profile_of({"email": "ada@example.test"}, {"email": "eve@example.test", "email_verified": True}, None)
     assert found == {"email": "ada@example.test"}
@@ -36,16 +36,16 @@ def test_what_one_place_says_is_no_proof_of_what_another_says() -> None:
         ("nickname", True),
     ],
 )
-def test_a_value_that_does_not_fit_is_left_out(field: str, value: Any) -> None:
+def test_an_invalid_value_is_omitted(field: str, value: Any) -> None:
     assert profile_of({field: value}, {}, None) == {}
 
 
 @pytest.mark.parametrize(("said", "kept"), [(True, True), ("true", True), (False, False), ("yes", False), (0, False), (None, False)])
-def test_an_address_is_verified_only_in_so_many_words(said: Any, kept: bool) -> None:
+def test_an_address_is_verified_only_by_true_or_the_text_true(said: Any, kept: bool) -> None:
     assert profile_of({"email": "ada@example.test", "email_verified": said}, {}, None)["email_verified"] is kept
 
 
-def test_standard_claims_are_taken_the_id_token_before_the_userinfo() -> None:
+def test_standard_claims_of_the_id_token_have_precedence_over_userinfo() -> None:
     claims = {"email": "ada@example.test", "email_verified": True, "name": "Ada", "preferred_username": "ada", "sub": "s"}
     userinfo = {"name": "Somebody", "given_name": "Ada", "picture": "https://x.example.test/a.png", "phone_number": "+431234567"}
     assert profile_of(claims, userinfo, None) == {
@@ -60,7 +60,7 @@ def test_standard_claims_are_taken_the_id_token_before_the_userinfo() -> None:
     }
 
 
-def test_a_map_fills_fields_from_both_places_and_knows_no_others() -> None:
+def test_a_map_fills_fields_from_both_sources_and_ignores_unknown_fields() -> None:
     attributes = {
         "name": "${context.tokenset.first} ${context.userinfo.last}",
         "nickname": "${context.tokenset.missing}",
@@ -75,7 +75,7 @@ def test_a_map_fills_fields_from_both_places_and_knows_no_others() -> None:
 @pytest.mark.parametrize(
     ("template", "claims", "userinfo", "kept"),
     [
-        # The id token verifies its own address, and the map takes another one.
+        # The id token verifies its own address, and the map selects another one.
         (
             "${context.tokenset.upn}",
             {"email": "eve@example.test", "email_verified": True, "upn": "ada@example.test"},
@@ -94,7 +94,7 @@ def test_a_map_fills_fields_from_both_places_and_knows_no_others() -> None:
             {},
             ("ada@corp.test", False),
         ),
-        # The proof of the place that names the mapped address.
+        # The proof of the source that contains the mapped address.
         ("${context.tokenset.email}", {"email": "ada@example.test", "email_verified": True}, {}, ("ada@example.test", True)),
         (
             "${context.userinfo.email}",
@@ -113,12 +113,12 @@ def test_a_mapped_address_is_not_verified_by_the_proof_of_another_address(
 
 
 @pytest.mark.parametrize("attributes", [{}, {"email": "${context.tokenset.nickname}"}])
-def test_the_proof_of_an_address_that_is_left_out_is_left_out(attributes: dict[str, str]) -> None:
+def test_the_proof_of_an_omitted_address_is_omitted(attributes: dict[str, str]) -> None:
     claims = {"email": "no address", "email_verified": True, "nickname": "no address either"}
     assert "email_verified" not in profile_of(claims, {}, {"mapping_mode": "use_map", "attributes": attributes})
     assert profile_of({}, {"email": ["ada@example.test"], "email_verified": True}, None) == {}
 
 
-def test_the_provider_is_asked_for_more_only_where_something_is_missing() -> None:
+def test_the_provider_is_asked_for_userinfo_only_where_something_is_missing() -> None:
     assert needs_userinfo({"email": "ada@example.test"})
     assert not needs_userinfo({"email": "ada@example.test", "name": "Ada"})

@@ -1,4 +1,4 @@
-"""Metadata that providers publish at an address: fetched when it is needed, kept, and fetched again."""
+"""Metadata that providers publish at an address: fetched when needed, stored, and fetched again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.factories.scim import MisbehavingServer, Received, misbehaving_server
 
 @dataclass
 class Published:
-    """A provider's address, with what it answers next."""
+    """The address of a provider, with its next answer."""
 
     server: MisbehavingServer
     answers: list[bytes] = field(default_factory=list)
@@ -63,7 +63,7 @@ def make_due(tenant: Tenant, **more: Any) -> None:
     ProviderMetadata.objects.of(tenant.pk).update(**{"due_at": long_ago, "tried_at": long_ago, **more})
 
 
-def test_the_first_login_fetches_the_document_and_later_ones_use_it(tenant: Tenant, published: Published) -> None:
+def test_the_first_login_fetches_the_document_and_later_ones_use_the_stored_one(tenant: Tenant, published: Published) -> None:
     login = login_by(tenant, published)
     assert "code" in login.log_in()
     assert "code" in login.log_in(prompt="login")
@@ -74,7 +74,7 @@ def test_the_first_login_fetches_the_document_and_later_ones_use_it(tenant: Tena
     assert timedelta(hours=23) < row.due_at - timezone.now() <= timedelta(hours=24)
 
 
-def test_an_assertion_of_another_issuer_than_the_document_names_is_refused(tenant: Tenant, published: Published) -> None:
+def test_an_assertion_of_another_issuer_than_in_the_document_is_refused(tenant: Tenant, published: Published) -> None:
     login = login_by(tenant, published)
     assert "error" in login.log_in({"issuer": "https://attacker.example.test"})
 
@@ -89,24 +89,24 @@ def test_an_assertion_of_another_issuer_than_the_document_names_is_refused(tenan
         (reply(200, raw=b"x" * 1_100_000), "maximum size"),
     ],
 )
-def test_a_document_that_cannot_be_had_says_why(tenant: Tenant, published: Published, answer: bytes, problem: str) -> None:
+def test_the_error_for_an_unavailable_document_explains_why(tenant: Tenant, published: Published, answer: bytes, problem: str) -> None:
     login = login_by(tenant, published)
     published.answers.append(answer)
     assert login.go().status_code == 502
     assert problem in kept(tenant).problem
     assert problem in SignIn.objects.of(tenant.pk).filter(is_success=False).latest("created_at").description
-    # Another attempt waits a moment, so that logins by the dozen ask the address once.
+    # The next attempt has to wait, so that many logins cause only one request.
     assert login.go().status_code == 502
     assert published.count == 1
 
 
-def test_private_addresses_are_not_asked(tenant: Tenant, published: Published, settings: Any) -> None:
+def test_private_addresses_get_no_request(tenant: Tenant, published: Published, settings: Any) -> None:
     settings.OUTBOUND_PRIVATE_NETWORKS = []
     assert login_by(tenant, published).go().status_code == 502
     assert published.count == 0
 
 
-def test_the_calendar_fetches_what_is_due_and_nothing_else(tenant: Tenant, published: Published) -> None:
+def test_the_scheduled_task_fetches_only_due_documents(tenant: Tenant, published: Published) -> None:
     login = login_by(tenant, published)
     login.log_in()
     row = kept(tenant)
@@ -121,7 +121,7 @@ def test_the_calendar_fetches_what_is_due_and_nothing_else(tenant: Tenant, publi
     assert published.count == 2
 
 
-def test_an_address_that_fails_for_a_while_locks_nobody_out(tenant: Tenant, published: Published) -> None:
+def test_an_address_that_fails_for_a_while_does_not_prevent_logins(tenant: Tenant, published: Published) -> None:
     login = login_by(tenant, published)
     login.log_in()
     make_due(tenant)
@@ -134,7 +134,7 @@ def test_an_address_that_fails_for_a_while_locks_nobody_out(tenant: Tenant, publ
     assert "code" in login.log_in(prompt="login")
 
 
-def test_another_address_begins_anew(tenant: Tenant, published: Published) -> None:
+def test_a_new_address_starts_without_a_stored_document(tenant: Tenant, published: Published) -> None:
     login = login_by(tenant, published)
     login.log_in()
     moved = f"{published.address}/moved"
@@ -145,11 +145,11 @@ def test_another_address_begins_anew(tenant: Tenant, published: Published) -> No
     assert (row.address, row.document) == (moved, None)
 
 
-def test_a_new_key_of_the_provider_is_looked_up_at_once_and_not_for_every_junk(tenant: Tenant, published: Published) -> None:
+def test_a_new_key_of_the_provider_causes_a_fetch_but_not_every_unknown_key_does(tenant: Tenant, published: Published) -> None:
     login = login_by(tenant, published)
     login.log_in()
     published.document = metadata(OTHER.text)
-    # Fetched within a minute: an unknown key is not looked up.
+    # The document was fetched less than a minute ago, so an unknown key does not cause another fetch.
     assert "error" in login.log_in({"key": OTHER}, prompt="login")
     assert published.count == 1
     make_due(tenant, due_at=timezone.now() + timedelta(hours=5))
@@ -157,7 +157,7 @@ def test_a_new_key_of_the_provider_is_looked_up_at_once_and_not_for_every_junk(t
     assert published.count == 2
 
 
-def test_of_two_processes_at_once_one_fetches(tenant: Tenant, published: Published) -> None:
+def test_of_two_simultaneous_processes_one_fetches(tenant: Tenant, published: Published) -> None:
     login = login_by(tenant, published)
     login.log_in()
     make_due(tenant)
@@ -179,7 +179,7 @@ def test_of_two_processes_at_once_one_fetches(tenant: Tenant, published: Publish
     assert published.count == 2
 
 
-def test_a_connection_that_names_no_address_any_more_is_forgotten(tenant: Tenant, published: Published) -> None:
+def test_a_connection_that_no_longer_names_an_address_loses_its_document(tenant: Tenant, published: Published) -> None:
     login = login_by(tenant, published)
     login.log_in()
     options = {"signInEndpoint": "https://idp.example.test/sso", "signingCert": SIGNING.text}

@@ -1,4 +1,4 @@
-"""A signed response as a provider sends it, for tests that take it apart."""
+"""A signed response as a provider sends it, for tests that change it."""
 
 from __future__ import annotations
 
@@ -62,19 +62,19 @@ def signed_assertion(
 
 
 def signed_response() -> bytes:
-    """A response whose assertion is signed."""
+    """Return a response whose assertion is signed."""
     return serialized(response(signed_assertion()))
 
 
 def inner_assertion(root: Element) -> Element:
-    """The assertion where a reader of SAML looks for it: a child of the root."""
+    """Return the assertion at the place where SAML software reads it: as a child of the root."""
     found = child(root, ASSERTION)
     assert found is not None
     return found
 
 
 def at(element: Element, path: str) -> Element:
-    """The element at a path, which must be there."""
+    """Return the element at a path, which must exist."""
     found = element.find(path)
     assert found is not None, path
     return found
@@ -87,6 +87,6 @@ def name_in(verified_assertion: Element) -> str:
 
 
 def changed(raw: bytes, old: bytes, new: bytes) -> Element:
-    """The document with other bytes in place of some that must be there."""
+    """Return the document with some bytes replaced; the bytes must occur."""
     assert old in raw
     return parse(raw.replace(old, new, 1))

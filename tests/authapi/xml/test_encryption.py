@@ -1,4 +1,4 @@
-"""Encrypted elements: made for a partner, opened with ours, and the ways in which one is refused."""
+"""Encrypted elements: encrypted for a partner, decrypted with our keys, and refused."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def holding(data: Element) -> Element:
     return parse(serialized(element(HOLDER, None, data)))
 
 
-def test_both_libraries_live_in_one_process() -> None:
-    """A wheel of xmlsec that was built for another libxml2 than lxml's fails at import, or later."""
+def test_both_libraries_work_in_one_process() -> None:
+    """A wheel of xmlsec that was built for another libxml2 than lxml's wheel fails at import or later."""
     assert xmlsec.__version__
     assert lxml.etree.LIBXML_VERSION
     for _ in range(50):
@@ -39,18 +39,18 @@ def test_both_libraries_live_in_one_process() -> None:
 
 
 @pytest.mark.parametrize("algorithm", sorted(algorithms.CONTENT_ENCRYPTIONS))
-def test_what_is_encrypted_opens_with_the_key_of_the_certificate(algorithm: str) -> None:
+def test_encrypted_data_can_be_decrypted_with_the_key_of_the_certificate(algorithm: str) -> None:
     made = holding(encrypted(assertion(), certificate=trusted(), algorithm=algorithm))
     assert b"ada@" not in serialized(made)
     assert serialized(decrypted(made, [key("second"), key()])) == serialized(assertion())
 
 
-def test_it_does_not_open_with_another_key() -> None:
+def test_it_cannot_be_decrypted_with_another_key() -> None:
     with pytest.raises(DecryptionFailed):
         decrypted(holding(encrypted(assertion(), certificate=trusted())), [key("second")])
 
 
-def test_keys_that_stand_beside_the_data_are_found() -> None:
+def test_keys_beside_the_data_are_found() -> None:
     made = holding(encrypted(assertion(), certificate=trusted()))
     info = at(made, f"{DATA}/{qualified(DS, 'KeyInfo')}")
     wrapped = at(info, KEY)
@@ -59,7 +59,7 @@ def test_keys_that_stand_beside_the_data_are_found() -> None:
     assert name_in(decrypted(made, [key()])) == "ada@example.test"
 
 
-def test_a_key_that_is_fetched_from_elsewhere_is_not() -> None:
+def test_a_key_at_another_address_is_not_fetched() -> None:
     made = holding(encrypted(assertion(), certificate=trusted()))
     info = at(made, f"{DATA}/{qualified(DS, 'KeyInfo')}")
     info.clear()
@@ -68,7 +68,7 @@ def test_a_key_that_is_fetched_from_elsewhere_is_not() -> None:
         decrypted(made, [key()])
 
 
-def test_data_that_is_fetched_from_elsewhere_is_not() -> None:
+def test_data_at_another_address_is_not_fetched() -> None:
     made = holding(encrypted(assertion(), certificate=trusted()))
     cipher = at(made, f"{DATA}/{qualified(XENC, 'CipherData')}")
     cipher.clear()
@@ -94,7 +94,7 @@ def test_another_cipher_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("algorithm", [algorithms.AES128_CBC, algorithms.AES256_GCM])
-def test_every_way_of_failing_reads_the_same(algorithm: str) -> None:
+def test_every_failure_has_the_same_error(algorithm: str) -> None:
     texts = set()
     for place in (0, 10, -6):
         made = holding(encrypted(assertion(), certificate=trusted(), algorithm=algorithm))
@@ -108,7 +108,7 @@ def test_every_way_of_failing_reads_the_same(algorithm: str) -> None:
     assert texts <= {str(DecryptionFailed())}
 
 
-def test_what_is_inside_is_parsed_as_strictly_as_the_rest() -> None:
+def test_the_decrypted_content_is_parsed_as_strictly_as_the_rest() -> None:
     made = holding(encrypted(parse(b"<a>" + b"<b>" * 30 + b"</b>" * 30 + b"</a>"), certificate=trusted()))
     assert decrypted(made, [key()]).tag == "a"
     assert decrypted(made, [key()]).getparent() is None
@@ -134,15 +134,15 @@ def _cipher(raw: bytes) -> Element:
     return element(qualified(XENC, "CipherData"), None, value)
 
 
-def test_text_that_opens_and_is_no_document_costs_as_many_tries_as_padding_that_is_wrong() -> None:
-    # An answer that comes sooner would tell the padding, and with many tries the plain text.
+def test_content_that_is_no_document_is_tried_with_as_many_keys_as_content_with_wrong_padding() -> None:
+    # A faster answer would reveal whether the padding is valid, and many tries would then reveal the plain text.
     plain = serialized(assertion())
     missing = 16 - len(plain) % 16
     padded = plain + bytes(missing - 1) + bytes([missing])
     right = bytes(16)
     encryptor = _cbc(right).encryptor()
     sealed = encryptor.update(padded) + encryptor.finalize()
-    # With such a key the padding is good by chance and the text is none.
+    # With this key, the padding is valid by chance but the text is not.
     wrong = next(made for made in (number.to_bytes(16) for number in range(1, 5000)) if _ends_well(made, sealed))
     data = element(
         DATA,

@@ -1,4 +1,4 @@
-"""XML from outside: what is refused before, while and after it is read."""
+"""XML from outside: refusals before, during and after parsing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from authapi.xml.parsing import MESSAGE, Bounds, child, deflated, from_base64, i
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 
 
-def test_a_document_is_read_with_its_texts_whole() -> None:
+def test_the_texts_of_a_document_are_read_as_a_whole() -> None:
     root = parse(b'<?xml version="1.0" encoding="UTF-8"?><a><!-- x --><b>one<!-- y -->two<?z?><![CDATA[<three>]]></b></a>')
     inner = child(root, "b")
     assert inner is not None
@@ -34,15 +34,24 @@ def test_a_document_is_read_with_its_texts_whole() -> None:
         b"<!DOCTYPE a [<!ATTLIST a ID CDATA 'x'>]><a/>",
         b"<a><!-- <!DOCTYPE b> --></a>",
     ],
-    ids=["external entity", "network DTD", "public DTD", "billion laughs", "laughs in an attribute", "parameter", "default", "comment"],
+    ids=[
+        "external entity",
+        "network DTD",
+        "public DTD",
+        "billion laughs",
+        "billion laughs in an attribute",
+        "parameter",
+        "default",
+        "comment",
+    ],
 )
-def test_a_document_type_is_refused_unread(raw: bytes) -> None:
+def test_a_document_type_is_refused_before_it_is_parsed(raw: bytes) -> None:
     with pytest.raises(ForbiddenXml):
         parse(raw)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "utf-7", "cp037"])
-def test_no_other_encoding_hides_a_document_type(encoding: str) -> None:
+def test_another_encoding_cannot_hide_a_document_type(encoding: str) -> None:
     with pytest.raises(XmlError):
         parse(f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>'.encode(encoding))
 
@@ -63,12 +72,12 @@ def test_a_broken_document_is_refused(raw: bytes) -> None:
         parse(raw)
 
 
-def test_an_undeclared_prefix_is_refused_inside_as_well() -> None:
+def test_an_undeclared_prefix_is_refused_in_inner_elements_too() -> None:
     with pytest.raises(XmlMalformed):
         parse(b"<a><x:b/></a>")
 
 
-def test_a_mark_of_the_byte_order_is_skipped() -> None:
+def test_a_byte_order_mark_is_skipped() -> None:
     assert parse(b"\xef\xbb\xbf<a/>").tag == "a"
 
 
@@ -82,7 +91,7 @@ def test_a_document_of_too_many_bytes_is_refused_before_it_is_read() -> None:
     [b"<a>" * 41, b"<a>" + b"<b/>" * 10_000 + b"</a>", b"<a " + b" ".join(b"b%d=''" % n for n in range(20_001)) + b"/>"],
     ids=["deep", "many elements", "many attributes"],
 )
-def test_a_document_that_is_too_deep_or_too_full_is_refused(raw: bytes) -> None:
+def test_a_document_that_is_too_deep_or_too_large_is_refused(raw: bytes) -> None:
     with pytest.raises(XmlTooLarge):
         parse(raw)
 
@@ -99,21 +108,21 @@ def test_the_largest_allowed_document_is_read_within_a_second() -> None:
     assert time.perf_counter() - started < 1
 
 
-def test_two_children_of_one_name_are_not_one() -> None:
+def test_an_element_with_two_children_of_one_name_is_refused() -> None:
     with pytest.raises(XmlMalformed):
         child(parse(b"<a><b/><b/></a>"), "b")
 
 
-def test_elements_are_no_text() -> None:
+def test_an_element_inside_a_text_is_refused() -> None:
     with pytest.raises(AmbiguousText):
         text_of(parse(b"<a>one<b/>two</a>"))
 
 
-def test_what_is_compressed_is_read_again() -> None:
+def test_compressed_text_is_read_back() -> None:
     assert inflated(deflated(b"<a/>" * 100)) == b"<a/>" * 100
 
 
-def test_a_bomb_is_stopped_at_the_limit() -> None:
+def test_a_decompression_bomb_stops_at_the_limit() -> None:
     bomb = zlib.compressobj(wbits=-15)
     raw = b"".join(bomb.compress(b"\0" * 1_000_000) for _ in range(200)) + bomb.flush()
     assert len(raw) < MESSAGE.size
@@ -123,24 +132,24 @@ def test_a_bomb_is_stopped_at_the_limit() -> None:
     assert time.perf_counter() - started < 0.5
 
 
-def test_a_compressed_document_over_the_limit_is_not_opened() -> None:
+def test_a_compressed_document_over_the_limit_is_not_decompressed() -> None:
     with pytest.raises(XmlTooLarge):
         inflated(b"x" * 101, limit=100)
 
 
 @pytest.mark.parametrize("raw", [deflated(b"<a/>" * 9)[:-1], deflated(b"<a/>") + b"more", b"\xff\xff", zlib.compress(b"<a/>")])
-def test_a_stream_that_is_cut_off_or_goes_on_is_refused(raw: bytes) -> None:
+def test_a_truncated_stream_and_one_with_trailing_data_are_refused(raw: bytes) -> None:
     with pytest.raises(XmlMalformed):
         inflated(raw)
 
 
-def test_base64_may_be_broken_into_lines_and_holds_nothing_else() -> None:
+def test_base64_may_have_line_breaks_and_no_other_characters() -> None:
     assert from_base64(" PGEv\r\nPg== \n") == b"<a/>"
     for text in ("PGEvPg=", "PGE*vPg==", "PGEvPg==PGEvPg==", "äöü"):
         with pytest.raises(XmlMalformed):
             from_base64(text)
 
 
-def test_base64_of_too_much_is_refused() -> None:
+def test_overlong_base64_is_refused() -> None:
     with pytest.raises(XmlTooLarge):
         from_base64(base64.b64encode(b"x" * 101).decode(), limit=100)

@@ -1,7 +1,7 @@
 """The eight classic ways to wrap a signed message (Somorovsky et al., "On Breaking SAML", 2012).
 
-Each moves the signed element and puts a forged one where a reader looks. What is read here is either the forged element, which is
-refused, or what was signed.
+Each way moves the signed element and puts a forged one at the place where software reads. Our code must read either the forged element,
+which it refuses, or the signed one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def unsigned(original: Element) -> Element:
 
 
 def forged(original: Element, identifier: str = "_forged") -> Element:
-    """The element with the attacker's name and another id."""
+    """Return the element with the attacker's name and another id."""
     made = copy(original)
     made.set("ID", identifier)
     for name in made.iter(NAME_ID):
@@ -43,33 +43,33 @@ def forged(original: Element, identifier: str = "_forged") -> Element:
 
 
 def whole() -> Element:
-    """A response that is signed as a whole."""
+    """Return a response that is signed as a whole."""
     return signed(response(assertion()), private_key=key(), certificate=trusted(), place=1)
 
 
 def xsw1(original: Element) -> Element:
-    """A forged response, whose signature holds the signed one."""
+    """Return a forged response whose signature contains the signed response."""
     made = forged(original)
     at(made, SIGNATURE).append(unsigned(original))
     return made
 
 
 def xsw2(original: Element) -> Element:
-    """A forged response with a detached signature, and the signed response before it."""
+    """Return a forged response with a detached signature, and the signed response before the signature."""
     made = forged(original)
     made.insert(1, unsigned(original))
     return made
 
 
 def xsw3(original: Element) -> Element:
-    """A forged assertion before the signed one."""
+    """Return a response with a forged assertion before the signed one."""
     made = copy(original)
     made.insert(1, unsigned_forged(original))
     return made
 
 
 def xsw4(original: Element) -> Element:
-    """A forged assertion around the signed one."""
+    """Return a response with a forged assertion around the signed one."""
     made = copy(original)
     outer = unsigned_forged(original)
     inside = inner_assertion(made)
@@ -79,7 +79,7 @@ def xsw4(original: Element) -> Element:
 
 
 def xsw5(original: Element) -> Element:
-    """A forged assertion with the signature, and the signed assertion without it behind."""
+    """Return a response with a forged assertion that has the signature, followed by the signed assertion without its signature."""
     made = copy(original)
     inside = inner_assertion(made)
     made.replace(inside, forged(inside))
@@ -88,7 +88,7 @@ def xsw5(original: Element) -> Element:
 
 
 def xsw6(original: Element) -> Element:
-    """A forged assertion whose signature holds the signed assertion."""
+    """Return a response with a forged assertion whose signature contains the signed assertion."""
     made = copy(original)
     inside = inner_assertion(made)
     outer = forged(inside)
@@ -98,7 +98,7 @@ def xsw6(original: Element) -> Element:
 
 
 def xsw7(original: Element) -> Element:
-    """Extensions that hold a forged assertion of the same id: schemas let anything stand there."""
+    """Return a response whose extensions contain a forged assertion with the same id. Schemas allow any element in extensions."""
     made = copy(original)
     inside = unsigned_forged(original)
     inside.set("ID", "_assertion")
@@ -107,7 +107,7 @@ def xsw7(original: Element) -> Element:
 
 
 def xsw8(original: Element) -> Element:
-    """A forged assertion whose signature holds an Object with the signed one."""
+    """Return a response with a forged assertion whose signature contains an Object with the signed one."""
     made = copy(original)
     inside = inner_assertion(made)
     outer = forged(inside)
@@ -128,7 +128,7 @@ def test_a_wrapped_response_is_refused(wrapped: Callable[[Element], Element]) ->
 
 
 @pytest.mark.parametrize("wrapped", [xsw3, xsw4, xsw5, xsw6, xsw7, xsw8], ids=lambda each: each.__name__)
-def test_a_wrapped_assertion_is_refused_whichever_is_read(wrapped: Callable[[Element], Element]) -> None:
+def test_the_forged_assertion_of_a_wrapping_is_refused(wrapped: Callable[[Element], Element]) -> None:
     root = parse(serialized(wrapped(parse(signed_response()))))
     forged_ones = [each for each in root.iter(inner_assertion(parse(signed_response())).tag) if "eve@" in first_name(each)]
     assert forged_ones
@@ -138,18 +138,18 @@ def test_a_wrapped_assertion_is_refused_whichever_is_read(wrapped: Callable[[Ele
 
 
 @pytest.mark.parametrize("wrapped", [xsw1, xsw2], ids=lambda each: each.__name__)
-def test_the_same_id_on_the_forged_response_does_not_help(wrapped: Callable[[Element], Element]) -> None:
+def test_a_forged_response_with_the_id_of_the_signed_one_is_refused(wrapped: Callable[[Element], Element]) -> None:
     made = wrapped(whole())
     made.set("ID", "_response")
     with pytest.raises(REFUSED):
         verified(parse(serialized(made)), [trusted()])
 
 
-def test_the_original_is_believed() -> None:
+def test_the_original_is_accepted() -> None:
     assert first_name(verified(whole(), [trusted()])) == "ada@example.test"
 
 
 def first_name(each: Element) -> str:
-    """The name of an assertion itself, else the first one inside."""
+    """Return the name of an assertion itself, or the first one inside."""
     found = each.find(f"{SUBJECT}/{NAME_ID}")
     return (next(each.iter(NAME_ID)) if found is None else found).text or ""

@@ -1,4 +1,4 @@
-"""Tokens of issuers elsewhere that log users in: whose tokens count, whom they stand for, and how often."""
+"""Tokens of other issuers that log users in: accepted tokens, the user that a token names, and one-time use."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ INVALID = (400, "invalid_request", "Unknown or invalid subject token.")
 
 @dataclass
 class World:
-    """A client, a connection whose accounts are elsewhere, and an issuer whose tokens log them in."""
+    """A client, a connection with accounts in another system, and an issuer whose tokens log those users in."""
 
     tenant: Tenant
     client: Registered
@@ -107,7 +107,7 @@ def reasons(world: World) -> list[str]:
     return list(SignIn.objects.of(world.tenant.pk).filter(type="fecte").values_list("description", flat=True))
 
 
-# --- What comes of it ------------------------------------------------------------------------------------------------------------
+# --- Answers ---------------------------------------------------------------------------------------------------------------------
 
 
 def test_a_token_logs_its_user_in(world: World) -> None:
@@ -123,7 +123,7 @@ def test_a_token_logs_its_user_in(world: World) -> None:
     assert (line.user_id, line.connection, line.details["profile"]) == (world.user.user_id, "acme", world.profile.pk)
 
 
-def test_a_token_counts_once_with_and_without_a_jti(world: World) -> None:
+def test_a_token_is_accepted_once_with_and_without_a_jti(world: World) -> None:
     for token in (world.token(), world.token(jti=None)):
         assert world.ask(token).status == 200
         assert refused(world.ask(token)) == INVALID
@@ -132,7 +132,7 @@ def test_a_token_counts_once_with_and_without_a_jti(world: World) -> None:
     assert [world.ask(token).status for _ in range(2)] == [200, 200]
 
 
-def test_a_token_that_was_used_before_does_not_change_the_user_back(world: World) -> None:
+def test_a_reused_older_token_does_not_restore_an_older_profile(world: World) -> None:
     world.change(creates_users=True)
     old = world.token(name="Ada Old")
     assert [world.ask(token).status for token in (old, world.token(name="Ada New"))] == [200, 200]
@@ -141,7 +141,7 @@ def test_a_token_that_was_used_before_does_not_change_the_user_back(world: World
     assert world.user.name == "Ada New"
 
 
-def test_a_refused_token_was_not_used(world: World) -> None:
+def test_a_refused_token_does_not_count_as_used(world: World) -> None:
     token = world.token(nbf=int(time.time()) + 100)
     assert refused(world.ask(token)) == INVALID
     later = world.token(jti="the same", sub="nobody")
@@ -149,7 +149,7 @@ def test_a_refused_token_was_not_used(world: World) -> None:
     assert world.ask(world.token(jti="the same")).status == 200
 
 
-# --- Whose tokens ----------------------------------------------------------------------------------------------------------------
+# --- Refused tokens --------------------------------------------------------------------------------------------------------------
 
 _NOW = int(time.time())
 
@@ -189,22 +189,22 @@ _NOW = int(time.time())
     ],
     ids=lambda changes: next(iter(changes)),
 )
-def test_a_token_with_one_thing_wrong_is_refused_in_the_same_words(world: World, changes: dict[str, Any]) -> None:
+def test_a_token_with_any_single_defect_is_refused_with_the_same_answer(world: World, changes: dict[str, Any]) -> None:
     assert refused(world.ask(world.token(**changes))) == INVALID
     assert len(reasons(world)) == 1
     assert not SignIn.objects.of(world.tenant.pk).filter(type="secte").exists()
 
 
 @pytest.mark.parametrize("token", ["", "made-up", "a.b.c", "a.b", f"{'x' * 20_000}.b.c"])
-def test_what_is_no_token_is_refused(world: World, token: str) -> None:
+def test_a_malformed_token_is_refused(world: World, token: str) -> None:
     assert world.ask(token).status == 400
 
 
-def test_a_token_that_names_the_client_as_its_actor_counts(world: World) -> None:
+def test_a_token_that_allows_the_client_as_its_actor_is_accepted(world: World) -> None:
     assert world.ask(world.token(may_act={"sub": world.client.client_id})).status == 200
 
 
-def test_a_bound_token_needs_the_proof_of_its_key(world: World) -> None:
+def test_a_bound_token_requires_the_proof_of_its_key(world: World) -> None:
     prover = Prover()
     token = world.token(cnf={"jkt": prover.thumbprint})
     assert refused(world.ask(token)) == INVALID
@@ -220,7 +220,7 @@ def issuer() -> Iterator[Provider]:
     metadata.documents.clear()
 
 
-def test_keys_are_read_where_the_issuer_publishes_them(world: World, issuer: Provider) -> None:
+def test_keys_are_read_from_the_address_that_the_issuer_publishes(world: World, issuer: Provider) -> None:
     world.change(public_keys=[], jwks_uri=f"{issuer.issuer}/jwks")
     assert world.ask(world.token(key=issuer.key)).status == 200
     assert refused(world.ask(world.token())) == INVALID
@@ -229,7 +229,7 @@ def test_keys_are_read_where_the_issuer_publishes_them(world: World, issuer: Pro
     assert world.ask(world.token(key=issuer.key)).json()["error"] == "temporarily_unavailable"
 
 
-# --- Whom they stand for ---------------------------------------------------------------------------------------------------------
+# --- The user of a token ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -243,12 +243,14 @@ def test_keys_are_read_where_the_issuer_publishes_them(world: World, issuer: Pro
         ({}, 400),
     ],
 )
-def test_an_address_counts_where_both_sides_have_verified_it(world: World, claims: dict[str, Any], status: int) -> None:
+def test_an_email_address_identifies_a_user_only_when_both_sides_have_verified_it(
+    world: World, claims: dict[str, Any], status: int
+) -> None:
     world.change(user_claim="email")
     assert world.ask(world.token(**claims)).status == status
 
 
-def test_an_address_that_our_user_has_not_verified_proves_nothing(world: World) -> None:
+def test_an_address_that_is_unverified_in_our_account_identifies_no_user(world: World) -> None:
     world.change(user_claim="email")
     create_user(
         tenant_id=world.tenant.pk, connection=world.connection, identifier="eve", email="eve@acme.example.test", email_verified=False
@@ -256,13 +258,13 @@ def test_an_address_that_our_user_has_not_verified_proves_nothing(world: World) 
     assert refused(world.ask(world.token(email="eve@acme.example.test", email_verified=True))) == INVALID
 
 
-def test_a_user_of_another_connection_with_the_same_subject_is_not_meant(world: World) -> None:
+def test_a_user_of_another_connection_with_the_same_subject_is_not_used(world: World) -> None:
     other = create_connection(tenant_id=world.tenant.pk, name="other", strategy="oidc", options={"client_id": "x", "issuer": ISSUER})
     create_user(tenant_id=world.tenant.pk, connection=other, identifier="grace", email="grace@acme.example.test")
     assert refused(world.ask(world.token(sub="grace"))) == INVALID
 
 
-def test_users_are_made_where_the_profile_says_so(world: World) -> None:
+def test_users_are_created_where_the_profile_allows_it(world: World) -> None:
     assert refused(world.ask(world.token(sub="grace"))) == INVALID
     world.change(creates_users=True)
     answer = world.ask(world.token(sub="grace", name="Grace", email="grace@acme.example.test"))
@@ -271,12 +273,12 @@ def test_users_are_made_where_the_profile_says_so(world: World) -> None:
     assert (made.name, made.connection_id, made.email_verified) == ("Grace", world.connection.pk, False)
 
 
-def test_a_blocked_user_is_told_so(world: World) -> None:
+def test_the_answer_says_that_a_user_is_blocked(world: World) -> None:
     block_user(tenant_id=world.tenant.pk, user_id=world.user.user_id)
     assert refused(world.ask(world.token())) == (403, "unauthorized", "user is blocked")
 
 
-def test_a_login_for_an_organization_needs_a_member(world: World) -> None:
+def test_a_login_for_an_organization_requires_membership(world: World) -> None:
     update_client(tenant_id=world.tenant.pk, client_id=world.client.client_id, changes={"settings": {"organization_usage": "require"}})
     acme = create_organization(tenant_id=world.tenant.pk, name="acme")
     forget_all()
@@ -288,7 +290,7 @@ def test_a_login_for_an_organization_needs_a_member(world: World) -> None:
     assert decoded(world.ask(world.token(), organization=acme.pk).json()["access_token"])[1]["org_id"] == acme.pk
 
 
-# --- Which clients ---------------------------------------------------------------------------------------------------------------
+# --- Clients ---------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -299,34 +301,34 @@ def test_a_login_for_an_organization_needs_a_member(world: World) -> None:
         ({"is_first_party": False}, "unauthorized_client"),
         ({"grant_types": ["refresh_token"]}, "unauthorized_client"),
     ],
-    ids=["no kind", "another kind", "third party", "no grant"],
+    ids=["no exchange allowed", "another exchange allowed", "third party", "no grant type"],
 )
-def test_a_client_that_may_not_exchange_gets_nothing(world: World, changes: dict[str, Any], error: str) -> None:
+def test_a_client_that_may_not_exchange_tokens_is_refused(world: World, changes: dict[str, Any], error: str) -> None:
     update_client(tenant_id=world.tenant.pk, client_id=world.client.client_id, changes=changes)
     forget_all()
     answer = world.ask(world.token())
     assert (answer.status, answer.json()["error"]) == (403, error)
 
 
-def test_a_client_without_the_connection_gets_nothing(world: World) -> None:
+def test_a_client_for_which_the_connection_is_not_enabled_is_refused(world: World) -> None:
     Connection.objects.of(world.tenant.pk).get(pk=world.connection.pk)
     world.connection.enabled_clients = []
     world.connection.save()
     assert refused(world.ask(world.token()))[2] == "The connection was not found or is not enabled for the client."
 
 
-def test_a_public_client_may_be_allowed_as_well(world: World) -> None:
+def test_a_public_client_can_be_allowed_too(world: World) -> None:
     update_client(tenant_id=world.tenant.pk, client_id=world.client.client_id, changes={"token_endpoint_auth_method": "none"})
     forget_all()
     assert world.ask(world.token(), client_secret=None).status == 200
 
 
-def test_an_actor_beside_a_login_is_refused(world: World) -> None:
+def test_an_actor_token_is_refused_in_a_login(world: World) -> None:
     answer = world.ask(world.token(), actor_token=world.token(), actor_token_type=KIND)
     assert (answer.status, answer.json()["error"]) == (400, "invalid_request")
 
 
-def test_an_address_that_tries_tokens_out_is_refused_for_a_while(world: World) -> None:
+def test_an_address_with_many_refused_tokens_is_blocked_for_a_while(world: World) -> None:
     stage = {EXCHANGE: {"max_attempts": 2, "rate": 600_000}}
     TenantSettings(tenant=world.tenant, attack_protection={"suspicious_ip_throttling": {"stage": stage}}).save()
     forget_all()

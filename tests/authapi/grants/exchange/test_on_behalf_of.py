@@ -1,4 +1,4 @@
-"""An API exchanges the token it was sent for one to the next API (RFC 8693): who may, for whom, how far and how long."""
+"""An API exchanges a token that it received for a token to the next API (RFC 8693): which clients, users, scopes and lifetimes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ INVALID = (400, "invalid_request", "Unknown or invalid subject token.")
 
 @dataclass
 class World:
-    """An application, the API that it calls, and the API behind that one."""
+    """An application, the API that it calls, and the API that this one calls next."""
 
     tenant: Tenant
     user: User
@@ -51,7 +51,7 @@ class World:
     def subject(
         self, *, scope: str = "read write", audience: str | None = FIRST, headers: dict[str, str] | None = None, **changes: Any
     ) -> str:
-        """A token of the user for the first API."""
+        """Return a token of the user for the first API."""
         code = code_of(login_of(self.tenant, self.application, self.user, scope=scope, audience=audience, **changes))
         answer = ask_token(self.tenant, code_form(self.application, code), headers=headers)
         assert answer.status == 200, answer.body
@@ -77,7 +77,7 @@ class World:
 
 
 def api_client(tenant: Tenant, identifier: str, **changes: Any) -> Registered:
-    """The client of an API, which may exchange what the API is sent."""
+    """Create the client of an API, which may exchange the tokens that the API receives."""
     settings = {
         "resource_server_identifier": identifier,
         "token_exchange": {"allow_any_profile_of_type": ["on_behalf_of_token_exchange"]},
@@ -107,7 +107,7 @@ def refused(answer: Received) -> tuple[int, str, str]:
     return answer.status, body["error"], body["error_description"]
 
 
-# --- What comes of it ------------------------------------------------------------------------------------------------------------
+# --- Answers ---------------------------------------------------------------------------------------------------------------------
 
 
 def test_the_new_token_is_for_the_user_at_the_next_api_and_names_the_actor(world: World) -> None:
@@ -125,14 +125,14 @@ def test_the_new_token_is_for_the_user_at_the_next_api_and_names_the_actor(world
 
 
 @pytest.mark.parametrize("algorithm", ["PS256", "RS512", "HS256"])
-def test_the_next_api_says_how_its_tokens_are_signed(world: World, algorithm: str) -> None:
+def test_the_next_api_determines_how_its_tokens_are_signed(world: World, algorithm: str) -> None:
     secret = "a secret of the API that is long" if algorithm == "HS256" else None
     how = {"signing_alg": algorithm}
     ledger = create_api_resource(tenant_id=world.tenant.pk, identifier=THIRD, settings=how, signing_secret=secret)
     for_users(world.tenant, world.orders, ledger)
     token = world.ask(world.subject(), audience=THIRD).json()["access_token"]
     assert decoded(token)[0]["alg"] == algorithm
-    # What is signed by the tenant's key goes on; what the API could have made itself says nothing here.
+    # A token signed with the tenant's key can be exchanged again. A token with a shared secret cannot, because the API could have made it.
     third = api_client(world.tenant, THIRD)
     for_users(world.tenant, third, world.stock, "read")
     assert world.ask(token, by=third).status == (400 if algorithm == "HS256" else 200)
@@ -150,7 +150,7 @@ def test_the_next_api_can_be_named_as_a_resource(world: World) -> None:
     assert {line.details["audience"] for line in lines} == {SECOND, THIRD}
 
 
-def test_a_chain_names_every_actor_and_ends_after_five(world: World) -> None:
+def test_a_chain_names_every_actor_and_ends_after_five_exchanges(world: World) -> None:
     ledger = create_api_resource(tenant_id=world.tenant.pk, identifier=THIRD, scopes=SCOPES)
     stock = api_client(world.tenant, SECOND)
     for_users(world.tenant, stock, ledger, "read")
@@ -164,7 +164,7 @@ def test_a_chain_names_every_actor_and_ends_after_five(world: World) -> None:
     assert refused(world.ask(token, by=stock)) == (400, "invalid_request", "The subject token went through 5 exchanges already.")
 
 
-def test_impersonation_leaves_no_trace_of_the_client_and_keeps_those_before_it(world: World) -> None:
+def test_impersonation_does_not_name_the_client_and_keeps_earlier_actors(world: World) -> None:
     change_client_grant(tenant_id=world.tenant.pk, grant_id=world.grant.pk, changes={"settings": {"token_exchange": "impersonation"}})
     forget_all()
     assert "act" not in world.claims(world.subject())
@@ -191,7 +191,7 @@ def test_the_new_token_ends_with_the_subject_token(world: World) -> None:
     assert world.ask(token).json()["expires_in"] == 10
 
 
-def test_what_revokes_the_login_revokes_the_new_token(world: World) -> None:
+def test_revoking_the_login_revokes_the_new_token(world: World) -> None:
     login = login_of(world.tenant, world.application, world.user, scope="read", audience=FIRST)
     token = ask_token(world.tenant, code_form(world.application, code_of(login))).json()["access_token"]
     stock = api_client(world.tenant, SECOND)
@@ -203,20 +203,20 @@ def test_what_revokes_the_login_revokes_the_new_token(world: World) -> None:
     assert refused(world.ask(exchanged, by=stock)) == INVALID
 
 
-# --- How far ---------------------------------------------------------------------------------------------------------------------
+# --- Scopes and permissions ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("scope", "granted"),
     [(None, "read write"), ("write", "write"), ("delete admin", ""), ("write openid offline_access read", "write read")],
 )
-def test_scopes_are_those_of_the_grant(world: World, scope: str | None, granted: str) -> None:
+def test_a_new_token_gets_only_scopes_of_the_grant(world: World, scope: str | None, granted: str) -> None:
     answer = world.ask(world.subject(scope="read"), scope=scope)
     assert answer.json()["scope"] == granted
     assert not {"id_token", "refresh_token"} & answer.json().keys()
 
 
-def test_scopes_and_permissions_are_those_of_grant_and_user_together(world: World) -> None:
+def test_a_new_token_gets_only_scopes_and_permissions_that_both_grant_and_user_have(world: World) -> None:
     changes = {"settings": {"enforce_policies": True}, "token_dialect": "access_token_authz"}
     update_api_resource(tenant_id=world.tenant.pk, resource_id=world.stock.pk, changes=changes)
     add_user_permissions(
@@ -236,7 +236,7 @@ def test_scopes_and_permissions_are_those_of_grant_and_user_together(world: Worl
         (False, "access_token", "read write", None),
     ],
 )
-def test_an_api_that_does_not_enforce_permissions_gets_the_scopes_of_the_grant(
+def test_scopes_and_permissions_follow_the_enforcement_and_the_token_dialect_of_the_api(
     world: World, enforces: bool, dialect: str, scope: str, permissions: list[str] | None
 ) -> None:
     changes = {"settings": {"enforce_policies": enforces}, "token_dialect": dialect}
@@ -247,32 +247,32 @@ def test_an_api_that_does_not_enforce_permissions_gets_the_scopes_of_the_grant(
     assert (claims["scope"], claims.get("permissions")) == (scope, permissions)
 
 
-def test_the_same_api_gets_less_and_never_more(world: World) -> None:
+def test_an_exchange_for_the_same_api_cannot_add_scopes(world: World) -> None:
     first = ApiResource.objects.of(world.tenant.pk).get(identifier=FIRST)
     for_users(world.tenant, world.orders, first, "read", "write", "delete")
     assert world.ask(world.subject(scope="read delete"), audience=FIRST).json()["scope"] == "read delete"
 
 
-def test_an_open_api_needs_a_grant_all_the_same(world: World) -> None:
+def test_an_api_that_is_open_to_all_clients_still_needs_a_grant(world: World) -> None:
     create_api_resource(tenant_id=world.tenant.pk, identifier=THIRD, scopes=SCOPES)
     answer = world.ask(world.subject(), audience=THIRD)
     assert (answer.status, answer.json()["error"]) == (403, "access_denied")
 
 
-def test_an_api_that_denies_users_gives_nothing(world: World) -> None:
+def test_an_api_that_denies_users_gets_no_token(world: World) -> None:
     changes = {"settings": {"subject_type_authorization": {"user": {"policy": "deny_all"}}}}
     update_api_resource(tenant_id=world.tenant.pk, resource_id=world.stock.pk, changes=changes)
     forget_all()
     assert world.ask(world.subject()).json()["error"] == "access_denied"
 
 
-def test_the_management_interface_is_no_target(world: World) -> None:
+def test_the_management_interface_cannot_be_the_target(world: World) -> None:
     for_users(world.tenant, world.orders, ensure_management_api(world.tenant.pk), "read:users")
     answer = world.ask(world.subject(), audience=f"{host_of(world.tenant).base_url}/")
     assert answer.json()["error"] == "access_denied"
 
 
-def test_a_grant_for_the_client_itself_says_nothing_of_users(world: World) -> None:
+def test_a_grant_for_the_client_itself_cannot_set_the_exchange_of_tokens(world: World) -> None:
     with pytest.raises(Invalid, match="token_exchange"):
         create_client_grant(
             tenant_id=world.tenant.pk,
@@ -282,10 +282,10 @@ def test_a_grant_for_the_client_itself_says_nothing_of_users(world: World) -> No
         )
 
 
-# --- Which tokens ----------------------------------------------------------------------------------------------------------------
+# --- Subject tokens --------------------------------------------------------------------------------------------------------------
 
 
-def test_tokens_that_are_no_living_tokens_for_this_api_look_alike(world: World) -> None:
+def test_every_token_that_is_not_a_valid_token_for_this_api_gets_the_same_refusal(world: World) -> None:
     machine = {
         "grant_type": "client_credentials",
         "audience": FIRST,
@@ -330,7 +330,7 @@ def test_an_expired_token_is_refused(world: World, monkeypatch: pytest.MonkeyPat
     assert refused(world.ask(token)) == INVALID
 
 
-def test_a_user_who_is_blocked_or_gone_gets_nothing(world: World) -> None:
+def test_a_blocked_or_deleted_user_gets_no_token(world: World) -> None:
     token = world.subject()
     block_user(tenant_id=world.tenant.pk, user_id=world.user.user_id)
     assert refused(world.ask(token)) == (403, "unauthorized", "user is blocked")
@@ -342,7 +342,7 @@ def test_a_user_who_is_blocked_or_gone_gets_nothing(world: World) -> None:
     "kind",
     ["urn:ietf:params:oauth:token-type:refresh_token", "urn:ietf:params:oauth:token-type:id_token", "urn:auth0:x", "urn:acme:unknown"],
 )
-def test_other_types_are_not_exchanged_here(world: World, kind: str) -> None:
+def test_other_types_of_tokens_are_refused(world: World, kind: str) -> None:
     both = {"allow_any_profile_of_type": ["on_behalf_of_token_exchange", "custom_authentication"]}
     update_client(tenant_id=world.tenant.pk, client_id=world.orders.client_id, changes={"settings": {"token_exchange": both}})
     forget_all()
@@ -368,7 +368,7 @@ def test_only_access_tokens_are_issued(world: World) -> None:
 # --- Organizations ---------------------------------------------------------------------------------------------------------------
 
 
-def test_the_organization_goes_along_and_no_other_can_be_named(world: World) -> None:
+def test_the_new_token_keeps_the_organization_and_another_one_is_refused(world: World) -> None:
     acme, other = (create_organization(tenant_id=world.tenant.pk, name=name) for name in ("acme", "globex"))
     for one in (acme, other):
         add_members(tenant_id=world.tenant.pk, organization_id=one.pk, user_ids=[world.user.user_id])
@@ -381,7 +381,7 @@ def test_the_organization_goes_along_and_no_other_can_be_named(world: World) -> 
     assert world.ask(token).json()["error"] == "access_denied"
 
 
-# --- Which clients ---------------------------------------------------------------------------------------------------------------
+# --- Clients ---------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -393,9 +393,9 @@ def test_the_organization_goes_along_and_no_other_can_be_named(world: World) -> 
         {"is_first_party": False},
         {"token_endpoint_auth_method": "none", "grant_types": [GRANT]},
     ],
-    ids=["no switch", "no api", "no api client", "third party", "public"],
+    ids=["exchange not allowed", "not linked to an API", "not the type of an API", "third party", "public"],
 )
-def test_a_client_that_is_no_api_exchanges_nothing(world: World, changes: dict[str, Any]) -> None:
+def test_a_client_without_an_api_cannot_exchange_tokens(world: World, changes: dict[str, Any]) -> None:
     token = world.subject()
     update_client(tenant_id=world.tenant.pk, client_id=world.orders.client_id, changes=changes)
     forget_all()
@@ -404,14 +404,14 @@ def test_a_client_that_is_no_api_exchanges_nothing(world: World, changes: dict[s
     assert (answer.status, answer.json()["error"]) == (403, "unauthorized_client")
 
 
-def test_a_client_without_the_grant_type_exchanges_nothing(world: World) -> None:
+def test_a_client_without_the_grant_type_cannot_exchange_tokens(world: World) -> None:
     token = world.subject()
     update_client(tenant_id=world.tenant.pk, client_id=world.orders.client_id, changes={"grant_types": ["client_credentials"]})
     forget_all()
     assert refused(world.ask(token)) == (403, "unauthorized_client", f"Grant type '{GRANT}' not allowed for the client.")
 
 
-def test_the_api_of_another_client_lends_its_tokens_to_none(world: World) -> None:
+def test_a_client_cannot_exchange_tokens_that_were_issued_for_the_api_of_another_client(world: World) -> None:
     ledger = create_api_resource(tenant_id=world.tenant.pk, identifier=THIRD, scopes=SCOPES)
     thief = api_client(world.tenant, THIRD)
     for_users(world.tenant, thief, world.stock, "read")
@@ -422,7 +422,7 @@ def test_the_api_of_another_client_lends_its_tokens_to_none(world: World) -> Non
 @pytest.mark.parametrize(
     ("identifier", "app_type"), [("urn:nowhere", "resource_server"), (FIRST, "regular_web"), ("management", "resource_server")]
 )
-def test_a_client_is_linked_to_an_api_of_its_tenant_only(world: World, identifier: str, app_type: str) -> None:
+def test_a_client_can_be_linked_only_to_an_api_of_its_tenant(world: World, identifier: str, app_type: str) -> None:
     named = ensure_management_api(world.tenant.pk).identifier if identifier == "management" else identifier
     with pytest.raises(Invalid, match="resource_server_identifier"):
         create_client(tenant_id=world.tenant.pk, name="x", app_type=app_type, settings={"resource_server_identifier": named})
@@ -432,7 +432,7 @@ def test_a_client_is_linked_to_an_api_of_its_tenant_only(world: World, identifie
 
 
 def own_token(world: World) -> str:
-    """A token that the client of the first API has got for itself."""
+    """Return a token that the client of the first API got for itself."""
     first = ApiResource.objects.of(world.tenant.pk).get(identifier=FIRST)
     create_client_grant(tenant_id=world.tenant.pk, client_id=world.orders.client_id, api_resource=first, scopes=["read"])
     forget_all()
@@ -445,13 +445,13 @@ def own_token(world: World) -> str:
     return str(ask_token(world.tenant, form).json()["access_token"])
 
 
-def test_a_client_may_show_that_it_is_the_actor(world: World) -> None:
+def test_a_client_may_prove_that_it_is_the_actor(world: World) -> None:
     actor = own_token(world)
     claims = world.claims(world.subject(), actor_token=actor, actor_token_type=ACCESS_TOKEN)
     assert claims["act"] == {"sub": world.orders.client_id}
 
 
-def test_a_user_acts_for_another_one_and_the_token_ends_with_the_first_of_both(world: World) -> None:
+def test_a_user_acts_for_another_user_and_the_token_ends_with_the_earlier_of_both_tokens(world: World) -> None:
     agent = some_user(world.tenant)
     code = code_of(login_of(world.tenant, world.application, agent, scope="read", audience=FIRST))
     first = ApiResource.objects.of(world.tenant.pk).get(identifier=FIRST)
@@ -466,7 +466,7 @@ def test_a_user_acts_for_another_one_and_the_token_ends_with_the_first_of_both(w
     assert answer.json()["expires_in"] <= 30
 
 
-def test_actors_that_were_not_sent_to_the_api_are_refused(world: World) -> None:
+def test_actor_tokens_that_are_not_for_the_api_are_refused(world: World) -> None:
     subject, other = world.subject(), api_client(world.tenant, SECOND)
     form = {"grant_type": "client_credentials", "audience": SECOND, "client_id": other.client_id, "client_secret": other.secret}
     create_client_grant(tenant_id=world.tenant.pk, client_id=other.client_id, api_resource=world.stock, scopes=["read"])
@@ -481,7 +481,7 @@ def test_actors_that_were_not_sent_to_the_api_are_refused(world: World) -> None:
     assert refused(world.ask(subject, actor_token=wrong[0], actor_token_type=kind))[2] == f"Unsupported actor_token_type: {kind}"
 
 
-def test_a_token_in_which_another_party_acts_is_no_actor(world: World) -> None:
+def test_a_token_with_an_actor_is_refused_as_an_actor_token(world: World) -> None:
     first = ApiResource.objects.of(world.tenant.pk).get(identifier=FIRST)
     for_users(world.tenant, world.orders, first, "read")
     delegated = world.ask(world.subject(), audience=FIRST).json()["access_token"]
@@ -492,7 +492,7 @@ def test_a_token_in_which_another_party_acts_is_no_actor(world: World) -> None:
 # --- Bound tokens ----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_bound_token_needs_the_proof_of_its_key_and_the_new_one_is_bound(world: World) -> None:
+def test_a_bound_token_requires_the_proof_of_its_key_and_the_new_token_is_bound(world: World) -> None:
     owner, thief = Prover(), Prover()
     address = f"{host_of(world.tenant).issuer}oauth/token"
     token = world.subject(headers={"DPoP": owner.proof("POST", address)})
@@ -504,27 +504,27 @@ def test_a_bound_token_needs_the_proof_of_its_key_and_the_new_one_is_bound(world
     assert decoded(answer.json()["access_token"])[1]["cnf"] == {"jkt": owner.thumbprint}
 
 
-def test_a_token_that_is_not_bound_is_bound_by_the_proof_of_the_caller(world: World) -> None:
+def test_the_proof_of_the_caller_binds_the_new_token_of_an_unbound_one(world: World) -> None:
     prover = Prover()
     headers = {"DPoP": prover.proof("POST", f"{host_of(world.tenant).issuer}oauth/token")}
     assert decoded(world.ask(world.subject(), headers=headers).json()["access_token"])[1]["cnf"] == {"jkt": prover.thumbprint}
 
 
-def test_the_engine_serves_the_grant() -> None:
+def test_the_server_supports_the_grant() -> None:
     assert GRANT in server().grant_types
 
 
 # --- Algorithms ------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_new_token_is_signed_as_the_next_api_asks(world: World) -> None:
+def test_the_new_token_is_signed_as_the_next_api_requires(world: World) -> None:
     changes = {"settings": {"signing_alg": "PS256"}}
     update_api_resource(tenant_id=world.tenant.pk, resource_id=world.stock.pk, changes=changes)
     forget_all()
     assert decoded(world.ask(world.subject()).json()["access_token"])[0]["alg"] == "PS256"
 
 
-def test_a_token_that_the_api_could_have_made_itself_is_exchanged_for_nothing(world: World) -> None:
+def test_a_token_signed_with_the_secret_of_an_api_is_refused(world: World) -> None:
     orders = ApiResource.objects.of(world.tenant.pk).get(identifier=FIRST)
     changes = {"settings": {"signing_alg": "HS256"}}
     update_api_resource(tenant_id=world.tenant.pk, resource_id=orders.pk, changes=changes, signing_secret="a secret of the API")

@@ -1,4 +1,4 @@
-"""A tenant whose account page is on, a person who is logged in, and helpers that act as they do."""
+"""A tenant with an enabled account page, a logged-in user, and helpers for the steps of the user."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.factories.sign_in import PASSWORD, people, person, web_client
 
 @dataclass
 class Account:
-    """One person at their account page."""
+    """One user at their account page."""
 
     tenant: Tenant
     connection: Connection
@@ -31,7 +31,7 @@ class Account:
         return self.browser.get(f"/account/{section}".rstrip("/"), asked)
 
     def log_in(self, page: Page | None = None, *, identifier: str = "ada@example.test", password: str = PASSWORD) -> Page:
-        """Fill in the login that a page leads to; return the page after it."""
+        """Submit the login to which a page leads; return the page after it."""
         form = self.browser.follow(page or self.open())
         answer = self.browser.submit(form, username=identifier, password=password)
         assert answer.status == 303, answer.text
@@ -50,34 +50,34 @@ class Account:
 
     @property
     def browser_session(self) -> Session:
-        """Return the session of this browser, of several."""
+        """Return the session of this browser, also when the user has several."""
         return Session.objects.of(self.tenant.pk).get(digest=digest_of(self.browser.cookies["session"]))
 
     def grow_old(self, **by: int) -> None:
-        """Let the proof of every session be older."""
+        """Make the proof of every session older."""
         moment = timezone.now() - timedelta(**(by or {"minutes": 6}))
         Session.objects.of(self.tenant.pk).update(authenticated_at=moment)
 
     def told(self) -> User:
-        """Return the user as it is now."""
+        """Return the user as currently stored."""
         return User.objects.of(self.tenant.pk).get(pk=self.user.pk)
 
 
 def token_of(page: Page) -> str:
-    """Return the token of the forms of a page."""
+    """Return the form token of a page."""
     found = re.search(r'name="form_token" value="([^"]+)"', page.body.decode())
     assert found is not None, page.text
     return found.group(1)
 
 
 def switch(tenant: Tenant, **changes: Any) -> None:
-    """Set what people may do at their account page."""
+    """Set what users can do at their account page."""
     update_tenant_settings(tenant_id=tenant.pk, changes={"account_page": {"enabled": True, "deletion": True, **changes}})
 
 
 @pytest.fixture
 def closed(tenant: Tenant) -> Account:
-    """The account of a person who is not logged in."""
+    """The account of a user who is not logged in."""
     client, _ = web_client(tenant)
     connection = people(tenant, client)
     switch(tenant)
@@ -86,6 +86,6 @@ def closed(tenant: Tenant) -> Account:
 
 @pytest.fixture
 def account(closed: Account) -> Account:
-    """The account of a person who has just logged in."""
+    """The account of a user who has just logged in."""
     assert "Your account" in closed.log_in().text
     return closed

@@ -1,4 +1,4 @@
-"""Adding second factors and passkeys at the account page: in one session, after a new proof, and only what the person has shown."""
+"""Adding second factors and passkeys at the account page: in one session, after a new proof, and only with a confirmed factor."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ ADD = "two-step/add"
 
 @pytest.fixture
 def open_account(account: Account) -> Iterator[Account]:
-    """The account of a person without a factor, at a tenant that offers all of them and passkeys."""
+    """The account of a user without a factor, at a tenant that offers all factors and passkeys."""
     set_factors(account.tenant, *ALL, policy="on-request", passkeys=True)
     account.connection.options = {**account.connection.options, **PASSKEYS_ON}
     account.connection.save(update_fields=["options"])
@@ -64,14 +64,14 @@ def open_account(account: Account) -> Iterator[Account]:
 
 
 def elsewhere(account: Account, user: User | None = None) -> Browser:
-    """Return another browser of the person, or of another one, with a session that has just begun."""
+    """Return another browser with a new session, of this user or of another one."""
     browser = Browser(account.tenant, address="192.0.2.99")
     browser.cookies["session"] = session_of(user or account.user)[1]
     return browser
 
 
 def sent(browser: Browser, place: str, **fields: str) -> Page:
-    """Send a form of a page; return what it answers."""
+    """Submit the form of a page; return the answer."""
     token = form_token(browser.cookies["session"])
     return browser.post(f"/account/{place}", {"form_token": token, **fields}, Origin=f"http://{browser.host}")
 
@@ -105,7 +105,7 @@ def kinds_in(account: Account) -> list[str]:
     return sorted(EnrolledFactor.objects.of(account.tenant.pk).filter(is_confirmed=True).values_list("kind", flat=True))
 
 
-def test_what_another_session_of_the_person_began_is_not_confirmed_here(open_account: Account) -> None:
+def test_a_setup_of_another_session_of_the_user_cannot_be_confirmed_here(open_account: Account) -> None:
     mine, thief = open_account.browser, elsewhere(open_account)
     secret = secret_on(begun(mine, "totp"))
     assert thief.get(f"/account/{ADD}/totp").location == f"/account/{ADD}?failed=setup-over"
@@ -122,7 +122,7 @@ def test_what_another_session_of_the_person_began_is_not_confirmed_here(open_acc
     assert kinds_in(open_account) == ["phone", "recovery-code"]
 
 
-def test_a_session_of_some_time_ago_or_without_the_factor_that_is_there_adds_nothing(open_account: Account) -> None:
+def test_an_old_session_or_one_without_the_existing_factor_cannot_add_a_factor(open_account: Account) -> None:
     mine = open_account.browser
     secret, token = secret_on(begun(mine, "totp")), token_of(mine.get("/account/profile"))
     pages = (ADD, f"{ADD}/totp", f"{ADD}/webauthn-roaming", "passkeys/add")
@@ -139,7 +139,7 @@ def test_a_session_of_some_time_ago_or_without_the_factor_that_is_there_adds_not
     assert FactorChallenge.objects.of(open_account.tenant.pk).filter(challenge__gt=b"").count() == 0
 
 
-def test_a_factor_that_is_added_elsewhere_at_the_same_moment_is_not_joined_by_another_one(open_account: Account) -> None:
+def test_adding_a_factor_fails_when_another_one_is_enrolled_at_the_same_moment(open_account: Account) -> None:
     mine, found = open_account.browser, []
     code, token = app_code(secret_on(begun(mine, "totp"))), token_of(mine.get("/account/profile"))
 
@@ -149,7 +149,7 @@ def test_a_factor_that_is_added_elsewhere_at_the_same_moment_is_not_joined_by_an
 
     late = threading.Thread(target=confirm)
     with transaction.atomic():
-        # The page has seen a person without a factor, and waits for the user.
+        # The page has seen a user without a factor, and waits for the lock on the user.
         give_address(open_account.user, "phone", NUMBER)
         late.start()
         eventually(waits_for_lock)
@@ -159,23 +159,23 @@ def test_a_factor_that_is_added_elsewhere_at_the_same_moment_is_not_joined_by_an
 
 def waits_for_lock() -> bool:
     with connection.cursor() as cursor:
-        # A transaction would see for ever what it saw first.
+        # Without this, a transaction keeps the statistics that it read first.
         cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
         return bool(cursor.fetchone()[0])
 
 
-def test_a_key_counts_once_for_its_page_and_domain_and_for_one_account(open_account: Account) -> None:
+def test_a_key_is_accepted_once_for_its_page_and_domain_and_for_one_account(open_account: Account) -> None:
     mine, place = open_account.browser, f"{ADD}/webauthn-roaming"
     taken = give_key(person(open_account.connection, email="bob@example.test"), mine.host)
     key, evil = key_for(mine, verifies=False), key_for(mine, origin="http://evil.example")
     page = begun(mine, "webauthn-roaming")
     assert sent(mine, place, credential=evil.made(options_on(page))).status == 400
-    # The answer that was refused has used the challenge up.
+    # The refused answer has used up the challenge.
     assert sent(mine, place, credential=key.made(options_on(page))).status == 400
     again = sent(mine, place, credential=taken.made(options_on(mine.get(f"/account/{place}"))))
     assert (again.status, "set up for an account already" in again.text) == (409, True)
-    # Of a passkey the browser has verified the user, and its challenge counts for no other page.
+    # For a passkey, the browser has to verify the user. Its challenge is not valid on another page.
     unverified = key.made(options_on(mine.get("/account/passkeys/add")))
     assert sent(mine, "passkeys/add", credential=unverified).status == 400
     passkey = key_for(mine).made(options_on(mine.get("/account/passkeys/add")))
@@ -186,7 +186,7 @@ def test_a_key_counts_once_for_its_page_and_domain_and_for_one_account(open_acco
     assert devices_of(open_account.user) == []
 
 
-def test_only_the_own_passkey_gets_a_name(open_account: Account) -> None:
+def test_a_user_can_rename_only_their_own_passkeys(open_account: Account) -> None:
     mine = open_account.browser
     bob = person(open_account.connection, email="bob@example.test")
     foreign, app = (
@@ -200,7 +200,7 @@ def test_only_the_own_passkey_gets_a_name(open_account: Account) -> None:
     assert set(EnrolledFactor.objects.of(bob.tenant_id).values_list("name", flat=True)) == {"Old"}
 
 
-def test_kinds_that_are_off_cannot_be_sent_or_repeat_what_is_there_are_not_added(open_account: Account) -> None:
+def test_disabled_unsendable_and_redundant_kinds_cannot_be_added(open_account: Account) -> None:
     mine, user = open_account.browser, open_account.user
     token = token_of(open_account.open("profile"))
     set_factors(open_account.tenant, "otp", "sms", "email", policy="on-request")
@@ -220,7 +220,7 @@ def test_kinds_that_are_off_cannot_be_sent_or_repeat_what_is_there_are_not_added
     assert (kinds_in(open_account), messages_of(open_account.tenant)) == ([], [])
 
 
-def test_a_kind_that_is_switched_off_since_the_page_was_judged_is_not_begun(open_account: Account) -> None:
+def test_a_kind_that_was_disabled_after_the_page_was_loaded_cannot_be_set_up(open_account: Account) -> None:
     host, session = resolve_host(open_account.browser.host), open_account.browser_session
     assert host is not None
     own = OwnAct(host, account_client(open_account.tenant.pk), session, "192.0.2.1", "Test")
@@ -235,7 +235,7 @@ def test_a_kind_that_is_switched_off_since_the_page_was_judged_is_not_begun(open
     assert not EnrolledFactor.objects.of(open_account.tenant.pk).exists()
 
 
-def test_an_account_has_a_bounded_number_of_factors(open_account: Account) -> None:
+def test_an_account_has_a_limited_number_of_factors(open_account: Account) -> None:
     mine, user = open_account.browser, open_account.user
     EnrolledFactorFactory.create_batch(MOST_FACTORS, tenant_id=user.tenant_id, user=user, kind="passkey")
     for kind in ("totp", "email"):
@@ -247,7 +247,7 @@ def test_an_account_has_a_bounded_number_of_factors(open_account: Account) -> No
     assert (len(kinds_in(open_account)), messages_of(open_account.tenant)) == (MOST_FACTORS, [])
 
 
-def test_guesses_run_out_and_messages_have_a_pause(open_account: Account) -> None:
+def test_guesses_are_limited_and_a_second_code_requires_a_pause(open_account: Account) -> None:
     mine = open_account.browser
     begun(mine, "phone", phone_number=NUMBER)
     code = sent_code(open_account.tenant)
@@ -257,13 +257,13 @@ def test_guesses_run_out_and_messages_have_a_pause(open_account: Account) -> Non
     assert FactorChallenge.objects.of(open_account.tenant.pk).get().failures == 1
     secret = secret_on(begun(mine, "totp"))
     found = [sent(mine, f"{ADD}/totp", code="000000").status for _ in range(10)]
-    # The wrong code of the message counts as well.
+    # The wrong code of the message is counted, too.
     assert found == [400] * 9 + [429]
     assert sent(mine, f"{ADD}/totp", code=app_code(secret)).status == 429
     assert kinds_in(open_account) == []
 
 
-def test_an_app_is_added_with_a_recovery_code_that_is_shown_once_and_the_session_knows_it(open_account: Account) -> None:
+def test_an_app_is_added_with_a_recovery_code_that_is_shown_once_and_completes_the_session(open_account: Account) -> None:
     mine, user = open_account.browser, open_account.user
     page = begun(mine, "totp")
     secret, cookie = secret_on(page), mine.cookies["session"]
@@ -273,7 +273,7 @@ def test_an_app_is_added_with_a_recovery_code_that_is_shown_once_and_the_session
     assert (shown.status, code is not None, shown.headers["cache-control"]) == (200, True, "no-store")
     assert mine.cookies["session"] != cookie
     assert [method["name"] for method in open_account.browser_session.methods] == ["pwd", "mfa", "otp"]
-    # The second one brings no code, and is nothing new for the profile.
+    # The second app brings no recovery code, and does not change the profile.
     second = sent(mine, f"{ADD}/totp", code=app_code(secret_on(begun(mine, "totp"))))
     assert second.location == "/account/two-step?done=added"
     listed = mine.follow(second)
@@ -314,7 +314,7 @@ def test_a_key_and_a_passkey_with_a_name_are_added(open_account: Account) -> Non
     device = EnrolledFactor.objects.of(user.tenant_id).get().device
     assert sent(mine, "passkeys/name", device=device, name="x" * 61).status == 400
     assert sent(mine, "passkeys/name", device=device, name="Phone").location == "/account/passkeys?done=saved"
-    # A passkey is no second factor: the profile says nothing, and the session is as strong as before.
+    # A passkey is not a second factor: the profile does not mention it, and the methods of the session stay the same.
     assert (open_account.told().multifactor, len(open_account.browser_session.methods)) == ([], 1)
     page = begun(mine, "webauthn-roaming")
     asked = options_on(page)
@@ -330,7 +330,7 @@ def test_a_key_and_a_passkey_with_a_name_are_added(open_account: Account) -> Non
     assert mine.get(f"/account/{ADD}").status == 200
 
 
-def test_a_passkey_that_would_log_in_nowhere_is_not_offered(open_account: Account) -> None:
+def test_a_passkey_that_could_not_log_in_anywhere_is_not_offered(open_account: Account) -> None:
     mine, connection = open_account.browser, open_account.connection
     assert mine.get("/account/passkeys/add").status == 200
     connection.options = {**connection.options, "authentication_methods": {"passkey": {"enabled": False}}}

@@ -1,4 +1,4 @@
-"""Getting in: by a login of one's own, proven anew where it matters, in the browser and at the tenant of the session alone."""
+"""Access to the account page: by its own login, with a new proof for sensitive acts, and only in the browser and tenant of the session."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ def test_the_page_does_not_exist_where_the_tenant_has_not_switched_it_on(account
     assert account.send("profile", token="x", name="Eve").status == 404
 
 
-def test_a_login_that_is_under_way_ends_when_the_page_is_switched_off(closed: Account) -> None:
+def test_a_login_in_progress_fails_when_the_page_is_switched_off(closed: Account) -> None:
     form = closed.browser.follow(closed.open())
     switch(closed.tenant, enabled=False)
     answer = closed.browser.submit(form, username="ada@example.test", password=PASSWORD)
     assert (answer.status, "location" in answer.headers) == (404, False)
 
 
-def test_a_person_who_is_not_logged_in_sees_the_login_and_then_the_section_they_wanted(closed: Account) -> None:
+def test_a_user_who_is_not_logged_in_sees_the_login_and_then_the_requested_section(closed: Account) -> None:
     asked = closed.open("sessions", next="https://evil.test/", redirect_uri="https://evil.test/", kept="x")
     assert asked.location.startswith("/u/login?")
     page = closed.log_in(asked)
     assert (page.status, "This device" in page.text, "evil.test" in page.text) == (200, True, False)
 
 
-def test_the_session_id_that_applications_know_opens_nothing(account: Account) -> None:
-    # `sid` stands in tokens; the cookie is a secret of its own.
+def test_the_session_id_that_applications_know_does_not_open_the_page(account: Account) -> None:
+    # `sid` is in tokens. The cookie is a separate secret.
     thief = Browser(account.tenant, cookies={"session": account.session.pk})
     assert thief.get("/account").location.startswith("/u/login?")
 
 
-def test_a_session_of_another_tenant_opens_nothing(account: Account) -> None:
+def test_a_session_of_another_tenant_does_not_open_the_page(account: Account) -> None:
     other = TenantFactory.create()
     switch(other)
     client, _ = web_client(other)
@@ -63,7 +63,7 @@ def test_a_session_of_another_tenant_opens_nothing(account: Account) -> None:
     assert elsewhere.get("/account").location.startswith("/u/login?")
 
 
-def test_a_blocked_and_a_deleted_user_are_logged_out_and_change_nothing(account: Account) -> None:
+def test_a_blocked_and_a_deleted_user_are_logged_out_and_cannot_change_anything(account: Account) -> None:
     token = token_of(account.open("profile"))
     block_user(tenant_id=account.tenant.pk, user_id=account.user.user_id)
     assert account.send("profile", token=token, name="Eve").location.startswith("/u/login?")
@@ -89,12 +89,12 @@ def test_a_form_of_another_site_or_another_user_changes_nothing(account: Account
     assert {page.status for page in refused} == {400}
     assert all("open for too long" in page.text for page in refused)
     assert account.told().name == "Ada Lovelace"
-    # A reading request changes nothing either.
+    # A GET request changes nothing either.
     assert account.open("profile", form_token=token, **form).status == 200
     assert account.told().name == "Ada Lovelace"
 
 
-def test_what_weighs_something_needs_a_login_of_the_last_minutes(account: Account) -> None:
+def test_sensitive_sections_require_a_recent_login(account: Account) -> None:
     session, token = account.session, token_of(account.open("data"))
     account.grow_old(seconds=PROOF_SECONDS + 1)
     for section in ("email", "password", "delete"):
@@ -105,12 +105,12 @@ def test_what_weighs_something_needs_a_login_of_the_last_minutes(account: Accoun
         assert account.send(section, token=token, identity="auth0|x").location.startswith("/u/login?"), section
     page = account.log_in(account.open("password"))
     assert "Current password" in page.text
-    # The same session, proven anew: nothing loops, and applications stay logged in.
+    # The same session with a new proof: there is no redirect loop, and applications stay logged in.
     assert account.session.pk == session.pk
     assert account.open("password").status == 200
 
 
-def test_a_form_that_needs_a_login_comes_back_with_what_was_typed_and_without_passwords(account: Account) -> None:
+def test_after_a_required_login_a_form_shows_its_former_input_without_passwords(account: Account) -> None:
     token = token_of(account.open("email"))
     account.grow_old()
     page = account.log_in(account.send("email", token=token, email="new@example.test"))
@@ -123,7 +123,7 @@ def test_a_form_that_needs_a_login_comes_back_with_what_was_typed_and_without_pa
     assert "Another-Horse-8" not in str(vars(row))
 
 
-def test_what_was_typed_is_shown_to_its_user_alone(account: Account) -> None:
+def test_the_former_input_is_shown_only_to_its_user(account: Account) -> None:
     token = token_of(account.open("email"))
     account.grow_old()
     asked = account.send("email", token=token, email="new@example.test")
@@ -133,7 +133,7 @@ def test_what_was_typed_is_shown_to_its_user_alone(account: Account) -> None:
     assert urlsplit(back.location).query == ""
     assert "new@example.test" not in account.browser.follow(back).text
     assert bob.user_id == Session.objects.of(account.tenant.pk).get().user.user_id
-    # Nor does the token itself, in the address of another user or altered.
+    # The sealed input does not reveal anything either, in the address of another user or altered.
     mine, _ = session_of(account.user)
     kept = parse_qs(urlsplit(redirect_with(mine, {"email": "new@example.test"})).query)["kept"][0]
     assert kept_fields(mine, kept) == {"email": "new@example.test"}
@@ -142,7 +142,7 @@ def test_what_was_typed_is_shown_to_its_user_alone(account: Account) -> None:
 
 
 def redirect_with(session: Session, kept: dict[str, str]) -> str:
-    """Return where a login of the user leads that has kept what was typed."""
+    """Return the address after a login of the user, which carries the former input."""
     client = account_client(session.tenant_id)
     host = resolve_host(f"{session.tenant_id}.example.test")
     assert host is not None
@@ -150,7 +150,7 @@ def redirect_with(session: Session, kept: dict[str, str]) -> str:
     return str(answer(RequestFactory().get("/"), ProtocolRequest(host, client, state), CompleteLogin(session, None, Terms()))["Location"])
 
 
-def test_an_act_of_a_session_that_has_ended_meanwhile_changes_nothing(account: Account) -> None:
+def test_an_act_of_an_ended_session_changes_nothing(account: Account) -> None:
     host = resolve_host(account.browser.host)
     assert host is not None
     own = OwnAct(host, account_client(account.tenant.pk), account.session, ip="192.0.2.1", user_agent="Test")
@@ -161,13 +161,13 @@ def test_an_act_of_a_session_that_has_ended_meanwhile_changes_nothing(account: A
     assert account.told().name == "Ada Lovelace"
 
 
-def test_codes_in_the_address_choose_a_sentence_and_are_never_shown(account: Account) -> None:
+def test_codes_in_the_address_select_a_message_and_are_never_shown(account: Account) -> None:
     page = account.open("profile", done="<b>evil</b>", failed="evil")
     assert (page.status, "evil" in page.text) == (200, False)
     assert "Your changes are saved." in account.open("profile", done="saved").text
 
 
-def test_pages_are_kept_by_no_cache_and_shown_in_no_frame(account: Account) -> None:
+def test_pages_are_not_cached_and_cannot_be_framed(account: Account) -> None:
     for name in ("", "profile", "password", "sessions", "applications", "identities", "activity", "data", "email", "delete"):
         page = account.open(name)
         assert (page.status, page.headers["cache-control"]) == (200, "no-store"), name
@@ -177,7 +177,7 @@ def test_pages_are_kept_by_no_cache_and_shown_in_no_frame(account: Account) -> N
         assert page.headers["x-frame-options"] == "DENY"
 
 
-def test_the_client_of_the_page_is_made_once_hidden_and_served_by_no_protocol(account: Account) -> None:
+def test_the_client_of_the_page_is_created_once_and_hidden_and_no_protocol_accepts_it(account: Account) -> None:
     client = account_client(account.tenant.pk)
     assert account_client(account.tenant.pk) == client
     assert list(Client.objects.of(account.tenant.pk).filter(is_account_page=True)) == [client]
@@ -186,7 +186,7 @@ def test_the_client_of_the_page_is_made_once_hidden_and_served_by_no_protocol(ac
     assert (page.status, "location" in page.headers) == (400, False)
 
 
-def test_only_users_of_connections_that_the_tenant_allows_get_in(account: Account) -> None:
+def test_only_users_of_connections_that_the_tenant_allows_can_enter(account: Account) -> None:
     staff = create_connection(tenant_id=account.tenant.pk, name="staff", strategy="database", enabled_clients=[])
     switch(account.tenant, connections=["staff"])
     form = account.browser.follow(account.open())
@@ -195,12 +195,12 @@ def test_only_users_of_connections_that_the_tenant_allows_get_in(account: Accoun
     create_user(tenant_id=account.tenant.pk, connection=staff, email="eve@example.test", password=PASSWORD)
     assert "Your account" in account.log_in(identifier="eve@example.test").text
     switch(account.tenant)
-    # No application uses the connection, so its users have no account to look after.
+    # No application uses the connection, so its users have no account to manage.
     assert account.open().location.startswith("/u/login?")
     update_connection(tenant_id=account.tenant.pk, connection_id=staff.pk, changes={"enabled_clients": ["anything"]})
     assert account.open().status == 200
 
 
-def test_settings_of_the_page_name_connections_that_exist(tenant: Tenant) -> None:
+def test_settings_of_the_page_can_name_only_existing_connections(tenant: Tenant) -> None:
     with pytest.raises(Invalid, match=r"account_page\.connections"):
         switch(tenant, connections=["nowhere"])

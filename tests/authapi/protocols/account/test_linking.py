@@ -1,4 +1,4 @@
-"""Linking a login elsewhere from the account page: only after a new proof, only by the person, and back to the list."""
+"""Linking a login of a provider at the account page: only after a new proof, only by the user, and back to the list."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.factories.sign_in import people, person, session_of
 
 @pytest.fixture
 def elsewhere(tenant: Tenant) -> Iterator[Login]:
-    """A tenant with a provider elsewhere, and a person with a password who is logged in."""
+    """A tenant with an external provider, and a logged-in user with a password."""
     metadata.documents.clear()
     with running_provider() as provider:
         login = login_at(tenant, provider)
@@ -39,7 +39,7 @@ def hidden(page: Any, name: str) -> str:
 
 
 def begin(login: Login) -> Any:
-    """Press the button of the provider; return the page that asks."""
+    """Press the button of the provider; return the confirmation page."""
     page = login.browser.get("/account/identities")
     asked = login.browser.post("/account/identities", {"form_token": hidden(page, "form_token"), "link": login.connection.name})
     return login.browser.get(asked["Location"]) if asked.status_code == 303 else asked
@@ -51,7 +51,7 @@ def answer(login: Login, page: Any, said: str) -> Any:
 
 
 def go(login: Login, page: Any) -> dict[str, str]:
-    """Follow the login to the provider; return what it was sent there with."""
+    """Follow the login to the provider; return the parameters that were sent there."""
     while page["Location"].startswith("/"):
         page = login.browser.get(page["Location"])
     sent = dict(parse_qsl(urlsplit(page["Location"]).query))
@@ -59,7 +59,7 @@ def go(login: Login, page: Any) -> dict[str, str]:
     return sent
 
 
-def test_a_person_links_a_login_elsewhere_and_comes_back_to_the_list(elsewhere: Login) -> None:
+def test_a_user_links_a_login_of_a_provider_and_returns_to_the_list(elsewhere: Login) -> None:
     tenant_id = elsewhere.tenant.pk
     session = Session.objects.of(tenant_id).get()
     page = begin(elsewhere)
@@ -75,7 +75,7 @@ def test_a_person_links_a_login_elsewhere_and_comes_back_to_the_list(elsewhere: 
     assert "The accounts are linked." in elsewhere.browser.get(back["Location"]).content.decode()
 
 
-def test_a_person_who_changes_their_mind_or_names_another_connection_links_nothing(elsewhere: Login) -> None:
+def test_a_user_who_cancels_or_names_another_connection_links_nothing(elsewhere: Login) -> None:
     refused = answer(elsewhere, begin(elsewhere), "cancel")
     assert refused["Location"] == "/account/identities?failed=not-linked"
     page = elsewhere.browser.get("/account/identities")
@@ -85,13 +85,13 @@ def test_a_person_who_changes_their_mind_or_names_another_connection_links_nothi
     assert not LinkedIdentity.objects.of(elsewhere.tenant.pk).exists()
 
 
-def test_a_stale_session_and_a_user_with_linked_logins_link_nothing(elsewhere: Login) -> None:
+def test_an_old_session_and_a_user_with_linked_logins_cannot_link(elsewhere: Login) -> None:
     tenant_id = elsewhere.tenant.pk
     Session.objects.of(tenant_id).update(authenticated_at=timezone.now() - timedelta(minutes=6))
     assert "/u/login" in begin(elsewhere).request["PATH_INFO"]
     Session.objects.of(tenant_id).update(authenticated_at=timezone.now())
     sent = go(elsewhere, answer(elsewhere, begin(elsewhere), "link"))
-    # Meanwhile another user of the browser has taken the session's place.
+    # Meanwhile, another user of the browser has replaced the session.
     staff = people(elsewhere.tenant, elsewhere.client, name="staff")
     _, elsewhere.browser.cookies["session"] = session_of(person(staff, email="b@example.test"))
     assert elsewhere.come_back(sent).status_code == 403

@@ -1,4 +1,4 @@
-"""Sessions, applications, linked logins, the download and the deletion: each is of the person who asks, and of nobody else."""
+"""Sessions, applications, linked logins, the download and the deletion: each page affects only the user who requests it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def other_person(account: Account) -> User:
 # --- Sessions -----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_person_sees_where_they_are_logged_in_and_logs_out_there(account: Account) -> None:
+def test_a_user_sees_and_ends_their_own_sessions(account: Account) -> None:
     shop, _ = web_client(account.tenant, settings=TOLD)
     there, cookie = session_of(account.user, user_agent=FIREFOX, country="DE")
     note_client(there, shop, protocol="oauth")
@@ -47,7 +47,7 @@ def test_a_person_sees_where_they_are_logged_in_and_logs_out_there(account: Acco
     assert (entry.actor_kind, entry.facts["session"]) == ("user", there.pk)
 
 
-def test_the_session_of_another_user_or_tenant_and_the_own_one_are_refused_alike(account: Account) -> None:
+def test_a_user_cannot_end_the_current_session_or_sessions_of_other_users_or_tenants_here(account: Account) -> None:
     foreign, _ = session_of(other_person(account))
     token = token_of(account.open("profile"))
     pages = [
@@ -57,7 +57,7 @@ def test_the_session_of_another_user_or_tenant_and_the_own_one_are_refused_alike
     assert Session.objects.of(account.tenant.pk).count() == 2
 
 
-def test_logging_out_everywhere_else_keeps_this_session_and_its_tokens(account: Account) -> None:
+def test_logging_out_of_all_other_browsers_keeps_this_session_and_its_tokens(account: Account) -> None:
     for _ in range(2):
         session_of(account.user)
     here = RefreshTokenFactory.create(tenant_id=account.tenant.pk, user=account.user, sid=account.browser_session.pk)
@@ -74,7 +74,7 @@ def test_logging_out_everywhere_else_keeps_this_session_and_its_tokens(account: 
 # --- Applications -------------------------------------------------------------------------------------------------------------
 
 
-def test_access_is_taken_back_with_its_refresh_tokens_and_only_the_own(account: Account) -> None:
+def test_a_user_revokes_only_their_own_access_together_with_its_refresh_tokens(account: Account) -> None:
     shop, _ = web_client(account.tenant, name="Foreign shop", is_first_party=False)
     bob = other_person(account)
     for user in (account.user, bob):
@@ -101,7 +101,7 @@ def linked(account: Account, user: User, email: str) -> LinkedIdentity:
     return LinkedIdentity.objects.of(account.tenant.pk).get(identifier=secondary.identifier)
 
 
-def test_only_the_own_linked_logins_are_unlinked_and_never_the_main_one(account: Account) -> None:
+def test_a_user_can_unlink_only_their_own_linked_logins_and_never_the_main_one(account: Account) -> None:
     mine, foreign = linked(account, account.user, "second@example.test"), linked(account, other_person(account), "third@example.test")
     page = account.open("identities")
     assert ("second@example.test" in page.text, "third@example.test" in page.text) == (True, False)
@@ -111,14 +111,14 @@ def test_only_the_own_linked_logins_are_unlinked_and_never_the_main_one(account:
     assert account.send("identities", identity=str(mine)).location == "/account/identities?done=unlinked"
     assert [row.pk for row in LinkedIdentity.objects.of(account.tenant.pk)] == [foreign.pk]
     assert User.objects.of(account.tenant.pk).filter(user_id=str(mine)).exists()
-    # The session was begun through the connection of the login that went: it ends with it.
+    # The session began through the connection of the unlinked login, so it ends with it.
     assert account.open().status == 302
 
 
 # --- Activity, data, deletion -------------------------------------------------------------------------------------------------
 
 
-def test_activity_shows_what_happened_to_this_user_alone(account: Account) -> None:
+def test_activity_shows_only_events_of_this_user(account: Account) -> None:
     bob = other_person(account)
     account.send("password", present="wrong", password="Another-Horse-8", repeated="Another-Horse-8")
     _, cookie = session_of(bob)
@@ -131,7 +131,7 @@ def download(account: Account) -> Page:
     return account.send("data")
 
 
-def test_a_download_holds_what_is_kept_of_the_person_and_no_secret(account: Account) -> None:
+def test_a_download_contains_the_stored_data_of_the_user_and_no_secret(account: Account) -> None:
     shop, _ = web_client(account.tenant, name="Foreign shop")
     ConsentFactory.create(tenant_id=account.tenant.pk, user=account.user, client=shop)
     token = RefreshTokenFactory.create(tenant_id=account.tenant.pk, user=account.user, application=shop)
@@ -156,7 +156,7 @@ def test_a_download_holds_what_is_kept_of_the_person_and_no_secret(account: Acco
     assert account.open("data", form_token="x").headers["content-type"].startswith("text/html")
 
 
-def test_tenants_may_allow_neither_download_nor_deletion(account: Account) -> None:
+def test_a_tenant_can_disable_the_download_and_the_deletion(account: Account) -> None:
     token = token_of(account.open("profile"))
     switch(account.tenant, data_export=False, deletion=False)
     for section in ("data", "delete"):
@@ -167,7 +167,7 @@ def test_tenants_may_allow_neither_download_nor_deletion(account: Account) -> No
     assert ("/account/data" in page.text, "/account/delete" in page.text) == (False, False)
 
 
-def test_an_account_is_deleted_once_its_name_was_typed_and_applications_are_told(account: Account) -> None:
+def test_an_account_is_deleted_after_its_name_was_typed_and_applications_are_notified(account: Account) -> None:
     shop, _ = web_client(account.tenant, settings=TOLD)
     note_client(account.session, shop, protocol="oauth")
     for typed in ("", "bob@example.test", "yes"):

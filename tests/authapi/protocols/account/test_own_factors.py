@@ -1,4 +1,4 @@
-"""Second factors and passkeys at the account page: the own ones alone, and never changed by the first proof alone."""
+"""Second factors and passkeys at the account page: a user manages only their own factors, and never with the first proof alone."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def pass_second_step(account: Account) -> None:
 
 @pytest.fixture
 def strong(account: Account) -> Account:
-    """The account of a person with an authenticator app, at a tenant that asks for it on request only."""
+    """The account of a user with an authenticator app, at a tenant that requires it only on request."""
     set_factors(account)
     factor(account.user)
     return account
 
 
-def test_the_first_proof_alone_opens_nothing_where_the_tenant_wants_a_second_one(strong: Account) -> None:
+def test_the_first_proof_alone_does_not_open_the_page_where_the_tenant_requires_a_second_one(strong: Account) -> None:
     set_factors(strong, SecondFactorPolicy.ALWAYS)
     assert [strong.open(name).location.partition("?")[0] for name in ("", "sessions", "password")] == ["/u/mfa"] * 3
     pass_second_step(strong)
     assert strong.open().status == 200
 
 
-def test_what_weighs_something_asks_for_the_second_factor_also_in_a_browser_that_is_spared_it(strong: Account) -> None:
+def test_sensitive_sections_require_the_second_factor_even_in_a_remembered_browser(strong: Account) -> None:
     RememberedBrowserFactory.create(tenant_id=strong.tenant.pk, user=strong.user, digest=digest_of("the-browser"))
     strong.browser.cookies["trusted"] = "the-browser"
     assert strong.open("sessions").status == 200
@@ -68,12 +68,12 @@ def test_what_weighs_something_asks_for_the_second_factor_also_in_a_browser_that
     assert strong.open("password").status == 200
 
 
-def test_a_tenant_that_wants_no_factors_asks_for_none(strong: Account) -> None:
+def test_a_tenant_without_factors_requires_none(strong: Account) -> None:
     set_factors(strong, SecondFactorPolicy.NEVER)
     assert strong.open("password").status == 200
 
 
-def test_only_the_own_factors_of_the_section_are_renamed_and_removed(strong: Account) -> None:
+def test_a_user_renames_and_removes_only_their_own_factors_of_the_section(strong: Account) -> None:
     pass_second_step(strong)
     bob = person(strong.connection, email="bob@example.test")
     mine, passkey, foreign = factors_of(strong.user)[0], factor(strong.user, Kind.PASSKEY, "Key"), factor(bob)
@@ -91,7 +91,7 @@ def test_only_the_own_factors_of_the_section_are_renamed_and_removed(strong: Acc
     assert (entry.actor_kind, entry.actor_id, entry.facts["name"]) == ("user", strong.user.user_id, "Work")
 
 
-def test_a_new_recovery_code_is_shown_once_and_needs_a_factor(strong: Account) -> None:
+def test_a_new_recovery_code_is_shown_once_and_requires_a_factor(strong: Account) -> None:
     pass_second_step(strong)
     page = strong.send("two-step", act="recovery-code")
     code = re.search(r"<code>([A-Z2-7-]+)</code>", page.text)

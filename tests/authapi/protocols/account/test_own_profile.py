@@ -1,4 +1,4 @@
-"""Profile, address and password: what a person may change, what stays, and what a thief of a session cannot."""
+"""Profile, address and password: what a user can change, what stays, and what a stolen session cannot do."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FORM: dict[str, Any] = {
 # --- Profile ------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_profile_is_saved_in_the_name_of_its_user_with_event_audit_and_log(account: Account) -> None:
+def test_a_profile_is_saved_on_behalf_of_the_user_with_event_audit_and_log(account: Account) -> None:
     picture = "https://example.test/ada.png"
     page = account.send("profile", **{**FORM, "picture": picture, "user_id": "auth0|x", "email": "evil@example.test"})
     assert (page.status, page.location) == (303, "/account/profile?done=saved")
@@ -51,7 +51,7 @@ def test_a_profile_is_saved_in_the_name_of_its_user_with_event_audit_and_log(acc
     assert context["client"]["name"] == "Account"
 
 
-def test_values_that_cannot_be_stored_are_named_at_their_fields_and_nothing_changes(account: Account) -> None:
+def test_invalid_values_are_reported_at_their_fields_and_nothing_changes(account: Account) -> None:
     wrong = [
         {"picture": "javascript:alert(1)"},
         {"picture": "http://example.test/a.png"},
@@ -65,7 +65,7 @@ def test_values_that_cannot_be_stored_are_named_at_their_fields_and_nothing_chan
     assert account.told().name == "Ada Lovelace"
 
 
-def test_the_chosen_language_is_spoken_and_other_metadata_stays(account: Account) -> None:
+def test_the_chosen_language_is_used_and_other_metadata_stays(account: Account) -> None:
     update_tenant_settings(tenant_id=account.tenant.pk, changes={"enabled_locales": ["en", "de"]})
     update_user(tenant_id=account.tenant.pk, user_id=account.user.user_id, changes={"user_metadata": {"plan": "gold"}})
     assert account.send("profile", **{**FORM, "language": "de"}).status == 303
@@ -75,7 +75,7 @@ def test_the_chosen_language_is_spoken_and_other_metadata_stays(account: Account
     assert account.told().user_metadata == {"plan": "gold"}
 
 
-def test_what_a_provider_says_of_a_user_stays_as_it_is(account: Account) -> None:
+def test_a_user_cannot_change_a_profile_that_comes_from_a_provider(account: Account) -> None:
     connection = ConnectionFactory.create(tenant_id=account.tenant.pk, name="corp", strategy="oidc", options={"client_id": "x"})
     switch(account.tenant, connections=["corp"])
     user = make_user(connection=connection, identifier="corp|7", email="eve@example.test", name="Eve")
@@ -101,7 +101,7 @@ def change(account: Account, present: str = PASSWORD, new: str = NEW, repeated: 
     return account.send("password", present=present, password=new, repeated=new if repeated is None else repeated)
 
 
-def test_a_stolen_session_is_no_place_to_guess_at_the_password(account: Account) -> None:
+def test_a_stolen_session_cannot_be_used_to_guess_the_password(account: Account) -> None:
     update_brute_force(tenant_id=account.tenant.pk, changes={"max_attempts": 2})
     pages = [change(account, present="wrong") for _ in range(2)]
     assert all("This is not your current password." in page.text for page in pages)
@@ -121,14 +121,14 @@ def test_a_stolen_session_is_no_place_to_guess_at_the_password(account: Account)
         ({"new": ""}, "Choose a password."),
     ],
 )
-def test_a_password_that_is_refused_changes_nothing(account: Account, form: dict[str, str], text: str) -> None:
+def test_a_refused_password_changes_nothing(account: Account, form: dict[str, str], text: str) -> None:
     page = change(account, **form)
     assert (page.status, text in page.text) == (400, True)
     assert account.session is not None
     assert not SignIn.objects.of(account.tenant.pk).filter(type="scp").exists()
 
 
-def test_after_a_new_password_every_other_session_and_mailed_link_is_over(account: Account) -> None:
+def test_a_new_password_ends_every_other_session_and_mailed_link(account: Account) -> None:
     other, _ = session_of(account.user)
     token = RefreshTokenFactory.create(tenant_id=account.tenant.pk, user=account.user)
     account.send("email", email="new@example.test")
@@ -136,7 +136,7 @@ def test_after_a_new_password_every_other_session_and_mailed_link_is_over(accoun
     page = change(account)
     assert (page.status, page.location) == (303, "/account?done=password")
     assert "logged out everywhere else" in account.browser.follow(page).text
-    # The session goes on with another cookie; whoever had the old one is out.
+    # The session continues with another cookie, and the old cookie is invalid.
     assert account.browser.cookies["session"] != session
     assert Browser(account.tenant, cookies=cookie).get("/account").status == 302
     assert not Session.objects.of(account.tenant.pk).filter(pk=other.pk).exists()
@@ -161,7 +161,7 @@ def confirm(account: Account, ticket: EmailTicket) -> Page:
     return Browser(account.tenant).post("/u/email-verification", {"ticket": link_of(ticket)})
 
 
-def test_a_new_address_counts_once_its_link_was_confirmed_and_ends_sessions(account: Account) -> None:
+def test_a_new_address_takes_effect_after_its_link_is_confirmed_and_ends_sessions(account: Account) -> None:
     ticket = ask(account)
     assert account.told().email == "ada@example.test"
     page = Browser(account.tenant).get("/u/email-verification", {"ticket": link_of(ticket)})
@@ -175,7 +175,7 @@ def test_a_new_address_counts_once_its_link_was_confirmed_and_ends_sessions(acco
     assert SignIn.objects.of(account.tenant.pk).filter(type="sce", user_id=user.user_id).count() == 1
 
 
-def test_an_address_of_another_user_is_mailed_nothing_and_the_answer_does_not_tell(account: Account) -> None:
+def test_an_address_of_another_user_gets_no_mail_and_the_answer_does_not_reveal_it(account: Account) -> None:
     person(account.connection, email="bob@example.test")
     jobs = Job.objects.of(account.tenant.pk).count()
     page = account.send("email", email="BOB@example.test")
@@ -190,7 +190,7 @@ def test_of_two_users_who_want_one_address_the_first_to_confirm_gets_it(account:
     assert account.told().email == "ada@example.test"
 
 
-def test_a_link_is_void_after_a_newer_one_and_after_any_change_of_the_address(account: Account) -> None:
+def test_a_link_becomes_invalid_after_a_newer_one_and_after_any_change_of_the_address(account: Account) -> None:
     first, second = ask(account), ask(account, "newer@example.test")
     assert confirm(account, first).status == 410
     update_user(tenant_id=account.tenant.pk, user_id=account.user.user_id, changes={"email": "admin@example.test"})
@@ -198,7 +198,7 @@ def test_a_link_is_void_after_a_newer_one_and_after_any_change_of_the_address(ac
     assert account.told().email == "admin@example.test"
 
 
-def test_addresses_that_are_none_and_too_many_mails_are_refused(account: Account) -> None:
+def test_invalid_addresses_and_too_many_mails_are_refused(account: Account) -> None:
     for typed in ("", "nowhere", "a\x00b@example.test", "ada@example.test", f"{'x' * 250}@example.test"):
         assert account.send("email", email=typed).status == 400, typed
     for number in range(3):
@@ -206,7 +206,7 @@ def test_addresses_that_are_none_and_too_many_mails_are_refused(account: Account
     assert account.send("email", email="new9@example.test").status == 429
 
 
-def test_the_mail_of_a_new_address_goes_there_once(account: Account) -> None:
+def test_a_new_address_gets_one_mail(account: Account) -> None:
     ticket = ask(account)
     assert ticket.job is not None
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""A tenant with an application that asks for approvals, a person, and the browser of that person."""
+"""A tenant with an application that requests approvals, a user, and the browser of that user."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SERVER = "198.51.100.7"
 
 @dataclass
 class CallCenter:
-    """A confidential client at a server, and the person whom it asks."""
+    """A confidential client on a server, and the user whose approval it requests."""
 
     tenant: Tenant
     client: Client
@@ -61,7 +61,7 @@ class CallCenter:
         return answer.status, answer.json()["error"]
 
     def begin(self, **changes: Any) -> str:
-        """Ask for an approval; return the link of the mail, as a path."""
+        """Request an approval; return the path of the mailed link."""
         answer = self.start(**changes)
         assert answer.status == 200, answer.body
         self.begun = answer.json()
@@ -69,7 +69,7 @@ class CallCenter:
         return self.mailed_link()
 
     def deliver(self) -> None:
-        """Do what a worker does with the messages that wait."""
+        """Process the waiting messages like a worker."""
         for job in Job.objects.of(self.tenant.pk).filter(type=Job.Type.MESSAGE, status=Job.Status.PENDING):
             assert run_job(job.pk)
 
@@ -88,7 +88,7 @@ class CallCenter:
         return answer.status, answer.json()["error"]
 
     def wait(self, seconds: float) -> None:
-        """Let the last question of the application be older."""
+        """Make the last poll of the application older."""
         row = self.row
         assert row.last_checked is not None
         self.change(last_checked=row.last_checked - timedelta(seconds=seconds))
@@ -100,7 +100,7 @@ class CallCenter:
         CibaRequest.objects.of(self.tenant.pk).filter(pk=self.row.pk).update(**columns)
 
     def open(self, link: str, browser: Browser | None = None, *, email: str = "ada@example.test") -> Page:
-        """Open the link and log in where that is asked for; return the page that asks, or what is in its place."""
+        """Open the link and log in where required; return the approval page, or the page in its place."""
         browser = browser or self.browser
         page = browser.get(link)
         if page.headers.get("location", "").startswith("/u/login"):
@@ -111,7 +111,7 @@ class CallCenter:
         return self.browser.submit(self.open(link), answer=answer)
 
     def approve(self, *, scopes: tuple[str, ...] = ("openid", "profile"), audience: str = "", **changes: Any) -> CallCenter:
-        """Let a request be approved without pages."""
+        """Approve a request without pages."""
         self.begin(**changes)
         session, _ = session_of(self.user)
         approve_request(self.tenant.pk, self.row.pk, Approval(session, audience, scopes, None, "192.0.2.1"))
@@ -131,7 +131,7 @@ def call_center(tenant: Tenant, **changes: Any) -> CallCenter:
 
 @pytest.fixture(autouse=True)
 def no_messages_left(tenant: Tenant) -> Iterator[None]:
-    """Leave no message that waits: sweeps of other tests would find it."""
+    """Leave no waiting message, because sweeps of other tests would find it."""
     yield
     Job.objects.of(tenant.pk).delete()
 

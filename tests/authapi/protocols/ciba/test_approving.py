@@ -1,4 +1,4 @@
-"""The link and the page behind it: who sees a request, who answers it, and what opening the link does (nothing)."""
+"""The link and its page: which users see and answer a request. Opening the link alone does nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_opening_the_link_approves_nothing_and_shows_nothing_to_a_stranger(cente
     page = scanner.follow(scanner.get(link))
     assert "21-49-38" not in page.text
     assert "ada@" not in page.text
-    # In the browser of the user, too, the answer is a form that was sent.
+    # In the browser of the user, too, only a submitted form answers the request.
     asking = center.open(link)
     assert "21-49-38" in asking.text
     assert center.browser.get(asking.form_action()).status in (302, 400)
@@ -31,7 +31,7 @@ def test_opening_the_link_approves_nothing_and_shows_nothing_to_a_stranger(cente
     assert center.row.status == CibaRequest.Status.PENDING
 
 
-def test_the_page_tells_what_is_asked_by_whom_when_and_from_where(center: CallCenter) -> None:
+def test_the_page_shows_the_request_the_application_the_time_and_the_place(center: CallCenter) -> None:
     page = center.open(center.begin())
     for text in ("Call center", "21-49-38", "198.51.100.7", "UTC", "See your profile", "Allow this only if you expect the request"):
         assert text in page.text
@@ -39,13 +39,13 @@ def test_the_page_tells_what_is_asked_by_whom_when_and_from_where(center: CallCe
     assert page.headers["cache-control"] == "no-store"
 
 
-def test_another_user_neither_sees_nor_answers_the_request(center: CallCenter) -> None:
+def test_another_user_can_neither_see_nor_answer_the_request(center: CallCenter) -> None:
     other = person(center.connection, email="eve@example.test")
     link, eve = center.begin(), Browser(center.tenant)
     refused = center.open(link, eve, email="eve@example.test")
     assert (refused.status, "This request is for another account" in refused.text) == (403, True)
     assert "21-49-38" not in refused.text
-    # With a session of her own Eve is asked to log in as another user, and the page that asks is closed to her.
+    # With a session of her own, Eve is asked to log in as another user, and the approval page refuses her.
     eve.cookies[cookie_name(SESSION)] = session_of(other)[1]
     begun = eve.get(link)
     assert begun.location.startswith("/u/login")
@@ -58,7 +58,7 @@ def test_another_user_neither_sees_nor_answers_the_request(center: CallCenter) -
     assert center.error() == (400, "authorization_pending")
 
 
-def test_the_form_of_another_browser_and_a_forged_one_are_refused(center: CallCenter) -> None:
+def test_a_form_of_another_browser_and_a_forged_one_are_refused(center: CallCenter) -> None:
     page = center.open(center.begin())
     fields = {**page.fields(), "answer": "allow"}
     assert Browser(center.tenant).post("/u/consent", fields).status == 400
@@ -67,7 +67,7 @@ def test_the_form_of_another_browser_and_a_forged_one_are_refused(center: CallCe
     assert center.error() == (400, "authorization_pending")
 
 
-def test_a_user_who_denies_is_asked_no_more_and_the_application_is_told(center: CallCenter) -> None:
+def test_the_application_is_told_about_a_denial_and_the_user_is_not_asked_again(center: CallCenter) -> None:
     link = center.begin()
     denied = center.answer(link, "deny")
     assert denied.location.endswith("/approve/denied")
@@ -76,11 +76,11 @@ def test_a_user_who_denies_is_asked_no_more_and_the_application_is_told(center: 
     assert "ciba_denied" in center.lines()
 
 
-def test_a_request_that_was_answered_or_has_expired_says_so(center: CallCenter) -> None:
+def test_an_answered_or_expired_request_shows_an_error_that_says_so(center: CallCenter) -> None:
     link = center.begin()
     page = center.open(link)
     assert "Request approved" in center.browser.follow(center.browser.submit(page, answer="allow")).text
-    # The button pressed twice leads to the same end.
+    # Pressing the button twice has the same result.
     assert center.browser.submit(page, answer="allow").location.endswith("/approve/done")
     again = Browser(center.tenant).get(link)
     assert (again.status, "This request was already answered" in again.text) == (400, True)
@@ -93,14 +93,14 @@ def test_a_request_that_was_answered_or_has_expired_says_so(center: CallCenter) 
     assert center.error() == (400, "expired_token")
 
 
-def test_an_earlier_consent_answers_no_request(center: CallCenter) -> None:
+def test_an_earlier_consent_does_not_answer_a_request(center: CallCenter) -> None:
     center.answer(center.begin())
     assert center.poll().status == 200
     assert Consent.objects.of(center.tenant.pk).exists()
     assert "Allow access?" in center.open(center.begin()).text
 
 
-def test_links_of_no_request_and_of_a_client_that_lost_the_grant_are_refused_alike(center: CallCenter) -> None:
+def test_links_without_a_request_and_links_of_a_client_that_lost_the_grant_get_the_same_refusal(center: CallCenter) -> None:
     link = center.begin()
     page = center.open(link)
     for wrong in ("/approve", "/approve?ticket=guess", link[:-1]):

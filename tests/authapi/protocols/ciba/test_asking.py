@@ -1,4 +1,4 @@
-"""`POST /bc-authorize`: who may ask, for whom, how often, and how the user is told (CIBA 7; contract, 2.11)."""
+"""`POST /bc-authorize`: allowed clients and users, limits, and how users are notified (CIBA 7; contract, 2.11)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.factories.authapi import host_of
 from tests.factories.sign_in import people, person, web_client
 
 
-def test_an_application_asks_and_the_user_gets_one_mail_with_a_link(center: CallCenter) -> None:
+def test_an_application_requests_approval_and_the_user_gets_one_mail_with_a_link(center: CallCenter) -> None:
     answer = center.start()
     assert answer.status == 200, answer.body
     assert answer.headers["cache-control"] == "no-store"
@@ -67,13 +67,13 @@ REFUSED: list[tuple[dict[str, Any], tuple[int, str]]] = [
 ]
 
 
-def test_what_could_not_be_granted_is_refused_before_a_user_is_told(center: CallCenter) -> None:
+def test_a_request_that_could_not_be_granted_is_refused_before_the_user_is_notified(center: CallCenter) -> None:
     assert [(changes, center.refusal(**changes)) for changes, _ in REFUSED] == REFUSED
     assert not CibaRequest.objects.of(center.tenant.pk).exists()
     assert not Job.objects.of(center.tenant.pk).exists()
 
 
-def test_other_ways_of_proof_and_spelling_are_taken(tenant: Tenant) -> None:
+def test_other_authentication_methods_and_formats_are_accepted(tenant: Tenant) -> None:
     center = call_center(tenant, token_endpoint_auth_method="client_secret_basic")
     proof = basic(center.client.client_id, center.secret)
     spelled: dict[str, Any] = {"client_id": None, "client_secret": None, "audience": "None", "requested_expiry": "900"}
@@ -83,13 +83,13 @@ def test_other_ways_of_proof_and_spelling_are_taken(tenant: Tenant) -> None:
     assert center.start(headers=proof, client_id=None, client_secret=None, login_hint=json.dumps(shortened)).status == 200
 
 
-def test_public_clients_and_clients_without_the_grant_ask_no_user(tenant: Tenant) -> None:
+def test_public_clients_and_clients_without_the_grant_are_refused(tenant: Tenant) -> None:
     public, _ = web_client(tenant, name="App", grant_types=["urn:openid:params:grant-type:ciba"], token_endpoint_auth_method="none")
     center = call_center(tenant)
     assert center.refusal(client_id=public.client_id, client_secret=None) == (401, "invalid_client")
     update_client(tenant_id=tenant.pk, client_id=center.client.client_id, changes={"grant_types": ["authorization_code"]})
     forget_all()
-    # The same for a user who is there and for one who is not.
+    # The answer is the same for an existing and for an unknown user.
     unknown = center.hint(sub="auth0|nobody")
     assert center.refusal() == center.refusal(login_hint=unknown) == (403, "unauthorized_client")
     changes = {"grant_types": ["urn:openid:params:grant-type:ciba"], "settings": {"compliance_level": "fapi2_sp_mtls_mtls"}}
@@ -97,7 +97,7 @@ def test_public_clients_and_clients_without_the_grant_ask_no_user(tenant: Tenant
         update_client(tenant_id=tenant.pk, client_id=center.client.client_id, changes=changes)
 
 
-def test_every_user_whom_the_application_may_not_ask_looks_alike(center: CallCenter) -> None:
+def test_every_user_whom_the_application_may_not_ask_gets_the_same_refusal(center: CallCenter) -> None:
     elsewhere = person(people(center.tenant, name="others"), email="eve@example.test")
     answers = [
         center.start(login_hint=center.hint(sub="auth0|nobody")),
@@ -112,15 +112,15 @@ def test_every_user_whom_the_application_may_not_ask_looks_alike(center: CallCen
     assert center.lines() == ["ciba_start_failed"] * 5
 
 
-def test_names_of_users_are_not_tried_for_long(center: CallCenter, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_application_can_try_only_a_limited_number_of_user_names(center: CallCenter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "UNKNOWN_USERS_OF_CLIENT", Bucket("approval_unknown_few", 2, 3600.0))
     unknown = center.hint(sub="auth0|nobody")
     assert [center.refusal(login_hint=unknown)[0] for _ in range(3)] == [400, 400, 429]
-    # A name that is right shows no more than a wrong one now.
+    # A right name now gets the same answer as a wrong one.
     assert center.refusal() == (429, "too_many_requests")
 
 
-def test_one_application_cannot_fill_a_mailbox_and_leaves_room_for_another(center: CallCenter) -> None:
+def test_one_application_cannot_flood_a_mailbox_and_another_application_is_still_served(center: CallCenter) -> None:
     fields: dict[str, Any] = {"name": "Bank", "token_endpoint_auth_method": "client_secret_post"}
     other, secret = web_client(center.tenant, grant_types=center.client.grant_types, **fields)
     update_connection(
@@ -133,7 +133,7 @@ def test_one_application_cannot_fill_a_mailbox_and_leaves_room_for_another(cente
     assert int(center.start().headers["retry-after"]) > 0
     assert center.start(client_id=other.client_id, client_secret=secret).status == 200
     assert Job.objects.of(center.tenant.pk).count() == limits.MOST_OF_CLIENT_AND_USER + 1
-    # Requests that are over make room, and the pace stays.
+    # Expired requests free their places, and the rate stays limited.
     for _ in range(2):
         CibaRequest.objects.of(center.tenant.pk).update(status=CibaRequest.Status.DENIED)
         assert center.start().status == 200
@@ -141,7 +141,7 @@ def test_one_application_cannot_fill_a_mailbox_and_leaves_room_for_another(cente
     assert center.refusal() == (429, "too_many_requests")
 
 
-def test_what_waits_for_one_user_and_of_one_application_is_bounded(center: CallCenter, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_waiting_requests_of_a_user_and_of_an_application_are_limited(center: CallCenter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MOST_OF_USER", 1)
     assert [center.start().status for _ in range(2)] == [200, 429]
     monkeypatch.setattr(limits, "MOST_OF_CLIENT", 1)
@@ -149,7 +149,7 @@ def test_what_waits_for_one_user_and_of_one_application_is_bounded(center: CallC
     assert center.start(login_hint=center.hint(sub=eve.user_id)).status == 429
 
 
-def test_the_answer_says_what_is_missing_to_notify_the_user(center: CallCenter, settings: Any) -> None:
+def test_the_answer_names_what_is_missing_to_notify_the_user(center: CallCenter, settings: Any) -> None:
     update_user(tenant_id=center.tenant.pk, user_id=center.user.user_id, changes={"email_verified": False})
     assert "no verified e-mail address" in center.start().json()["error_description"]
     client_settings = {"async_approval_notification_channels": ["guardian-push"]}
@@ -173,7 +173,7 @@ def test_a_proof_binds_the_request_to_its_key(center: CallCenter) -> None:
     assert polled.json()["error"] == "authorization_pending"
 
 
-def test_the_log_says_how_the_user_was_told(center: CallCenter) -> None:
+def test_the_log_records_how_the_user_was_notified(center: CallCenter) -> None:
     center.begin()
     line = SignIn.objects.of(center.tenant.pk).get()
     assert (line.user_id, line.client_id, line.details["channel"]) == (center.user.user_id, center.client.client_id, "email")

@@ -1,4 +1,4 @@
-"""The grant at the token endpoint: waiting, the end, one exchange, and what the tokens say and are bound to (CIBA 10.1 and 11)."""
+"""The grant at the token endpoint: pending and ended requests, one exchange, and the contents of tokens (CIBA 10.1 and 11)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_an_application_waits_until_the_user_approves_and_gets_tokens_once(cente
     assert center.lines()[-1] == "ciba_exchange_succeeded"
 
 
-def test_a_second_exchange_gets_nothing_and_ends_what_the_first_one_got(center: CallCenter) -> None:
+def test_a_second_exchange_is_refused_and_ends_the_tokens_of_the_first(center: CallCenter) -> None:
     create_api_resource(tenant_id=center.tenant.pk, identifier=BANK, settings={"allow_offline_access": True})
     asked = {"scope": "openid offline_access online_access", "audience": BANK}
     link = center.begin(**asked)
@@ -66,7 +66,7 @@ def test_a_second_exchange_gets_nothing_and_ends_what_the_first_one_got(center: 
     assert center.lines()[-1] == "ciba_exchange_failed"
 
 
-def test_two_polls_at_once_give_tokens_once(center: CallCenter) -> None:
+def test_two_simultaneous_polls_return_tokens_once(center: CallCenter) -> None:
     center.approve()
 
     def exchange(_: int) -> int:
@@ -79,7 +79,7 @@ def test_two_polls_at_once_give_tokens_once(center: CallCenter) -> None:
         assert sorted(pool.map(exchange, range(2))) == [200, 400]
 
 
-def test_an_application_that_asks_too_fast_is_slowed_down(center: CallCenter) -> None:
+def test_an_application_that_polls_too_fast_is_slowed_down(center: CallCenter) -> None:
     center.begin()
     assert center.error() == (400, "authorization_pending")
     center.wait(1)
@@ -93,7 +93,7 @@ def test_an_application_that_asks_too_fast_is_slowed_down(center: CallCenter) ->
     assert center.error() == (400, "authorization_pending")
 
 
-def test_the_end_of_a_request_is_told_and_its_row_goes_later(center: CallCenter) -> None:
+def test_the_end_of_a_request_is_reported_and_its_row_is_deleted_later(center: CallCenter) -> None:
     center.approve().expire()
     assert [center.error() for _ in range(2)] == [(400, "expired_token")] * 2
     drop_ended()
@@ -103,7 +103,7 @@ def test_the_end_of_a_request_is_told_and_its_row_goes_later(center: CallCenter)
     assert center.error() == (400, "invalid_grant")
 
 
-def test_another_client_and_another_tenant_get_nothing_for_an_id(center: CallCenter) -> None:
+def test_another_client_or_tenant_gets_no_tokens_for_an_id(center: CallCenter) -> None:
     center.approve()
     fields: dict[str, Any] = {"grant_types": [GRANT], "token_endpoint_auth_method": "client_secret_post"}
     thief, secret = web_client(center.tenant, **fields)
@@ -119,7 +119,7 @@ def test_another_client_and_another_tenant_get_nothing_for_an_id(center: CallCen
     assert center.poll().status == 200
 
 
-def test_the_link_is_no_id_and_the_id_is_no_link(center: CallCenter) -> None:
+def test_the_secret_of_the_link_is_not_the_id_of_the_request(center: CallCenter) -> None:
     link = center.begin()
     assert center.error(auth_req_id=link.partition("=")[2]) == (400, "invalid_grant")
     assert center.browser.get(f"/approve?ticket={center.begun['auth_req_id']}").status == 404
@@ -136,7 +136,7 @@ def test_a_client_that_lost_the_grant_or_became_public_gets_no_tokens(center: Ca
     assert center.error(client_secret=None) == (400, "invalid_grant")
 
 
-def test_the_requests_of_a_deleted_client_are_gone(center: CallCenter) -> None:
+def test_the_requests_of_a_deleted_client_are_deleted(center: CallCenter) -> None:
     link = center.begin()
     delete_client(tenant_id=center.tenant.pk, client_id=center.client.client_id)
     forget_all()
@@ -145,21 +145,21 @@ def test_the_requests_of_a_deleted_client_are_gone(center: CallCenter) -> None:
 
 
 @pytest.mark.parametrize("change", [{"blocked": True}, {"password": "Another-Horse-8-Battery"}], ids=["a block", "a new password"])
-def test_what_was_approved_ends_with(center: CallCenter, change: dict[str, Any]) -> None:
+def test_an_approved_request_ends_with(center: CallCenter, change: dict[str, Any]) -> None:
     center.approve()
     update_user(tenant_id=center.tenant.pk, user_id=center.user.user_id, changes=change)
     assert center.error() == (400, "access_denied")
 
 
-def test_a_user_who_was_blocked_in_this_very_moment_gets_no_tokens(center: CallCenter) -> None:
+def test_a_user_who_is_blocked_at_the_same_moment_gets_no_tokens(center: CallCenter) -> None:
     center.approve()
-    # Past everything that a block does besides.
+    # The update bypasses the other effects of a block.
     QuerySet.update(User.objects.of(center.tenant.pk).filter(pk=center.user.pk), blocked=True)
     assert center.error() == (403, "unauthorized")
     assert center.row.used_at is None
 
 
-def test_only_a_living_session_of_the_very_user_answers_and_the_first_answer_counts(center: CallCenter) -> None:
+def test_only_a_valid_session_of_the_right_user_answers_and_the_first_answer_counts(center: CallCenter) -> None:
     center.begin()
     tenant_id, key = center.tenant.pk, center.row.pk
     eve = person(center.connection, email="eve@example.test")
@@ -178,7 +178,7 @@ def test_only_a_living_session_of_the_very_user_answers_and_the_first_answer_cou
     assert center.row.status == CibaRequest.Status.DENIED
 
 
-def test_details_that_the_user_approved_stand_in_the_tokens(center: CallCenter) -> None:
+def test_details_that_the_user_approved_are_in_the_tokens(center: CallCenter) -> None:
     types = [{"type": "payment"}]
     create_api_resource(tenant_id=center.tenant.pk, identifier=BANK, settings={"authorization_details": types})
     wanted = '[{"type":"payment","instructedAmount":{"amount":"12.50","currency":"EUR"}}]'

@@ -1,4 +1,4 @@
-"""How users hear of approvals, set over the management interface and in the admin: secrets go in and never come out."""
+"""Settings for notifying users of approvals, over the management interface and in the admin: secrets are stored but never shown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SETTING = "backchannel_authentication"
 WEBHOOK = {"channel": "webhook", "webhook_url": "https://hooks.example.test/ciba", "webhook_secret": SECRET}
 
 
-def test_a_webhook_needs_an_address_and_a_secret_which_does_not_move(tenant: Tenant) -> None:
+def test_a_webhook_requires_an_address_and_a_secret_and_its_address_cannot_change_without_the_secret(tenant: Tenant) -> None:
     for change in (
         {"channel": "webhook"},
         {"channel": "pigeon"},
@@ -37,14 +37,14 @@ def test_a_webhook_needs_an_address_and_a_secret_which_does_not_move(tenant: Ten
     assert row.secret("webhook_secret") == SECRET
     with pytest.raises(Invalid, match="give the secret again"):
         update_tenant_settings(tenant_id=tenant.pk, changes={SETTING: {"webhook_url": "https://evil.example.test/"}})
-    # A channel alone leaves the rest as it is.
+    # Setting only the channel leaves the other settings unchanged.
     row = update_tenant_settings(tenant_id=tenant.pk, changes={SETTING: {"channel": "email"}})
     assert (row.values[SETTING]["channel"], row.secret("webhook_secret")) == ("email", SECRET)
     row = update_tenant_settings(tenant_id=tenant.pk, changes={SETTING: None})
     assert (row.values, row.sealed_values) == ({}, {})
 
 
-def test_the_management_interface_takes_the_secret_and_shows_it_nowhere(tenant: Tenant) -> None:
+def test_the_management_interface_accepts_the_secret_and_never_shows_it(tenant: Tenant) -> None:
     api = Management(tenant)
     assert api.get("tenants/settings").json[SETTING] == {"channel": "email", "webhook_url": ""}
     answer = api.patch("tenants/settings", {SETTING: WEBHOOK})
@@ -55,7 +55,7 @@ def test_the_management_interface_takes_the_secret_and_shows_it_nowhere(tenant: 
     assert SECRET not in str(kept) + str(TenantSettings.objects.of(tenant.pk).values())
 
 
-def test_the_form_says_what_is_missing_and_keeps_the_secret_to_itself(tenant: Tenant, settings: Any) -> None:
+def test_the_form_names_missing_values_and_does_not_show_the_secret(tenant: Tenant, settings: Any) -> None:
     browser = browser_of(new_staff(tenant))
     add = reverse("admin:authapi_tenantsettings_add")
     wrong = browser.post(add, form_of(browser, add, notifier_channel="webhook", notifier_webhook_url=WEBHOOK["webhook_url"]))

@@ -1,4 +1,4 @@
-"""The server of a tenant that tells its users of approvals, over real sockets: signed, once, and never in a private network."""
+"""The webhook of a tenant that notifies its users of approvals, over real sockets: signed, sent once, and never into a private network."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def reachable(settings: Any) -> None:
 
 
 @pytest.mark.usefixtures("reachable")
-def test_the_server_is_told_once_with_a_signature_and_its_link_leads_to_the_request(center: CallCenter) -> None:
+def test_the_server_gets_one_signed_request_and_its_link_leads_to_the_approval(center: CallCenter) -> None:
     gateway = Gateway()
     with http_gateway(gateway) as url:
         told_by(center, f"{url}/ciba")
@@ -66,7 +66,7 @@ def test_the_server_is_told_once_with_a_signature_and_its_link_leads_to_the_requ
     assert center.poll().status == 200
 
 
-def test_a_private_address_is_never_reached_and_a_webhook_that_is_gone_is_told_nothing(center: CallCenter) -> None:
+def test_a_private_address_gets_no_request_and_a_removed_webhook_gets_none_either(center: CallCenter) -> None:
     told_by(center, "https://10.1.2.3/ciba")
     center.begun = center.start().json()
     run_job(job_of(center).pk)
@@ -79,7 +79,7 @@ def test_a_private_address_is_never_reached_and_a_webhook_that_is_gone_is_told_n
     assert "no webhook any more" in job_of(center).status_details
 
 
-def test_a_webhook_without_its_secret_is_named_as_missing(center: CallCenter) -> None:
+def test_a_webhook_without_its_secret_is_reported_as_incomplete(center: CallCenter) -> None:
     told_by(center, "https://hooks.example.test/")
     TenantSettings.objects.of(center.tenant.pk).update(sealed_values={})
     assert "address and secret" in center.start().json()["error_description"]

@@ -1,4 +1,4 @@
-"""A tenant with a client of a device, a person, and the browser of that person."""
+"""A tenant with the client of a device, a user, and the browser of that user."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEVICE = "/oauth/device/code"
 
 @dataclass
 class Television:
-    """A public client on a device, and the person in front of it."""
+    """A public client on a device, and its user."""
 
     tenant: Tenant
     client: Client
@@ -52,7 +52,7 @@ class Television:
         return post(DEVICE, self.tenant, sent, headers=named, as_json=as_json, address=address)
 
     def begin(self, **changes: Any) -> str:
-        """Ask for codes; return the one for the person."""
+        """Request codes; return the user code."""
         answer = self.start(**changes)
         assert answer.status == 200, answer.body
         self.codes = answer.json()
@@ -64,11 +64,11 @@ class Television:
         return ask_token(self.tenant, sent, headers=headers, address="198.51.100.7")
 
     def wait(self, seconds: float) -> None:
-        """Let the last question of the device be older."""
+        """Make the last poll of the device older."""
         self._move("last_checked", -timedelta(seconds=seconds))
 
     def expire(self) -> None:
-        """Let the codes be over."""
+        """Let the codes expire."""
         DeviceGrant.objects.of(self.tenant.pk).filter(pk=self.row.pk).update(expires=timezone.now() - timedelta(seconds=1))
 
     def _move(self, moment: str, by: timedelta) -> None:
@@ -76,12 +76,12 @@ class Television:
         DeviceGrant.objects.of(self.tenant.pk).filter(pk=row.pk).update(**{moment: getattr(row, moment) + by})
 
     def enter(self, code: str, browser: Browser | None = None) -> Page:
-        """Type a code into the page and send it."""
+        """Type a code into the page and submit it."""
         browser = browser or self.browser
         return browser.submit(browser.get("/activate"), user_code=code)
 
     def ask(self, code: str | None = None) -> Page:
-        """Enter the code and log in; return the page that asks."""
+        """Enter the code and log in; return the confirmation page."""
         page = self.enter(code or self.codes["user_code"])
         if page.location.startswith("/u/login"):
             page = self.browser.submit(self.browser.follow(page), username="ada@example.test", password=PASSWORD)

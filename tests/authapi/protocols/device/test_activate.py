@@ -1,4 +1,4 @@
-"""`/activate`: the code, the login, the question and its answer, against senders of foreign codes and forms (RFC 8628, 3.3 and 5)."""
+"""`/activate`: the code, the login, the question and its answer, and attackers who send their own codes or forms (RFC 8628, 3.3 and 5)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def value_of(page: Any) -> str:
     return next(one.attributes["value"] for one in Document(page.body.decode()).elements if one.attributes.get("name") == "user_code")
 
 
-def test_an_address_with_a_code_fills_in_the_field_and_does_nothing_more(tv: Television) -> None:
+def test_an_address_with_a_code_only_fills_in_the_field(tv: Television) -> None:
     code = tv.begin()
     page = tv.browser.get("/activate", {"user_code": code.lower()})
     assert (page.status, value_of(page)) == (200, code)
@@ -37,11 +37,11 @@ def test_an_address_with_a_code_fills_in_the_field_and_does_nothing_more(tv: Tel
 
 
 @pytest.mark.parametrize("typed", ["<script>", "call 0800 now", "A" * 200])
-def test_an_address_writes_no_other_text_into_the_field(tv: Television, typed: str) -> None:
+def test_an_address_cannot_put_other_text_into_the_field(tv: Television, typed: str) -> None:
     assert value_of(tv.browser.get("/activate", {"user_code": typed})) == ""
 
 
-def test_the_question_says_which_application_and_device_asks_and_from_where(tv: Television, settings: Any) -> None:
+def test_the_question_names_the_application_and_the_device_and_its_location(tv: Television, settings: Any) -> None:
     settings.COUNTRY_HEADER = "CF-IPCountry"
     code = tv.begin(headers={"CF-IPCountry": "AT"})
     page = tv.ask()
@@ -51,13 +51,13 @@ def test_the_question_says_which_application_and_device_asks_and_from_where(tv: 
     assert "You can go back to your device" in tv.browser.get("/activate/done").text
 
 
-def test_what_a_device_says_of_itself_is_text(tv: Television) -> None:
+def test_text_that_a_device_sends_about_itself_is_escaped(tv: Television) -> None:
     tv.begin(headers={"User-Agent": "<b>Bank</b>" + "x" * 300})
     assert "&lt;b&gt;Bank&lt;/b&gt;" in tv.ask().body.decode()
     assert "x" * 200 not in tv.ask().text
 
 
-def test_a_user_is_asked_each_time_also_by_an_application_of_the_tenant(tv: Television) -> None:
+def test_a_user_is_asked_each_time_even_for_an_application_of_the_tenant(tv: Television) -> None:
     tv.begin()
     tv.allow()
     assert Consent.objects.of(tv.tenant.pk).exists()
@@ -67,7 +67,7 @@ def test_a_user_is_asked_each_time_also_by_an_application_of_the_tenant(tv: Tele
     assert tv.error() == (403, "authorization_pending")
 
 
-def test_a_page_of_another_site_cannot_send_a_code(tv: Television) -> None:
+def test_another_site_cannot_submit_a_code(tv: Television) -> None:
     code = tv.begin()
     page = tv.browser.get("/activate", {"user_code": code})
     foreign = tv.browser.post("/activate", {**page.fields(), "user_code": code}, Origin="https://evil.example")
@@ -77,7 +77,7 @@ def test_a_page_of_another_site_cannot_send_a_code(tv: Television) -> None:
     assert not LoginTransaction.objects.of(tv.tenant.pk).exists()
 
 
-def test_a_form_of_another_browser_sends_no_code(tv: Television) -> None:
+def test_a_form_of_another_browser_cannot_submit_a_code(tv: Television) -> None:
     code = tv.begin()
     page = tv.browser.get("/activate")
     other = Browser(tv.tenant)
@@ -95,7 +95,7 @@ def test_another_browser_cannot_answer_a_question(tv: Television) -> None:
     assert tv.error() == (403, "authorization_pending")
 
 
-def test_what_one_user_was_asked_another_user_cannot_allow(tv: Television) -> None:
+def test_another_user_cannot_answer_the_question_of_a_user(tv: Television) -> None:
     tv.begin()
     page = tv.ask()
     other = person(tv.connection, email="eve@example.test", name="Eve")
@@ -109,7 +109,7 @@ def test_what_one_user_was_asked_another_user_cannot_allow(tv: Television) -> No
     assert tv.error() == (403, "authorization_pending")
 
 
-def test_the_first_browser_to_answer_decides_and_the_second_is_told(tv: Television) -> None:
+def test_the_first_browser_to_answer_decides_and_the_second_gets_an_error(tv: Television) -> None:
     tv.begin()
     first = tv.ask()
     elsewhere = Television(tv.tenant, tv.client, tv.secret, tv.connection, tv.user, Browser(tv.tenant), tv.codes)
@@ -127,7 +127,7 @@ def test_the_first_browser_to_answer_decides_and_the_second_is_told(tv: Televisi
     assert tv.poll().status == 200
 
 
-def test_a_button_that_is_pressed_twice_and_the_way_back_lead_to_the_same_end(tv: Television) -> None:
+def test_pressing_a_button_twice_or_going_back_has_the_same_result(tv: Television) -> None:
     tv.begin()
     page = tv.ask()
     assert tv.browser.submit(page, answer="allow").location.endswith("/activate/done")
@@ -146,7 +146,7 @@ def test_a_button_that_is_pressed_twice_and_the_way_back_lead_to_the_same_end(tv
     ],
     ids=["used", "expired", "unknown"],
 )
-def test_a_code_that_cannot_be_used_is_told_at_its_field(tv: Television, make: Any, words: str) -> None:
+def test_an_unusable_code_is_reported_at_its_field(tv: Television, make: Any, words: str) -> None:
     make(tv)
     page = Browser(tv.tenant)
     shown = tv.enter(tv.codes["user_code"], page)
@@ -154,7 +154,7 @@ def test_a_code_that_cannot_be_used_is_told_at_its_field(tv: Television, make: A
     assert 'aria-invalid="true"' in shown.body.decode()
 
 
-def test_a_code_that_expires_while_the_user_reads_the_question_is_told(tv: Television) -> None:
+def test_a_code_that_expires_while_the_question_is_open_is_reported(tv: Television) -> None:
     tv.begin()
     page = tv.ask()
     tv.expire()
@@ -174,7 +174,7 @@ def test_wrong_codes_are_limited_by(tv: Television, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(f"authapi.protocols.device.guesses.{few}", Bucket(f"few_{few}_{tv.tenant.pk}", 2, 3600.0))
     code = tv.begin()
     assert [tv.enter("BBBB-BBBB").status for _ in range(3)] == [400, 400, 429]
-    # The right one comes too late.
+    # The right code comes too late.
     refused = tv.enter(code)
     assert (refused.status, refused.headers["x-ratelimit-remaining"]) == (429, "0")
     other = Browser(tv.tenant, address="192.0.2.77")
@@ -182,7 +182,7 @@ def test_wrong_codes_are_limited_by(tv: Television, monkeypatch: pytest.MonkeyPa
     assert tv.lines() == ["fdeac", "fdeac"]
 
 
-def test_a_browser_that_a_user_has_logged_in_at_is_not_shut_out_by_strangers(tv: Television, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strangers_cannot_lock_out_a_browser_in_which_a_user_has_logged_in(tv: Television, monkeypatch: pytest.MonkeyPatch) -> None:
     tv.begin()
     tv.allow()
     code = tv.begin()
@@ -192,19 +192,19 @@ def test_a_browser_that_a_user_has_logged_in_at_is_not_shut_out_by_strangers(tv:
     assert tv.enter(code).status == 303
 
 
-def test_a_slip_is_no_guess(tv: Television) -> None:
+def test_an_incomplete_code_does_not_count_as_a_guess(tv: Television) -> None:
     assert [tv.enter(typed).status for typed in ("", "BBB", "-")] == [400, 400, 400]
     assert tv.lines() == []
 
 
-def test_a_client_that_was_changed_meanwhile_gets_no_login(tv: Television) -> None:
+def test_a_client_that_was_changed_during_the_login_is_refused(tv: Television) -> None:
     code = tv.begin()
     update_client(tenant_id=tv.tenant.pk, client_id=tv.client.client_id, changes={"grant_types": ["refresh_token"]})
     forget_all()
     assert "No device has this code" in tv.enter(code).text
 
 
-def test_a_blocked_user_allows_nothing(tv: Television) -> None:
+def test_a_blocked_user_cannot_allow_a_device(tv: Television) -> None:
     tv.begin()
     page = tv.ask()
     update_user(tenant_id=tv.tenant.pk, user_id=tv.user.user_id, changes={"blocked": True})
@@ -212,7 +212,7 @@ def test_a_blocked_user_allows_nothing(tv: Television) -> None:
     assert tv.error() == (403, "authorization_pending")
 
 
-def test_the_pages_of_a_login_are_in_no_frame_and_send_forms_here_only(tv: Television) -> None:
+def test_the_pages_of_a_login_cannot_be_framed_and_post_only_to_this_host(tv: Television) -> None:
     tv.begin()
     for page in (tv.browser.get("/activate"), tv.ask()):
         assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
@@ -225,21 +225,21 @@ def test_a_device_that_shows_pages_can_show_its_code_as_a_picture(tv: Television
     assert "<svg" in page.text
     assert code in page.text
     assert tv.browser.get("/activate/code", {"user_code": "anything"}).location.endswith("/activate")
-    # It does not tell whether there is such a code.
+    # The picture does not reveal whether the code exists.
     assert tv.browser.get("/activate/code", {"user_code": "BBBB-BBBB"}).status == 200
 
 
-def test_digits_are_typed_on_a_keyboard_of_digits(tv: Television) -> None:
+def test_codes_of_digits_use_a_numeric_keyboard(tv: Television) -> None:
     set_form(tv.tenant, charset="digits")
     assert 'inputmode="numeric"' in tv.browser.get("/activate").body.decode()
 
 
-def test_an_organization_is_asked_for_where_the_client_works_for_organizations(tenant: Tenant) -> None:
+def test_the_page_asks_for_an_organization_where_the_client_requires_one(tenant: Tenant) -> None:
     tv = television(tenant, settings={"organization_usage": "require", "organization_require_behavior": "pre_login_prompt"})
     assert tv.enter(tv.begin()).location.startswith("/u/organization")
 
 
-def test_details_are_shown_on_the_page_of_the_code_and_reach_the_device(tv: Television) -> None:
+def test_details_are_shown_on_the_confirmation_page_and_reach_the_device(tv: Television) -> None:
     types = [{"type": "purchase", "sentence": "Buy {film}.", "schema": {"required": ["film"]}}]
     create_api_resource(
         tenant_id=tv.tenant.pk, identifier="urn:shop", settings={"authorization_details": types, "allow_offline_access": True}

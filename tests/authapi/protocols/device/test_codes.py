@@ -1,4 +1,4 @@
-"""`POST /oauth/device/code`: who gets codes, what they look like, and how many there are (RFC 8628, 3.1 and 6.1)."""
+"""`POST /oauth/device/code`: which clients get codes, the format of codes, and their limits (RFC 8628, 3.1 and 6.1)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.authapi.protocols.device.conftest import Television, set_form, televi
 from tests.authapi.token_forms import basic
 
 
-def test_a_device_gets_codes_for_itself_and_for_a_person(tv: Television) -> None:
+def test_a_device_gets_a_code_for_itself_and_a_code_for_its_user(tv: Television) -> None:
     answer = tv.start()
     codes = answer.json()
     issuer = f"http://{tv.tenant.pk}.example.test/"
@@ -34,7 +34,7 @@ def test_a_device_gets_codes_for_itself_and_for_a_person(tv: Television) -> None
     }
 
 
-def test_rows_hold_no_code(tv: Television) -> None:
+def test_codes_are_not_stored_in_clear(tv: Television) -> None:
     code = tv.begin()
     stored = str(DeviceGrant.objects.of(tv.tenant.pk).values().get())
     for secret in (code, plain(code), tv.codes["device_code"]):
@@ -42,7 +42,7 @@ def test_rows_hold_no_code(tv: Television) -> None:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_a_confidential_client_proves_itself_first(tenant: Tenant, as_json: bool) -> None:
+def test_a_confidential_client_must_authenticate_first(tenant: Tenant, as_json: bool) -> None:
     tv = television(tenant, token_endpoint_auth_method="client_secret_post")
     assert tv.start(as_json=as_json).status == 200
     refused = tv.start(as_json=as_json, client_secret="wrong", audience="https://nowhere.example.test")
@@ -50,7 +50,7 @@ def test_a_confidential_client_proves_itself_first(tenant: Tenant, as_json: bool
     assert tv.start(client_secret=None, as_json=as_json).status == 401
 
 
-def test_basic_authentication_works_where_it_is_registered(tenant: Tenant) -> None:
+def test_basic_authentication_is_accepted_where_it_is_registered(tenant: Tenant) -> None:
     tv = television(tenant, token_endpoint_auth_method="client_secret_basic")
     assert tv.start(client_id=None, client_secret=None, headers=basic(tv.client.client_id, tv.secret)).status == 200
 
@@ -64,9 +64,9 @@ def test_basic_authentication_works_where_it_is_registered(tenant: Tenant) -> No
         ({"scope": "a" * 10_241}, 400, "invalid_request"),
         ({"scope": "a\x00b"}, 400, "invalid_request"),
     ],
-    ids=["no client", "an unknown client", "an unknown API", "a long scope", "a NUL"],
+    ids=["no client", "an unknown client", "an unknown API", "a long scope", "a NUL character"],
 )
-def test_what_could_not_be_granted_is_refused_at_once(tv: Television, changes: dict[str, Any], status: int, error: str) -> None:
+def test_a_request_that_could_not_be_granted_is_refused_at_once(tv: Television, changes: dict[str, Any], status: int, error: str) -> None:
     answer = tv.start(**changes)
     assert (answer.status, answer.json()["error"]) == (status, error)
     assert not DeviceGrant.objects.of(tv.tenant.pk).exists()
@@ -77,7 +77,7 @@ def test_a_client_without_the_grant_gets_no_code(tenant: Tenant) -> None:
     assert (answer.status, answer.json()["error"]) == (403, "unauthorized_client")
 
 
-def test_a_client_that_the_api_does_not_allow_gets_no_code(tv: Television) -> None:
+def test_a_client_without_access_to_the_api_gets_no_code(tv: Television) -> None:
     create_api_resource(
         tenant_id=tv.tenant.pk,
         identifier="https://films.example.test",
@@ -88,13 +88,13 @@ def test_a_client_that_the_api_does_not_allow_gets_no_code(tv: Television) -> No
     assert tv.start(audience="https://films.example.test").json()["error"] == "access_denied"
 
 
-def test_one_address_gets_so_many_codes_and_another_gets_more(tv: Television, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_codes_of_one_address_are_limited_and_another_address_gets_its_own(tv: Television, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("authapi.protocols.device.starting.DEVICE_CODES_OF_PLACE", type(DEVICE_CODES_OF_PLACE)("device_few", 2, 3600.0))
     assert [tv.start().status for _ in range(3)] == [200, 200, 429]
     assert tv.start(address="198.51.100.8").status == 200
 
 
-def test_no_two_devices_of_a_tenant_have_one_code(tv: Television, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_devices_of_a_tenant_cannot_have_the_same_user_code(tv: Television, monkeypatch: pytest.MonkeyPatch) -> None:
     code = tv.begin()
     drawn = iter([code, code.lower().replace("-", ""), "BBBB-BBBB"])
     monkeypatch.setattr(UserCodeForm, "new_code", lambda form: next(drawn))
@@ -105,7 +105,7 @@ def test_no_two_devices_of_a_tenant_have_one_code(tv: Television, monkeypatch: p
         row.save(force_insert=True)
 
 
-def test_a_tenant_chooses_digits_or_another_form(tv: Television) -> None:
+def test_a_tenant_can_choose_digits_or_another_format(tv: Television) -> None:
     set_form(tv.tenant, charset="digits")
     assert re.fullmatch(r"\d{3}-\d{3}-\d{3}", tv.begin())
     set_form(tv.tenant, charset="base20", mask="*** *** ***")
@@ -122,14 +122,14 @@ def test_a_tenant_chooses_digits_or_another_form(tv: Television) -> None:
         {"charset": "base20", "mask": "*" * 21},
         {"charset": "letters"},
     ],
-    ids=["few letters", "few digits", "another separator", "too long", "an unknown set"],
+    ids=["too few letters", "too few digits", "unsupported separator", "too long", "unknown character set"],
 )
-def test_a_form_that_is_guessed_too_easily_is_refused(tenant: Tenant, device_flow: dict[str, str]) -> None:
+def test_a_format_that_is_too_easy_to_guess_is_refused(tenant: Tenant, device_flow: dict[str, str]) -> None:
     with pytest.raises(Invalid):
         update_tenant_settings(tenant_id=tenant.pk, changes={"device_flow": device_flow})
 
 
 @pytest.mark.parametrize("typed", ["wdjb-mjht", "WDJBMJHT", " w d j b m j h t ", "wdjb\u2013mjht"])
-def test_people_type_a_code_as_they_like(typed: str) -> None:
+def test_a_user_can_type_a_code_in_various_forms(typed: str) -> None:
     assert UserCodeForm().shown(typed) == "WDJB-MJHT"
     assert UserCodeForm().shown("WDJB-MJH0") == ""

@@ -1,4 +1,4 @@
-"""The grant of devices at the token endpoint: waiting, the end, one exchange, and what the tokens are bound to (RFC 8628, 3.4 and 3.5)."""
+"""The grant of devices at the token endpoint: pending and ended codes, one exchange, and bound tokens (RFC 8628, 3.4 and 3.5)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FILMS = "https://films.example.test"
 
 
 def allowed(tv: Television, *, scopes: tuple[str, ...] = ("openid", "profile"), audience: str = "", **changes: Any) -> Television:
-    """Let a device be allowed without pages."""
+    """Allow a device without pages."""
     tv.begin(**changes)
     session, _ = session_of(tv.user)
     approve_device(tv.tenant.pk, tv.row.pk, Approval(session, audience, scopes, None, "192.0.2.1"))
@@ -55,7 +55,7 @@ def test_a_device_waits_until_a_user_allows_it_and_gets_tokens_once(tv: Televisi
     assert tv.lines()[-1] == "sede"
 
 
-def test_a_second_exchange_gets_nothing_and_ends_what_the_first_one_got(tv: Television) -> None:
+def test_a_second_exchange_is_refused_and_ends_the_tokens_of_the_first(tv: Television) -> None:
     create_api_resource(tenant_id=tv.tenant.pk, identifier=FILMS, settings={"allow_offline_access": True})
     tokens = allowed(tv, scopes=("openid", "offline_access"), audience=FILMS).poll().json()
     assert tv.error() == (403, "invalid_grant")
@@ -65,7 +65,7 @@ def test_a_second_exchange_gets_nothing_and_ends_what_the_first_one_got(tv: Tele
     assert tv.lines()[-1] == "fede"
 
 
-def test_two_exchanges_at_once_give_tokens_once(tv: Television) -> None:
+def test_two_simultaneous_exchanges_return_tokens_once(tv: Television) -> None:
     allowed(tv)
 
     def exchange(_: int) -> int:
@@ -78,7 +78,7 @@ def test_two_exchanges_at_once_give_tokens_once(tv: Television) -> None:
         assert sorted(pool.map(exchange, range(2))) == [200, 403]
 
 
-def test_a_device_that_asks_too_fast_is_slowed_down_by_five_seconds_each_time(tv: Television) -> None:
+def test_a_device_that_polls_too_fast_is_slowed_down_by_five_seconds_each_time(tv: Television) -> None:
     tv.begin()
     assert tv.error() == (403, "authorization_pending")
     tv.wait(3.9)
@@ -91,14 +91,14 @@ def test_a_device_that_asks_too_fast_is_slowed_down_by_five_seconds_each_time(tv
     assert tv.error() == (403, "authorization_pending")
 
 
-def test_the_interval_has_an_end_so_that_a_client_that_lost_an_answer_catches_up(tv: Television) -> None:
+def test_the_interval_has_a_maximum_so_that_a_client_that_lost_an_answer_recovers(tv: Television) -> None:
     tv.begin()
     for _ in range(14):
         tv.poll()
     assert tv.row.interval == 60
 
 
-def test_a_device_that_waits_does_not_use_up_what_its_address_may_get_wrong(tv: Television, settings: Any) -> None:
+def test_a_waiting_device_does_not_use_up_the_error_budget_of_its_address(tv: Television, settings: Any) -> None:
     settings.FAILED_AUTHENTICATIONS_PER_MINUTE = 2
     tv.begin()
     for _ in range(4):
@@ -107,18 +107,18 @@ def test_a_device_that_waits_does_not_use_up_what_its_address_may_get_wrong(tv: 
     assert [tv.error(device_code="guess")[1] for _ in range(3)] == ["invalid_grant", "invalid_grant", "too_many_requests"]
 
 
-def test_the_end_is_told_once(tv: Television) -> None:
+def test_the_end_is_reported_once(tv: Television) -> None:
     tv.begin()
     tv.expire()
     assert [tv.error() for _ in range(2)] == [(403, "expired_token"), (403, "invalid_grant")]
 
 
-def test_a_device_that_was_allowed_and_did_not_ask_in_time_gets_nothing(tv: Television) -> None:
+def test_a_device_that_was_allowed_but_polled_too_late_gets_no_tokens(tv: Television) -> None:
     allowed(tv).expire()
     assert tv.error() == (403, "expired_token")
 
 
-def test_a_device_that_a_user_refused_is_told_so(tv: Television) -> None:
+def test_a_device_that_a_user_refused_gets_an_error_that_says_so(tv: Television) -> None:
     tv.begin()
     assert tv.browser.submit(tv.ask(), answer="deny").location.endswith("/activate/denied")
     assert tv.error() == (403, "access_denied")
@@ -126,17 +126,17 @@ def test_a_device_that_a_user_refused_is_told_so(tv: Television) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"device_code": None}, {"device_code": "guess"}], ids=["missing", "unknown"])
-def test_a_question_without_a_code_of_ours_is_refused(tv: Television, changes: dict[str, Any]) -> None:
+def test_a_poll_with_a_missing_or_unknown_code_is_refused(tv: Television, changes: dict[str, Any]) -> None:
     tv.begin()
     assert tv.error(**changes) == ((400, "invalid_request") if changes["device_code"] is None else (403, "invalid_grant"))
 
 
-def test_the_user_code_is_no_device_code(tv: Television) -> None:
+def test_the_user_code_is_not_accepted_as_device_code(tv: Television) -> None:
     code = tv.begin()
     assert tv.error(device_code=code) == (403, "invalid_grant")
 
 
-def test_another_client_and_another_tenant_get_nothing_for_a_code(tv: Television) -> None:
+def test_another_client_or_tenant_gets_no_tokens_for_a_code(tv: Television) -> None:
     allowed(tv)
     thief, _ = web_client(tv.tenant, grant_types=[GRANT], token_endpoint_auth_method="none")
     assert tv.error(client_id=thief.client_id) == (403, "invalid_grant")
@@ -155,21 +155,21 @@ def test_a_client_that_lost_the_grant_gets_no_tokens(tv: Television) -> None:
 
 
 @pytest.mark.parametrize("change", [{"blocked": True}, {"password": "Another-Horse-8-Battery"}], ids=["a block", "a new password"])
-def test_what_was_allowed_ends_with(tv: Television, change: dict[str, Any]) -> None:
+def test_an_allowed_code_ends_with(tv: Television, change: dict[str, Any]) -> None:
     allowed(tv)
     update_user(tenant_id=tv.tenant.pk, user_id=tv.user.user_id, changes=change)
     assert tv.error() == (403, "access_denied")
 
 
-def test_a_user_who_was_blocked_in_this_very_moment_gets_no_tokens(tv: Television) -> None:
+def test_a_user_who_is_blocked_at_the_same_moment_gets_no_tokens(tv: Television) -> None:
     allowed(tv)
-    # Past everything that a block does besides.
+    # The update bypasses the other effects of a block.
     QuerySet.update(User.objects.of(tv.tenant.pk).filter(pk=tv.user.pk), blocked=True)
     assert tv.error() == (403, "unauthorized")
     assert tv.row.used_at is None
 
 
-def test_a_session_that_has_ended_allows_nothing(tv: Television) -> None:
+def test_an_ended_session_cannot_allow_a_device(tv: Television) -> None:
     tv.begin()
     session, _ = session_of(tv.user)
     end_session(session, reason=Initiator.PASSWORD_CHANGED)
@@ -212,7 +212,7 @@ def test_a_proof_binds_the_tokens_of_a_device(tv: Television) -> None:
     assert answer.json()["token_type"] == "DPoP"
 
 
-def test_a_code_that_was_asked_for_with_a_proof_is_worth_nothing_without_the_key(tv: Television) -> None:
+def test_a_code_that_was_requested_with_a_proof_is_refused_without_the_key(tv: Television) -> None:
     settle_memory()
     prover, thief = Prover(), Prover()
     issuer = host_of(tv.tenant).issuer
@@ -247,7 +247,7 @@ def test_a_client_whose_tokens_must_be_bound_keeps_its_code_until_it_sends_a_pro
     assert tv.row.used_at is None
 
 
-def test_of_two_users_who_answer_at_once_the_first_one_counts(tv: Television) -> None:
+def test_of_two_users_who_answer_at_the_same_time_the_first_one_decides(tv: Television) -> None:
     allowed(tv)
     session, _ = session_of(person(tv.connection, email="eve@example.test"))
     late = Approval(session, "", ("openid",), None, "")
@@ -258,7 +258,7 @@ def test_of_two_users_who_answer_at_once_the_first_one_counts(tv: Television) ->
     assert (tv.row.status, tv.row.user_id) == (DeviceGrant.AUTHORIZED, tv.user.pk)
 
 
-def test_a_client_of_the_standard_is_answered_with_400(tenant: Tenant) -> None:
+def test_a_client_with_standard_answers_gets_status_400(tenant: Tenant) -> None:
     tv = television(tenant, settings={"oauth_standard_errors": True})
     tv.begin()
     assert [tv.error() for _ in range(2)] == [(400, "authorization_pending"), (400, "slow_down")]

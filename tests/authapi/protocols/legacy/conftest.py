@@ -1,4 +1,4 @@
-"""A tenant with an old client: its browser, its person, and scripts of its page."""
+"""A tenant with an old client: its browser, its user, and scripts of its page."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _fresh_memory() -> Iterator[None]:
 
 @dataclass
 class OldClient:
-    """Who logs in at which old client, and how its scripts ask."""
+    """A user at an old client, and the requests of its scripts."""
 
     tenant: Tenant
     client: Client
@@ -69,7 +69,7 @@ class OldClient:
         query: str = "",
         **headers: str,
     ) -> Received:
-        """Send JSON to an old endpoint; None leaves a member out. The browser's cookies travel where a header says so."""
+        """Send JSON to an old endpoint; None removes a member. The cookies of the browser are sent only in an explicit header."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         chunks: tuple[bytes, ...] = (b"",)
         if method == "POST":
@@ -79,16 +79,16 @@ class OldClient:
         return send(LEGACY_ENDPOINTS[path], method, host=self.host, headers=named, chunks=chunks, address=address, query=query)
 
     def set(self, **changes: Any) -> None:
-        """Change the client as an administrator would, seen at once."""
+        """Change the client like an administrator; the change is visible at once."""
         change(self.client, **changes)
 
     def log_in(self, **changes: Any) -> Received:
-        """Ask `/oauth/ro` with the right password."""
+        """Request `/oauth/ro` with the right password."""
         form = {"grant_type": "password", "client_id": self.client.client_id, "connection": self.connection.name}
         return self.ask("/oauth/ro", {**form, "username": EMAIL, "password": PASSWORD, "scope": "openid", **changes})
 
     def authenticate(self, *, origin: str | None = ORIGIN, cookie: str = "", **changes: Any) -> Received:
-        """Ask `/co/authenticate` with the right password, from a page of the application."""
+        """Request `/co/authenticate` with the right password, from a page of the application."""
         form = {"client_id": self.client.client_id, "credential_type": REALM, "realm": self.connection.name}
         headers = {name: value for name, value in (("origin", origin), ("cookie", cookie)) if value}
         return self.ask("/co/authenticate", {**form, "username": EMAIL, "password": PASSWORD, **changes}, **headers)
@@ -98,7 +98,7 @@ REALM = "http://auth0.com/oauth/grant-type/password-realm"
 
 
 def change(client: Client, **changes: Any) -> None:
-    """Change columns and merge settings of a client, seen at once."""
+    """Change columns and merge settings of a client; the change is visible at once."""
     settings = changes.pop("settings", {})
     Client.objects.of(client.tenant_id).filter(pk=client.pk).update(**changes, settings={**client.settings, **settings})
     client.refresh_from_db()
@@ -106,13 +106,13 @@ def change(client: Client, **changes: Any) -> None:
 
 
 def refusal(answer: Received) -> tuple[int, str, str]:
-    """Return what a refusal says: status, error and text."""
+    """Return the status, the error and the text of a refusal."""
     body = answer.json()
     return answer.status, body["error"], body["error_description"]
 
 
 def old_client(tenant: Tenant) -> OldClient:
-    """Return an old client with every switch on, and a person who can log in at it."""
+    """Return an old client with every feature switched on, and a user who can log in at it."""
     settings = {"cross_origin_authentication": True, "web_origins": [ORIGIN]}
     client, _ = web_client(tenant, grant_types=list(GRANTS), redirect_uris=CALLBACK, settings=settings)
     connection = people(tenant, client)
@@ -122,7 +122,7 @@ def old_client(tenant: Tenant) -> OldClient:
 
 @pytest.fixture
 def second(committed_db: None) -> OldClient:
-    """The same in another tenant."""
+    """Return the same in another tenant."""
     name = f"t-{secrets.token_hex(6)}"
     return old_client(create_tenant(tenant_id=name, name=name, host=f"{name}.example.test"))
 

@@ -1,4 +1,4 @@
-"""Linking accounts at `/authorize`, `/login/unlink`, and impersonation: whose accounts may be touched."""
+"""Linking accounts at `/authorize`, `/login/unlink`, and impersonation: only accounts of the user can be changed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def bob(old: OldClient) -> User:
     return make_user(connection=old.connection, email=BOB, password=PASSWORD)
 
 
-def test_an_account_is_linked_after_its_owner_agreed_and_proved_both(old: OldClient, bob: User) -> None:
+def test_an_account_is_linked_after_the_user_has_confirmed_and_logged_in_to_both_accounts(old: OldClient, bob: User) -> None:
     browser = logged_in(old)
     page = begin(old, browser, token_of(old))
     assert page.location.startswith("/u/link-account?")
@@ -67,26 +67,26 @@ def test_an_account_is_linked_after_its_owner_agreed_and_proved_both(old: OldCli
     assert Session.objects.of(old.tenant.pk).get().user_id == old.user.pk
 
 
-def test_nothing_is_linked_before_the_user_agrees(old: OldClient, bob: User) -> None:
+def test_no_account_is_linked_before_the_user_agrees(old: OldClient, bob: User) -> None:
     browser = logged_in(old)
     page = begin(old, browser, token_of(old))
     assert told(agree(browser, page, "cancel")) == ("access_denied", "The user did not agree to link the accounts.")
-    # The login page of the same login cannot be reached past the question.
+    # During this login, the login page cannot be reached without answering the question.
     question = browser.follow(begin(old, browser, token_of(old)))
     form = browser.get("/u/login", {"state": question.fields()["state"]})
     assert told(browser.submit(form, username=BOB, password=PASSWORD))[0] == "access_denied"
     assert User.objects.of(old.tenant.pk).filter(pk=bob.pk).exists()
 
 
-def test_an_address_that_an_attacker_made_links_nothing(old: OldClient, bob: User) -> None:
-    # The token is that of the attacker, the browser that of the victim: with a session of their own, and without.
+def test_a_link_that_an_attacker_prepared_links_nothing(old: OldClient, bob: User) -> None:
+    # The token belongs to the attacker and the browser to the victim: with and without a session of the victim.
     for victim in (logged_in(old, bob), Browser(old.tenant)):
         page = begin(old, victim, token_of(old))
         assert told(page)[1] == "Log in as the user of the access token in this browser before you link an account."
     assert User.objects.of(old.tenant.pk).filter(pk=bob.pk).exists()
 
 
-def test_the_user_of_the_browser_may_not_change_between_question_and_login(old: OldClient, bob: User) -> None:
+def test_the_user_of_the_browser_may_not_change_between_the_question_and_the_login(old: OldClient, bob: User) -> None:
     browser = logged_in(old)
     form = browser.follow(agree(browser, begin(old, browser, token_of(old))))
     _, browser.cookies[cookie_name(SESSION)] = session_of(make_user(connection=old.connection, email="eve@example.test"))
@@ -94,13 +94,13 @@ def test_the_user_of_the_browser_may_not_change_between_question_and_login(old: 
     assert User.objects.of(old.tenant.pk).filter(pk=bob.pk).exists()
 
 
-def test_no_request_names_the_account_by_itself(old: OldClient, bob: User) -> None:
+def test_a_request_cannot_name_the_account_directly(old: OldClient, bob: User) -> None:
     browser = logged_in(old, bob)
     page = begin(old, browser, "", link_to=old.user.user_id)
     assert "link-account" not in page.location
 
 
-def test_tokens_of_other_clients_and_tenants_link_nothing(old: OldClient, second: OldClient) -> None:
+def test_tokens_of_other_clients_and_tenants_cannot_link_an_account(old: OldClient, second: OldClient) -> None:
     other, _ = create_client(tenant_id=old.tenant.pk, name="Other", grant_types=list(GRANTS), redirect_uris=CALLBACK)
     token = token_of(old)
     for page in (
@@ -111,24 +111,24 @@ def test_tokens_of_other_clients_and_tenants_link_nothing(old: OldClient, second
         assert told(page) == ("unauthorized", "The access token is invalid or has expired.")
 
 
-def test_a_client_without_legacy_grants_links_nothing(old: OldClient) -> None:
+def test_a_client_without_legacy_grants_cannot_link_accounts(old: OldClient) -> None:
     token = token_of(old)
     change(old.client, grant_types=["authorization_code"])
     assert told(begin(old, logged_in(old), token))[0] == "unauthorized_client"
 
 
-def test_silent_requests_link_nothing(old: OldClient) -> None:
+def test_a_silent_request_cannot_link_an_account(old: OldClient) -> None:
     assert told(begin(old, logged_in(old), token_of(old), prompt="none"))[0] == "interaction_required"
 
 
-def test_the_token_is_kept_in_no_row(old: OldClient) -> None:
+def test_the_token_is_not_stored_in_clear(old: OldClient) -> None:
     browser, token = logged_in(old), token_of(old)
     page = begin(old, browser, token)
     assert token not in page.location
     assert token not in browser.follow(page).text
 
 
-def test_logging_in_as_oneself_links_nothing_and_goes_on(old: OldClient) -> None:
+def test_a_login_with_the_same_account_links_nothing_and_continues(old: OldClient) -> None:
     browser = logged_in(old)
     done = log_in(browser, agree(browser, begin(old, browser, token_of(old))), str(old.user.email))
     assert "code" in done.answer
@@ -141,7 +141,7 @@ def unlink(old: OldClient, **form: Any) -> Any:
     return old.ask("/login/unlink", form)
 
 
-def test_a_user_takes_an_account_off_their_own(old: OldClient, bob: User) -> None:
+def test_a_user_can_unlink_their_own_linked_account(old: OldClient, bob: User) -> None:
     token = token_of(old)
     link_users(tenant_id=old.tenant.pk, primary_id=old.user.user_id, secondary_id=bob.user_id)
     answer = unlink(old, access_token=token, user_id=bob.user_id)
@@ -150,7 +150,7 @@ def test_a_user_takes_an_account_off_their_own(old: OldClient, bob: User) -> Non
     assert refusal(unlink(old, access_token=token, user_id=bob.user_id)) == NOT_LINKED
 
 
-def test_an_account_of_another_user_is_as_unknown_as_one_that_does_not_exist(old: OldClient, bob: User) -> None:
+def test_an_account_of_another_user_gets_the_same_answer_as_an_unknown_one(old: OldClient, bob: User) -> None:
     token = token_of(old)
     carol = make_user(connection=old.connection, email="carol@example.test")
     link_users(tenant_id=old.tenant.pk, primary_id=carol.user_id, secondary_id=bob.user_id)
@@ -159,18 +159,18 @@ def test_an_account_of_another_user_is_as_unknown_as_one_that_does_not_exist(old
     assert LinkedIdentity.objects.of(old.tenant.pk).filter(user=carol).exists()
 
 
-def test_the_account_itself_cannot_be_unlinked(old: OldClient) -> None:
+def test_the_primary_account_cannot_be_unlinked(old: OldClient) -> None:
     status, error, _ = refusal(unlink(old, access_token=token_of(old), user_id=old.user.user_id))
     assert (status, error) == (400, "invalid_request")
 
 
 @pytest.mark.parametrize("missing", ["access_token", "user_id"])
-def test_what_is_missing_is_named(old: OldClient, missing: str) -> None:
+def test_a_missing_parameter_is_named(old: OldClient, missing: str) -> None:
     form = {"access_token": "x", "user_id": "y"}
     assert refusal(unlink(old, **{**form, missing: None})) == (400, "invalid_request", f"missing {missing} parameter")
 
 
-def test_tokens_that_do_not_count_unlink_nothing(old: OldClient, second: OldClient) -> None:
+def test_invalid_tokens_cannot_unlink_an_account(old: OldClient, second: OldClient) -> None:
     for token in ("made-up", "a.b.c", "x" * 9000, token_of(second), old.log_in(scope="profile").json()["access_token"]):
         assert refusal(unlink(old, access_token=token, user_id="auth0|x")) == INVALID
 
@@ -182,18 +182,18 @@ def impersonate(old: OldClient, **headers: str) -> Any:
     return old.ask("/users/<str:user_id>/impersonate", {"protocol": "oauth2", "impersonator_id": "x", "client_id": "y"}, **headers)
 
 
-def test_impersonation_is_refused_and_says_what_to_do(old: OldClient) -> None:
+def test_impersonation_is_refused_and_the_answer_names_an_alternative(old: OldClient) -> None:
     token = access_token(old.tenant, global_client(old.tenant))
     words = "Impersonation is not available. Log in as a test user, or ask the user."
     assert refusal(impersonate(old, authorization=f"Bearer {token}")) == (403, "access_denied", words)
 
 
-def test_callers_without_a_token_learn_nothing_else(old: OldClient) -> None:
+def test_callers_without_a_token_get_no_further_information(old: OldClient) -> None:
     for headers in ({}, {"authorization": "Bearer x"}, {"authorization": "Basic x"}):
         assert refusal(impersonate(old, **headers)) == (401, "invalid_token", "Unauthorized")
 
 
-def test_the_old_addresses_are_routed(old: OldClient) -> None:
+def test_every_old_path_has_its_endpoint(old: OldClient) -> None:
     browser = Browser(old.tenant)
     assert browser.send("POST", "/users/auth0%7Cx/impersonate").status == 401
     assert browser.send("POST", "/delegation", body=b"{}", headers={"content-type": "application/json"}).status == 400

@@ -40,14 +40,14 @@ ADDRESSES = {"email": ADA, "sms": NUMBER}
 
 @dataclass
 class Coded:
-    """An old client whose people are sent codes."""
+    """An old client whose users receive codes."""
 
     old: OldClient
     email: Connection
     sms: Connection
 
     def code(self, kind: str = "email", **changes: Any) -> str:
-        """Have a code sent to the person, and return it."""
+        """Send a code to the user, and return it."""
         connection = self.email if kind == "email" else self.sms
         address = read_address(Channel(kind), ADDRESSES[kind])
         with tenant_bound(self.old.tenant.pk):
@@ -82,7 +82,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 def other_client(coded: Coded) -> Any:
-    """Another old client of the tenant, whose people use the same connections."""
+    """Create another old client of the tenant, whose users have the same connections."""
     settings = {"cross_origin_authentication": True, "web_origins": [ORIGIN]}
     other, _ = web_client(coded.old.tenant, grant_types=list(GRANTS), redirect_uris=CALLBACK, settings=settings)
     enabled = [coded.old.client.client_id, other.client_id]
@@ -95,7 +95,7 @@ def other_client(coded: Coded) -> Any:
 # --- /oauth/ro --------------------------------------------------------------------------------------------------------
 
 
-def test_a_wrong_code_and_an_unknown_address_look_alike(coded: Coded, kind: str) -> None:
+def test_a_wrong_code_and_an_unknown_address_get_the_same_refusal(coded: Coded, kind: str) -> None:
     code = coded.code(kind)
     assert refusal(coded.exchange(wrong(code), kind)) == WRONG
     assert refusal(coded.exchange(code, kind, username="eve@example.test" if kind == "email" else "+4915199999999")) == WRONG
@@ -103,7 +103,7 @@ def test_a_wrong_code_and_an_unknown_address_look_alike(coded: Coded, kind: str)
     assert coded.users() == []
 
 
-def test_a_code_counts_once_and_says_how_the_user_was_proven(coded: Coded, kind: str) -> None:
+def test_a_code_is_accepted_once_and_the_token_names_the_method(coded: Coded, kind: str) -> None:
     code = coded.code(kind)
     members = coded.exchange(code, kind).json()
     [user] = coded.users()
@@ -114,14 +114,14 @@ def test_a_code_counts_once_and_says_how_the_user_was_proven(coded: Coded, kind:
     assert [one for one in types if one in ("s", "f")] == ["s", "f"]
 
 
-def test_an_expired_code_is_worth_nothing(coded: Coded, kind: str) -> None:
+def test_an_expired_code_is_refused(coded: Coded, kind: str) -> None:
     code = coded.code(kind)
     with time_machine.travel(time.time() + 301):
         assert refusal(coded.exchange(code, kind)) == WRONG
     assert coded.users() == []
 
 
-def test_a_code_that_another_client_has_asked_for_is_worth_nothing(coded: Coded, kind: str) -> None:
+def test_a_code_that_another_client_requested_is_refused(coded: Coded, kind: str) -> None:
     other = other_client(coded)
     code = coded.code(kind, client=other)
     assert refusal(coded.exchange(code, kind)) == WRONG
@@ -129,7 +129,7 @@ def test_a_code_that_another_client_has_asked_for_is_worth_nothing(coded: Coded,
     assert coded.exchange(code, kind, client_id=other.client_id).status == 200
 
 
-def test_a_connection_that_is_off_for_the_client_takes_no_code(coded: Coded, kind: str) -> None:
+def test_a_connection_that_is_not_enabled_for_the_client_refuses_codes(coded: Coded, kind: str) -> None:
     code = coded.code(kind)
     for connection in (coded.email, coded.sms):
         update_connection(tenant_id=coded.old.tenant.pk, connection_id=connection.pk, changes={"enabled_clients": []})
@@ -145,18 +145,18 @@ def test_wrong_codes_are_counted_over_both_endpoints(coded: Coded, kind: str) ->
         assert ask(wrong(code, by=guess), kind).status == 401
     assert refusal(coded.exchange(code, kind))[:2] == (429, "too_many_attempts")
     assert refusal(coded.authenticate(code, kind))[:2] == (429, "too_many_attempts")
-    # A place that has guessed nothing still gets in.
+    # A place without wrong guesses can still log in.
     assert coded.exchange(code, kind, address="198.51.100.9").status == 200
 
 
-def test_the_limit_of_guesses_tells_nothing_of_the_code(coded: Coded) -> None:
+def test_the_refusal_of_too_many_guesses_does_not_depend_on_the_code(coded: Coded) -> None:
     code = coded.code()
     for guess in range(1, 6):
         coded.exchange(wrong(code, by=guess))
     assert coded.exchange(code).body == coded.exchange(wrong(code)).body
 
 
-def test_a_blocked_user_is_told_so_once_the_code_is_right(coded: Coded) -> None:
+def test_a_blocked_user_is_reported_only_with_the_right_code(coded: Coded) -> None:
     user = create_user(tenant_id=coded.old.tenant.pk, connection=coded.email, email=ADA)
     update_user(tenant_id=coded.old.tenant.pk, user_id=user.user_id, changes={"blocked": True})
     code = coded.code()
@@ -164,14 +164,14 @@ def test_a_blocked_user_is_told_so_once_the_code_is_right(coded: Coded) -> None:
     assert refusal(coded.exchange(code)) == (401, "unauthorized", "user is blocked")
 
 
-def test_no_account_is_made_where_the_connection_makes_none(coded: Coded) -> None:
+def test_no_account_is_created_where_the_connection_forbids_it(coded: Coded) -> None:
     code = coded.code()
     set_options(coded.email, disable_signup=True)
     assert refusal(coded.exchange(code)) == WRONG
     assert coded.users() == []
 
 
-def test_a_client_without_the_grant_uses_no_code_up(coded: Coded) -> None:
+def test_a_client_without_the_grant_does_not_use_up_a_code(coded: Coded) -> None:
     code = coded.code()
     change(coded.old.client, grant_types=[grant for grant in GRANTS if grant != PASSWORD_GRANT])
     assert refusal(coded.exchange(code))[:2] == (403, "unauthorized_client")
@@ -179,7 +179,7 @@ def test_a_client_without_the_grant_uses_no_code_up(coded: Coded) -> None:
     assert coded.exchange(code).status == 200
 
 
-def test_a_client_that_requires_an_organization_uses_no_code_up(coded: Coded) -> None:
+def test_a_client_that_requires_an_organization_does_not_use_up_a_code(coded: Coded) -> None:
     code = coded.code()
     coded.old.set(settings={"organization_usage": "require"})
     assert refusal(coded.exchange(code)) == (400, "invalid_request", "parameter organization is required for this client")
@@ -187,7 +187,7 @@ def test_a_client_that_requires_an_organization_uses_no_code_up(coded: Coded) ->
     assert coded.exchange(code).status == 200
 
 
-def test_the_kind_stands_for_a_connection_of_another_name(coded: Coded) -> None:
+def test_the_kind_of_a_connection_can_be_sent_in_place_of_its_name(coded: Coded) -> None:
     update: dict[str, Any] = {"enabled_clients": []}
     update_connection(tenant_id=coded.old.tenant.pk, connection_id=coded.email.pk, changes=update)
     enabled = [coded.old.client.client_id]
@@ -197,13 +197,13 @@ def test_the_kind_stands_for_a_connection_of_another_name(coded: Coded) -> None:
     assert coded.exchange(coded.code(), connection="mails").status == 200
 
 
-def test_a_password_of_a_directory_is_no_code(coded: Coded) -> None:
+def test_a_password_of_a_directory_is_not_accepted_as_a_code(coded: Coded) -> None:
     code = coded.code()
     assert refusal(coded.exchange(code, connection=coded.old.connection.name)) == WRONG
     assert coded.exchange(code).status == 200
 
 
-def test_the_device_names_the_refresh_token_of_a_code(coded: Coded) -> None:
+def test_the_refresh_token_of_a_code_has_the_name_of_the_device(coded: Coded) -> None:
     members = coded.exchange(coded.code(), scope="openid offline_access", device="Ada's phone").json()
     assert members["refresh_token"]
     assert RefreshToken.objects.of(coded.old.tenant.pk).get().initial_user_agent == "Ada's phone"
@@ -212,7 +212,7 @@ def test_the_device_names_the_refresh_token_of_a_code(coded: Coded) -> None:
 # --- /co/authenticate -------------------------------------------------------------------------------------------------
 
 
-def test_a_code_becomes_a_ticket_that_logs_its_browser_in(coded: Coded, kind: str) -> None:
+def test_a_code_is_exchanged_for_a_ticket_that_logs_its_browser_in(coded: Coded, kind: str) -> None:
     code = coded.code(kind)
     answer = coded.authenticate(code, kind)
     assert answer.json().keys() == {"login_ticket", "co_id", "co_verifier"}
@@ -225,7 +225,7 @@ def test_a_code_becomes_a_ticket_that_logs_its_browser_in(coded: Coded, kind: st
     assert refusal(coded.authenticate(code, kind)) == WRONG_OF_FORM[kind]
 
 
-def test_a_wrong_or_expired_code_gets_no_ticket_and_the_script_reads_why(coded: Coded, kind: str) -> None:
+def test_a_wrong_or_expired_code_gets_no_ticket_and_the_script_can_read_why(coded: Coded, kind: str) -> None:
     code = coded.code(kind)
     answer = coded.authenticate(wrong(code), kind)
     assert refusal(answer) == WRONG_OF_FORM[kind]
@@ -235,18 +235,18 @@ def test_a_wrong_or_expired_code_gets_no_ticket_and_the_script_reads_why(coded: 
     assert not LoginTicket.objects.of(coded.old.tenant.pk).exists()
 
 
-def test_a_page_of_another_origin_uses_no_code_up(coded: Coded) -> None:
+def test_a_page_of_another_origin_does_not_use_up_a_code(coded: Coded) -> None:
     code = coded.code()
     assert refusal(coded.authenticate(code, origin="https://evil.example"))[:2] == (403, "access_denied")
     assert coded.authenticate(code).status == 200
 
 
 @pytest.mark.parametrize("missing", ["otp", "realm", "username"])
-def test_what_is_missing_is_named(coded: Coded, missing: str) -> None:
+def test_a_missing_parameter_is_named(coded: Coded, missing: str) -> None:
     left_out: dict[str, Any] = {missing: None}
     assert refusal(coded.authenticate("123456", **left_out)) == (400, "invalid_request", f"missing {missing} parameter")
 
 
-def test_a_directory_takes_no_code_and_a_passwordless_connection_no_password(coded: Coded) -> None:
+def test_a_directory_refuses_codes_and_a_passwordless_connection_refuses_passwords(coded: Coded) -> None:
     assert refusal(coded.authenticate("123456", realm=coded.old.connection.name)) == (403, "access_denied", "Unknown or invalid realm")
     assert refusal(coded.old.authenticate(realm="email")) == (403, "access_denied", "Unknown or invalid realm")

@@ -1,4 +1,4 @@
-"""`/co/authenticate` and its ticket: who gets one, and in which browser, at which client and page it counts."""
+"""`/co/authenticate` and its ticket: which requests get one, and for which browser, client and page it is valid."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cookie_from(answer: Received) -> str:
 
 
 def arrive(old: OldClient, ticket: str, *, browser: Browser | None = None, headers: dict[str, str] | None = None, **changes: Any) -> Page:
-    """Go to `/authorize` with a ticket, as auth0-js sends the browser there."""
+    """Go to `/authorize` with a ticket, as auth0-js redirects the browser."""
     asked = {
         "client_id": old.client.client_id,
         "response_type": "token id_token",
@@ -49,7 +49,7 @@ def arrive(old: OldClient, ticket: str, *, browser: Browser | None = None, heade
 
 
 def ticket_in(old: OldClient, browser: Browser | None = None) -> str:
-    """Log in in the script of a page; the browser keeps the cookie."""
+    """Log in with the script of a page; the browser keeps the cookie."""
     answer = old.authenticate()
     assert answer.status == 200, answer.body
     (browser or old.browser).cookies[cookie_name(BROWSER)] = cookie_from(answer)
@@ -60,10 +60,10 @@ def told(page: Page) -> dict[str, str]:
     return {name: value for name, value in page.answer.items() if name in ("error", "error_description")}
 
 
-# --- Who gets a ticket ------------------------------------------------------------------------------------------------
+# --- Getting a ticket -------------------------------------------------------------------------------------------------
 
 
-def test_a_script_of_the_application_gets_a_ticket_that_it_may_read(old: OldClient) -> None:
+def test_a_script_of_the_application_gets_a_ticket_and_can_read_it(old: OldClient) -> None:
     answer = old.authenticate()
     assert answer.json().keys() == {"login_ticket", "co_id", "co_verifier"}
     assert answer.headers["access-control-allow-origin"] == ORIGIN
@@ -78,7 +78,7 @@ def test_the_preflight_allows_cookies(old: OldClient) -> None:
     assert answer.headers["access-control-allow-credentials"] == "true"
 
 
-def test_only_digests_are_kept(old: OldClient) -> None:
+def test_only_digests_are_stored(old: OldClient) -> None:
     answer = old.authenticate()
     row = LoginTicket.objects.of(old.tenant.pk).values().get()
     secrets = (answer.json()["login_ticket"], answer.json()["co_verifier"], cookie_from(answer))
@@ -110,7 +110,7 @@ def test_a_form_that_any_page_could_post_is_refused(old: OldClient) -> None:
     assert refusal(answer) == (400, "invalid_request", "The content type must be application/json.")
 
 
-def test_a_client_that_did_not_opt_in_is_refused_readably(old: OldClient) -> None:
+def test_a_client_without_the_setting_is_refused_and_the_script_can_read_why(old: OldClient) -> None:
     old.set(settings={"cross_origin_authentication": False})
     answer = old.authenticate()
     assert refusal(answer) == (403, "unauthorized_client", "Cross-origin login is off for this client.")
@@ -118,7 +118,7 @@ def test_a_client_that_did_not_opt_in_is_refused_readably(old: OldClient) -> Non
 
 
 @pytest.mark.parametrize("changes", [{"password": "wrong"}, {"username": "nobody@example.test"}])
-def test_a_wrong_password_and_an_unknown_user_look_alike(old: OldClient, changes: dict[str, str]) -> None:
+def test_a_wrong_password_and_an_unknown_user_get_the_same_refusal(old: OldClient, changes: dict[str, str]) -> None:
     answer = old.authenticate(**changes)
     assert refusal(answer) == (401, "access_denied", "Wrong email or password.")
     assert (answer.headers["access-control-allow-origin"], "set-cookie" in answer.headers) == (ORIGIN, False)
@@ -138,27 +138,27 @@ def test_failures_block_the_account_here_too(old: OldClient) -> None:
 
 
 @pytest.mark.parametrize("missing", ["client_id", "credential_type", "username", "password", "realm"])
-def test_what_is_missing_is_named(old: OldClient, missing: str) -> None:
+def test_a_missing_parameter_is_named(old: OldClient, missing: str) -> None:
     left_out: dict[str, Any] = {missing: None}
     assert refusal(old.authenticate(**left_out)) == (400, "invalid_request", f"missing {missing} parameter")
 
 
-def test_an_unknown_realm_and_credential_type_are_refused(old: OldClient) -> None:
+def test_an_unknown_realm_and_an_unknown_credential_type_are_refused(old: OldClient) -> None:
     assert refusal(old.authenticate(realm="nowhere")) == (403, "access_denied", "Unknown or invalid realm")
     assert refusal(old.authenticate(credential_type="magic")) == (400, "invalid_request", "Unsupported credential_type: magic")
 
 
-def test_without_a_realm_the_default_directory_is_meant(old: OldClient) -> None:
+def test_without_a_realm_the_default_directory_is_used(old: OldClient) -> None:
     assert refusal(old.authenticate(credential_type="password"))[:2] == (403, "access_denied")
     update_tenant_settings(tenant_id=old.tenant.pk, changes={"default_directory": old.connection.name})
     forget_all()
     assert old.authenticate(credential_type="password", realm=None).status == 200
 
 
-# --- Where it counts --------------------------------------------------------------------------------------------------
+# --- Using a ticket ---------------------------------------------------------------------------------------------------
 
 
-def test_the_browser_of_the_ticket_is_logged_in_and_answered(old: OldClient) -> None:
+def test_the_browser_of_the_ticket_is_logged_in_and_redirected_to_the_client(old: OldClient) -> None:
     page = arrive(old, ticket_in(old), headers={"referer": f"{ORIGIN}/"})
     assert page.location.startswith(f"{CALLBACK}#"), page.location
     assert page.answer["id_token"]
@@ -167,21 +167,21 @@ def test_the_browser_of_the_ticket_is_logged_in_and_answered(old: OldClient) -> 
     assert (session.user_id, [method["name"] for method in session.methods]) == (old.user.pk, ["pwd"])
 
 
-def test_a_ticket_counts_for_silent_requests_in_a_frame(old: OldClient) -> None:
+def test_a_ticket_is_accepted_in_silent_requests_in_a_frame(old: OldClient) -> None:
     page = arrive(old, ticket_in(old), response_mode="web_message", prompt="none")
     assert page.status == 200
     assert "access_token" in page.text
 
 
-def test_a_ticket_counts_once(old: OldClient) -> None:
+def test_a_ticket_is_accepted_once(old: OldClient) -> None:
     ticket = ticket_in(old)
     assert "id_token" in arrive(old, ticket).answer
     again = Browser(old.tenant, cookies={cookie_name(BROWSER): old.browser.cookies[cookie_name(BROWSER)]})
     assert told(arrive(old, ticket, browser=again)) == INVALID
 
 
-def test_of_two_arrivals_at_once_one_counts(old: OldClient) -> None:
-    # Both have read the row before either has used it up.
+def test_of_two_simultaneous_uses_one_succeeds(old: OldClient) -> None:
+    # Both requests have read the row before either uses it up.
     with tenant_bound(old.tenant.pk):
         row = waiting_ticket(old.client, ticket_in(old))
         assert row is not None
@@ -189,30 +189,30 @@ def test_of_two_arrivals_at_once_one_counts(old: OldClient) -> None:
         assert redeemed(row) is None
 
 
-def test_a_ticket_of_another_browser_logs_nobody_in(old: OldClient) -> None:
-    # Login CSRF: the attacker logs in with an account of their own, and sends the victim's browser on.
+def test_a_ticket_of_another_browser_is_refused(old: OldClient) -> None:
+    # Login CSRF: the attacker logs in with their own account, and redirects the victim's browser.
     ticket = ticket_in(old)
     victim = Browser(old.tenant)
     assert told(arrive(old, ticket, browser=victim)) == INVALID
     victim.cookies[cookie_name(BROWSER)] = "a-cookie-of-the-victim"
     assert told(arrive(old, ticket, browser=victim)) == INVALID
     assert not Session.objects.of(old.tenant.pk).exists()
-    # It was not used up by that.
+    # The refusals did not use up the ticket.
     assert "id_token" in arrive(old, ticket).answer
 
 
 @pytest.mark.parametrize("referer", ["https://evil.example/page", "https://app.example.test.evil.x/"])
-def test_a_ticket_that_another_page_brings_counts_nowhere(old: OldClient, referer: str) -> None:
+def test_a_ticket_from_another_page_is_refused(old: OldClient, referer: str) -> None:
     assert told(arrive(old, ticket_in(old), headers={"referer": referer})) == INVALID
 
 
-def test_a_ticket_of_an_origin_that_the_client_has_lost_counts_no_more(old: OldClient) -> None:
+def test_a_ticket_is_refused_after_its_origin_was_removed_from_the_client(old: OldClient) -> None:
     ticket = ticket_in(old)
     old.set(settings={"web_origins": ["https://other.example.test"]}, redirect_uris="https://other.example.test/callback")
     assert told(arrive(old, ticket, redirect_uri="https://other.example.test/callback")) == INVALID
 
 
-def test_a_ticket_of_another_client_counts_nowhere(old: OldClient) -> None:
+def test_a_ticket_of_another_client_is_refused(old: OldClient) -> None:
     settings = {"cross_origin_authentication": True, "web_origins": [ORIGIN]}
     other, _ = web_client(old.tenant, grant_types=["implicit"], redirect_uris=CALLBACK, settings=settings)
     enabled = [old.client.client_id, other.client_id]
@@ -221,47 +221,47 @@ def test_a_ticket_of_another_client_counts_nowhere(old: OldClient) -> None:
     assert told(arrive(old, ticket_in(old), client_id=other.client_id)) == INVALID
 
 
-def test_a_ticket_of_another_tenant_counts_nowhere(old: OldClient, second: OldClient) -> None:
+def test_a_ticket_of_another_tenant_is_refused(old: OldClient, second: OldClient) -> None:
     ticket = ticket_in(old)
     second.browser.cookies.update(old.browser.cookies)
     assert told(arrive(second, ticket)) == INVALID
 
 
-def test_a_ticket_ends_after_two_minutes(old: OldClient) -> None:
+def test_a_ticket_expires_after_two_minutes(old: OldClient) -> None:
     ticket = ticket_in(old)
     LoginTicket.objects.of(old.tenant.pk).update(expires_at=timezone.now())
     assert told(arrive(old, ticket)) == INVALID
 
 
-def test_a_user_who_was_blocked_meanwhile_is_not_logged_in(old: OldClient) -> None:
+def test_a_user_who_is_blocked_after_the_ticket_is_refused(old: OldClient) -> None:
     ticket = ticket_in(old)
     update_user(tenant_id=old.tenant.pk, user_id=old.user.user_id, changes={"blocked": True})
     assert told(arrive(old, ticket)) == INVALID
 
 
-def test_a_client_that_opted_out_meanwhile_is_refused(old: OldClient) -> None:
+def test_a_client_that_switched_the_setting_off_after_the_ticket_is_refused(old: OldClient) -> None:
     ticket = ticket_in(old)
     old.set(settings={"cross_origin_authentication": False})
     assert told(arrive(old, ticket))["error"] == "unauthorized_client"
 
 
-def test_a_ticket_does_not_send_the_answer_elsewhere(old: OldClient) -> None:
+def test_a_ticket_does_not_change_the_target_of_the_answer(old: OldClient) -> None:
     page = arrive(old, ticket_in(old), redirect_uri="https://evil.example/callback")
     assert (page.status, "location" in page.headers) == (400, False)
 
 
-def test_the_ticket_is_kept_with_no_request(old: OldClient) -> None:
+def test_the_ticket_is_not_stored_with_the_request(old: OldClient) -> None:
     change(old.client, is_first_party=False)
     page = arrive(old, ticket := ticket_in(old))
     assert page.location.startswith("/u/consent")
     assert ticket not in page.location
 
 
-# --- Browsers that keep no cookie of other sites ----------------------------------------------------------------------
+# --- Browsers that block third-party cookies --------------------------------------------------------------------------
 
 
 def verification(old: OldClient) -> tuple[Page, str]:
-    """Arrive without the cookie; return the page that asks the application's page, and the verifier that it keeps."""
+    """Arrive without the cookie; return the page that frames the application's page, and the verifier that the application keeps."""
     old.set(settings={"cross_origin_loc": f"{ORIGIN}/verify"})
     answer = old.authenticate()
     page = arrive(old, answer.json()["login_ticket"])
@@ -270,7 +270,7 @@ def verification(old: OldClient) -> tuple[Page, str]:
     return page, answer.json()["co_verifier"]
 
 
-def test_the_page_that_keeps_the_verifier_proves_the_browser(old: OldClient) -> None:
+def test_the_verifier_of_the_page_authenticates_the_browser(old: OldClient) -> None:
     page, verifier = verification(old)
     assert f'data-frame="{ORIGIN}/verify#origin=http://{old.host}"' in page.text
     assert f"frame-src {ORIGIN};" in page.headers["content-security-policy"]
@@ -279,13 +279,13 @@ def test_the_page_that_keeps_the_verifier_proves_the_browser(old: OldClient) -> 
 
 
 @pytest.mark.parametrize("verifier", ["", "made-up"])
-def test_a_browser_without_the_verifier_is_logged_in_as_nobody(old: OldClient, verifier: str) -> None:
+def test_a_browser_without_the_verifier_is_not_logged_in(old: OldClient, verifier: str) -> None:
     page, _ = verification(old)
     assert told(old.browser.submit(page, verifier=verifier)) == INVALID
     assert not Session.objects.of(old.tenant.pk).exists()
 
 
-def test_a_page_of_another_browser_takes_no_verifier(old: OldClient) -> None:
+def test_another_browser_cannot_submit_the_verifier(old: OldClient) -> None:
     page, verifier = verification(old)
     answer = Browser(old.tenant).submit(page, verifier=verifier)
     assert answer.status == 400

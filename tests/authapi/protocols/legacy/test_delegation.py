@@ -1,4 +1,4 @@
-"""`/delegation` and `/tokeninfo`: whose tokens count, and for whom new ones are made."""
+"""`/delegation` and `/tokeninfo`: which tokens are accepted, and for which clients new ones are issued."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def token_of(old: OldClient) -> str:
 
 
 def target_of(old: OldClient, *, allows: bool = True, **settings: Any) -> Client:
-    """Another client of the tenant, which people may log in at."""
+    """Create another client of the tenant, at which users can log in."""
     allowed = [old.client.client_id] if allows else []
     client, _ = create_client(tenant_id=old.tenant.pk, name="Target", settings={"allowed_clients": allowed, **settings})
     enabled = [old.client.client_id, client.client_id]
@@ -46,7 +46,7 @@ def delegate(old: OldClient, **changes: Any) -> Received:
 
 
 @pytest.mark.parametrize("missing", ["client_id", "grant_type"])
-def test_what_is_missing_is_named(old: OldClient, missing: str) -> None:
+def test_a_missing_parameter_is_named(old: OldClient, missing: str) -> None:
     answer = delegate(old, id_token="x", **{missing: None})
     assert refusal(answer) == (400, "invalid_request", f"missing {missing} parameter")
 
@@ -58,7 +58,7 @@ def test_another_grant_type_or_api_is_refused(old: OldClient) -> None:
 
 
 @pytest.mark.parametrize("tokens", [{}, {"id_token": "a", "refresh_token": "b"}])
-def test_one_token_is_needed(old: OldClient, tokens: dict[str, str]) -> None:
+def test_exactly_one_token_is_required(old: OldClient, tokens: dict[str, str]) -> None:
     assert refusal(delegate(old, **tokens)) == (400, "invalid_request", "Send an id_token or a refresh_token, and not both.")
 
 
@@ -68,28 +68,28 @@ def test_a_client_without_the_grant_is_refused(old: OldClient, kind: str, grant:
     assert refusal(delegate(old, **{kind: "x"})) == (403, "unauthorized_client", f"Grant type '{grant}' not allowed for the client.")
 
 
-def test_a_login_becomes_an_id_token_for_the_target(old: OldClient) -> None:
+def test_a_token_is_exchanged_for_an_id_token_for_the_target(old: OldClient) -> None:
     target, token = target_of(old), token_of(old)
     answer = delegate(old, id_token=token, target=target.client_id)
     assert answer.json().keys() == {"id_token", "token_type", "expires_in"}
     claims, before = decoded(answer.json()["id_token"])[1], decoded(token)[1]
     assert (claims["aud"], claims["sub"], claims["email"]) == (target.client_id, old.user.user_id, EMAIL)
-    # A delegation is no login: the user proved who they are when the first token was issued.
+    # A delegation is not a login: the times and methods are those of the first token.
     assert (claims["auth_time"], claims["amr"], "sid" in claims) == (before["auth_time"], ["pwd"], False)
     assert SignIn.objects.of(old.tenant.pk).filter(type="sd", details__target=target.client_id).exists()
 
 
-def test_without_a_target_the_client_itself_is_meant(old: OldClient) -> None:
+def test_without_a_target_the_token_is_for_the_client_itself(old: OldClient) -> None:
     assert decoded(delegate(old, id_token=token_of(old)).json()["id_token"])[1]["aud"] == old.client.client_id
 
 
-def test_a_target_that_does_not_allow_it_looks_like_one_that_does_not_exist(old: OldClient, second: OldClient) -> None:
+def test_a_target_that_does_not_allow_delegation_gets_the_same_refusal_as_an_unknown_one(old: OldClient, second: OldClient) -> None:
     token, silent = token_of(old), target_of(old, allows=False)
     for target in (silent.client_id, "nobody", second.client.client_id):
         assert refusal(delegate(old, id_token=token, target=target)) == NOT_ALLOWED
 
 
-def test_a_target_that_the_user_could_not_log_in_at_gets_no_token(old: OldClient) -> None:
+def test_a_target_at_which_the_user_could_not_log_in_gets_no_token(old: OldClient) -> None:
     token, target = token_of(old), target_of(old)
     change(target, settings={"organization_usage": "require"})
     assert refusal(delegate(old, id_token=token, target=target.client_id))[:2] == (403, "access_denied")
@@ -100,18 +100,18 @@ def test_a_target_that_the_user_could_not_log_in_at_gets_no_token(old: OldClient
     assert refusal(delegate(old, id_token=token, target=target.client_id)) == (400, "invalid_request", "the connection was disabled")
 
 
-def test_a_token_of_another_client_counts_nowhere(old: OldClient) -> None:
+def test_a_token_of_another_client_is_refused(old: OldClient) -> None:
     other = target_of(old)
     registered = Registered(other, "")
     foreign = id_token(login_of(old.tenant, registered, old.user, scope="openid"))
     assert refusal(delegate(old, id_token=foreign)) == INVALID
 
 
-def test_a_token_of_another_tenant_counts_nowhere(old: OldClient, second: OldClient) -> None:
+def test_a_token_of_another_tenant_is_refused(old: OldClient, second: OldClient) -> None:
     assert refusal(delegate(old, id_token=token_of(second))) == INVALID
 
 
-def test_an_expired_token_counts_no_more(old: OldClient, time_machine: Any) -> None:
+def test_an_expired_token_is_refused(old: OldClient, time_machine: Any) -> None:
     token = token_of(old)
     time_machine.move_to(time.time() + 37_000)
     forget_all()
@@ -119,16 +119,16 @@ def test_an_expired_token_counts_no_more(old: OldClient, time_machine: Any) -> N
 
 
 @pytest.mark.parametrize("token", ["x", "a.b.c", "é", "x" * 20_000])
-def test_what_is_no_token_is_refused(old: OldClient, token: str) -> None:
+def test_a_malformed_token_is_refused(old: OldClient, token: str) -> None:
     assert refusal(delegate(old, id_token=token)) == INVALID
     assert refusal(old.ask("/tokeninfo", {"id_token": token})) == INVALID
 
 
-def test_an_access_token_is_no_id_token(old: OldClient) -> None:
+def test_an_access_token_is_not_accepted_as_an_id_token(old: OldClient) -> None:
     assert refusal(delegate(old, id_token=old.log_in().json()["access_token"])) == INVALID
 
 
-def test_the_token_of_a_session_that_has_ended_counts_no_more(old: OldClient) -> None:
+def test_the_token_of_an_ended_session_is_refused(old: OldClient) -> None:
     login = login_of(old.tenant, Registered(old.client, ""), old.user, scope="openid")
     token = id_token(login)
     assert delegate(old, id_token=token).status == 200
@@ -149,14 +149,14 @@ def test_the_eleventh_delegation_in_a_minute_is_refused(old: OldClient) -> None:
     assert refusal(delegate(old, id_token=token))[:2] == (429, "too_many_requests")
 
 
-def test_a_refresh_token_that_stays_can_be_delegated(old: OldClient) -> None:
+def test_a_non_rotating_refresh_token_can_be_delegated(old: OldClient) -> None:
     change(old.client, settings={"refresh_token": {"rotation_type": "non-rotating", "expiration_type": "non-expiring"}})
     token = old.log_in(scope="openid offline_access").json()["refresh_token"]
     for _ in range(2):
         assert decoded(delegate(old, refresh_token=token).json()["id_token"])[1]["sub"] == old.user.user_id
 
 
-def test_a_refresh_token_of_another_client_or_tenant_counts_nowhere(old: OldClient, second: OldClient) -> None:
+def test_a_refresh_token_of_another_client_or_tenant_is_refused(old: OldClient, second: OldClient) -> None:
     stays = {"refresh_token": {"rotation_type": "non-rotating", "expiration_type": "non-expiring"}}
     for one in (old, second):
         change(one.client, settings=stays)
@@ -170,7 +170,7 @@ def test_a_refresh_token_of_another_client_or_tenant_counts_nowhere(old: OldClie
     assert refusal(delegate(old, client_id=other.client_id, refresh_token=own)) == unknown
 
 
-def test_rotating_refresh_tokens_are_not_delegated(old: OldClient) -> None:
+def test_rotating_refresh_tokens_cannot_be_delegated(old: OldClient) -> None:
     change(old.client, settings={"refresh_token": {"rotation_type": "rotating", "expiration_type": "expiring"}})
     token = old.log_in(scope="openid offline_access").json()["refresh_token"]
     assert refusal(delegate(old, refresh_token=token))[:2] == (400, "invalid_request")
@@ -179,7 +179,7 @@ def test_rotating_refresh_tokens_are_not_delegated(old: OldClient) -> None:
 # --- /tokeninfo -------------------------------------------------------------------------------------------------------
 
 
-def test_the_profile_behind_a_token_is_told(old: OldClient) -> None:
+def test_tokeninfo_returns_the_profile_of_a_token(old: OldClient) -> None:
     everything = global_client(old.tenant)
     profile = old.ask("/tokeninfo", {"id_token": token_of(old)}).json()
     assert (profile["user_id"], profile["email"], profile["clientID"]) == (old.user.user_id, EMAIL, old.client.client_id)
@@ -187,12 +187,12 @@ def test_the_profile_behind_a_token_is_told(old: OldClient) -> None:
     assert not profile.keys() & {"app_metadata", "user_metadata"}
 
 
-def test_tokeninfo_names_what_is_missing_and_refuses_foreign_tokens(old: OldClient, second: OldClient) -> None:
+def test_tokeninfo_names_a_missing_parameter_and_refuses_foreign_tokens(old: OldClient, second: OldClient) -> None:
     assert refusal(old.ask("/tokeninfo", {})) == (400, "invalid_request", "missing id_token parameter")
     assert refusal(old.ask("/tokeninfo", {"id_token": token_of(second)})) == INVALID
 
 
-def test_tokeninfo_tells_nothing_of_clients_that_did_not_opt_in(old: OldClient) -> None:
+def test_tokeninfo_returns_nothing_for_clients_without_the_setting(old: OldClient) -> None:
     token = token_of(old)
     change(old.client, grant_types=["authorization_code"])
     client_auth.clients.clear()
@@ -200,7 +200,7 @@ def test_tokeninfo_tells_nothing_of_clients_that_did_not_opt_in(old: OldClient) 
     assert refusal(old.ask("/tokeninfo", {"id_token": token})) == (403, "unauthorized_client", words)
 
 
-def test_a_token_of_a_deleted_user_tells_nothing(old: OldClient) -> None:
+def test_the_token_of_a_deleted_user_is_refused(old: OldClient) -> None:
     other = make_user(connection=old.connection, email="bob@example.test")
     token = id_token(login_of(old.tenant, Registered(old.client, ""), other, scope="openid"))
     delete_user(tenant_id=old.tenant.pk, user_id=other.user_id)

@@ -24,7 +24,7 @@ from tests.authapi.protocols.legacy.conftest import GRANTS, OldClient, change, r
 from tests.factories.identity import make_user
 
 KEY, OTHER = RSAKey.generate_key(2048), RSAKey.generate_key(2048)
-# Refused for its length.
+# Refused because of its length.
 SHORT = generate_private_key(65537, 1024).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()  # noqa: S505
 INVALID = (400, "invalid_grant", "The id_token is not signed by a key of this device, is too old, or was used before.")
 PHONE, PHONE_ID = "Ada's phone", "device-1"
@@ -54,7 +54,7 @@ def log_in(old: OldClient, token: str | None, **changes: Any) -> Received:
 
 
 @pytest.mark.parametrize("missing", ["id_token", "device"])
-def test_what_is_missing_is_named(old: OldClient, missing: str) -> None:
+def test_a_missing_parameter_is_named(old: OldClient, missing: str) -> None:
     assert refusal(log_in(old, "x", **{missing: None})) == (400, "invalid_request", f"missing {missing} parameter")
 
 
@@ -73,7 +73,7 @@ def test_a_device_logs_its_user_in(old: OldClient) -> None:
     assert SignIn.objects.of(old.tenant.pk).get().type == "s"
 
 
-def test_a_token_counts_once(old: OldClient) -> None:
+def test_a_token_is_accepted_once(old: OldClient) -> None:
     register(old)
     token = signed(old)
     assert [log_in(old, token).status for _ in range(2)] == [200, 400]
@@ -94,12 +94,12 @@ def test_a_token_counts_once(old: OldClient) -> None:
         {"aud": None},
     ],
 )
-def test_a_claim_that_does_not_fit_logs_nobody_in(old: OldClient, changes: dict[str, Any]) -> None:
+def test_an_invalid_claim_is_refused(old: OldClient, changes: dict[str, Any]) -> None:
     register(old)
     assert refusal(log_in(old, signed(old, **changes))) == INVALID
 
 
-def test_another_key_or_another_device_logs_nobody_in(old: OldClient) -> None:
+def test_a_token_of_another_key_or_another_device_is_refused(old: OldClient) -> None:
     register(old)
     assert refusal(log_in(old, signed(old, OTHER))) == INVALID
     assert refusal(log_in(old, signed(old), device="Another phone")) == INVALID
@@ -108,20 +108,20 @@ def test_another_key_or_another_device_logs_nobody_in(old: OldClient) -> None:
         assert refusal(log_in(old, token)) == INVALID
 
 
-def test_a_key_counts_for_its_user_client_and_tenant_alone(old: OldClient, second: OldClient) -> None:
+def test_a_key_is_valid_only_for_its_user_client_and_tenant(old: OldClient, second: OldClient) -> None:
     register(old)
     other = make_user(connection=old.connection, email="bob@example.test")
     assert refusal(log_in(old, signed(old, sub=other.user_id))) == INVALID
     assert refusal(log_in(second, signed(old, aud=second.issuer))) == INVALID
 
 
-def test_a_deleted_key_counts_no_more(old: OldClient) -> None:
+def test_a_deleted_key_is_refused(old: OldClient) -> None:
     key = register(old)
     assert delete_device_key(tenant_id=old.tenant.pk, wire_id=key.wire_id)
     assert refusal(log_in(old, signed(old))) == INVALID
 
 
-def test_a_blocked_user_is_told_so(old: OldClient) -> None:
+def test_the_answer_says_that_a_user_is_blocked(old: OldClient) -> None:
     register(old)
     update_user(tenant_id=old.tenant.pk, user_id=old.user.user_id, changes={"blocked": True})
     assert refusal(log_in(old, signed(old))) == (401, "unauthorized", "user is blocked")
@@ -134,13 +134,13 @@ def test_a_device_that_registers_again_replaces_its_key(old: OldClient) -> None:
     assert log_in(old, signed(old, OTHER)).status == 200
 
 
-@pytest.mark.parametrize("pem", ["", "x", SHORT], ids=["none", "no PEM", "a short key"])
-def test_a_key_that_is_none_or_short_is_refused(old: OldClient, pem: str) -> None:
+@pytest.mark.parametrize("pem", ["", "x", SHORT], ids=["missing", "not PEM", "a short key"])
+def test_an_invalid_or_short_key_is_refused(old: OldClient, pem: str) -> None:
     with pytest.raises(Invalid):
         register(old, public_key=pem)
 
 
-def test_users_and_clients_of_another_tenant_do_not_exist(old: OldClient, second: OldClient) -> None:
+def test_users_and_clients_of_another_tenant_are_unknown(old: OldClient, second: OldClient) -> None:
     for changes in ({"user_id": second.user.user_id}, {"client_id": second.client.client_id}):
         with pytest.raises(NotFound):
             register(old, **changes)

@@ -1,7 +1,7 @@
-"""Every failure that the contract lists for codes, old clients and database connections (2.5, 2.9, 2.10), as it goes over the wire.
+"""Every failure that the contract lists for codes, old clients and database connections (2.5, 2.9, 2.10), as sent on the wire.
 
-A row is a request that fails, with the status, the error and the text that clients are told; None where the contract leaves the text
-to us. What a row needs beforehand stands in `Row.before`.
+A row is a request that fails, with the status, the error and the text of the answer. The text is None where the contract leaves it to the
+service. `Row.before` prepares the state that a row needs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Row:
     text: str | None
     ask: Ask
     before: Before = lambda _: None
-    # Some families say `code`, and `description`.
+    # Some endpoints use `code` and `description` instead.
     names: tuple[str, str] = ("error", "error_description")
 
 
@@ -119,7 +119,7 @@ ROWS: dict[str, Row] = {
     "start: authParams": Row(400, "bad.authParams", None, start(send="link", authParams="no object")),
     "start: request": Row(400, "bad.request", None, start(email=None)),
     "start: number": Row(400, "bad.phone_number", None, start(connection="sms", phone_number="5550100")),
-    "start: too many": Row(429, "too_many_requests", None, start(), started_often),
+    "start: too many requests": Row(429, "too_many_requests", None, start(), started_often),
     "verify": Row(
         401,
         "invalid_user_password",
@@ -197,7 +197,7 @@ ROWS: dict[str, Row] = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_documented_failure_is_answered_as_clients_know_it(coded: OldClient, name: str) -> None:
+def test_a_documented_failure_has_the_documented_answer(coded: OldClient, name: str) -> None:
     row = ROWS[name]
     coded.set(grant_types=[*GRANTS, OTP])
     row.before(coded)
@@ -217,7 +217,7 @@ def test_a_text_message_without_a_sender_is_a_documented_failure(coded: OldClien
     assert (answer.status, answer.json()["error"]) == (400, "sms_provider_error")
 
 
-def test_a_change_of_password_is_answered_in_plain_text_also_for_a_user_who_is_not_there(coded: OldClient) -> None:
+def test_a_change_of_password_is_answered_in_plain_text_even_for_an_unknown_user(coded: OldClient) -> None:
     for email in (EMAIL, "gone@example.test"):
         answer = hot("/dbconnections/change_password", connection="people", email=email)(coded)
         assert (answer.status, answer.body.decode()) == (200, "We've just sent you an email to reset your password.")

@@ -1,4 +1,4 @@
-"""Tokens that an attacker has changed, made, or taken without what they are bound to: they count at no old endpoint."""
+"""Tokens that an attacker has changed, created, or stolen without their key: every old endpoint refuses them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ API = "https://bank.example.test"
 
 
 def asked(old: OldClient, token: str) -> tuple[Received, Received]:
-    """Show an id token at both endpoints that take one."""
+    """Send an id token to both endpoints that accept one."""
     return old.ask("/tokeninfo", {"id_token": token}), delegate(old, id_token=token)
 
 
-def test_a_token_whose_user_was_changed_counts_nowhere(old: OldClient, second: OldClient) -> None:
+def test_a_token_with_a_changed_user_is_refused(old: OldClient, second: OldClient) -> None:
     token = token_of(old)
     header, claims, signature = token.split(".")
     other = encoded({**decoded(token)[1], "sub": second.user.user_id})
@@ -36,8 +36,8 @@ def test_a_token_whose_user_was_changed_counts_nowhere(old: OldClient, second: O
         assert [refusal(answer) for answer in asked(old, forged)] == [INVALID, INVALID]
 
 
-def test_a_token_that_another_tenant_signed_for_this_one_counts_nowhere(old: OldClient, second: OldClient) -> None:
-    # The other tenant names this issuer, client and user, under its own key and under the name of this tenant's key.
+def test_a_token_that_another_tenant_signed_for_this_one_is_refused(old: OldClient, second: OldClient) -> None:
+    # The other tenant names this issuer, client and user. It uses its own key under the id of this tenant's key.
     token = token_of(old)
     own_kid = decoded(token)[0]["kid"]
     for header in ({}, {"kid": own_kid}):
@@ -45,7 +45,7 @@ def test_a_token_that_another_tenant_signed_for_this_one_counts_nowhere(old: Old
         assert [refusal(answer) for answer in asked(old, forged)] == [INVALID, INVALID]
 
 
-def test_a_token_of_another_issuer_counts_nowhere_even_with_our_key(old: OldClient, second: OldClient) -> None:
+def test_a_token_of_another_issuer_is_refused_even_with_our_key(old: OldClient, second: OldClient) -> None:
     forged = signed(old.tenant, token_of(old), claims={"iss": second.issuer})
     assert [refusal(answer) for answer in asked(old, forged)] == [INVALID, INVALID]
     assert [answer.status for answer in asked(old, signed(old.tenant, token_of(old)))] == [200, 200]
@@ -61,7 +61,7 @@ def test_a_token_for_an_organization_is_not_delegated(old: OldClient) -> None:
 
 
 def bound_token(old: OldClient, *, audience: str | None = None) -> str:
-    """An access token of the user that is bound to a key, as one that was stolen."""
+    """Return an access token of the user that is bound to a key, as if it were stolen."""
     settle_memory()
     client, secret = rotate_client_secret(tenant_id=old.tenant.pk, client_id=old.client.client_id)
     registered, prover = Registered(client, secret), Prover()
@@ -74,13 +74,13 @@ def bound_token(old: OldClient, *, audience: str | None = None) -> str:
 
 
 @pytest.mark.parametrize("audience", [None, API])
-def test_a_bound_access_token_links_and_unlinks_nothing(old: OldClient, audience: str | None) -> None:
+def test_a_bound_access_token_cannot_link_or_unlink(old: OldClient, audience: str | None) -> None:
     create_api_resource(tenant_id=old.tenant.pk, identifier=API, scopes=[{"value": "read", "description": ""}])
     token = bound_token(old, audience=audience)
     assert (token.count(".") == 2) is (audience is not None)
     assert refusal(old.ask("/login/unlink", {"access_token": token, "user_id": "auth0|x"})) == INVALID_ACCESS_TOKEN
     assert told(begin(old, logged_in(old), token)) == INVALID_ACCESS_TOKEN[1:]
     if audience is None:
-        # It is the binding that refuses it.
+        # The binding is the reason of the refusal.
         AccessToken.objects.of(old.tenant.pk).update(confirmation=None)
         assert refusal(old.ask("/login/unlink", {"access_token": token, "user_id": "auth0|x"})) == NOT_LINKED

@@ -1,4 +1,4 @@
-"""`/usernamepassword/login`, its form, and what pages ask beside it."""
+"""`/usernamepassword/login`, the form in its answer, and other requests of hosted login pages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def submit(old: OldClient, answer: Received, browser: Browser, **changes: str) -
     return browser.post("/login/callback", {**fields_of(answer), **changes}, Origin=f"http://{old.host}")
 
 
-def test_the_form_of_the_answer_logs_its_browser_in(old: OldClient) -> None:
+def test_the_returned_form_logs_its_browser_in(old: OldClient) -> None:
     answer = post(old)
     assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert f'action="http://{old.host}/login/callback"' in answer.body.decode()
@@ -55,48 +55,48 @@ def test_the_form_of_the_answer_logs_its_browser_in(old: OldClient) -> None:
     assert (page.answer["state"], "code" in page.answer) == ("st", True)
 
 
-def test_the_form_holds_no_password(old: OldClient) -> None:
+def test_the_form_does_not_contain_the_password(old: OldClient) -> None:
     assert PASSWORD not in post(old).body.decode()
 
 
-def test_the_form_escapes_what_the_page_sent(old: OldClient) -> None:
+def test_the_form_escapes_the_parameters_of_the_page(old: OldClient) -> None:
     answer = post(old, state='"><script>alert(1)</script>')
     assert b"<script>" not in answer.body
     assert json.loads(fields_of(answer)["wctx"])["state"] == '"><script>alert(1)</script>'
 
 
-def test_the_form_of_another_browser_logs_nobody_in(old: OldClient) -> None:
+def test_a_form_of_another_browser_is_refused(old: OldClient) -> None:
     # Login CSRF: the attacker posts their own form from a page that the victim visits.
     answer = post(old)
     assert told(submit(old, answer, Browser(old.tenant))) == INVALID
     assert not Session.objects.of(old.tenant.pk).exists()
 
 
-def test_the_form_counts_once(old: OldClient) -> None:
+def test_the_form_is_accepted_once(old: OldClient) -> None:
     answer = post(old)
     old.browser.cookies[cookie_name(BROWSER)] = cookie_from(answer)
     assert "code" in submit(old, answer, old.browser).answer
     assert told(submit(old, answer, old.browser)) == INVALID
 
 
-def test_the_form_cannot_be_pointed_elsewhere(old: OldClient) -> None:
+def test_the_target_of_the_form_cannot_be_changed(old: OldClient) -> None:
     answer = post(old)
     old.browser.cookies[cookie_name(BROWSER)] = cookie_from(answer)
     context = json.dumps({"client_id": old.client.client_id, "response_type": "code", "redirect_uri": "https://evil.example/"})
     assert submit(old, answer, old.browser, wctx=context).status == 400
 
 
-def test_a_page_of_another_origin_is_sent_to_the_other_endpoint(old: OldClient) -> None:
+def test_a_page_of_another_origin_is_told_to_use_the_other_endpoint(old: OldClient) -> None:
     status, error, words = refusal(post(old, origin=ORIGIN))
     assert (status, error, "/co/authenticate" in words) == (403, "access_denied", True)
 
 
 @pytest.mark.parametrize("missing", ["client_id", "username", "password", "connection"])
-def test_what_is_missing_is_named(old: OldClient, missing: str) -> None:
+def test_a_missing_parameter_is_named(old: OldClient, missing: str) -> None:
     assert refusal(post(old, **{missing: None})) == (400, "invalid_request", f"missing {missing} parameter")
 
 
-def test_refusals_are_those_of_a_password_login(old: OldClient) -> None:
+def test_refusals_are_the_same_as_for_other_password_logins(old: OldClient) -> None:
     assert refusal(post(old, password="wrong")) == (401, "invalid_user_password", "Wrong email or password.")
     assert refusal(post(old, username="nobody")) == (401, "invalid_user_password", "Wrong email or password.")
     update_user(tenant_id=old.tenant.pk, user_id=old.user.user_id, changes={"blocked": True})
@@ -105,11 +105,11 @@ def test_refusals_are_those_of_a_password_login(old: OldClient) -> None:
     assert refusal(post(old)) == (403, "unauthorized_client", "Cross-origin login is off for this client.")
 
 
-def test_no_puzzle_is_asked_for(old: OldClient) -> None:
+def test_no_captcha_is_required(old: OldClient) -> None:
     assert old.ask("/usernamepassword/challenge", {"state": "st"}).json() == {"required": False}
 
 
-# --- Who is logged in -------------------------------------------------------------------------------------------------
+# --- The logged-in user -----------------------------------------------------------------------------------------------
 
 
 def known(old: OldClient, **headers: str) -> Received:
@@ -118,37 +118,37 @@ def known(old: OldClient, **headers: str) -> Received:
     return old.ask("/user/ssodata", method="GET", query=f"client_id={old.client.client_id}", **sent)
 
 
-def test_a_page_of_this_host_learns_who_is_logged_in(old: OldClient) -> None:
+def test_a_page_of_this_host_can_read_which_user_is_logged_in(old: OldClient) -> None:
     told_of = known(old).json()
     assert (told_of["sso"], told_of["lastUsedUserID"], told_of["lastUsedUsername"]) == (True, old.user.user_id, EMAIL)
     assert told_of["lastUsedConnection"] == {"name": "people", "strategy": old.connection.strategy}
     assert old.ask("/user/ssodata", method="GET").json() == {"sso": False}
 
 
-def test_a_page_of_the_client_learns_it_too(old: OldClient) -> None:
+def test_a_page_of_the_client_can_read_it_too(old: OldClient) -> None:
     answer = known(old, origin=ORIGIN)
     assert answer.json()["sso"] is True
     assert (answer.headers["access-control-allow-origin"], answer.headers["access-control-allow-credentials"]) == (ORIGIN, "true")
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "https://app.example.test.evil.example"])
-def test_a_page_of_another_origin_learns_nothing(old: OldClient, origin: str) -> None:
+def test_a_page_of_another_origin_cannot_read_it(old: OldClient, origin: str) -> None:
     answer = known(old, origin=origin)
     assert answer.json() == {"sso": False}
     assert "access-control-allow-credentials" not in answer.headers
 
 
-def test_a_request_without_an_origin_from_another_site_learns_nothing(old: OldClient) -> None:
+def test_a_request_without_an_origin_from_another_site_cannot_read_it(old: OldClient) -> None:
     assert known(old, sec_fetch_site="cross-site").json() == {"sso": False}
 
 
 @pytest.mark.parametrize("changes", [{"settings": {"cross_origin_authentication": False}}, {"is_first_party": False}])
-def test_a_client_that_may_not_know_learns_nothing(old: OldClient, changes: dict[str, Any]) -> None:
+def test_a_client_without_the_setting_cannot_read_it(old: OldClient, changes: dict[str, Any]) -> None:
     change(old.client, **changes)
     assert known(old, origin=ORIGIN).json() == {"sso": False}
 
 
-def test_the_country_is_what_the_edge_says(old: OldClient, settings: Any) -> None:
+def test_the_country_comes_from_the_edge(old: OldClient, settings: Any) -> None:
     def ask(**headers: Any) -> Any:
         return old.ask("/user/geoloc/country", method="GET", **headers).json()
 

@@ -1,4 +1,4 @@
-"""Codes of passwordless connections at `/oauth/ro` and `/co/authenticate`: one login each, by the rules of every login."""
+"""Codes of passwordless connections at `/oauth/ro` and `/co/authenticate`: one login each, with the rules of every login."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ADDRESSES = {"email": EMAIL, "sms": NUMBER}
 
 @pytest.fixture
 def coded(old: OldClient, settings: Any) -> OldClient:
-    """The old client, with both connections that log in with codes."""
+    """The old client, with both passwordless connections."""
     settings.SMS_SENDER = {"kind": "console"}
     for strategy in ADDRESSES:
         create_connection(tenant_id=old.tenant.pk, name=strategy, strategy=strategy, enabled_clients=[old.client.client_id], options={})
@@ -50,7 +50,7 @@ def authenticate(old: OldClient, code: str, strategy: str = "email", **changes: 
 
 
 @pytest.mark.parametrize("strategy", ADDRESSES)
-def test_a_code_stands_for_the_password_once_and_the_token_says_so(coded: OldClient, strategy: str) -> None:
+def test_a_code_replaces_the_password_once_and_the_token_names_the_method(coded: OldClient, strategy: str) -> None:
     code = code_of(coded, strategy)
     assert refusal(log_in(coded, wrong(code), strategy)) == (401, "invalid_user_password", "Wrong email or password.")
     answer = log_in(coded, code, strategy)
@@ -60,7 +60,7 @@ def test_a_code_stands_for_the_password_once_and_the_token_says_so(coded: OldCli
 
 
 @pytest.mark.parametrize(("strategy", "kind"), [("email", "email"), ("sms", "phone number")])
-def test_a_form_is_told_of_a_wrong_code_in_words_of_codes(coded: OldClient, strategy: str, kind: str) -> None:
+def test_the_answer_to_a_wrong_code_in_a_form_speaks_of_codes(coded: OldClient, strategy: str, kind: str) -> None:
     code = code_of(coded, strategy)
     told = (401, "access_denied", f"Wrong {kind} or verification code.")
     assert refusal(authenticate(coded, wrong(code), strategy)) == told
@@ -69,14 +69,14 @@ def test_a_form_is_told_of_a_wrong_code_in_words_of_codes(coded: OldClient, stra
     assert refusal(authenticate(coded, code, strategy)) == told
 
 
-def test_a_client_whose_people_log_in_to_organizations_gets_no_token_and_the_code_stays(coded: OldClient) -> None:
+def test_a_client_that_requires_organizations_gets_no_token_and_the_code_stays_valid(coded: OldClient) -> None:
     code = code_of(coded)
     coded.set(settings={"organization_usage": "require"})
     assert refusal(log_in(coded, code)) == (400, "invalid_request", "parameter organization is required for this client")
     assert PasswordlessCode.objects.of(coded.tenant.pk).filter(used_at=None).exists()
 
 
-def test_guesses_at_every_endpoint_count_together(coded: OldClient) -> None:
+def test_guesses_are_counted_over_all_endpoints(coded: OldClient) -> None:
     code = code_of(coded)
     for by in (1, 2, 3):
         assert log_in(coded, wrong(code, by=by)).status == 401

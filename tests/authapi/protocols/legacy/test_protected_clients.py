@@ -1,4 +1,4 @@
-"""Clients that require proof of possession, or have a compliance level: no old endpoint is a weaker way in."""
+"""Clients that require proof of possession or have a compliance level: no old endpoint issues them a token without that protection."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def protection(request: pytest.FixtureRequest) -> dict[str, Any]:
     return dict(request.param)
 
 
-def test_no_password_becomes_a_token(old: OldClient, protection: dict[str, Any]) -> None:
+def test_a_password_gets_no_token(old: OldClient, protection: dict[str, Any]) -> None:
     old.set(settings=protection)
     assert refusal(old.log_in()) == REFUSED
-    # Refused before the password is looked at: nothing is hashed, counted or noted.
+    # The request is refused before the password is checked, so no hash, count or log entry results.
     assert refusal(old.log_in(password="wrong")) == REFUSED
     assert not SignIn.objects.of(old.tenant.pk).exists()
     assert not AccessToken.objects.of(old.tenant.pk).exists()
 
 
-def test_no_code_becomes_a_token_and_none_is_used_up(old: OldClient, protection: dict[str, Any]) -> None:
+def test_a_code_gets_no_token_and_is_not_used_up(old: OldClient, protection: dict[str, Any]) -> None:
     enabled = [old.client.client_id]
     connection = create_connection(tenant_id=old.tenant.pk, name="email", strategy="email", enabled_clients=enabled, options={})
     with tenant_bound(old.tenant.pk):
@@ -56,19 +56,19 @@ def test_no_code_becomes_a_token_and_none_is_used_up(old: OldClient, protection:
     assert PasswordlessCode.objects.of(old.tenant.pk).get().used_at is None
 
 
-def test_no_device_logs_in(old: OldClient, protection: dict[str, Any]) -> None:
+def test_a_device_token_gets_no_token(old: OldClient, protection: dict[str, Any]) -> None:
     register(old)
     old.set(settings=protection)
     assert refusal(log_in_by_device(old, signed(old))) == REFUSED
 
 
-def test_no_token_of_a_provider_becomes_a_token(old: OldClient, protection: dict[str, Any]) -> None:
+def test_a_token_of_a_provider_gets_no_token(old: OldClient, protection: dict[str, Any]) -> None:
     old.set(settings=protection)
     form = {"client_id": old.client.client_id, "access_token": "x", "connection": "corp"}
     assert refusal(old.ask("/oauth/access_token", form)) == REFUSED
 
 
-def test_no_login_is_delegated_from_it_or_to_it(old: OldClient, protection: dict[str, Any]) -> None:
+def test_a_protected_client_can_neither_start_a_delegation_nor_be_its_target(old: OldClient, protection: dict[str, Any]) -> None:
     token, target = token_of(old), target_of(old)
     assert delegate(old, id_token=token, target=target.client_id).status == 200
     change(target, settings=protection)
@@ -78,40 +78,40 @@ def test_no_login_is_delegated_from_it_or_to_it(old: OldClient, protection: dict
     assert refusal(old.ask("/delegation", {"client_id": old.client.client_id, "grant_type": JWT_BEARER, "refresh_token": "x"})) == REFUSED
 
 
-def test_no_profile_is_told_for_its_id_tokens(old: OldClient, protection: dict[str, Any]) -> None:
+def test_tokeninfo_refuses_id_tokens_of_a_protected_client(old: OldClient, protection: dict[str, Any]) -> None:
     token = token_of(old)
     old.set(settings=protection)
     assert refusal(old.ask("/tokeninfo", {"id_token": token})) == REFUSED
 
 
-def test_no_account_is_linked_or_unlinked(old: OldClient, protection: dict[str, Any]) -> None:
+def test_accounts_cannot_be_linked_or_unlinked(old: OldClient, protection: dict[str, Any]) -> None:
     token = str(old.log_in().json()["access_token"])
     old.set(settings=protection)
     assert refusal(old.ask("/login/unlink", {"access_token": token, "user_id": "auth0|x"})) == REFUSED
     assert told(begin(old, logged_in(old), token)) == {"error": REFUSED[1], "error_description": REFUSED[2]}
 
 
-def test_no_form_of_its_own_logs_in(old: OldClient, protection: dict[str, Any]) -> None:
+def test_a_login_form_of_the_client_is_refused(old: OldClient, protection: dict[str, Any]) -> None:
     ticket = ticket_in(old)
     old.set(settings=protection)
     assert refusal(old.authenticate()) == REFUSED
     assert refusal(post(old)) == REFUSED
     assert LoginTicket.objects.of(old.tenant.pk).count() == 1
-    # A ticket of the moment before counts no more. A compliance level refuses every request that was not pushed, also this one.
+    # An earlier ticket is refused, too. A compliance level also refuses this request because it was not pushed.
     failure = OAuthCase.LEVEL_BREAKS_REQUEST.failure if "compliance_level" in protection else FAILURE
     answer = told(arrive(old, ticket))
     assert (answer["error"], set(answer)) == (failure.error, {"error", "error_description"})
     assert not AccessToken.objects.of(old.tenant.pk).exists()
 
 
-def test_no_page_of_it_learns_who_is_logged_in(old: OldClient, protection: dict[str, Any]) -> None:
+def test_a_page_of_the_client_cannot_read_which_user_is_logged_in(old: OldClient, protection: dict[str, Any]) -> None:
     origin = "https://app.example.test"
     assert known(old, origin=origin).json()["sso"] is True
     old.set(settings=protection)
     assert known(old, origin=origin).json() == {"sso": False}
 
 
-def test_values_that_ask_for_nothing_refuse_nothing(old: OldClient) -> None:
+def test_settings_that_require_nothing_refuse_nothing(old: OldClient) -> None:
     old.set(settings={"require_proof_of_possession": False, "compliance_level": "none"})
     forget_all()
     assert old.log_in().status == 200

@@ -1,4 +1,4 @@
-"""`/oauth/ro` with a password: each row of the contract, the rules of every login, and nothing that tells who exists."""
+"""`/oauth/ro` with a password: each row of the contract, the rules of every login, and refusals that do not reveal which users exist."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ WRONG = (401, "invalid_user_password", "Wrong email or password.")
 
 
 @pytest.mark.parametrize("missing", ["client_id", "grant_type", "username", "password", "connection"])
-def test_what_is_missing_is_named(old: OldClient, missing: str) -> None:
+def test_a_missing_parameter_is_named(old: OldClient, missing: str) -> None:
     assert refusal(old.log_in(**{missing: None})) == (400, "invalid_request", f"missing {missing} parameter")
 
 
-def test_a_client_that_does_not_exist_is_refused(old: OldClient) -> None:
+def test_an_unknown_client_is_refused(old: OldClient) -> None:
     assert refusal(old.log_in(client_id="nobody")) == (403, "unauthorized_client", "invalid client")
 
 
-def test_a_client_without_the_grant_is_refused_before_any_password_is_looked_at(old: OldClient) -> None:
+def test_a_client_without_the_grant_is_refused_before_any_password_is_checked(old: OldClient) -> None:
     old.set(grant_types=[grant for grant in GRANTS if grant != GRANT])
     assert refusal(old.log_in()) == (403, "unauthorized_client", f"Grant type '{GRANT}' not allowed for the client.")
     assert not SignIn.objects.of(old.tenant.pk).exists()
 
 
-def test_a_client_of_another_tenant_does_not_exist_here(old: OldClient, second: OldClient) -> None:
+def test_a_client_of_another_tenant_is_unknown(old: OldClient, second: OldClient) -> None:
     assert refusal(old.log_in(client_id=second.client.client_id)) == (403, "unauthorized_client", "invalid client")
 
 
 @pytest.mark.parametrize("changes", [{"password": "wrong"}, {"username": "nobody@example.test"}])
-def test_a_wrong_password_and_an_unknown_user_look_alike(old: OldClient, changes: dict[str, str]) -> None:
+def test_a_wrong_password_and_an_unknown_user_get_the_same_refusal(old: OldClient, changes: dict[str, str]) -> None:
     answer = old.log_in(**changes)
     assert refusal(answer) == WRONG
     assert "www-authenticate" not in answer.headers
 
 
-def test_an_unknown_user_costs_the_hash_of_a_known_one(old: OldClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_user_costs_one_hash_like_a_known_one(old: OldClient, monkeypatch: pytest.MonkeyPatch) -> None:
     from authapi.accounts import password_login
 
     checked: list[str] = []
@@ -62,7 +62,7 @@ def test_an_unknown_user_costs_the_hash_of_a_known_one(old: OldClient, monkeypat
     assert len(checked) == 1
 
 
-def test_a_breached_password_is_refused_at_both_old_endpoints_and_only_the_right_one(old: OldClient, tmp_path: Path, settings: Any) -> None:
+def test_only_the_right_password_reveals_at_either_old_endpoint_that_it_is_breached(old: OldClient, tmp_path: Path, settings: Any) -> None:
     use_list(settings, write_list(tmp_path / "list", PASSWORD, "wrong"))
     detect(old.tenant.pk, "block")
     leaked = (401, "password_leaked", "This password was part of a breach elsewhere. Choose a new one.")
@@ -74,7 +74,7 @@ def test_a_breached_password_is_refused_at_both_old_endpoints_and_only_the_right
     assert old.log_in().status == 200
 
 
-def test_a_blocked_user_is_told_so_and_only_with_the_right_password(old: OldClient) -> None:
+def test_only_the_right_password_reveals_that_a_user_is_blocked(old: OldClient) -> None:
     update_user(tenant_id=old.tenant.pk, user_id=old.user.user_id, changes={"blocked": True})
     assert refusal(old.log_in()) == (401, "unauthorized", "user is blocked")
     assert refusal(old.log_in(password="wrong")) == WRONG
@@ -102,7 +102,7 @@ def test_too_many_logins_of_one_user_are_refused(old: OldClient) -> None:
         ("oidc", "specified strategy does not support requested operation"),
     ],
 )
-def test_a_connection_that_cannot_be_used_is_named(old: OldClient, strategy: str, words: str) -> None:
+def test_an_unusable_connection_is_named(old: OldClient, strategy: str, words: str) -> None:
     if strategy:
         enabled = [] if strategy == "database" else [old.client.client_id]
         options = {"client_id": "x", "issuer": "https://id.example.test"} if strategy == "oidc" else {}
@@ -116,12 +116,12 @@ def test_another_grant_type_is_refused(old: OldClient) -> None:
     assert words.startswith("The grant_type must be password or urn:")
 
 
-def test_the_switch_of_rfc_9700_shuts_this_grant_too(old: OldClient, settings: Any) -> None:
+def test_the_setting_for_rfc_9700_disables_this_grant_too(old: OldClient, settings: Any) -> None:
     settings.OAUTH2_PROVIDER = {**settings.OAUTH2_PROVIDER, "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True}
     assert refusal(old.log_in())[:2] == (400, "unsupported_grant_type")
 
 
-def test_no_user_logs_in_past_the_organization_that_the_client_requires(old: OldClient) -> None:
+def test_a_login_without_the_required_organization_is_refused(old: OldClient) -> None:
     old.set(settings={"organization_usage": "require"})
     assert refusal(old.log_in()) == (400, "invalid_request", "parameter organization is required for this client")
     assert not SignIn.objects.of(old.tenant.pk).exists()
@@ -139,11 +139,11 @@ def test_the_right_password_gets_a_token_for_the_profile_and_an_id_token(old: Ol
         assert [(line.type, line.client_id) for line in SignIn.objects.all()] == [("s", old.client.client_id)]
 
 
-def test_without_openid_there_is_no_id_token(old: OldClient) -> None:
+def test_there_is_no_id_token_without_openid(old: OldClient) -> None:
     assert "id_token" not in old.log_in(scope="profile").json()
 
 
-def test_the_default_audience_of_the_tenant_does_not_widen_an_old_login(old: OldClient) -> None:
+def test_the_default_audience_of_the_tenant_does_not_apply_to_an_old_login(old: OldClient) -> None:
     from authapi.services.api_resources import create_api_resource
     from authapi.services.tenant_settings import update_tenant_settings
 
@@ -153,7 +153,7 @@ def test_the_default_audience_of_the_tenant_does_not_widen_an_old_login(old: Old
     assert "." not in members["access_token"]
 
 
-def test_the_device_names_the_refresh_token(old: OldClient) -> None:
+def test_the_refresh_token_has_the_name_of_the_device(old: OldClient) -> None:
     members = old.log_in(scope="openid offline_access", device="Ada's phone").json()
     assert members["refresh_token"]
     row = RefreshToken.objects.of(old.tenant.pk).get()

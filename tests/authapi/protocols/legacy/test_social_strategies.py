@@ -1,4 +1,4 @@
-"""`/oauth/access_token` at social providers: each says in its own way for which application a token was issued."""
+"""`/oauth/access_token` at social providers: each provider has its own way to report for which application a token was issued."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tests.factories.scim import reply
 from tests.factories.social_provider import ACCESS_TOKEN, OPTIONS, SocialProvider, social_provider
 
 INVALID = (401, "invalid_request", "invalid access_token: invalid_token")
-# By strategy: which address is asked, and what it says of a token that was issued to us.
+# By strategy: the endpoint that the service asks, and its answer for a token that was issued to our client.
 SAID: dict[str, tuple[str, dict[str, Any]]] = {
     "google-oauth2": ("tokeninfo_endpoint", {"aud": CLIENT_ID, "azp": CLIENT_ID, "sub": "1122"}),
     "github": ("token_check_endpoint", {"app": {"client_id": CLIENT_ID}, "user": {"id": 583231}}),
     "facebook": ("debug_token_endpoint", {"data": {"app_id": CLIENT_ID, "is_valid": True, "user_id": "10158"}}),
     "linkedin": ("introspection_endpoint", {"active": True, "client_id": CLIENT_ID, "status": "active"}),
 }
-# Ways in which an answer is not about a token of ours for this user.
+# Answers for a token of another application or of another user.
 FOREIGN: list[tuple[str, dict[str, Any]]] = [
     ("google-oauth2", {"aud": "another", "azp": "another", "sub": "1122"}),
     ("google-oauth2", {"aud": CLIENT_ID, "azp": "another", "sub": "1122"}),
@@ -54,7 +54,7 @@ FOREIGN: list[tuple[str, dict[str, Any]]] = [
 
 @dataclass
 class Social:
-    """An old client whose people have tokens of a social provider."""
+    """An old client whose users have tokens of a social provider."""
 
     old: OldClient
     provider: SocialProvider
@@ -97,7 +97,7 @@ def at(old: OldClient, settings: Settings) -> Iterator[Callable[..., Social]]:
 
 
 @pytest.mark.parametrize("strategy", SAID)
-def test_a_token_that_was_issued_to_us_logs_its_user_in(at: Callable[..., Social], strategy: str) -> None:
+def test_a_token_that_was_issued_to_our_client_logs_its_user_in(at: Callable[..., Social], strategy: str) -> None:
     social = at(strategy)
     assert social.ask().status == 200
     assert social.provider.refused == []
@@ -114,14 +114,14 @@ def test_a_token_of_another_application_or_user_is_refused(at: Callable[..., Soc
 
 
 @pytest.mark.parametrize(("strategy", "status"), [("google-oauth2", 400), ("github", 404), ("facebook", 400), ("linkedin", 401)])
-def test_a_token_that_the_provider_does_not_know_is_refused(at: Callable[..., Social], strategy: str, status: int) -> None:
+def test_a_token_that_is_unknown_to_the_provider_is_refused(at: Callable[..., Social], strategy: str, status: int) -> None:
     social = at(strategy)
     social.says({"error": "invalid_token"}, status)
     assert refusal(social.ask()) == INVALID
 
 
 @pytest.mark.parametrize("strategy", sorted(KNOWN.keys() - SAID.keys()))
-def test_a_provider_that_cannot_tell_for_whom_a_token_is_gets_no_trust(at: Callable[..., Social], strategy: str) -> None:
+def test_a_provider_that_does_not_name_the_application_of_a_token_is_refused(at: Callable[..., Social], strategy: str) -> None:
     social = at(strategy)
     status, error, words = refusal(social.ask())
     assert (status, error) == (400, "invalid_request")
@@ -130,7 +130,9 @@ def test_a_provider_that_cannot_tell_for_whom_a_token_is_gets_no_trust(at: Calla
 
 
 @pytest.mark.parametrize("said", [{"aud": CLIENT_ID, "azp": "our-phone-app", "sub": "1122"}, {"aud": CLIENT_ID, "sub": "1122"}])
-def test_google_tokens_of_our_other_apps_count_where_a_connection_names_them(at: Callable[..., Social], said: dict[str, Any]) -> None:
+def test_google_tokens_of_our_other_apps_are_accepted_where_a_connection_lists_them(
+    at: Callable[..., Social], said: dict[str, Any]
+) -> None:
     social = at("google-oauth2", allowed_audiences=["our-phone-app"])
     social.says(said)
     assert social.ask().status == 200
@@ -142,7 +144,7 @@ def test_google_accounts_of_other_organizations_are_refused_here_too(at: Callabl
     assert "hosted_domains" in SignIn.objects.of(social.old.tenant.pk).get().description
 
 
-def test_a_connection_without_a_secret_asks_nothing(at: Callable[..., Social]) -> None:
+def test_a_connection_without_a_secret_sends_no_request(at: Callable[..., Social]) -> None:
     social = at("facebook", client_secret=None)
     assert social.ask().status == 500
     assert social.provider.paths == []

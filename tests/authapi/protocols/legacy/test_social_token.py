@@ -1,4 +1,4 @@
-"""`/oauth/access_token`: a provider's token counts where the provider says that it was issued to us."""
+"""`/oauth/access_token`: the token of a provider is accepted only if the provider says that it was issued to our client."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PERSON: dict[str, Any] = {"sub": "248289", "email": "ada@corp.example.test", "em
 
 @dataclass
 class Social:
-    """An old client whose people have tokens of a provider."""
+    """An old client whose users have tokens of a provider."""
 
     old: OldClient
     provider: Provider
@@ -58,7 +58,7 @@ def social(old: OldClient) -> Iterator[Social]:
 
 
 @pytest.mark.parametrize("missing", ["client_id", "access_token", "connection"])
-def test_what_is_missing_is_named(social: Social, missing: str) -> None:
+def test_a_missing_parameter_is_named(social: Social, missing: str) -> None:
     assert refusal(social.ask(**{missing: None})) == (400, "invalid_request", f"missing {missing} parameter")
 
 
@@ -69,13 +69,13 @@ def test_a_client_without_the_grant_is_refused(social: Social) -> None:
     assert refusal(social.ask(client_id="nobody")) == (403, "unauthorized_client", "invalid client")
 
 
-def test_connections_that_cannot_be_used_are_named(social: Social) -> None:
+def test_unusable_connections_are_named(social: Social) -> None:
     assert refusal(social.ask(connection="nowhere")) == (400, "invalid_request", "the connection was not found")
     words = "specified strategy does not support requested operation"
     assert refusal(social.ask(connection=social.old.connection.name)) == (400, "invalid_request", words)
 
 
-def test_a_token_that_was_issued_to_us_logs_its_user_in(social: Social) -> None:
+def test_a_token_that_was_issued_to_our_client_logs_its_user_in(social: Social) -> None:
     answer = social.ask()
     assert answer.status == 200, answer.body
     members = answer.json()
@@ -97,7 +97,7 @@ def test_a_token_of_another_application_is_refused(social: Social) -> None:
 
 
 @pytest.mark.parametrize("told", [{"active": False}, {"active": "true", "client_id": CLIENT_ID, "sub": "248289"}, {"sub": "248289"}, {}])
-def test_a_token_that_the_provider_does_not_call_active_is_refused(social: Social, told: dict[str, Any]) -> None:
+def test_a_token_that_the_provider_does_not_report_as_active_is_refused(social: Social, told: dict[str, Any]) -> None:
     social.says("/introspect", **told)
     assert refusal(social.ask()) == INVALID
 
@@ -107,25 +107,25 @@ def test_a_userinfo_about_another_user_is_refused(social: Social) -> None:
     assert refusal(social.ask()) == INVALID
 
 
-def test_a_provider_that_cannot_tell_for_whom_a_token_is_gets_no_trust(social: Social) -> None:
+def test_a_provider_that_does_not_name_the_application_of_a_token_is_refused(social: Social) -> None:
     del social.provider.discovery["introspection_endpoint"]
     status, error, words = refusal(social.ask())
     assert (status, error) == (400, "invalid_request")
     assert "does not tell for which application" in words
 
 
-def test_a_provider_that_is_away_is_named_as_such(social: Social) -> None:
+def test_an_unavailable_provider_is_named(social: Social) -> None:
     social.says("/introspect", 500)
     assert refusal(social.ask())[:2] == (503, "temporarily_unavailable")
 
 
 @pytest.mark.parametrize("token", ["with space", "é", "x" * 9000])
-def test_what_is_no_token_is_not_sent_to_the_provider(social: Social, token: str) -> None:
+def test_a_malformed_token_is_not_sent_to_the_provider(social: Social, token: str) -> None:
     assert refusal(social.ask(access_token=token)) == INVALID
     assert social.provider.paths == []
 
 
-def test_a_blocked_user_is_told_so(social: Social) -> None:
+def test_the_answer_says_that_a_user_is_blocked(social: Social) -> None:
     social.ask()
     user = User.objects.of(social.old.tenant.pk).get(connection=social.connection)
     update_user(tenant_id=social.old.tenant.pk, user_id=user.user_id, changes={"blocked": True})

@@ -25,7 +25,7 @@ MFA = SECOND_FACTORS[0]
 
 
 class Asking(Login):
-    """A login whose client asks for claims, and exchanges its code."""
+    """A login whose client requests claims and exchanges its code."""
 
     secret = ""
 
@@ -53,7 +53,7 @@ def login(tenant: Tenant) -> Asking:
     return login
 
 
-# --- Reading --------------------------------------------------------------------------------------------------------------
+# --- Parsing --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -70,36 +70,36 @@ def login(tenant: Tenant) -> Asking:
         json.dumps({"id_token": {f"c{number}": None for number in range(101)}}),
     ],
 )
-def test_what_is_no_object_of_claims_is_malformed(text: str) -> None:
+def test_an_invalid_claims_object_is_malformed(text: str) -> None:
     with pytest.raises(ClaimsMalformed):
         read_claims(text)
 
 
-def test_unknown_claims_and_members_are_passed_over() -> None:
+def test_unknown_claims_and_members_are_ignored() -> None:
     asked = read_claims('{"id_token": {"email": {"essential": true, "future": 1}, "verified_claims": null}, "other": 1}')
     assert (asked.id_token, asked.userinfo, asked.requires_context) == (("email",), (), False)
 
 
-def test_the_client_is_told_of_a_malformed_parameter(login: Asking) -> None:
+def test_the_client_gets_an_error_for_a_malformed_parameter(login: Asking) -> None:
     assert login.ask(claims="[]").answer["error"] == "invalid_request"
 
 
 # --- Claims of the profile ------------------------------------------------------------------------------------------------
 
 
-def test_each_claim_goes_where_it_was_asked_for_and_nowhere_else(login: Asking) -> None:
+def test_each_claim_is_returned_only_where_it_was_requested(login: Asking) -> None:
     answer = login.log_in(login.claims(id_token={"email": {"essential": True}, "phone_number": None}, userinfo={"name": None}))
     members = login.tokens(answer).json()
     _, id_token = decoded(members["id_token"])
     assert (id_token["email"], "name" in id_token, "email_verified" in id_token) == ("ada@example.test", False, False)
-    # Unknown of this user: left out, although asked for (5.5.1).
+    # The user has no phone number, so the requested claim is left out (5.5.1).
     assert "phone_number" not in id_token
     profile = read_profile(login.tenant, members["access_token"]).json()
     assert profile == {"sub": login.user.user_id, "name": "Ada Lovelace"}
     assert (AccessToken.objects.of(login.tenant.pk).get().asked or {})["userinfo"] == ["name"]
 
 
-def test_a_token_for_an_api_opens_the_claims_too_and_refreshes_keep_them(login: Asking) -> None:
+def test_a_token_for_an_api_returns_the_claims_too_and_refreshes_keep_them(login: Asking) -> None:
     create_api_resource(tenant_id=login.tenant.pk, identifier="urn:orders", settings={"allow_offline_access": True})
     asked = {"userinfo": {"email": None}, "id_token": {"name": None}, "audience": "urn:orders", "scope": "openid offline_access"}
     first = login.tokens(login.log_in(login.claims(**asked))).json()
@@ -109,14 +109,14 @@ def test_a_token_for_an_api_opens_the_claims_too_and_refreshes_keep_them(login: 
         assert decoded(members["id_token"])[1]["name"] == "Ada Lovelace"
 
 
-def test_a_request_without_claims_keeps_nothing_and_its_tokens_have_no_new_member(login: Asking) -> None:
+def test_a_request_without_claims_stores_nothing_and_its_tokens_have_no_new_member(login: Asking) -> None:
     page = login.log_in(login.ask())
     assert AuthorizationCode.objects.of(login.tenant.pk).get().asked is None
     id_token = login.id_token(page)
     assert not {"email", "name", "acr"} & id_token.keys()
 
 
-def test_claims_without_a_login_by_openid_open_nothing(login: Asking) -> None:
+def test_claims_without_the_scope_openid_have_no_effect(login: Asking) -> None:
     create_api_resource(tenant_id=login.tenant.pk, identifier="urn:orders", scopes=[{"value": "read", "description": ""}])
     page = login.log_in(login.claims(userinfo={"email": None}, id_token={"email": None}, scope="read", audience="urn:orders"))
     members = login.tokens(page).json()
@@ -124,7 +124,7 @@ def test_claims_without_a_login_by_openid_open_nothing(login: Asking) -> None:
     assert "userinfo_claims" not in decoded(members["access_token"])[1]
 
 
-def test_a_third_party_s_user_is_asked_for_each_claim_once(login: Asking) -> None:
+def test_a_user_of_a_third_party_client_consents_to_each_claim_once(login: Asking) -> None:
     set_client(login, is_first_party=False)
     page = login.browser.follow(login.log_in(login.claims(userinfo={"phone_number": None, "name": None})))
     assert "See your phone number" in page.text
@@ -133,7 +133,7 @@ def test_a_third_party_s_user_is_asked_for_each_claim_once(login: Asking) -> Non
     assert Consent.objects.of(login.tenant.pk).get().asked == {"claims": ["phone_number", "name"]}
     assert "code" in login.claims(id_token={"name": None}, prompt="none").answer
     assert login.claims(userinfo={"email": None}, prompt="none").answer["error"] == "consent_required"
-    # A scope that opens the claim says it already.
+    # A requested scope already covers the claim.
     page = login.browser.follow(login.claims(userinfo={"email": None}, scope="openid email"))
     assert page.text.count("See your e-mail address") == 1
 
@@ -141,18 +141,18 @@ def test_a_third_party_s_user_is_asked_for_each_claim_once(login: Asking) -> Non
 # --- One user -------------------------------------------------------------------------------------------------------------
 
 
-def test_another_user_than_the_one_asked_for_is_no_login(login: Asking) -> None:
+def test_another_user_than_the_requested_one_is_refused(login: Asking) -> None:
     assert login.claims(id_token={"sub": {"value": login.user.user_id}}, prompt="none").answer["error"] == "login_required"
     login.begin_session()
     assert "code" in login.claims(id_token={"sub": {"value": login.user.user_id}}, prompt="none").answer
     other = {"sub": {"value": "database|other"}}
     assert login.claims(id_token=other, prompt="none").answer["error"] == "login_required"
     assert login.claims(userinfo=other, prompt="none").answer["error"] == "login_required"
-    # Asked to log in, the same user is refused still.
+    # After a new login, the same user is still refused.
     assert login.log_in(login.claims(id_token=other)).answer["error"] == "login_required"
 
 
-def test_the_time_of_the_login_is_there_also_when_it_is_essential(login: Asking) -> None:
+def test_the_time_of_the_login_is_in_the_token_also_when_it_is_essential(login: Asking) -> None:
     answer = login.log_in(login.claims(id_token={"auth_time": {"essential": True}}))
     assert isinstance(login.id_token(answer)["auth_time"], int)
 
@@ -165,17 +165,17 @@ def test_the_time_of_the_login_is_there_also_when_it_is_essential(login: Asking)
     [
         ({"acr_values": PASSWORD}, PASSWORD),
         ({"acr_values": f"{MFA} {ANY_LOGIN} {PASSWORD}"}, ANY_LOGIN),
-        # Voluntary, and not met (3.1.2.1).
+        # The voluntary context is not met (3.1.2.1).
         ({"acr_values": MFA}, None),
         ({"acr_values": "urn:unknown"}, None),
         ({"claims": '{"id_token": {"acr": null}}'}, PASSWORD),
         ({"claims": json.dumps({"id_token": {"acr": {"values": [MFA]}}})}, None),
         ({"claims": json.dumps({"id_token": {"acr": {"essential": True, "values": [MFA, PASSWORD]}}})}, PASSWORD),
-        # Essential without values asks for any (5.5.1).
+        # Essential without values accepts any context (5.5.1).
         ({"claims": '{"id_token": {"acr": {"essential": true}}}'}, PASSWORD),
     ],
 )
-def test_the_context_that_is_met_stands_in_both_tokens(login: Asking, asked: dict[str, str], expected: str | None) -> None:
+def test_the_achieved_context_is_in_both_tokens(login: Asking, asked: dict[str, str], expected: str | None) -> None:
     create_api_resource(tenant_id=login.tenant.pk, identifier="urn:orders")
     members = login.tokens(login.log_in(login.ask(audience="urn:orders", **asked))).json()
     assert decoded(members["id_token"])[1].get("acr") == expected
@@ -183,34 +183,34 @@ def test_the_context_that_is_met_stands_in_both_tokens(login: Asking, asked: dic
 
 
 @pytest.mark.parametrize("value", [MFA, "urn:unknown"])
-def test_an_essential_context_that_no_login_meets_fails_before_any_page(login: Asking, value: str) -> None:
+def test_an_essential_context_that_no_login_can_meet_fails_before_any_page(login: Asking, value: str) -> None:
     answer = login.claims(id_token={"acr": {"essential": True, "value": value}})
     assert answer.location.startswith(CALLBACK)
     assert answer.answer["error"] == "unmet_authentication_requirements"
 
 
-def test_a_session_that_does_not_meet_an_essential_context_is_proven_anew(login: Asking) -> None:
+def test_a_session_that_does_not_meet_an_essential_context_requires_a_new_login(login: Asking) -> None:
     login.begin_session()
     Session.objects.of(login.tenant.pk).update(methods=[{"name": "otp", "timestamp": "2031-01-01T00:00:00Z"}])
     asked = {"acr": {"essential": True, "values": [PASSWORD]}}
     assert login.claims(id_token=asked, prompt="none").answer["error"] == "login_required"
-    # A voluntary one is passed over.
+    # A voluntary context is ignored.
     assert "code" in login.ask(acr_values=PASSWORD, prompt="none").answer
     page = login.claims(id_token=asked)
     assert "/u/login" in page.location
     assert login.id_token(login.log_in(page))["acr"] == PASSWORD
 
 
-def test_a_login_that_still_does_not_meet_it_has_failed(login: Asking) -> None:
+def test_a_login_that_still_does_not_meet_the_context_fails(login: Asking) -> None:
     page = login.claims(id_token={"acr": {"essential": True, "values": [PASSWORD]}})
     form = login.browser.follow(page)
-    # The tenant offers the context no longer while the page is open.
+    # The tenant removes the context while the page is open.
     update_tenant_settings(tenant_id=login.tenant.pk, changes={"acr_values_supported": [ANY_LOGIN]})
     forget_all()
     assert login.log_in(form).answer["error"] == "unmet_authentication_requirements"
 
 
-def test_a_tenant_chooses_among_the_contexts_that_a_login_meets(login: Asking) -> None:
+def test_a_tenant_can_limit_the_supported_contexts(login: Asking) -> None:
     assert login.browser.get("/.well-known/openid-configuration").text.count(f'"acr_values_supported":["{PASSWORD}","{ANY_LOGIN}"]') == 1
     update_tenant_settings(tenant_id=login.tenant.pk, changes={"acr_values_supported": [ANY_LOGIN]})
     forget_all()

@@ -1,4 +1,4 @@
-"""`/authorize` over the ASGI application: refusals on a page and to the client, logins, and what the answer holds."""
+"""`/authorize` over the ASGI application: refusals on a page and to the client, logins, and the contents of answers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def error_of(page: Page) -> tuple[str, str]:
         ({"state": "a\x00b"}, "A value contains a NUL character."),
     ],
 )
-def test_an_address_that_cannot_be_trusted_is_not_redirected_to(login: Login, changes: dict[str, Any], text: str) -> None:
+def test_an_untrusted_address_is_not_redirected_to(login: Login, changes: dict[str, Any], text: str) -> None:
     page = login.ask(**changes)
     assert page.status == 400
     assert "location" not in page.headers
@@ -73,7 +73,7 @@ def test_clients_of_another_tenant_and_revoked_ones_are_unknown(login: Login) ->
     assert login.ask().status == 400
 
 
-def test_a_tenant_may_show_failures_on_a_page_of_its_own(login: Login) -> None:
+def test_a_tenant_can_show_errors_on_its_own_page(login: Login) -> None:
     TenantSettings(tenant=login.tenant, values={"error_page": {"url": "https://www.example.test/oops?from=login"}}).save()
     tenant_settings.remembered_settings.clear()
     page = login.ask(client_id="nobody")
@@ -81,7 +81,7 @@ def test_a_tenant_may_show_failures_on_a_page_of_its_own(login: Login) -> None:
     assert page.location.startswith("https://www.example.test/oops?from=login&error=invalid_request&error_description=Unknown+client")
 
 
-def test_an_error_page_on_the_own_host_sends_no_browser_round_in_a_circle(login: Login) -> None:
+def test_an_error_page_on_the_tenants_own_host_causes_no_redirect_loop(login: Login) -> None:
     address = f"http://{login.tenant.pk}.example.test/authorize"
     TenantSettings(tenant=login.tenant, values={"error_page": {"url": address}}).save()
     tenant_settings.remembered_settings.clear()
@@ -89,27 +89,27 @@ def test_an_error_page_on_the_own_host_sends_no_browser_round_in_a_circle(login:
 
 
 @pytest.mark.parametrize(("status", "expected"), [("suspended", 403), ("draining", 404)])
-def test_a_tenant_that_is_not_active_logs_nobody_in(login: Login, status: str, expected: int) -> None:
+def test_a_tenant_that_is_not_active_refuses_logins(login: Login, status: str, expected: int) -> None:
     Tenant.objects.filter(pk=login.tenant.pk).update(status=status)
     forget_hosts()
     assert login.ask().status == expected
 
 
-def test_a_host_of_no_tenant_has_no_such_page(login: Login) -> None:
+def test_an_unknown_host_has_no_such_page(login: Login) -> None:
     assert Browser(login.tenant, host="elsewhere.example.test").get("/authorize", login.sent).status == 404
 
 
 @pytest.mark.parametrize("path", ["/authorize", "/u/login", "/u/consent", "/u/select-account", "/oidc/logout"])
-def test_another_method_is_405(login: Login, path: str) -> None:
+def test_another_method_returns_405(login: Login, path: str) -> None:
     page = login.browser.send("DELETE", path)
     assert (page.status, page.headers["allow"]) == (405, "GET, POST")
 
 
-def test_too_many_requests_get_429_with_the_headers(login: Login, settings: Any) -> None:
+def test_too_many_requests_return_429_with_the_headers(login: Login, settings: Any) -> None:
     settings.ADDRESS_RATE_BURST = settings.ADDRESS_RATE_PER_SECOND = 1
     settings.ANONYMOUS_RATE_PER_SECOND = 1
     with time_machine.travel(NOON, tick=False):
-        # One of the address, two of the tenant's anonymous callers.
+        # The address has one request, and the tenant's anonymous callers have two.
         assert [login.ask().status for _ in range(3)] == [302, 302, 302]
         page = login.ask()
     assert (page.status, page.headers["x-ratelimit-remaining"]) == (429, "0")
@@ -137,7 +137,7 @@ def test_too_many_requests_get_429_with_the_headers(login: Login, settings: Any)
         ({"nonce": "n" * 256}, "invalid_request", "The nonce is longer than 255 characters."),
     ],
 )
-def test_what_is_wrong_otherwise_is_told_to_the_client_with_state_and_issuer(
+def test_other_errors_are_sent_to_the_client_with_state_and_issuer(
     login: Login, changes: dict[str, Any], error: str, description: str
 ) -> None:
     if "id_token_hint" in changes:
@@ -149,18 +149,18 @@ def test_what_is_wrong_otherwise_is_told_to_the_client_with_state_and_issuer(
     assert page.headers["cache-control"] == "no-store"
 
 
-def test_the_issuer_is_left_out_where_the_tenant_wants_that(login: Login) -> None:
+def test_the_issuer_is_omitted_where_the_tenant_wants_that(login: Login) -> None:
     TenantSettings(tenant=login.tenant, values={"authorization_response_iss_parameter_supported": False}).save()
     tenant_settings.remembered_settings.clear()
     assert "iss" not in login.ask(prompt="none").answer
 
 
-def test_an_empty_or_odd_state_comes_back_as_it_was(login: Login) -> None:
+def test_an_empty_or_unusual_state_is_returned_unchanged(login: Login) -> None:
     assert "state" not in login.ask(prompt="none", state=None).answer
     assert login.ask(prompt="none", state="a b&c=ä#%25").answer["state"] == "a b&c=ä#%25"
 
 
-def test_a_client_without_any_connection_is_told_so(login: Login) -> None:
+def test_a_client_without_any_connection_gets_an_error_that_says_so(login: Login) -> None:
     client, _ = web_client(login.tenant, name="Lonely")
     assert error_of(login.ask(client_id=client.client_id)) == ("invalid_request", "No connection is enabled for the client.")
 
@@ -168,7 +168,7 @@ def test_a_client_without_any_connection_is_told_so(login: Login) -> None:
 # --- Logging in -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_login_ends_at_the_client_with_a_code_that_is_kept_as_a_digest(login: Login) -> None:
+def test_a_login_returns_a_code_of_which_only_the_digest_is_stored(login: Login) -> None:
     first = login.ask()
     assert (first.status, "state" not in first.location) == (302, False)
     assert first.location.startswith("/u/login?state=")
@@ -183,7 +183,7 @@ def test_a_login_ends_at_the_client_with_a_code_that_is_kept_as_a_digest(login: 
     assert (session.issuer, session.last_ip, session.methods[0]["name"]) == (login.issuer, "192.0.2.1", "pwd")
 
 
-def test_the_request_may_be_posted(login: Login) -> None:
+def test_the_request_can_be_posted(login: Login) -> None:
     sent = {"client_id": login.client.client_id, "response_type": "code", "redirect_uri": CALLBACK, "state": "s"}
     first = login.browser.post("/authorize", sent)
     assert first.status == 303
@@ -191,7 +191,7 @@ def test_the_request_may_be_posted(login: Login) -> None:
 
 
 @pytest.mark.parametrize(("identifier", "password"), [("ada@example.test", "wrong"), ("eve@example.test", PASSWORD)])
-def test_a_wrong_password_and_an_unknown_user_look_alike(login: Login, identifier: str, password: str) -> None:
+def test_a_wrong_password_and_an_unknown_user_get_the_same_refusal(login: Login, identifier: str, password: str) -> None:
     page = login.log_in(login.ask(), identifier=identifier, password=password)
     assert page.status == 400
     assert "Wrong email address or password." in page.text
@@ -209,7 +209,7 @@ def test_a_wrong_password_and_an_unknown_user_look_alike(login: Login, identifie
         ("ada @example.test", PASSWORD, {"username": "Enter an email address like name@example.com."}),
     ],
 )
-def test_what_is_obviously_missing_is_said_at_its_field_without_a_look_at_any_account(
+def test_a_missing_field_is_reported_without_looking_for_an_account(
     login: Login, identifier: str, password: str, problems: dict[str, str]
 ) -> None:
     page = login.log_in(login.ask(), identifier=identifier, password=password)
@@ -222,26 +222,26 @@ def test_what_is_obviously_missing_is_said_at_its_field_without_a_look_at_any_ac
     assert not SignIn.objects.of(login.tenant.pk).exists()
 
 
-def test_a_password_is_never_shown_again_and_the_identifier_is_shown_as_text(login: Login) -> None:
+def test_a_password_is_never_shown_again_and_the_identifier_is_escaped(login: Login) -> None:
     page = login.log_in(login.ask(), identifier='"><script>', password="canary-password")
     assert b"canary-password" not in page.body
     assert b'value="&quot;&gt;&lt;script&gt;"' in page.body
 
 
-def test_people_log_in_by_their_username_as_well(login: Login) -> None:
+def test_a_user_can_also_log_in_with_a_username(login: Login) -> None:
     client, _ = web_client(login.tenant, name="Other")
     connection = people(login.tenant, client, name="named", requires_username=True)
     person(connection, username="ada", email="ada@named.example.test")
     assert "code" in login.log_in(login.ask(client_id=client.client_id), identifier="ada").answer
 
 
-def test_a_blocked_user_is_told_at_the_client_once_the_password_was_right(login: Login) -> None:
+def test_a_blocked_user_is_reported_to_the_client_only_after_the_right_password(login: Login) -> None:
     update_user(tenant_id=login.tenant.pk, user_id=login.user.user_id, changes={"blocked": True})
     assert "Wrong email" in login.log_in(login.ask(), password="wrong").text
     assert error_of(login.log_in(login.ask())) == ("unauthorized", "user is blocked")
 
 
-def test_an_account_under_attack_is_429_and_says_nothing_about_who_exists(login: Login) -> None:
+def test_an_account_under_attack_returns_429_and_does_not_reveal_whether_it_exists(login: Login) -> None:
     for identifier in ("ada@example.test", "nobody@example.test"):
         pages = [login.log_in(login.ask(), identifier=identifier, password="wrong") for _ in range(11)]
         assert [page.status for page in pages] == [400] * 10 + [429]
@@ -251,7 +251,7 @@ def test_an_account_under_attack_is_429_and_says_nothing_about_who_exists(login:
 # --- Sessions -----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_browser_with_a_session_is_answered_at_once(login: Login) -> None:
+def test_a_browser_with_a_session_gets_an_answer_at_once(login: Login) -> None:
     login.begin_session()
     for prompt in (None, "none"):
         page = login.ask(prompt=prompt)
@@ -260,7 +260,7 @@ def test_a_browser_with_a_session_is_answered_at_once(login: Login) -> None:
     assert SignIn.objects.of(login.tenant.pk).filter(type="ssa", is_success=True).count() == 1
 
 
-def test_a_session_of_one_tenant_is_nothing_at_another(login: Login) -> None:
+def test_a_session_of_one_tenant_is_not_valid_at_another(login: Login) -> None:
     login.begin_session()
     other = create_tenant(tenant_id=f"{login.tenant.pk}-b", name="b", host=f"{login.tenant.pk}-b.example.test")
     client, _ = web_client(other)
@@ -270,7 +270,7 @@ def test_a_session_of_one_tenant_is_nothing_at_another(login: Login) -> None:
     assert page.answer["error"] == "login_required"
 
 
-def test_a_session_that_was_put_into_the_browser_before_the_login_is_worth_nothing_after_it(login: Login) -> None:
+def test_a_session_that_was_planted_before_the_login_is_useless_after_it(login: Login) -> None:
     attacker = Browser(login.tenant)
     login.browser, victim = attacker, login.browser
     login.begin_session()
@@ -283,21 +283,21 @@ def test_a_session_that_was_put_into_the_browser_before_the_login_is_worth_nothi
     assert login.ask(prompt="none").answer["error"] == "login_required"
 
 
-def test_another_user_takes_the_place_of_the_first(login: Login) -> None:
+def test_another_user_replaces_the_first(login: Login) -> None:
     person(login.connection, email="eve@example.test")
     login.begin_session()
     login.log_in(login.ask(prompt="login"), identifier="eve@example.test")
     assert [session.user.email for session in Session.objects.of(login.tenant.pk)] == ["eve@example.test"]
 
 
-def test_a_session_through_a_connection_that_the_client_has_not_is_not_enough(login: Login) -> None:
+def test_a_session_through_a_connection_that_is_not_enabled_for_the_client_is_not_sufficient(login: Login) -> None:
     client, _ = web_client(login.tenant, name="Other")
     people(login.tenant, client, name="others")
     login.begin_session()
     assert error_of(login.ask(client_id=client.client_id, prompt="none")) == ("login_required", "Login required")
 
 
-def test_a_hint_about_somebody_else_asks_for_a_login(login: Login) -> None:
+def test_a_hint_for_another_user_requires_a_login(login: Login) -> None:
     set_client(login, grant_types=["authorization_code", "implicit"])
     login.begin_session()
     hint = login.ask(response_type="id_token", nonce="n").answer["id_token"]
@@ -307,7 +307,7 @@ def test_a_hint_about_somebody_else_asks_for_a_login(login: Login) -> None:
     assert error_of(login.ask(prompt="none", id_token_hint=hint)) == ("login_required", "Login required")
 
 
-def test_a_login_as_somebody_else_than_the_hint_is_refused_at_the_client(login: Login) -> None:
+def test_a_login_with_another_user_than_the_hint_is_refused_at_the_client(login: Login) -> None:
     set_client(login, grant_types=["authorization_code", "implicit"])
     login.begin_session()
     hint = login.ask(response_type="id_token", nonce="n").answer["id_token"]
@@ -317,14 +317,14 @@ def test_a_login_as_somebody_else_than_the_hint_is_refused_at_the_client(login: 
     assert error_of(page) == ("login_required", "Login required")
 
 
-def test_where_nobody_can_sign_up_the_login_page_takes_the_place_of_it(login: Login) -> None:
+def test_the_login_page_replaces_the_sign_up_page_where_sign_ups_are_off(login: Login) -> None:
     assert login.ask(screen_hint="signup").location.startswith("/u/signup?state=")
     client, _ = web_client(login.tenant, name="Closed")
     people(login.tenant, client, name="closed", disable_signup=True)
     assert login.ask(client_id=client.client_id, screen_hint="signup").location.startswith("/u/login?state=")
 
 
-def test_a_login_that_is_wanted_again_keeps_session_and_sid(login: Login) -> None:
+def test_a_requested_new_login_keeps_the_session_and_the_sid(login: Login) -> None:
     login.begin_session()
     before = Session.objects.of(login.tenant.pk).get()
     first = login.ask(prompt="login")
@@ -342,7 +342,7 @@ def test_a_login_counts_as_new_for_one_answer_only(login: Login) -> None:
     assert "Log in" in again.text
 
 
-def test_max_age_asks_again_for_a_login_that_is_too_old(login: Login) -> None:
+def test_max_age_requires_a_new_login_when_the_last_one_is_too_old(login: Login) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         login.begin_session()
         clock.shift(timedelta(seconds=61))
@@ -351,7 +351,7 @@ def test_max_age_asks_again_for_a_login_that_is_too_old(login: Login) -> None:
         assert "code" in login.log_in(login.ask(max_age="60")).answer
 
 
-def test_cookies_are_host_only_secure_and_hidden_from_scripts(login: Login, settings: Any) -> None:
+def test_cookies_are_host_only_and_secure_and_hidden_from_scripts(login: Login, settings: Any) -> None:
     login.begin_session()
     settings.INSECURE_HTTP = False
     from django.http import HttpResponse
@@ -364,7 +364,7 @@ def test_cookies_are_host_only_secure_and_hidden_from_scripts(login: Login, sett
     assert (morsel["secure"], morsel["httponly"], morsel["samesite"], morsel["path"], morsel["domain"]) == (True, True, "None", "/", "")
 
 
-def test_a_browser_that_forgets_keeps_its_session_until_it_is_closed(login: Login) -> None:
+def test_a_session_cookie_lasts_until_the_browser_closes(login: Login) -> None:
     TenantSettings(tenant=login.tenant, values={"session_cookie": {"mode": "non-persistent"}}).save()
     tenant_settings.remembered_settings.clear()
     (cookie,) = [line for line in login.begin_session().set_cookies if line.startswith("session=")]
@@ -372,10 +372,10 @@ def test_a_browser_that_forgets_keeps_its_session_until_it_is_closed(login: Logi
     assert not Session.objects.of(login.tenant.pk).get().is_persistent
 
 
-# --- Whose request it is --------------------------------------------------------------------------------------------------------
+# --- Binding to the browser -----------------------------------------------------------------------------------------------------
 
 
-def test_a_login_that_another_browser_began_is_not_finished_here(login: Login) -> None:
+def test_a_login_that_another_browser_started_cannot_be_finished_here(login: Login) -> None:
     first = login.ask()
     login.browser = Browser(login.tenant)
     page = login.browser.follow(first)
@@ -386,7 +386,7 @@ def test_a_login_that_another_browser_began_is_not_finished_here(login: Login) -
 
 @pytest.mark.parametrize("path", ["/u/login", "/u/consent", "/u/select-account"])
 @pytest.mark.parametrize("handle", ["", "unknown", "x" * 10_000])
-def test_a_page_without_its_request_says_so(login: Login, path: str, handle: str) -> None:
+def test_a_page_without_its_request_shows_an_error(login: Login, path: str, handle: str) -> None:
     page = login.browser.get(path, {"state": handle})
     assert (page.status, "has expired" in page.text) == (400, True)
 
@@ -410,22 +410,22 @@ def test_a_form_of_another_site_is_refused(login: Login, token: str | None, orig
     assert "session" not in login.browser.cookies
 
 
-def test_a_login_that_the_version_before_began_goes_on(login: Login) -> None:
+def test_a_login_that_the_previous_version_started_can_be_finished(login: Login) -> None:
     form = login.browser.follow(login.ask())
-    # That version knows no sealed requests and no other protocol.
+    # The previous version has no sealed requests and no other protocol.
     LoginTransaction.objects.of(login.tenant.pk).update(sealed_request="", parameters=login.sent)
     answer = login.browser.submit(form, username="ada@example.test", password=PASSWORD)
     assert answer.answer.keys() == {"code", "state", "iss"}
 
 
-def test_a_button_that_is_pressed_twice_answers_twice(login: Login) -> None:
+def test_submitting_a_form_twice_returns_two_answers(login: Login) -> None:
     form = login.browser.follow(login.ask())
     answers = [login.browser.submit(form, username="ada@example.test", password=PASSWORD).answer for _ in range(2)]
     assert answers[0]["code"] != answers[1]["code"]
     assert Session.objects.of(login.tenant.pk).count() == 1
 
 
-def test_what_was_taken_from_the_client_meanwhile_is_not_answered(login: Login) -> None:
+def test_an_address_that_was_removed_from_the_client_gets_no_answer(login: Login) -> None:
     form = login.browser.follow(login.ask())
     set_client(login, redirect_uris="https://app.example.test/other")
     page = login.browser.submit(form, username="ada@example.test", password=PASSWORD)
@@ -433,10 +433,10 @@ def test_what_was_taken_from_the_client_meanwhile_is_not_answered(login: Login) 
     assert "session" not in login.browser.cookies
 
 
-# --- What is answered -------------------------------------------------------------------------------------------------------------
+# --- Answers ----------------------------------------------------------------------------------------------------------------------
 
 
-def test_hybrid_and_implicit_answers_stand_in_the_fragment(login: Login) -> None:
+def test_hybrid_and_implicit_answers_are_in_the_fragment(login: Login) -> None:
     create_api_resource(tenant_id=login.tenant.pk, identifier="urn:orders", scopes=[{"value": "read:orders"}])
     set_client(login, grant_types=["authorization_code", "implicit"])
     login.begin_session()
@@ -465,7 +465,7 @@ def test_a_posted_form_needs_no_script_and_may_only_go_to_https_or_the_client(lo
     assert page.body.count(b"<script") == 1
 
 
-def test_a_message_names_the_registered_origin_and_may_be_framed_by_it_alone(login: Login) -> None:
+def test_a_message_names_the_registered_origin_and_only_that_origin_may_frame_it(login: Login) -> None:
     set_client(login, settings={"web_origins": ["https://app.example.test"]})
     page = login.ask(response_mode="web_message", prompt="none", state="</script>")
     assert page.status == 200
@@ -477,30 +477,30 @@ def test_a_message_names_the_registered_origin_and_may_be_framed_by_it_alone(log
     assert page.body.count(b"</script>") == 1
 
 
-def test_a_query_of_the_callback_stays(login: Login) -> None:
+def test_the_query_of_a_callback_is_kept(login: Login) -> None:
     set_client(login, redirect_uris="https://app.example.test/cb?x=1")
     page = login.ask(redirect_uri=None, prompt="none")
     assert page.location.startswith("https://app.example.test/cb?x=1&error=login_required")
 
 
-def test_a_native_application_is_answered_at_its_own_scheme(login: Login) -> None:
+def test_a_native_application_gets_the_answer_at_its_own_scheme(login: Login) -> None:
     set_client(login, redirect_uris="com.example.app:/done")
     page = login.ask(redirect_uri="com.example.app:/done", prompt="none")
     assert page.location.startswith("com.example.app:/done?error=login_required")
 
 
-def test_the_language_is_the_first_that_the_tenant_has(login: Login) -> None:
+def test_the_page_uses_the_first_requested_language_that_the_tenant_has(login: Login) -> None:
     TenantSettings(tenant=login.tenant, values={"enabled_locales": ["de", "en"]}).save()
     tenant_settings.remembered_settings.clear()
     assert '<html lang="en"' in login.browser.follow(login.ask(ui_locales="fr en-GB")).text
     assert '<html lang="de"' in login.browser.follow(login.ask(ui_locales="xx")).text
 
 
-def test_the_hint_fills_the_form(login: Login) -> None:
+def test_the_hint_fills_in_the_form(login: Login) -> None:
     assert 'value="eve@example.test"' in login.browser.follow(login.ask(login_hint="eve@example.test")).text
 
 
-def test_an_authorization_may_be_asked_for_as_json(login: Login) -> None:
+def test_an_authorization_request_can_be_sent_as_json(login: Login) -> None:
     login.begin_session()
     asked = {**login.sent, "prompt": "none", "max_age": 3600, "nonce": None}
     headers = {"Content-Type": "application/json"}
@@ -527,7 +527,7 @@ def test_a_callback_with_a_wildcard_is_never_the_default(login: Login) -> None:
     assert login.ask(redirect_uri=None, prompt="none").status == 400
 
 
-def test_a_code_of_a_loopback_port_is_exchanged_with_that_port_alone(login: Login) -> None:
+def test_only_a_native_client_may_use_any_loopback_port(login: Login) -> None:
     set_client(login, redirect_uris=f"http://127.0.0.1/cb {CALLBACK}", app_type="native")
     login.begin_session()
     page = login.ask(redirect_uri="http://127.0.0.1:49152/cb", prompt="none")
@@ -536,7 +536,7 @@ def test_a_code_of_a_loopback_port_is_exchanged_with_that_port_alone(login: Logi
     assert login.ask(redirect_uri="http://127.0.0.1:49152/cb", prompt="none").status == 400
 
 
-def test_a_code_may_be_bound_to_a_key_and_to_nothing_else(login: Login) -> None:
+def test_only_a_code_can_be_bound_to_a_key(login: Login) -> None:
     login.begin_session()
     assert login.ask(prompt="none", dpop_jkt="short").answer["error"] == "invalid_request"
     assert "code" in login.ask(prompt="none", dpop_jkt="A" * 43).answer
@@ -548,13 +548,13 @@ def test_a_code_may_be_bound_to_a_key_and_to_nothing_else(login: Login) -> None:
 # --- Single sign-on ---------------------------------------------------------------------------------------------------
 
 
-def test_a_client_without_single_sign_on_takes_no_login_of_another(login: Login) -> None:
+def test_a_client_without_single_sign_on_does_not_accept_the_login_of_another_client(login: Login) -> None:
     other, _ = web_client(login.tenant, settings={"sso_disabled": True})
     login.connection.enabled_clients = [*login.connection.enabled_clients, other.client_id]
     login.connection.save()
     login.begin_session()
     assert login.ask(client_id=other.client_id, prompt="none").answer["error"] == "login_required"
-    # A login of its own counts, and from then on the client takes part in the session.
+    # Its own login is accepted, and then the client belongs to the session.
     assert "code" in login.log_in(login.ask(client_id=other.client_id)).answer
     assert "code" in login.ask(client_id=other.client_id, prompt="none").answer
     assert "code" in login.ask(prompt="none").answer

@@ -1,4 +1,4 @@
-"""Telling clients of logouts: against a real server, with every way in which it can be wrong."""
+"""Notifying clients of logouts: against a real server, in every way in which the server can fail."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ISSUER = "https://login.example.test/"
 
 
 def ended(tenant: Tenant, *urls: str, **changes: Any) -> Client:
-    """End a session in which a client with these addresses took part, and return the client."""
+    """End a session with a client that has these addresses, and return the client."""
     client, _ = web_client(tenant, settings={"oidc_logout": {"backchannel_logout_urls": list(urls)}}, **changes)
     session, _ = session_of(person(people(tenant)), issuer=ISSUER)
     note_client(session, client, protocol="oauth")
@@ -44,7 +44,7 @@ def send(notice: LogoutNotice) -> None:
 
 
 @pytest.mark.parametrize("status", [500, 503, 429, 302])
-def test_an_answer_that_may_pass_puts_the_notice_off(tenant: Tenant, status: int) -> None:
+def test_a_temporary_error_delays_the_notice(tenant: Tenant, status: int) -> None:
     with misbehaving_server(sequence(reply(status))) as server:
         ended(tenant, f"http://127.0.0.1:{server.port}/out")
         send(notices(tenant)[0])
@@ -53,7 +53,7 @@ def test_an_answer_that_may_pass_puts_the_notice_off(tenant: Tenant, status: int
     assert timedelta(seconds=1) < notice.due_at - timezone.now() <= timedelta(seconds=5)
 
 
-def test_a_client_that_refuses_the_token_is_not_asked_again(tenant: Tenant) -> None:
+def test_a_client_that_refuses_the_token_is_not_notified_again(tenant: Tenant) -> None:
     with misbehaving_server(sequence(reply(400))) as server:
         client = ended(tenant, f"http://127.0.0.1:{server.port}/out")
         send(notices(tenant)[0])
@@ -62,7 +62,7 @@ def test_a_client_that_refuses_the_token_is_not_asked_again(tenant: Tenant) -> N
     assert (line.client_id, line.description) == (client.client_id, "The client was not told of the logout: it answered 400.")
 
 
-def test_a_client_whose_secret_was_not_kept_is_given_up_at_once(tenant: Tenant) -> None:
+def test_a_client_whose_secret_is_not_stored_gets_no_notice(tenant: Tenant) -> None:
     client = ended(tenant, DEAD)
     update_client(tenant_id=tenant.pk, client_id=client.client_id, changes={"algorithm": "HS256"})
     send(notices(tenant)[0])
@@ -70,7 +70,7 @@ def test_a_client_whose_secret_was_not_kept_is_given_up_at_once(tenant: Tenant) 
     assert "its secret, which was not kept" in SignIn.objects.of(tenant.pk).get(type="flo").description
 
 
-def test_a_client_that_is_away_is_given_up_after_the_last_attempt(tenant: Tenant, settings: Any) -> None:
+def test_an_unavailable_client_gets_no_notice_after_the_last_attempt(tenant: Tenant, settings: Any) -> None:
     settings.LOGOUT_RETRY_DELAYS = (0.0, 0.0)
     ended(tenant, DEAD)
     (notice,) = notices(tenant)
@@ -82,7 +82,7 @@ def test_a_client_that_is_away_is_given_up_after_the_last_attempt(tenant: Tenant
     assert SignIn.objects.of(tenant.pk).get(type="flo").details["attempts"] == 3
 
 
-def test_an_internal_address_is_not_reached(tenant: Tenant, settings: Any) -> None:
+def test_an_internal_address_gets_no_request(tenant: Tenant, settings: Any) -> None:
     settings.OUTBOUND_PRIVATE_NETWORKS = []
     with misbehaving_server(sequence(reply(200))) as server:
         ended(tenant, f"http://127.0.0.1:{server.port}/out")
@@ -91,14 +91,14 @@ def test_an_internal_address_is_not_reached(tenant: Tenant, settings: Any) -> No
     assert notices(tenant)[0].attempts == 1
 
 
-def test_two_workers_with_one_message_send_once(tenant: Tenant) -> None:
+def test_two_workers_with_one_message_send_one_notice(tenant: Tenant) -> None:
     ended(tenant, DEAD)
     (notice,) = notices(tenant)
     assert claim_notice(notice.pk) is not None
     assert claim_notice(notice.pk) is None
 
 
-def test_a_message_that_was_lost_is_made_up_for(tenant: Tenant) -> None:
+def test_a_notice_is_due_until_a_worker_claims_it(tenant: Tenant) -> None:
     ended(tenant, DEAD)
     (notice,) = notices(tenant)
     assert notice.pk in due_notices()
@@ -106,7 +106,7 @@ def test_a_message_that_was_lost_is_made_up_for(tenant: Tenant) -> None:
     assert notice.pk not in due_notices()
 
 
-def test_a_revoked_client_is_told_nothing(tenant: Tenant) -> None:
+def test_a_revoked_client_gets_no_notice(tenant: Tenant) -> None:
     client, _ = web_client(tenant, settings={"oidc_logout": {"backchannel_logout_urls": [DEAD]}})
     session, _ = session_of(person(people(tenant)))
     note_client(session, client, protocol="oauth")
@@ -126,7 +126,7 @@ def test_a_revoked_client_is_told_nothing(tenant: Tenant) -> None:
         ({"mode": "all"}, "password-changed", True),
     ],
 )
-def test_clients_hear_of_logouts_and_of_what_else_they_selected(initiators: Any, reason: str, is_told: bool) -> None:
+def test_clients_are_notified_of_logouts_and_of_the_other_events_that_they_selected(initiators: Any, reason: str, is_told: bool) -> None:
     client = Client(settings={"oidc_logout": {"backchannel_logout_urls": [DEAD], "backchannel_logout_initiators": initiators}})
     assert logout_addresses(client, reason) == ((DEAD,) if is_told else ())
 
@@ -162,7 +162,7 @@ def test_the_client_gets_a_token_that_it_can_verify(tenant: Tenant, algorithm: s
     assert notices(tenant) == []
 
 
-def test_a_worker_is_told_after_the_commit(tenant: Tenant) -> None:
+def test_the_worker_is_notified_after_the_commit(tenant: Tenant) -> None:
     heard: list[Any] = []
 
     def hear(task: str, arguments: tuple[str, ...], **_: Any) -> None:

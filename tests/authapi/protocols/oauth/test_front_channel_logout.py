@@ -1,4 +1,4 @@
-"""OpenID Connect Front-Channel Logout 1.0: the browser tells every application of the session, in frames of one page."""
+"""OpenID Connect Front-Channel Logout 1.0: the browser notifies every application of the session, in frames of one page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def addresses_of(page: Page) -> list[str]:
 
 @pytest.fixture
 def blog(login: Login) -> Client:
-    """A second application that people enter with the same session."""
+    """A second application at which users log in with the same session."""
     client, _ = web_client(
         login.tenant,
         name="Blog",
@@ -75,7 +75,7 @@ def test_the_policy_names_exactly_the_origins_of_the_applications(inside: Login)
     assert page.text.count('sandbox="allow-scripts allow-same-origin"') == 2
 
 
-def test_the_page_goes_on_with_and_without_script(inside: Login) -> None:
+def test_the_page_continues_with_and_without_script(inside: Login) -> None:
     page = inside.browser.follow(logged_out(inside))
     seconds, _, following = page.headers["refresh"].partition(";url=")
     assert 0 < int(seconds) <= 5
@@ -84,7 +84,7 @@ def test_the_page_goes_on_with_and_without_script(inside: Login) -> None:
     assert inside.browser.get(following).location == HOME
 
 
-def test_a_page_that_was_passed_is_not_shown_again(inside: Login) -> None:
+def test_a_page_is_shown_only_once(inside: Login) -> None:
     redirect = logged_out(inside)
     page = inside.browser.follow(redirect)
     inside.browser.get(page.headers["refresh"].partition(";url=")[2])
@@ -92,25 +92,25 @@ def test_a_page_that_was_passed_is_not_shown_again(inside: Login) -> None:
     assert not LogoutTransaction.objects.of(inside.tenant.pk).exists()
 
 
-def test_the_handle_of_another_tenant_shows_nothing(inside: Login) -> None:
+def test_the_handle_of_another_tenant_is_refused(inside: Login) -> None:
     redirect = logged_out(inside)
     other = create_tenant(tenant_id=f"o-{inside.tenant.pk}"[:40], name="Other", host=f"other-{inside.tenant.pk}.example.test")
     page = Browser(other, host=f"other-{inside.tenant.pk}.example.test").get(redirect.location)
     assert (page.status, addresses_of(page)) == (400, [])
 
 
-def test_an_application_that_was_not_entered_is_not_told(login: Login, blog: Client) -> None:
+def test_an_application_without_a_login_in_this_session_is_not_notified(login: Login, blog: Client) -> None:
     set_client(login, post_logout_redirect_uris=HOME)
     login.begin_session()
     assert logged_out(login).location == HOME
 
 
-def test_a_revoked_application_is_not_told(inside: Login, blog: Client) -> None:
+def test_a_revoked_application_is_not_notified(inside: Login, blog: Client) -> None:
     revoke_client(tenant_id=inside.tenant.pk, client_id=blog.client_id)
     assert len(addresses_of(inside.browser.follow(logged_out(inside)))) == 1
 
 
-def test_a_session_that_ends_without_a_browser_leaves_no_page_behind(inside: Login) -> None:
+def test_a_session_that_ends_without_a_browser_leaves_no_page(inside: Login) -> None:
     revoke_session(Session.objects.of(inside.tenant.pk).get())
     assert not LogoutTransaction.objects.of(inside.tenant.pk).exists()
 
@@ -132,12 +132,12 @@ def test_a_session_that_ends_without_a_browser_leaves_no_page_behind(inside: Log
         ("javascript:alert(1)", False),
     ],
 )
-def test_an_address_has_the_origin_of_a_callback(address: str, is_good: bool) -> None:
+def test_an_address_must_have_the_origin_of_a_callback(address: str, is_good: bool) -> None:
     callbacks = [CALLBACK, "http://127.0.0.1:3000/back", "https://*.wild.example.test/back", "com.example.app://back"]
     assert (front_channel_problem(address, callbacks) is None) is is_good
 
 
-def test_callbacks_cannot_be_moved_away_from_the_address(inside: Login) -> None:
+def test_callbacks_cannot_change_to_another_origin_than_the_address(inside: Login) -> None:
     changes = {"redirect_uris": "https://elsewhere.example.test/callback"}
     with pytest.raises(Invalid) as refused:
         update_client(tenant_id=inside.tenant.pk, client_id=inside.client.client_id, changes=changes)

@@ -1,4 +1,4 @@
-"""Logging out: whose session ends, who is told, and where the browser may go."""
+"""Logging out: which sessions end, which clients are notified, and where the browser may go."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOME = "https://app.example.test/bye"
 
 @pytest.fixture
 def inside(login: Login) -> Login:
-    """Somebody who is logged in at a client that wants to hear of logouts."""
+    """A user who is logged in at a client that requests notices of logouts."""
     set_client(
         login,
         post_logout_redirect_uris=f"{HOME} https://app.example.test/second",
@@ -78,11 +78,11 @@ def allow_for_tenant(login: Login, **values: Any) -> None:
         ("", HOME, False),
     ],
 )
-def test_only_registered_addresses_are_gone_to(address: str, registered: str, is_good: bool) -> None:
+def test_only_registered_addresses_are_allowed(address: str, registered: str, is_good: bool) -> None:
     assert is_allowed(address, [registered]) is is_good
 
 
-def test_a_state_stands_in_the_query_whatever_else_the_address_has() -> None:
+def test_the_state_is_added_to_the_query_of_any_address() -> None:
     for address, expected in [
         ("https://a.test/bye", "https://a.test/bye?state=s"),
         ("https://a.test/bye?x=1", "https://a.test/bye?x=1&state=s"),
@@ -96,14 +96,14 @@ def test_a_state_stands_in_the_query_whatever_else_the_address_has() -> None:
 
 
 @pytest.mark.parametrize("address", ["https://evil.test/", "/u/login", "https://app.example.test.evil.test/bye"])
-def test_an_address_that_is_not_allowed_ends_nothing(inside: Login, address: str) -> None:
+def test_an_address_that_is_not_allowed_ends_no_session(inside: Login, address: str) -> None:
     for parameters in ({"client_id": inside.client.client_id, "returnTo": address}, {"returnTo": address}):
         page = inside.browser.get("/v2/logout", parameters)
         assert (page.status, "is not in the list of allowed logout URLs" in page.text) == (400, True)
     assert has_session(inside)
 
 
-def test_the_addresses_of_a_client_are_not_the_tenants(inside: Login) -> None:
+def test_the_addresses_of_a_client_are_separate_from_those_of_the_tenant(inside: Login) -> None:
     allow_for_tenant(inside, allowed_logout_urls=["https://www.example.test/"])
     own, tenants = {"client_id": inside.client.client_id}, "https://www.example.test/"
     assert inside.browser.get("/v2/logout", {**own, "returnTo": tenants}).status == 400
@@ -111,7 +111,7 @@ def test_the_addresses_of_a_client_are_not_the_tenants(inside: Login) -> None:
     assert inside.browser.get("/v2/logout", {"returnTo": tenants}).location == tenants
 
 
-def test_an_unknown_client_ends_nothing(inside: Login) -> None:
+def test_an_unknown_client_ends_no_session(inside: Login) -> None:
     assert inside.browser.get("/v2/logout", {"client_id": "nobody"}).status == 400
     assert has_session(inside)
 
@@ -126,12 +126,12 @@ def test_a_plain_logout_ends_the_session_and_leads_to_the_first_address(inside: 
     assert inside.ask(prompt="none").answer["error"] == "login_required"
 
 
-def test_a_logout_of_nobody_leads_on_all_the_same(login: Login) -> None:
+def test_a_logout_without_a_session_still_redirects(login: Login) -> None:
     set_client(login, post_logout_redirect_uris=HOME)
     assert login.browser.get("/v2/logout", {"client_id": login.client.client_id, "returnTo": f"{HOME}?x=1"}).location == f"{HOME}?x=1"
 
 
-def test_without_any_address_a_page_says_that_it_is_done(inside: Login) -> None:
+def test_without_an_address_a_page_confirms_the_logout(inside: Login) -> None:
     page = inside.browser.get("/v2/logout", {"federated": ""})
     assert (page.status, "You are logged out" in page.text) == (200, True)
     assert not has_session(inside)
@@ -145,7 +145,7 @@ def test_only_the_session_of_this_browser_ends(inside: Login) -> None:
     assert "code" in inside.ask(prompt="none").answer
 
 
-# What a page elsewhere makes a browser send without leaving it, and what says nothing of itself.
+# Requests that a foreign page can make a browser send without leaving the page, and requests without Fetch Metadata.
 ASIDE: dict[str, Any] = {
     "image": {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
     "fetch": {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"},
@@ -158,7 +158,7 @@ ASIDE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("headers", ASIDE.values(), ids=ASIDE)
-def test_a_plain_logout_that_is_no_navigation_asks_first(inside: Login, headers: dict[str, Any]) -> None:
+def test_a_plain_logout_that_is_no_navigation_shows_a_question_first(inside: Login, headers: dict[str, Any]) -> None:
     sent = {"client_id": inside.client.client_id, "returnTo": f"{HOME}?x=1"}
     page = inside.browser.get("/v2/logout", sent, **headers)
     assert (page.status, "Log out?" in page.text) == (200, True)
@@ -171,33 +171,33 @@ def test_a_plain_logout_that_is_no_navigation_asks_first(inside: Login, headers:
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "same-origin", "none"])
-def test_a_client_that_navigates_the_window_logs_out_at_once(inside: Login, site: str) -> None:
+def test_a_navigation_logs_out_at_once(inside: Login, site: str) -> None:
     headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     assert inside.browser.get("/v2/logout", {"client_id": inside.client.client_id}, **headers).location == HOME
     assert not has_session(inside)
 
 
-def test_a_head_request_ends_nothing(inside: Login) -> None:
+def test_a_head_request_ends_no_session(inside: Login) -> None:
     for path in ("/v2/logout", "/oidc/logout"):
         inside.browser.send("HEAD", f"{path}?client_id={inside.client.client_id}")
         assert has_session(inside)
 
 
-def test_who_stays_logged_in_is_told_so(inside: Login) -> None:
+def test_a_user_who_stays_logged_in_sees_a_page_that_says_so(inside: Login) -> None:
     page = inside.browser.get("/v2/logout", **ASIDE["old browser"])
     kept = inside.browser.submit(page, answer="no")
     assert (kept.status, "You are still logged in" in kept.text) == (200, True)
     assert has_session(inside)
 
 
-def test_the_question_leads_on_to_the_scheme_of_an_application(inside: Login) -> None:
+def test_the_question_can_lead_to_the_scheme_of_an_application(inside: Login) -> None:
     set_client(inside, post_logout_redirect_uris="com.example.app://bye")
     page = inside.browser.get("/v2/logout", {"client_id": inside.client.client_id}, **ASIDE["old browser"])
     assert "form-action 'self' https: http: com.example.app:;" in page.headers["content-security-policy"]
     assert inside.browser.submit(page, answer="yes").location == "com.example.app://bye"
 
 
-def test_the_question_keeps_the_wish_to_log_out_elsewhere(inside: Login) -> None:
+def test_the_question_keeps_the_parameter_for_a_federated_logout(inside: Login) -> None:
     page = inside.browser.get("/v2/logout", {"federated": ""}, **ASIDE["image"])
     assert page.fields()["federated"] == "1"
 
@@ -205,7 +205,7 @@ def test_the_question_keeps_the_wish_to_log_out_elsewhere(inside: Login) -> None
 # --- /oidc/logout ----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_hint_that_proves_the_session_ends_it_at_once(inside: Login) -> None:
+def test_a_hint_that_matches_the_session_ends_it_at_once(inside: Login) -> None:
     sent = {"id_token_hint": id_token(inside), "post_logout_redirect_uri": HOME, "state": "s&t"}
     page = inside.browser.post("/oidc/logout", sent)
     assert (page.status, page.location) == (303, f"{HOME}?state=s%26t")
@@ -222,13 +222,13 @@ def test_a_hint_that_proves_the_session_ends_it_at_once(inside: Login) -> None:
         ({"state": ["a", "b"]}, "The parameter state is repeated."),
     ],
 )
-def test_what_contradicts_itself_ends_nothing(inside: Login, changes: dict[str, Any], text: str) -> None:
+def test_contradictory_parameters_end_no_session(inside: Login, changes: dict[str, Any], text: str) -> None:
     page = inside.browser.get("/oidc/logout", {"id_token_hint": id_token(inside), "post_logout_redirect_uri": HOME, **changes})
     assert (page.status, text in page.text) == (400, True)
     assert has_session(inside)
 
 
-def test_id_tokens_of_others_are_no_hints(inside: Login) -> None:
+def test_id_tokens_of_other_tenants_are_not_valid_hints(inside: Login) -> None:
     other = create_tenant(tenant_id=f"{inside.tenant.pk}-b", name="b", host=f"{inside.tenant.pk}-b.example.test")
     client, _ = web_client(other, grant_types=["authorization_code", "implicit"])
     connection = people(other, client)
@@ -241,7 +241,7 @@ def test_id_tokens_of_others_are_no_hints(inside: Login) -> None:
     assert has_session(inside)
 
 
-def test_without_a_hint_the_person_is_asked(inside: Login) -> None:
+def test_without_a_hint_the_user_is_asked(inside: Login) -> None:
     sent = {"client_id": inside.client.client_id, "post_logout_redirect_uri": HOME, "state": "s"}
     page = inside.browser.get("/oidc/logout", sent)
     assert (page.status, "ada@example.test" in page.text) == (
@@ -255,7 +255,7 @@ def test_without_a_hint_the_person_is_asked(inside: Login) -> None:
     assert not has_session(inside)
 
 
-def test_an_answer_that_another_site_posts_ends_nothing(inside: Login) -> None:
+def test_an_answer_that_another_site_posts_ends_no_session(inside: Login) -> None:
     page = inside.browser.get("/oidc/logout")
     for fields in ({"answer": "yes"}, {**page.fields(), "answer": "yes", "form_token": "x"}):
         assert inside.browser.post("/u/logout", fields).status == 400
@@ -263,28 +263,28 @@ def test_an_answer_that_another_site_posts_ends_nothing(inside: Login) -> None:
     assert has_session(inside)
 
 
-def test_the_id_of_the_session_is_proof_enough_and_another_is_not(inside: Login) -> None:
+def test_the_id_of_the_session_is_sufficient_and_another_id_is_not(inside: Login) -> None:
     sid = Session.objects.of(inside.tenant.pk).get().pk
     assert "Log out?" in inside.browser.get("/oidc/logout", {"logout_hint": "ses_other"}).text
     assert "You are logged out" in inside.browser.get("/oidc/logout", {"logout_hint": sid}).text
     assert not has_session(inside)
 
 
-def test_a_tenant_may_forgo_the_question(inside: Login) -> None:
+def test_a_tenant_can_switch_the_question_off(inside: Login) -> None:
     allow_for_tenant(inside, sessions={"oidc_logout_prompt_enabled": False})
     inside.browser.get("/oidc/logout")
     assert not has_session(inside)
 
 
 @pytest.mark.parametrize("headers", ASIDE.values(), ids=ASIDE)
-def test_what_is_no_navigation_is_asked_about_even_then(inside: Login, headers: dict[str, Any]) -> None:
+def test_a_request_that_is_no_navigation_shows_the_question_even_then(inside: Login, headers: dict[str, Any]) -> None:
     allow_for_tenant(inside, sessions={"oidc_logout_prompt_enabled": False})
     page = inside.browser.get("/oidc/logout", **headers)
     assert "Log out?" in page.text
     assert has_session(inside)
 
 
-def test_a_hint_about_another_user_is_asked_about_even_then(inside: Login) -> None:
+def test_a_hint_for_another_user_shows_the_question_even_then(inside: Login) -> None:
     hint = id_token(inside)
     allow_for_tenant(inside, sessions={"oidc_logout_prompt_enabled": False})
     person(inside.connection, email="eve@example.test")
@@ -297,7 +297,7 @@ def test_a_hint_about_another_user_is_asked_about_even_then(inside: Login) -> No
 # --- JSON ------------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_logout_may_be_asked_for_as_json(inside: Login) -> None:
+def test_a_logout_can_be_requested_as_json(inside: Login) -> None:
     body = {"id_token_hint": id_token(inside), "post_logout_redirect_uri": HOME, "state": "s", "federated": True, "logout_hint": None}
     page = inside.browser.send("POST", "/oidc/logout", body=json.dumps(body).encode(), headers={"Content-Type": "application/json"})
     assert (page.status, page.location) == (303, f"{HOME}?state=s")
@@ -305,12 +305,12 @@ def test_a_logout_may_be_asked_for_as_json(inside: Login) -> None:
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{", b'{"state": {"a": 1}}', b'{"post_logout_redirect_uri": "https://evil.test/"}'])
-def test_json_that_asks_for_nothing_sensible_ends_nothing(inside: Login, body: bytes) -> None:
+def test_an_invalid_json_request_ends_no_session(inside: Login, body: bytes) -> None:
     assert inside.browser.send("POST", "/oidc/logout", body=body, headers={"Content-Type": "application/json"}).status == 400
     assert has_session(inside)
 
 
-def test_json_under_another_content_type_is_no_json(inside: Login) -> None:
+def test_json_with_another_content_type_is_not_parsed(inside: Login) -> None:
     body = json.dumps({"id_token_hint": id_token(inside), "post_logout_redirect_uri": HOME}).encode()
     inside.browser.send("POST", "/oidc/logout", body=body, headers={"Content-Type": "text/plain"})
     assert has_session(inside)

@@ -1,4 +1,4 @@
-"""What the service keeps beside a request, and what stands for a login: no client can send it, however its request travels."""
+"""Internal members of stored requests, and parameters that replace a login: no client can send them in any kind of request."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ COMPLETE = (signed, pushed, pushed_as_json, signed_and_pushed, beside_signed, be
 
 @pytest.mark.parametrize("way", [*PLAIN, *COMPLETE], ids=lambda way: way.__name__)
 @pytest.mark.parametrize("name", NAMES)
-def test_no_request_names_the_account_that_is_linked(old: OldClient, bob: User, way: Way, name: str) -> None:
-    # The client names the user of the browser's session, and Bob logs in: nothing of his may move.
+def test_a_request_cannot_name_the_account_that_is_linked(old: OldClient, bob: User, way: Way, name: str) -> None:
+    # The client names the user of the browser's session, and Bob logs in. Bob's account must not be linked.
     browser = logged_in(old)
     page = way(old, browser, {name: old.user.user_id, "prompt": "login"})
     assert "link-account" not in page.location, page.location
@@ -111,7 +111,7 @@ def test_no_request_names_the_account_that_is_linked(old: OldClient, bob: User, 
 
 
 @pytest.mark.parametrize("way", COMPLETE, ids=lambda way: way.__name__)
-def test_no_token_stands_in_or_beside_a_complete_request(old: OldClient, way: Way) -> None:
+def test_a_token_in_or_beside_a_complete_request_is_ignored(old: OldClient, way: Way) -> None:
     browser, token = logged_in(old), token_of(old)
     assert begin(old, logged_in(old), token).location.startswith("/u/link-account")
     page = way(old, browser, {"access_token": token})
@@ -120,16 +120,16 @@ def test_no_token_stands_in_or_beside_a_complete_request(old: OldClient, way: Wa
 
 
 @pytest.mark.parametrize("way", COMPLETE, ids=lambda way: way.__name__)
-def test_no_ticket_stands_in_or_beside_a_complete_request(old: OldClient, way: Way) -> None:
+def test_a_ticket_in_or_beside_a_complete_request_is_ignored(old: OldClient, way: Way) -> None:
     ticket = ticket_in(old)
     page = way(old, old.browser, {"login_ticket": ticket})
     assert page.location.startswith("/u/login"), page.location
     assert not Session.objects.of(old.tenant.pk).exists()
-    # It was not used up by that.
+    # The ticket was not used up.
     assert "id_token" in arrive(old, ticket).answer
 
 
-def test_a_client_that_must_push_or_sign_logs_nobody_in_by_ticket(old: OldClient) -> None:
+def test_a_client_that_must_push_or_sign_cannot_log_a_user_in_with_a_ticket(old: OldClient) -> None:
     for settings in ({"require_pushed_authorization_requests": True}, {"signed_request_object": {"required": True}}):
         ticket, before = ticket_in(old), dict(old.client.settings)
         old.set(settings=settings)
@@ -138,7 +138,7 @@ def test_a_client_that_must_push_or_sign_logs_nobody_in_by_ticket(old: OldClient
         change(old.client, settings={name: before.get(name) for name in settings})
 
 
-def test_a_client_that_must_push_or_sign_links_nothing_by_token(old: OldClient) -> None:
+def test_a_client_that_must_push_or_sign_cannot_link_with_a_token(old: OldClient) -> None:
     for settings in ({"require_pushed_authorization_requests": True}, {"signed_request_object": {"required": True}}):
         token, before = token_of(old), dict(old.client.settings)
         old.set(settings=settings)
@@ -146,7 +146,7 @@ def test_a_client_that_must_push_or_sign_links_nothing_by_token(old: OldClient) 
         change(old.client, settings={name: before.get(name) for name in settings})
 
 
-def test_what_the_service_notes_cannot_be_read_from_a_request() -> None:
+def test_internal_members_of_the_service_cannot_be_set_by_a_request() -> None:
     sent = [(":pushed", "x"), (":signed", "x"), (LINK_TO, "x"), (":anything", "x"), ("state", "st")]
     assert read(sent).state == {"state": "st"}
     own = kept({"state": "st", LINK_TO: "user", ":pushed": "digest", ":signed": "1 jti"})

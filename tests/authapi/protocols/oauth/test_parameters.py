@@ -1,4 +1,4 @@
-"""Parameters of `/authorize`, judged without a database: each refusal, and who is told of it."""
+"""Parameters of `/authorize`, judged without a database: each refusal, and whether the user or the client gets it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def with_changes(**changes: str | None) -> dict[str, str]:
     return {name: value for name, value in {**GOOD, **changes}.items() if value is not None}
 
 
-# --- Told to the person: no address can be trusted yet -------------------------------------------------------------------
+# --- Refusals for the user: no trusted address is known yet --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -75,21 +75,21 @@ def with_changes(**changes: str | None) -> dict[str, str]:
         f"{CALLBACK} https://evil.test/",
     ],
 )
-def test_an_address_that_is_not_registered_to_the_letter_is_never_redirected_to(address: str) -> None:
+def test_an_address_that_is_not_exactly_a_registered_one_is_refused(address: str) -> None:
     client = ClientFacts(**FACTS)
     with pytest.raises(RequestRefused) as refused:
         target_of(read(with_changes(redirect_uri=address).items()), client)
     assert refused.value.case is LoginCase.CALLBACK_MISMATCH
 
 
-def test_a_client_without_callbacks_has_nowhere_to_go() -> None:
+def test_a_client_without_callbacks_is_refused() -> None:
     with pytest.raises(RequestRefused) as refused:
         target_of(read(with_changes(redirect_uri=None).items()), ClientFacts("c"))
     assert refused.value.case is LoginCase.NO_CALLBACK
 
 
 @pytest.mark.parametrize("name", ["client_id", "redirect_uri"])
-def test_what_says_where_an_answer_goes_comes_once(name: str) -> None:
+def test_a_parameter_that_decides_the_target_may_occur_only_once(name: str) -> None:
     parameters = read([*GOOD.items(), (name, "https://app.example.test/other")])
     with pytest.raises(RequestRefused) as refused:
         single(parameters, name)
@@ -97,20 +97,20 @@ def test_what_says_where_an_answer_goes_comes_once(name: str) -> None:
 
 
 @pytest.mark.parametrize("origins", [(), ("https://other.example.test",), ("http://app.example.test",), ("https://app.example.test:8443",)])
-def test_a_message_goes_to_registered_origins_only(origins: tuple[str, ...]) -> None:
+def test_a_message_goes_only_to_registered_origins(origins: tuple[str, ...]) -> None:
     with pytest.raises(RequestRefused) as refused:
         judged(with_changes(response_mode="web_message"), web_origins=origins)
     assert refused.value.case is OAuthCase.WEB_ORIGIN_NOT_ALLOWED
 
 
 @pytest.mark.parametrize("sent", [{"state": "a\x00b"}, {"state": "x" * 10_240}])
-def test_what_nobody_could_keep_is_refused(sent: dict[str, str]) -> None:
+def test_a_value_that_cannot_be_stored_is_refused(sent: dict[str, str]) -> None:
     with pytest.raises(RequestRefused) as refused:
         judged({**GOOD, **sent})
     assert refused.value.case is RequestCase.MALFORMED_REQUEST
 
 
-# --- Told to the client ---------------------------------------------------------------------------------------------------
+# --- Refusals for the client ----------------------------------------------------------------------------------------------
 
 CODE_ALONE: dict[str, Any] = {"grant_types": frozenset({"authorization_code"})}
 REFUSALS: dict[str, tuple[dict[str, str | None], dict[str, Any], Case]] = {
@@ -121,7 +121,7 @@ REFUSALS: dict[str, tuple[dict[str, str | None], dict[str, Any], Case]] = {
     "blank response type": ({"response_type": " "}, {}, OAuthCase.UNSUPPORTED_RESPONSE_TYPE),
     "code not enabled": ({}, {"grant_types": frozenset({"implicit"})}, OAuthCase.RESPONSE_TYPE_NOT_ALLOWED),
     "implicit not enabled": ({"response_type": "token"}, CODE_ALONE, OAuthCase.RESPONSE_TYPE_NOT_ALLOWED),
-    "hybrid half enabled": ({"response_type": "code id_token", "nonce": "n"}, CODE_ALONE, OAuthCase.RESPONSE_TYPE_NOT_ALLOWED),
+    "only half of hybrid enabled": ({"response_type": "code id_token", "nonce": "n"}, CODE_ALONE, OAuthCase.RESPONSE_TYPE_NOT_ALLOWED),
     "unknown mode": ({"response_mode": "jwt"}, {}, RequestCase.MALFORMED_REQUEST),
     "tokens in the query": ({"response_type": "token", "response_mode": "query"}, {}, RequestCase.MALFORMED_REQUEST),
     "no nonce": ({"response_type": "id_token"}, {}, RequestCase.MISSING_PARAMETER),
@@ -129,18 +129,18 @@ REFUSALS: dict[str, tuple[dict[str, str | None], dict[str, Any], Case]] = {
     "public without PKCE": ({"code_challenge": None, "code_challenge_method": None}, {"is_public": True}, RequestCase.MISSING_PARAMETER),
     "method without challenge": ({"code_challenge": None}, {}, RequestCase.MISSING_PARAMETER),
     "plain": ({"code_challenge_method": "plain"}, {}, RequestCase.MALFORMED_REQUEST),
-    "plain by leaving the method out": ({"code_challenge_method": None}, {}, RequestCase.MALFORMED_REQUEST),
+    "plain by default": ({"code_challenge_method": None}, {}, RequestCase.MALFORMED_REQUEST),
     "unknown method": ({"code_challenge_method": "S512"}, {}, RequestCase.MALFORMED_REQUEST),
     "method in lower case": ({"code_challenge_method": "s256"}, {}, RequestCase.MALFORMED_REQUEST),
     "challenge too short": ({"code_challenge": "short"}, {}, RequestCase.MALFORMED_REQUEST),
-    "challenge that is no base64url": ({"code_challenge": CHALLENGE[:-1] + "="}, {}, RequestCase.MALFORMED_REQUEST),
+    "invalid base64url challenge": ({"code_challenge": CHALLENGE[:-1] + "="}, {}, RequestCase.MALFORMED_REQUEST),
     "plain challenge too short": (
         {"code_challenge": "x" * 42, "code_challenge_method": "plain"}, {"takes_plain": True}, RequestCase.MALFORMED_REQUEST,
     ),
     "unknown prompt": ({"prompt": "banana"}, {}, RequestCase.MALFORMED_REQUEST),
-    "prompt none beside another": ({"prompt": "none login"}, {}, RequestCase.MALFORMED_REQUEST),
-    "max_age that is no number": ({"max_age": "-1"}, {}, RequestCase.MALFORMED_REQUEST),
-    "max_age of other digits": ({"max_age": "\u0661"}, {}, RequestCase.MALFORMED_REQUEST),
+    "prompt none with another prompt": ({"prompt": "none login"}, {}, RequestCase.MALFORMED_REQUEST),
+    "negative max_age": ({"max_age": "-1"}, {}, RequestCase.MALFORMED_REQUEST),
+    "max_age in Arabic digits": ({"max_age": "\u0661"}, {}, RequestCase.MALFORMED_REQUEST),
     "max_age too large": ({"max_age": "9999999999"}, {}, RequestCase.MALFORMED_REQUEST),
     "request object": ({"request": "e.y.J"}, {}, OAuthCase.REQUEST_OBJECT_NOT_SUPPORTED),
     "request uri": ({"request_uri": "https://a.test/"}, {}, OAuthCase.REQUEST_URI_NOT_SUPPORTED),
@@ -149,7 +149,7 @@ REFUSALS: dict[str, tuple[dict[str, str | None], dict[str, Any], Case]] = {
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_a_request_that_cannot_be_answered_has_its_row_of_the_table(name: str) -> None:
+def test_each_invalid_request_has_its_row_of_the_table(name: str) -> None:
     changes, facts, case = REFUSALS[name]
     with pytest.raises(RequestRefused) as refused:
         judged(with_changes(**changes), **facts)
@@ -163,7 +163,7 @@ def test_a_repeated_parameter_is_refused(name: str) -> None:
     assert refused.value.case is RequestCase.REPEATED_PARAMETER
 
 
-def test_a_check_that_only_the_engine_has_refuses_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_of_the_engine_refuses_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(request: Any) -> None:
         raise InvalidRequestError(description="Of the engine.")
 
@@ -173,16 +173,16 @@ def test_a_check_that_only_the_engine_has_refuses_as_well(monkeypatch: pytest.Mo
     assert (refused.value.failure.error, refused.value.failure.description) == ("invalid_request", "Of the engine.")
 
 
-def test_a_parameter_takes_the_place_of_nothing_that_the_engine_knows() -> None:
+def test_a_parameter_cannot_replace_an_attribute_that_the_engine_knows() -> None:
     names = ("client", "user", "scopes", "types", "target", "extra_credentials", "details")
     assert judged({**GOOD, **dict.fromkeys(names, "{")}) == judged(GOOD)
 
 
-# --- What is understood ---------------------------------------------------------------------------------------------------
+# --- Accepted requests ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_every_set_of_response_types_is_taken_in_every_order(size: int) -> None:
+def test_every_set_of_response_types_is_accepted_in_any_order(size: int) -> None:
     for words in itertools.permutations(("code", "token", "id_token"), size):
         asked = judged(with_changes(response_type=" ".join(words), nonce="n"))
         assert asked.response_types == frozenset(words)
@@ -190,17 +190,17 @@ def test_every_set_of_response_types_is_taken_in_every_order(size: int) -> None:
 
 
 @pytest.mark.parametrize("mode", ["form_post", "web_message", "fragment"])
-def test_a_mode_that_is_asked_for_is_used_for_any_type(mode: str) -> None:
+def test_a_requested_mode_is_used_for_any_type(mode: str) -> None:
     for response_type in ("code", "token", "id_token token"):
         assert judged(with_changes(response_type=response_type, response_mode=mode, nonce="n")).target.mode == mode
 
 
-def test_without_an_address_the_first_one_is_used() -> None:
+def test_without_an_address_the_first_callback_is_used() -> None:
     asked = judged(with_changes(redirect_uri=None))
     assert (asked.target, asked.is_redirect_uri_given) == (Target(CALLBACK, "query"), False)
 
 
-def test_a_confidential_client_may_do_without_pkce_and_one_that_asked_may_use_plain() -> None:
+def test_a_confidential_client_may_omit_pkce_and_only_an_opted_in_client_may_use_plain() -> None:
     assert judged(with_changes(code_challenge=None, code_challenge_method=None)).code_challenge == ""
     assert judged(with_changes(code_challenge="x" * 43, code_challenge_method=None), takes_plain=True).code_challenge_method == "plain"
 
@@ -210,7 +210,7 @@ def test_unset_values_count_as_absent_and_unknown_names_are_ignored() -> None:
     assert (asked.scope, asked.audience, asked.prompts, asked.max_age) == ("openid", None, frozenset(), None)
 
 
-def test_an_error_travels_in_the_mode_that_an_answer_would_have() -> None:
+def test_an_error_is_sent_in_the_mode_of_the_answer() -> None:
     client = ClientFacts(**FACTS)
     for response_type, mode, expected in [
         ("", "", "query"),
@@ -231,5 +231,5 @@ def test_an_error_travels_in_the_mode_that_an_answer_would_have() -> None:
         ("https://u@a.test/", "https://a.test"), ("https://a.test:x/", ""), ("https:///x", ""), ("*", ""),
     ],
 )  # fmt: skip
-def test_an_origin_is_what_a_browser_makes_of_an_address(address: str, origin: str) -> None:
+def test_an_origin_is_computed_from_an_address_as_in_a_browser(address: str, origin: str) -> None:
     assert web_origin_of(address) == origin

@@ -1,4 +1,4 @@
-"""Signed authorization requests (RFC 9101): whose signature counts, every rule of the claims, and replays."""
+"""Signed authorization requests (RFC 9101): accepted signatures, every rule of the claims, and replays."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def login(tenant: Tenant, pusher: Pusher) -> Login:
 
 
 def register(client: Client, *, key: str = "first", algorithm: str = "RS256", required: bool = False) -> ClientCredential:
-    """Let signed requests of a client be verified with this key."""
+    """Register this key for signed requests of a client."""
     new = NewCredential(type=ClientCredential.Type.PUBLIC_KEY, pem=public_pem(key), algorithm=algorithm)
     credential = create_credential(tenant_id=client.tenant_id, client_id=client.client_id, new=new)
     signed = {"required": required, "credentials": [{"id": credential.pk}]}
@@ -65,7 +65,7 @@ def register(client: Client, *, key: str = "first", algorithm: str = "RS256", re
 def request_object(
     login: Login, *, key: str = "first", algorithm: str = "RS256", header: dict[str, Any] | None = None, **changes: Any
 ) -> str:
-    """A signed request of the client, changed or, with None, without a claim."""
+    """Return a signed request of the client with changed claims; None removes a claim."""
     now = int(time.time())
     good = {
         "iss": login.client.client_id,
@@ -91,43 +91,43 @@ def go(login: Login, token: str, **changes: Any) -> Page:
 
 
 def refused(page: Page) -> str:
-    """The sentence of a page that refuses a request object."""
+    """Return the error text of a page that refuses a request object."""
     assert (page.status, "location" in page.headers) == (400, False)
     assert "invalid_request_object" in page.text
     return page.text
 
 
-# --- What is believed ---------------------------------------------------------------------------------------------------------
+# --- Accepted requests --------------------------------------------------------------------------------------------------------
 
 
-def test_a_login_begins_with_what_was_signed_and_with_nothing_else(login: Login) -> None:
+def test_a_login_uses_only_the_signed_parameters(login: Login) -> None:
     beside = {"redirect_uri": "https://evil.test/", "state": "other", "response_type": "token", "prompt": "none"}
     answer = login.log_in(go(login, request_object(login), **beside)).answer
     assert ("code" in answer, answer["state"]) == (True, "signed-state")
 
 
-def test_what_stands_outside_only_does_not_count(login: Login) -> None:
+def test_a_parameter_outside_of_the_request_object_is_ignored(login: Login) -> None:
     answer = login.log_in(go(login, request_object(login, state=None), state="outside")).answer
     assert "state" not in answer
 
 
 @pytest.mark.parametrize("algorithm", ["RS384", "PS256"])
-def test_each_algorithm_works_with_a_key_registered_for_it(login: Login, algorithm: str) -> None:
+def test_each_algorithm_works_with_a_key_that_is_registered_for_it(login: Login, algorithm: str) -> None:
     register(login.client, key="second", algorithm=algorithm)
     assert "code" in login.log_in(go(login, request_object(login, key="second", algorithm=algorithm))).answer
     assert "signature" in refused(go(login, request_object(login, key="second", algorithm="RS256")))
 
 
 @pytest.mark.parametrize("kind", ["jwt", "JWT", "oauth-authz-req+jwt"])
-def test_each_type_is_read(login: Login, kind: str) -> None:
+def test_each_type_is_accepted(login: Login, kind: str) -> None:
     assert go(login, request_object(login, header={"typ": kind})).status == 302
 
 
-def test_claims_that_are_optional_may_be_missing(login: Login) -> None:
+def test_optional_claims_may_be_missing(login: Login) -> None:
     assert go(login, request_object(login, iat=None, nbf=None, exp=None, jti=None)).status == 302
 
 
-# --- What is not --------------------------------------------------------------------------------------------------------------
+# --- Refused requests ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -155,16 +155,16 @@ def test_claims_that_are_optional_may_be_missing(login: Login) -> None:
         ({"request_uri": "urn:ietf:params:oauth:request_uri:x"}, "neither request nor request_uri"),
     ],
 )
-def test_a_claim_that_does_not_fit_is_refused_by_name(login: Login, changes: dict[str, Any], text: str) -> None:
+def test_an_invalid_claim_is_refused_by_name(login: Login, changes: dict[str, Any], text: str) -> None:
     assert text in refused(go(login, request_object(login, **changes)))
 
 
-def test_the_issuer_may_be_one_of_several_audiences_and_all_are_texts(login: Login) -> None:
+def test_the_issuer_may_be_one_of_several_audiences_and_every_audience_must_be_text(login: Login) -> None:
     assert go(login, request_object(login, aud=["https://elsewhere.test/", login.issuer])).status == 302
     assert "Its aud" in refused(go(login, request_object(login, aud=[login.issuer, 7])))
 
 
-def test_it_is_no_assertion_that_authenticates_the_client(login: Login) -> None:
+def test_an_assertion_for_client_authentication_is_refused(login: Login) -> None:
     assert "Its sub" in refused(go(login, request_object(login, sub=login.client.client_id)))
 
 
@@ -172,12 +172,12 @@ def test_it_is_no_assertion_that_authenticates_the_client(login: Login) -> None:
     "header",
     [{"typ": "dpop+jwt"}, {"typ": 7}, {"jwk": {"kty": "RSA"}}, {"jku": ADDRESS}, {"x5u": ADDRESS}, {"crit": ["exp"]}, {"kid": "unknown"}],
 )
-def test_a_header_that_asks_for_more_than_it_may_is_refused(login: Login, header: dict[str, Any]) -> None:
+def test_a_header_with_unsupported_members_is_refused(login: Login, header: dict[str, Any]) -> None:
     refused(go(login, forged(request_object(login), **header)))
 
 
 def forged(token: str, **changes: Any) -> str:
-    """The token with another header; signed anew, so that the signature is not what it is refused for."""
+    """Return the token with another header and a valid signature, so that the header is the only reason of a refusal."""
     payload = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
     header = {"alg": "RS256", "typ": "jwt", **changes}
     encoded = ".".join(_part(part) for part in (header, payload))
@@ -189,7 +189,7 @@ def _part(value: dict[str, Any]) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
 
-def test_a_forged_header_is_all_that_the_test_above_changes(login: Login) -> None:
+def test_the_forging_helper_without_changes_makes_an_accepted_token(login: Login) -> None:
     assert go(login, forged(request_object(login))).status == 302
 
 
@@ -198,7 +198,7 @@ def test_an_unsigned_request_is_refused(login: Login) -> None:
     assert "Its alg" in refused(go(login, f"{_part({'alg': 'none', 'typ': 'jwt'})}.{payload}."))
 
 
-def test_the_public_key_and_the_secret_are_no_secrets_to_sign_with(login: Login, pusher: Pusher) -> None:
+def test_the_public_key_and_the_client_secret_are_not_accepted_as_shared_secrets(login: Login, pusher: Pusher) -> None:
     signed = f"{_part({'alg': 'HS256', 'typ': 'jwt'})}.{request_object(login).split('.')[1]}"
     for secret in (public_pem("first"), pusher.secret):
         signature = hmac.digest(secret.encode(), signed.encode(), "sha256")
@@ -207,7 +207,7 @@ def test_the_public_key_and_the_secret_are_no_secrets_to_sign_with(login: Login,
 
 
 @pytest.mark.parametrize("token", ["x", "a.b", "a.b.c", "....", "e30.e30.", "W10.W10.x"])
-def test_what_is_no_jwt_is_refused(login: Login, token: str) -> None:
+def test_a_malformed_jwt_is_refused(login: Login, token: str) -> None:
     refused(go(login, token))
 
 
@@ -215,7 +215,7 @@ def test_a_signature_of_another_key_is_refused(login: Login) -> None:
     assert "signature" in refused(go(login, request_object(login, key="second")))
 
 
-def test_a_key_that_has_ended_or_is_for_assertions_only_does_not_count(login: Login) -> None:
+def test_an_expired_key_and_a_key_for_assertions_are_refused(login: Login) -> None:
     key = ClientCredential.objects.of(login.tenant.pk).get()
     soon = datetime.now(UTC) + timedelta(seconds=30)
     change_credential(tenant_id=login.tenant.pk, client_id=login.client.client_id, credential_id=key.pk, expires_at=soon)
@@ -234,7 +234,7 @@ def test_a_request_of_another_client_is_refused(login: Login) -> None:
     token = request_object(theirs, key="second")
     refused(go(login, token))
     assert go(theirs, token).status == 302
-    # Its own key signs nothing for the first client either.
+    # The key of the other client is not accepted for the first client either.
     refused(go(login, request_object(login, key="second")))
 
 
@@ -247,7 +247,7 @@ def test_a_request_for_another_tenant_is_refused(login: Login) -> None:
 # --- Replays ------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_jti_is_good_for_one_answer(login: Login) -> None:
+def test_a_jti_is_accepted_for_one_answer(login: Login) -> None:
     token = request_object(login)
     first, second = go(login, token), go(login, token)
     assert "code" in login.log_in(first).answer
@@ -256,7 +256,7 @@ def test_a_jti_is_good_for_one_answer(login: Login) -> None:
     assert go(login, request_object(login)).status == 302
 
 
-def test_a_jti_of_another_client_is_another_one(login: Login) -> None:
+def test_the_same_jti_of_another_client_is_a_different_request(login: Login) -> None:
     other, _ = web_client(login.tenant, name="Other")
     register(other, key="second")
     login.connection.enabled_clients = [login.client.client_id, other.client_id]
@@ -269,7 +269,7 @@ def test_a_jti_of_another_client_is_another_one(login: Login) -> None:
 # --- Pushed and required ------------------------------------------------------------------------------------------------------
 
 
-def test_a_signed_request_is_pushed_and_nothing_beside_it_counts(login: Login, pusher: Pusher) -> None:
+def test_a_signed_request_can_be_pushed_and_parameters_beside_it_are_ignored(login: Login, pusher: Pusher) -> None:
     uri = pusher.handle(request=request_object(login), redirect_uri="https://evil.test/", state="outside")
     page = login.browser.get("/authorize", {"client_id": login.client.client_id, "request_uri": uri})
     answer = login.log_in(page).answer
@@ -277,19 +277,19 @@ def test_a_signed_request_is_pushed_and_nothing_beside_it_counts(login: Login, p
 
 
 @pytest.mark.parametrize("changes", [{"iss": "another"}, {"aud": "https://elsewhere.test/"}, {"redirect_uri": "https://evil.test/"}])
-def test_a_pushed_request_is_held_to_the_same_rules(login: Login, pusher: Pusher, changes: dict[str, Any]) -> None:
+def test_a_pushed_request_object_has_to_follow_the_same_rules(login: Login, pusher: Pusher, changes: dict[str, Any]) -> None:
     answer = pusher.push(request=request_object(login, **changes))
     assert answer.status == 400
 
 
-def test_a_jti_is_pushed_once(login: Login, pusher: Pusher) -> None:
+def test_a_jti_can_be_pushed_once(login: Login, pusher: Pusher) -> None:
     token = request_object(login)
     assert pusher.push(request=token).status == 201
     assert pusher.push(request=token).json()["error"] == "invalid_request_object"
     refused(go(login, token))
 
 
-def test_a_client_that_must_sign_cannot_ask_otherwise(login: Login, pusher: Pusher) -> None:
+def test_a_client_that_must_sign_cannot_send_unsigned_requests(login: Login, pusher: Pusher) -> None:
     signed = {**Client.objects.of(login.tenant.pk).get(pk=login.client.pk).settings["signed_request_object"], "required": True}
     update_client(tenant_id=login.tenant.pk, client_id=login.client.client_id, changes={"settings": {"signed_request_object": signed}})
     forget_all()
@@ -300,12 +300,12 @@ def test_a_client_that_must_sign_cannot_ask_otherwise(login: Login, pusher: Push
     assert pusher.push(request=request_object(login)).status == 201
 
 
-def test_both_ways_at_once_are_refused(login: Login, pusher: Pusher) -> None:
+def test_a_request_object_and_a_request_uri_together_are_refused(login: Login, pusher: Pusher) -> None:
     page = go(login, request_object(login), request_uri=pusher.handle())
     assert (page.status, "exclude each other" in page.text) == (400, True)
 
 
-def test_signatures_are_not_required_of_a_client_without_keys(tenant: Tenant) -> None:
+def test_a_client_without_keys_cannot_be_required_to_sign(tenant: Tenant) -> None:
     with pytest.raises(Invalid):
         create_client(tenant_id=tenant.pk, name="x", settings={"signed_request_object": {"required": True, "credentials": []}})
 
@@ -348,7 +348,7 @@ def test_a_published_key_verifies_requests(login: Login, pusher: Pusher, key_ser
     assert "signature" in refused(go(login, request_object(login, key="third", **named)))
 
 
-def test_keys_that_cannot_be_had_are_a_failure_that_passes(login: Login, pusher: Pusher, key_server: ThreadingHTTPServer) -> None:
+def test_unavailable_keys_cause_a_temporary_error(login: Login, pusher: Pusher, key_server: ThreadingHTTPServer) -> None:
     address = f"http://127.0.0.1:{key_server.server_port}/keys"
     key_server.shutdown()
     key_server.server_close()
@@ -359,14 +359,14 @@ def test_keys_that_cannot_be_had_are_a_failure_that_passes(login: Login, pusher:
     assert go(login, request_object(login)).status == 302, "registered keys need no fetch"
 
 
-def test_members_that_are_json_themselves_stand_in_it_as_json(login: Login) -> None:
+def test_json_members_of_the_request_object_are_json_objects_and_not_texts(login: Login) -> None:
     update_tenant_settings(tenant_id=login.tenant.pk, changes={"resource_parameter_profile": "compatibility"})
     types = {"authorization_details": [{"type": "payment", "sentence": "Pay {amount}."}]}
     create_api_resource(tenant_id=login.tenant.pk, identifier="urn:bank", settings=types)
     forget_all()
     details, claims = [{"type": "payment", "amount": 7}], {"id_token": {"name": None}}
     signed = request_object(login, authorization_details=details, claims=claims, resource=["urn:bank"])
-    # Nothing outside counts: neither a higher amount nor another claim.
+    # Parameters outside are ignored, such as a higher amount or another claim.
     beside = {"authorization_details": json.dumps([{"type": "payment", "amount": 8}]), "claims": "[]"}
     page = login.browser.follow(login.log_in(go(login, signed, **beside)))
     assert "Pay <strong><bdi>7</bdi></strong>." in page.body.decode()

@@ -1,4 +1,4 @@
-"""`resource` (RFC 8707): read where a tenant takes it, beside `audience`, which wins."""
+"""`resource` (RFC 8707): used where a tenant enables it, while `audience` has precedence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ORDERS, STOCK = "https://orders.example.test/", "urn:example:stock"
 
 
 class Shop(Login):
-    """A client with two APIs, at a tenant that reads `resource`."""
+    """A client with two APIs, at a tenant that enables `resource`."""
 
     secret = ""
 
@@ -71,7 +71,7 @@ def target_error(answer: Received) -> None:
     assert (answer.status, answer.json()["error"]) == (400, "invalid_target"), answer.body
 
 
-def test_a_resource_names_the_api_and_an_audience_wins(shop: Shop) -> None:
+def test_a_resource_names_the_api_and_an_audience_has_precedence(shop: Shop) -> None:
     assert audience(shop.machine(resource=ORDERS)) == ORDERS
     assert audience(shop.machine(resource=ORDERS, audience=STOCK)) == STOCK
     assert audience(shop.machine(resource=[ORDERS, "urn:unknown"], audience=STOCK)) == STOCK
@@ -90,7 +90,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("resource", BAD, ids=str)
-def test_several_unknown_and_odd_resources_are_no_target(shop: Shop, resource: Any) -> None:
+def test_several_unknown_or_invalid_resources_are_refused(shop: Shop, resource: Any) -> None:
     target_error(shop.machine(resource=resource))
     answer = shop.ask(resource=resource)
     assert answer.answer["error"] == "invalid_target"
@@ -98,7 +98,7 @@ def test_several_unknown_and_odd_resources_are_no_target(shop: Shop, resource: A
     target_error(pushed)
 
 
-def test_a_text_with_a_nul_is_refused_and_no_error_of_the_database(shop: Shop) -> None:
+def test_a_text_with_a_nul_is_refused_without_a_database_error(shop: Shop) -> None:
     answer = ask_token(
         shop.tenant,
         {"grant_type": "client_credentials", "client_id": shop.client.client_id, "client_secret": shop.secret, "resource": ["a:\x00"]},
@@ -107,23 +107,23 @@ def test_a_text_with_a_nul_is_refused_and_no_error_of_the_database(shop: Shop) -
     target_error(answer)
 
 
-def test_the_same_resource_twice_is_one(shop: Shop) -> None:
+def test_a_repeated_resource_counts_as_one(shop: Shop) -> None:
     assert audience(shop.machine(resource=[ORDERS, ORDERS])) == ORDERS
 
 
-def test_code_and_refresh_token_are_for_the_api_of_their_login(shop: Shop) -> None:
+def test_the_code_and_the_refresh_token_are_for_the_api_of_their_login(shop: Shop) -> None:
     page = shop.log_in(shop.ask(resource=ORDERS, scope="openid offline_access"))
     target_error(shop.exchange(page, resource=STOCK))
     first = shop.exchange(page, resource=ORDERS)
     token = first.json()["refresh_token"]
     target_error(shop.token(grant_type="refresh_token", refresh_token=token, resource=STOCK))
-    # By its older name the refusal is the one that clients know.
+    # With the older parameter, the refusal is the one that clients know.
     refused = shop.token(grant_type="refresh_token", refresh_token=token, audience=STOCK)
     assert (refused.status, refused.json()["error"]) == (403, "access_denied")
     assert audience(shop.token(grant_type="refresh_token", refresh_token=token, resource=ORDERS)) == audience(first)
 
 
-def test_a_refresh_goes_to_another_api_of_the_client_s_policies(shop: Shop) -> None:
+def test_a_refresh_can_request_another_api_of_the_clients_policies(shop: Shop) -> None:
     policies = {"rotation_type": "non-rotating", "expiration_type": "non-expiring", "policies": [{"audience": STOCK, "scope": []}]}
     update_client(tenant_id=shop.tenant.pk, client_id=shop.client.client_id, changes={"settings": {"refresh_token": policies}})
     forget_all()
@@ -131,7 +131,7 @@ def test_a_refresh_goes_to_another_api_of_the_client_s_policies(shop: Shop) -> N
     assert STOCK in audience(shop.token(grant_type="refresh_token", refresh_token=token, resource=STOCK))
 
 
-def test_a_tenant_that_does_not_take_it_passes_it_over(shop: Shop) -> None:
+def test_a_tenant_that_has_not_enabled_the_parameter_ignores_it(shop: Shop) -> None:
     profile(shop.tenant, "audience")
     answer = shop.machine(resource=ORDERS)
     assert (answer.status, answer.json()["error"]) == (403, "access_denied")

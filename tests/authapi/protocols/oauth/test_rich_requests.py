@@ -1,4 +1,4 @@
-"""Authorization details (RFC 9396) from the request to the token: checked, shown, allowed by the user, and never more than that."""
+"""Authorization details (RFC 9396) from the request to the token: checked, shown, allowed by the user, and never extended."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Bank:
         return self.login.ask(audience=API, authorization_details=json.dumps(details) if details else None, **changes)
 
     def consent_page(self, *details: Any, **changes: Any) -> Page:
-        """Log in where that is due, up to the question."""
+        """Log in where required, up to the consent page."""
         answer = self.ask(*details, **changes)
         if "/u/login" in answer.location:
             answer = self.login.log_in(answer)
@@ -96,7 +96,7 @@ def bank(tenant: Tenant) -> Bank:
 
 
 def granted(answer: Received) -> list[Any]:
-    """What an answer of the token endpoint says, which is what its token says."""
+    """Return the details of an answer of the token endpoint, after a check that its token contains the same."""
     assert answer.status == 200, answer.body
     members = answer.json()
     _, claims = decoded(members["access_token"])
@@ -109,7 +109,7 @@ def refused(answer: Received) -> str:
     return str(answer.json()["error_description"])
 
 
-# --- What is asked for ----------------------------------------------------------------------------------------------------
+# --- Requests -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def refused(answer: Received) -> str:
         (json.dumps([{**PAYMENT, "locations": ["https://other.example.test/"]}]), "locations"),
     ],
 )
-def test_the_client_is_told_before_any_page_what_is_wrong(bank: Bank, sent: str, text: str) -> None:
+def test_the_client_gets_an_error_before_any_page(bank: Bank, sent: str, text: str) -> None:
     answer = bank.login.ask(audience=API, authorization_details=sent)
     assert answer.location.startswith(CALLBACK)
     assert (answer.answer["error"], text in answer.answer["error_description"]) == ("invalid_authorization_details", True)
@@ -132,13 +132,13 @@ def test_the_client_is_told_before_any_page_what_is_wrong(bank: Bank, sent: str,
     assert text in refused(pushed)
 
 
-def test_details_belong_to_the_audience(bank: Bank) -> None:
+def test_details_require_an_audience_with_their_types(bank: Bank) -> None:
     for audience in (None, OTHER):
         answer = bank.login.ask(audience=audience, authorization_details=json.dumps([PAYMENT])).answer
         assert answer["error"] == "invalid_authorization_details"
 
 
-def test_a_client_names_only_types_that_it_has_registered_or_been_granted(bank: Bank) -> None:
+def test_a_client_can_use_only_types_that_it_has_registered_or_been_granted(bank: Bank) -> None:
     set_client(bank.login, settings={"authorization_details_types": ["account_access"]})
     forget_all()
     assert bank.ask(PAYMENT).answer["error"] == "invalid_authorization_details"
@@ -159,23 +159,23 @@ def test_a_client_names_only_types_that_it_has_registered_or_been_granted(bank: 
     assert "/u/login" in bank.ask(PAYMENT).location
 
 
-# --- What the user sees and allows ----------------------------------------------------------------------------------------
+# --- The consent page -----------------------------------------------------------------------------------------------------
 
 
-def test_the_page_says_it_in_words_and_hides_no_member(bank: Bank) -> None:
+def test_the_page_shows_the_details_in_words_and_hides_no_member(bank: Bank) -> None:
     page = bank.consent_page({**PAYMENT, "payee": "<b>Mallory</b>\u202e", "note": "rent"}, ACCOUNT)
     html = page.body.decode()
     assert "Pay <strong><bdi>12.5</bdi></strong> EUR to <strong><bdi>&lt;b&gt;Mallory&lt;/b&gt;\ufffd</bdi></strong>." in html
     assert "<h2><bdi>Payment</bdi></h2>" in html
     assert "<dt><bdi>note</bdi></dt><dd><bdi>rent</bdi></dd>" in html
     assert "<dt><bdi>Actions</bdi></dt><dd><bdi>initiate, cancel</bdi></dd>" in html
-    # A type without words shows its name and every member.
+    # For a type without words, the page shows its name and every member.
     assert "<h2><bdi>account_access</bdi></h2>" in html
     assert "<dd><bdi>DE02</bdi></dd>" in html
     assert "<b>" not in html
 
 
-def test_a_member_with_the_name_of_a_path_is_not_hidden_by_the_sentence(bank: Bank) -> None:
+def test_the_page_shows_a_member_whose_name_equals_a_path_in_the_sentence(bank: Bank) -> None:
     types = [{"type": "transfer", "sentence": "Send {sum.value}."}]
     update_api_resource(tenant_id=bank.tenant.pk, resource_id=bank.api.pk, changes={"settings": {"authorization_details": types}})
     forget_all()
@@ -184,7 +184,7 @@ def test_a_member_with_the_name_of_a_path_is_not_hidden_by_the_sentence(bank: Ba
     assert "<dd><bdi>1000000</bdi></dd>" in html
 
 
-def test_what_was_allowed_stands_in_code_token_answer_and_refreshes(bank: Bank) -> None:
+def test_the_allowed_details_are_in_the_code_the_token_the_answer_and_refreshes(bank: Bank) -> None:
     code = bank.code(PAYMENT, ACCOUNT, scope="openid offline_access")
     assert AuthorizationCode.objects.of(bank.tenant.pk).get().asked == {"details": [PAYMENT, ACCOUNT]}
     first = bank.exchange(code)
@@ -193,19 +193,19 @@ def test_what_was_allowed_stands_in_code_token_answer_and_refreshes(bank: Bank) 
     assert granted(second) == [PAYMENT, ACCOUNT]
 
 
-def test_a_user_who_declines_gives_nothing(bank: Bank) -> None:
+def test_a_user_who_declines_grants_nothing(bank: Bank) -> None:
     page = bank.login.browser.submit(bank.consent_page(PAYMENT), answer="deny")
     assert page.answer["error"] == "access_denied"
     assert not Consent.objects.of(bank.tenant.pk).exists()
 
 
-def test_the_same_is_not_asked_again_and_a_new_amount_is(bank: Bank) -> None:
+def test_consent_is_not_requested_again_for_the_same_details_but_for_a_new_amount(bank: Bank) -> None:
     bank.code(PAYMENT)
     again = bank.ask({**PAYMENT, "actions": ["initiate"]}, prompt="none")
     assert "code" in again.answer
     assert bank.ask({**PAYMENT, "amount": 12.6}, prompt="none").answer["error"] == "consent_required"
     assert "/u/consent" in bank.ask({**PAYMENT, "payee": "Mallory"}).location
-    # Another client asks for itself.
+    # Another client needs its own consent.
     other, _ = web_client(bank.tenant, name="Other")
     people(bank.tenant, other, name="more")
     bank.login.connection.enabled_clients.append(other.client_id)
@@ -214,18 +214,18 @@ def test_the_same_is_not_asked_again_and_a_new_amount_is(bank: Bank) -> None:
     assert answer.answer["error"] == "consent_required"
 
 
-def test_a_client_of_the_tenant_is_asked_for_too_and_without_details_it_is_not(bank: Bank) -> None:
+def test_a_client_of_the_tenant_needs_consent_for_details_but_not_otherwise(bank: Bank) -> None:
     assert bank.login.client.is_first_party
     bank.login.begin_session()
     assert "code" in bank.ask(prompt="none").answer
     assert bank.ask(PAYMENT, prompt="none").answer["error"] == "consent_required"
 
 
-def test_a_pushed_request_carries_details_as_json_and_as_text(bank: Bank) -> None:
+def test_a_pushed_request_can_carry_details_as_json_and_as_text(bank: Bank) -> None:
     pusher = Pusher(bank.tenant, bank.login.client, bank.secret)
     for as_json, sent in ((False, json.dumps([PAYMENT])), (True, [PAYMENT])):
         handle = pusher.push(audience=API, authorization_details=sent, as_json=as_json).json()["request_uri"]
-        # What stands in the address beside it does not count.
+        # Details beside the handle in the address are ignored.
         beside = {"client_id": bank.login.client.client_id, "request_uri": handle, "authorization_details": json.dumps([ACCOUNT])}
         page = bank.login.browser.get("/authorize", beside)
         page = bank.login.log_in(page) if "/u/login" in page.location else page
@@ -234,7 +234,7 @@ def test_a_pushed_request_carries_details_as_json_and_as_text(bank: Bank) -> Non
         assert granted(bank.exchange(page.answer["code"])) == [PAYMENT]
 
 
-def test_a_token_of_the_front_channel_says_it_in_its_answer_as_json(bank: Bank) -> None:
+def test_a_front_channel_answer_contains_the_details_of_its_token_as_json(bank: Bank) -> None:
     set_client(bank.login, grant_types=["authorization_code", "implicit"])
     page = bank.consent_page(PAYMENT, response_type="token", nonce="n")
     members = bank.login.browser.submit(page, answer="allow").answer
@@ -245,7 +245,7 @@ def test_a_token_of_the_front_channel_says_it_in_its_answer_as_json(bank: Bank) 
 # --- At the token endpoint ------------------------------------------------------------------------------------------------
 
 
-def test_an_exchange_may_ask_for_less_and_the_refresh_token_keeps_all(bank: Bank) -> None:
+def test_an_exchange_can_request_less_and_the_refresh_token_keeps_all(bank: Bank) -> None:
     code = bank.code(PAYMENT, ACCOUNT, scope="openid offline_access")
     less = {**PAYMENT, "actions": ["initiate"]}
     answer = bank.exchange(code, authorization_details=json.dumps([less]))
@@ -265,16 +265,16 @@ def test_an_exchange_may_ask_for_less_and_the_refresh_token_keeps_all(bank: Bank
     ],
     ids=["a higher amount", "another amount", "without actions", "another account", "unknown"],
 )
-def test_neither_exchange_nor_refresh_gives_more_than_was_allowed(bank: Bank, more: dict[str, Any]) -> None:
+def test_neither_an_exchange_nor_a_refresh_gives_more_than_the_user_allowed(bank: Bank, more: dict[str, Any]) -> None:
     code = bank.code(PAYMENT, ACCOUNT, scope="openid offline_access")
     assert "more than was granted" in refused(bank.exchange(code, authorization_details=json.dumps([more])))
-    # The code is as good as before.
+    # The code is still valid.
     token = bank.exchange(code).json()["refresh_token"]
     assert "more than was granted" in refused(bank.refresh(token, authorization_details=json.dumps([PAYMENT, more])))
     assert granted(bank.refresh(token, authorization_details=json.dumps([ACCOUNT]))) == [ACCOUNT]
 
 
-def test_a_shorter_list_still_has_to_please_the_schema(bank: Bank) -> None:
+def test_a_shorter_list_must_still_match_the_schema(bank: Bank) -> None:
     types = [{"type": "payment", "schema": {"properties": {"actions": {"contains": {"const": "initiate"}}}}}]
     update_api_resource(tenant_id=bank.tenant.pk, resource_id=bank.api.pk, changes={"settings": {"authorization_details": types}})
     forget_all()
@@ -282,14 +282,14 @@ def test_a_shorter_list_still_has_to_please_the_schema(bank: Bank) -> None:
     assert "actions" in refused(bank.exchange(code, authorization_details=json.dumps([{**PAYMENT, "actions": ["cancel"]}])))
 
 
-def test_a_login_without_details_gets_none_later(bank: Bank) -> None:
+def test_a_login_without_details_cannot_get_any_later(bank: Bank) -> None:
     bank.login.begin_session()
     code = bank.ask(scope="openid offline_access").answer["code"]
     assert "more than was granted" in refused(bank.exchange(code, authorization_details=json.dumps([PAYMENT])))
     assert granted(bank.exchange(code)) == []
 
 
-def test_details_do_not_travel_to_another_api(bank: Bank) -> None:
+def test_details_do_not_apply_to_another_api(bank: Bank) -> None:
     policy = {"rotation_type": "non-rotating", "expiration_type": "non-expiring", "policies": [{"audience": OTHER, "scope": []}]}
     set_client(bank.login, settings={"refresh_token": policy})
     forget_all()
@@ -297,11 +297,11 @@ def test_details_do_not_travel_to_another_api(bank: Bank) -> None:
     elsewhere = bank.refresh(token, audience=OTHER)
     assert decoded(elsewhere.json()["access_token"])[1]["aud"] in (OTHER, [OTHER, f"{bank.login.issuer}userinfo"])
     assert granted(elsewhere) == []
-    # The type exists there as well; it was never allowed there.
+    # The type exists there as well, but was never allowed there.
     assert "more than was granted" in refused(bank.refresh(token, audience=OTHER, authorization_details=json.dumps([ACCOUNT])))
 
 
-def test_a_type_that_the_api_drops_leaves_tokens_with_the_next_refresh(bank: Bank) -> None:
+def test_a_type_that_the_api_removes_is_missing_after_the_next_refresh(bank: Bank) -> None:
     token = bank.exchange(bank.code(PAYMENT, ACCOUNT, scope="openid offline_access")).json()["refresh_token"]
     update_api_resource(tenant_id=bank.tenant.pk, resource_id=bank.api.pk, changes={"settings": {"authorization_details": TYPES[:1]}})
     forget_all()
@@ -309,7 +309,7 @@ def test_a_type_that_the_api_drops_leaves_tokens_with_the_next_refresh(bank: Ban
 
 
 def machine(bank: Bank, *types: str) -> dict[str, Any]:
-    """The fields of a request of a client that asks for itself."""
+    """Return the form of a request of a client for itself."""
     client, secret = create_client(tenant_id=bank.tenant.pk, name="Robot", grant_types=["client_credentials"])
     settings = {"authorization_details_types": list(types)} if types else {}
     create_client_grant(tenant_id=bank.tenant.pk, client_id=client.client_id, api_resource=bank.api, settings=settings)
@@ -318,7 +318,7 @@ def machine(bank: Bank, *types: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_a_client_gets_for_itself_what_its_grant_names(bank: Bank, as_json: bool) -> None:
+def test_a_client_gets_for_itself_only_types_that_its_grant_names(bank: Bank, as_json: bool) -> None:
     form = machine(bank, "payment")
     sent = [PAYMENT] if as_json else json.dumps([PAYMENT])
     assert granted(ask_token(bank.tenant, {**form, "authorization_details": sent}, as_json=as_json)) == [PAYMENT]
@@ -326,7 +326,7 @@ def test_a_client_gets_for_itself_what_its_grant_names(bank: Bank, as_json: bool
     assert "knows no such type" in refused(ask_token(bank.tenant, {**form, "authorization_details": account}, as_json=as_json))
 
 
-def test_a_client_grant_names_no_type_by_itself(bank: Bank) -> None:
+def test_a_client_grant_names_no_type_by_default(bank: Bank) -> None:
     form = machine(bank)
     assert "knows no such type" in refused(ask_token(bank.tenant, {**form, "authorization_details": json.dumps([PAYMENT])}))
     assert granted(ask_token(bank.tenant, form)) == []
@@ -339,7 +339,7 @@ def test_a_grant_without_a_page_refuses_details_instead_of_ignoring_them(bank: B
     assert refused(answer) == "This grant takes no authorization_details."
 
 
-def test_another_tenant_knows_none_of_the_types(bank: Bank, tenant: Tenant) -> None:
+def test_another_tenant_does_not_know_the_types(bank: Bank, tenant: Tenant) -> None:
     from identity.services.tenants import create_tenant
 
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
@@ -353,7 +353,7 @@ def test_another_tenant_knows_none_of_the_types(bank: Bank, tenant: Tenant) -> N
     assert "authorization_details_types_supported" not in login.browser.get("/.well-known/openid-configuration").text
 
 
-def test_introspection_tells_what_was_granted(bank: Bank) -> None:
+def test_introspection_returns_the_granted_details(bank: Bank) -> None:
     """RFC 9396, 9.2."""
     update_tenant_settings(tenant_id=bank.tenant.pk, changes={"token_introspection_supported": True})
     forget_all()

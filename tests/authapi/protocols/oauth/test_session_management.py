@@ -1,4 +1,4 @@
-"""OpenID Connect Session Management 1.0: what applications may watch of a session, and what they never see."""
+"""OpenID Connect Session Management 1.0: what applications can observe of a session, and what they never see."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DISCOVERY = "/.well-known/openid-configuration"
 
 @pytest.fixture
 def watched(login: Login) -> Login:
-    """A tenant that lets applications watch."""
+    """Let the tenant allow applications to observe sessions."""
     update_tenant_settings(tenant_id=login.tenant.pk, changes={"session_management_supported": True})
     forget_all()
     return login
@@ -33,12 +33,12 @@ def cookie_of(page: Page, name: str) -> Morsel[str]:
 
 
 def judged(state: str, *, client_id: str, origin: str, cookie: str) -> str:
-    """What the page answers, written apart from its script (3.2)."""
+    """Return the answer of the page, implemented independently of its script (3.2)."""
     digest, _, salt = state.partition(".")
     return "unchanged" if hashlib.sha256(f"{client_id} {origin} {cookie} {salt}".encode()).hexdigest() == digest else "changed"
 
 
-def test_without_the_switch_nothing_is_told(login: Login) -> None:
+def test_without_the_setting_no_session_state_is_sent(login: Login) -> None:
     page = login.begin_session()
     assert "session_state" not in page.answer
     assert set(login.browser.cookies) & {"session", "session_state"} == {"session"}
@@ -46,7 +46,7 @@ def test_without_the_switch_nothing_is_told(login: Login) -> None:
     assert "check_session_iframe" not in get(login.tenant, DISCOVERY).json()
 
 
-def test_an_answer_has_a_state_that_the_cookie_confirms(watched: Login) -> None:
+def test_an_answer_has_a_state_that_matches_the_cookie(watched: Login) -> None:
     page = watched.begin_session()
     state, cookie = page.answer["session_state"], watched.browser.cookies["session_state"]
     asked = {"client_id": watched.client.client_id, "origin": ORIGIN, "cookie": cookie}
@@ -55,7 +55,7 @@ def test_an_answer_has_a_state_that_the_cookie_confirms(watched: Login) -> None:
         assert judged(state, **(asked | wrong)) == "changed"
 
 
-def test_the_cookie_is_for_scripts_and_opens_nothing(watched: Login) -> None:
+def test_the_cookie_is_readable_by_scripts_and_does_not_open_the_session(watched: Login) -> None:
     page = watched.begin_session()
     shown, kept = cookie_of(page, "session_state"), cookie_of(page, "session")
     assert (shown["httponly"], kept["httponly"]) == ("", True)
@@ -67,7 +67,7 @@ def test_the_cookie_is_for_scripts_and_opens_nothing(watched: Login) -> None:
     assert thief.get("/authorize", asked).answer["error"] == "login_required"
 
 
-def test_each_answer_is_salted_anew_and_the_cookie_stays(watched: Login) -> None:
+def test_each_answer_has_a_new_salt_and_the_cookie_stays(watched: Login) -> None:
     first, cookie = watched.begin_session().answer["session_state"], watched.browser.cookies["session_state"]
     second = watched.ask(prompt="none").answer["session_state"]
     watched.log_in(watched.ask(prompt="login"))
@@ -75,7 +75,7 @@ def test_each_answer_is_salted_anew_and_the_cookie_stays(watched: Login) -> None
 
 
 @pytest.mark.parametrize("mode", ["fragment", "form_post"])
-def test_the_state_travels_in_every_mode(watched: Login, mode: str) -> None:
+def test_the_state_is_sent_in_every_mode(watched: Login, mode: str) -> None:
     watched.begin_session()
     page = watched.ask(prompt="none", response_mode=mode)
     sent = page.fields() if mode == "form_post" else page.answer
@@ -83,20 +83,20 @@ def test_the_state_travels_in_every_mode(watched: Login, mode: str) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"scope": "profile"}, {"redirect_uri": "com.example.app://back"}])
-def test_an_answer_that_tells_of_no_login_to_a_page_has_no_state(watched: Login, changes: dict[str, str]) -> None:
+def test_an_answer_without_openid_or_without_a_web_page_has_no_session_state(watched: Login, changes: dict[str, str]) -> None:
     set_client(watched, redirect_uris=f"{CALLBACK} com.example.app://back")
     watched.begin_session()
     page = watched.ask(prompt="none", **changes)
     assert ("code" in page.answer, "session_state" in page.answer) == (True, False)
 
 
-def test_a_logout_changes_what_the_page_sees(watched: Login) -> None:
+def test_a_logout_changes_the_result_of_the_page(watched: Login) -> None:
     watched.begin_session()
     watched.browser.get("/v2/logout")
     assert not {"session", "session_state"} & set(watched.browser.cookies)
 
 
-def test_another_user_changes_what_the_page_sees(watched: Login) -> None:
+def test_another_user_changes_the_result_of_the_page(watched: Login) -> None:
     watched.begin_session()
     before = watched.browser.cookies["session_state"]
     person(watched.connection, email="grace@example.test", name="Grace")
@@ -104,14 +104,14 @@ def test_another_user_changes_what_the_page_sees(watched: Login) -> None:
     assert watched.browser.cookies["session_state"] not in (before, "")
 
 
-def test_a_session_that_ended_elsewhere_is_noticed_at_the_next_silent_request(watched: Login) -> None:
+def test_the_next_silent_request_detects_a_session_that_ended_elsewhere(watched: Login) -> None:
     watched.begin_session()
     Session.objects.of(watched.tenant.pk).all().delete()
     assert watched.ask(prompt="none").answer["error"] == "login_required"
     assert "session_state" not in watched.browser.cookies
 
 
-def test_the_page_may_be_framed_and_loads_one_script(watched: Login) -> None:
+def test_the_page_can_be_framed_and_loads_one_script(watched: Login) -> None:
     page = watched.browser.get("/oidc/check_session")
     assert page.status == 200
     policy = "default-src 'none'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors https: http:"

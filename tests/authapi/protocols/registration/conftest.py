@@ -1,4 +1,4 @@
-"""A tenant that lets applications register themselves."""
+"""A tenant at which applications can register themselves."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Door:
         return send(HOT_ENDPOINTS[REGISTER], method, host=host, headers=headers, chunks=(body,), address=address, query=query)
 
     def ask(self, **changes: Any) -> Received:
-        """Register with good metadata, changed or, with None, left out."""
+        """Register with valid metadata and changes; None removes a member."""
         members = {"client_name": "Films", "redirect_uris": [CALLBACK], **changes}
         return self.send("POST", **{name: value for name, value in members.items() if value is not None})
 
@@ -48,13 +48,13 @@ class Door:
         return self.answer
 
     def manage(self, method: str, *, token: str | None = None, client_id: str | None = None) -> Received:
-        """Ask at the address of the registration, with its token."""
+        """Send a request to the address of the registration, with its token."""
         named = urlsplit(self.answer["registration_client_uri"]).query.removeprefix("client_id=") if client_id is None else client_id
         token = self.answer["registration_access_token"] if token is None else token
         return self.send(method, token=token, client_id=named)
 
     def replace(self, **changes: Any) -> Received:
-        """Put good metadata in the place of the present ones."""
+        """Replace the current metadata with valid metadata."""
         members = {"client_id": self.answer["client_id"], "client_name": "Films", "redirect_uris": [CALLBACK], **changes}
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.answer['registration_access_token']}"}
         sent = {name: value for name, value in members.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The registration of a client, read, replaced and deleted with its token (RFC 7592), against holders of other tokens."""
+"""The registration of a client, read, replaced and deleted with its token (RFC 7592), and refused with other tokens."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_registration_is_read_with_its_token_and_shows_no_secret(door: Door) -
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-def test_nothing_is_told_without_the_token_of_this_client(door: Door, method: str) -> None:
+def test_a_request_without_the_token_of_this_client_gets_no_information(door: Door, method: str) -> None:
     foreign = door.register()["registration_access_token"]
     door.register()
     for changes in (
@@ -47,7 +47,7 @@ def test_nothing_is_told_without_the_token_of_this_client(door: Door, method: st
     assert Client.objects.of(door.tenant.pk).count() == 2
 
 
-def test_another_tenant_does_not_know_the_token(door: Door) -> None:
+def test_the_token_is_unknown_at_another_tenant(door: Door) -> None:
     door.register()
     name = f"{door.tenant.pk}-b"
     other = create_tenant(tenant_id=name, name=name, host=f"{name}.example.test")
@@ -55,7 +55,7 @@ def test_another_tenant_does_not_know_the_token(door: Door) -> None:
     assert Door(other, answer=door.answer).manage("GET").status == 401
 
 
-def test_a_replacement_is_whole_and_changes_the_token(door: Door) -> None:
+def test_a_replacement_is_complete_and_changes_the_token(door: Door) -> None:
     made = door.register(logo_uri="https://app.example.test/logo.png", grant_types=["authorization_code", "refresh_token"])
     changed = door.replace(client_name="Movies", redirect_uris=["https://app.example.test/new"])
     assert changed.status == 200, changed.body
@@ -84,14 +84,14 @@ def test_a_replacement_is_whole_and_changes_the_token(door: Door) -> None:
     ],
     ids=lambda changes: next(iter(changes)),
 )
-def test_a_replacement_that_is_refused_changes_nothing(door: Door, changes: dict[str, Any]) -> None:
+def test_a_refused_replacement_changes_nothing(door: Door, changes: dict[str, Any]) -> None:
     door.register()
     answer = door.replace(client_name="Movies", **changes)
     assert (answer.status, answer.json()["error"]) == (400, "invalid_client_metadata")
     assert door.manage("GET").json()["client_name"] == "Films"
 
 
-def test_the_present_secret_may_be_sent_along(door: Door) -> None:
+def test_the_current_secret_may_be_sent_along(door: Door) -> None:
     assert door.replace(client_secret=door.register()["client_secret"]).status == 200
 
 
@@ -103,14 +103,14 @@ def test_a_client_that_becomes_confidential_gets_a_secret(door: Door) -> None:
     assert ask_token(door.tenant, form).json()["error"] == "invalid_grant"
 
 
-def test_a_client_that_wants_its_secret_to_sign_gets_one_that_is_kept(door: Door) -> None:
+def test_a_client_that_wants_id_tokens_signed_with_its_secret_gets_one_that_is_stored(door: Door) -> None:
     made = door.register()
     answer = door.replace(id_token_signed_response_alg="HS256").json()
     assert answer["client_secret"] != made["client_secret"]
     assert stored(door).client_secret == answer["client_secret"]
 
 
-def test_keys_are_replaced_and_those_that_stay_end_no_token(door: Door) -> None:
+def test_keys_are_replaced_and_keeping_a_key_ends_no_token(door: Door) -> None:
     method: Any = {"token_endpoint_auth_method": "private_key_jwt"}
     door.register(**method, jwks=key_set("one"))
     before = stored(door).auth_version
@@ -125,7 +125,7 @@ def test_keys_are_replaced_and_those_that_stay_end_no_token(door: Door) -> None:
     assert not ClientCredential.objects.of(door.tenant.pk).exists()
 
 
-def test_what_administrators_have_set_beside_it_stays(door: Door) -> None:
+def test_settings_of_administrators_stay(door: Door) -> None:
     door.register()
     settings = {"description": "Checked", "compliance_level": "none"}
     update_client(tenant_id=door.tenant.pk, client_id=door.answer["client_id"], changes={"settings": settings})
@@ -133,8 +133,8 @@ def test_what_administrators_have_set_beside_it_stays(door: Door) -> None:
     assert {name: stored(door).settings[name] for name in settings} == settings
 
 
-@pytest.mark.parametrize("how", ["made first party", "revoked", "its registration ended"])
-def test_a_client_does_not_manage_itself_once_it_was(door: Door, how: str) -> None:
+@pytest.mark.parametrize("how", ["made first party", "revoked", "cut off from its registration"])
+def test_a_client_can_no_longer_manage_itself_after_it_was(door: Door, how: str) -> None:
     named = {"tenant_id": door.tenant.pk, "client_id": door.register()["client_id"]}
     match how:
         case "made first party":
@@ -157,7 +157,7 @@ def test_a_deleted_client_is_gone_with_its_token(door: Door) -> None:
     assert AdministrativeLine.objects.of(door.tenant.pk).latest("created_at").description == "Delete a client that registered itself"
 
 
-# --- Logins at it -----------------------------------------------------------------------------------------------------
+# --- Logins at a self-registered client -------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def asked(login: Login) -> Any:
     return login.ask(code_challenge="E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", code_challenge_method="S256")
 
 
-def test_a_client_that_becomes_the_tenants_own_during_a_replacement_stays_as_it_is(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_becomes_first_party_during_a_replacement_is_not_changed(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     door.register()
 
     def read(members: Any) -> Registration:
@@ -183,11 +183,11 @@ def test_a_client_that_becomes_the_tenants_own_during_a_replacement_stays_as_it_
     assert (stored(door).name, stored(door).redirect_uris) == ("Films", CALLBACK)
 
 
-def test_a_connection_that_is_not_for_the_whole_domain_logs_no_user_in(login: Login) -> None:
+def test_a_connection_that_is_not_for_the_whole_domain_cannot_be_used(login: Login) -> None:
     assert "No connection is enabled" in asked(login).answer["error_description"]
 
 
-def test_users_are_warned_of_an_application_whose_name_is_not_verified(login: Login) -> None:
+def test_users_are_warned_of_an_application_with_an_unverified_name(login: Login) -> None:
     update_connection(tenant_id=login.tenant.pk, connection_id=login.connection.pk, changes={"is_domain_connection": True})
     page = login.browser.follow(login.log_in(asked(login)))
     for text in ("Bank", "registered itself", "app.example.test"):
@@ -195,7 +195,7 @@ def test_users_are_warned_of_an_application_whose_name_is_not_verified(login: Lo
     assert "code" in login.browser.submit(page, answer="allow").answer
 
 
-def test_a_connection_for_the_whole_domain_is_for_no_other_client(tenant: Tenant, login: Login) -> None:
+def test_a_connection_for_the_whole_domain_is_not_enabled_for_other_clients(tenant: Tenant, login: Login) -> None:
     update_connection(tenant_id=login.tenant.pk, connection_id=login.connection.pk, changes={"is_domain_connection": True})
     Client.objects.of(tenant.pk).update(registration_source="manual")
     forget_all()

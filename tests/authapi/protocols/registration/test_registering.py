@@ -1,4 +1,4 @@
-"""`POST /oidc/register` (RFC 7591): who may register, what becomes of the metadata, and what is refused with which sentence."""
+"""`POST /oidc/register` (RFC 7591): required tokens, stored metadata, and refusals with their texts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LEGACY = "http://auth0.com/oauth/legacy/grant-type/ro"
 
 
 def key_set(name: str = "registered", **changes: Any) -> dict[str, Any]:
-    # The type first: names of tests are made of the beginning, and the numbers of a key are others in each process.
+    # The type is first, because ids of tests use the beginning, and the numbers of a key differ in each process.
     return {"keys": [{"kty": "RSA", **RSAKey.import_key(private_key(name)).as_dict(private=False), "kid": name, **changes}]}
 
 
@@ -37,7 +37,7 @@ def stored(door: Door) -> Client:
     return Client.objects.of(door.tenant.pk).get(client_id=door.answer["client_id"])
 
 
-# --- Who may register -------------------------------------------------------------------------------------------------
+# --- Access -----------------------------------------------------------------------------------------------------------
 
 
 def test_registration_is_off_until_a_tenant_switches_it_on(tenant: Tenant) -> None:
@@ -52,7 +52,7 @@ def test_discovery_names_the_endpoint_where_it_is_on(door: Door) -> None:
     assert document["registration_endpoint"] == f"{document['issuer']}oidc/register"
 
 
-def test_an_initial_access_token_is_needed_where_nothing_else_is_said(tenant: Tenant) -> None:
+def test_an_initial_access_token_is_required_by_default(tenant: Tenant) -> None:
     open_registration(tenant, needs_token=True)
     door = Door(tenant)
     refused = door.ask()
@@ -67,7 +67,7 @@ def test_an_initial_access_token_is_needed_where_nothing_else_is_said(tenant: Te
 
 
 @pytest.mark.parametrize("why", ["unknown", "expired", "revoked", "used up", "of another tenant"])
-def test_an_initial_access_token_registers_nothing_that_is(tenant: Tenant, why: str) -> None:
+def test_an_initial_access_token_is_refused_when_it_is(tenant: Tenant, why: str) -> None:
     open_registration(tenant, needs_token=True)
     door = Door(tenant, initial_token(tenant, most_uses=1))
     row = InitialAccessToken.objects.of(tenant.pk).get()
@@ -88,20 +88,20 @@ def test_an_initial_access_token_registers_nothing_that_is(tenant: Tenant, why: 
     assert Client.objects.of(tenant.pk).count() == (1 if why == "used up" else 0)
 
 
-def test_a_registration_that_is_refused_uses_no_token_up(tenant: Tenant) -> None:
+def test_a_refused_registration_does_not_use_up_a_token(tenant: Tenant) -> None:
     open_registration(tenant, needs_token=True)
     door = Door(tenant, initial_token(tenant, most_uses=1))
     assert door.ask(token_endpoint_auth_method="private_key_jwt", jwks={"keys": [{"kty": "RSA", "n": "AQAB", "e": "AQAB"}]}).status == 400
     door.register()
 
 
-def test_one_address_registers_so_many_clients(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_address_can_register_a_limited_number_of_clients(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("authapi.views.registration.REGISTRATIONS_OF_PLACE", Bucket(f"few_{door.tenant.pk}", 1, 3600.0))
     assert [door.ask().status for _ in range(2)] == [201, 429]
     assert door.send("POST", address="192.0.2.9", redirect_uris=[CALLBACK]).status == 201
 
 
-def test_tokens_that_are_made_up_leave_room_for_the_holder_of_a_good_one(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_tokens_do_not_use_up_the_limit_for_valid_ones(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("authapi.views.registration.REGISTRATIONS_OF_TENANT", Bucket(f"one_{tenant.pk}", 1, 3600.0))
     open_registration(tenant, needs_token=True)
     door = Door(tenant, "guess")
@@ -110,15 +110,15 @@ def test_tokens_that_are_made_up_leave_room_for_the_holder_of_a_good_one(tenant:
     assert [door.ask().status for _ in range(2)] == [201, 429]
 
 
-def test_one_tenant_has_so_many_registered_clients(door: Door, settings: Any) -> None:
+def test_a_tenant_has_a_limited_number_of_registered_clients(door: Door, settings: Any) -> None:
     settings.REGISTERED_CLIENTS_MAX = 1
     assert [door.ask().status for _ in range(2)] == [201, 403]
 
 
-# --- What becomes of it -----------------------------------------------------------------------------------------------
+# --- Metadata ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_application_gets_what_the_standard_has_for_one_that_says_little(door: Door) -> None:
+def test_an_application_with_minimal_metadata_gets_the_defaults_of_the_standard(door: Door) -> None:
     answer = door.register()
     assert {name: answer[name] for name in ("client_name", "redirect_uris", "grant_types", "response_types")} == {
         "client_name": "Films",
@@ -135,7 +135,7 @@ def test_an_application_gets_what_the_standard_has_for_one_that_says_little(door
         assert secret not in kept
 
 
-def test_every_member_that_is_served_comes_back(door: Door) -> None:
+def test_every_supported_member_is_returned(door: Door) -> None:
     sent = {
         "client_name": "Films at home",
         "application_type": "native",
@@ -178,15 +178,15 @@ def test_id_tokens_are_signed_as_the_client_registers(door: Door) -> None:
         ({"redirect_uris": ["com.example.app:/back"]}, "native"),
         ({"redirect_uris": None, "grant_types": ["client_credentials"], "client_name": None}, "regular_web"),
     ],
-    ids=["a page", "a tool on loopback", "an application", "a machine"],
+    ids=["a web page", "a loopback tool", "a mobile application", "a machine"],
 )
-def test_the_kind_of_application_follows_from_its_addresses(door: Door, members: dict[str, Any], kind: str) -> None:
+def test_the_type_of_the_application_follows_from_its_addresses(door: Door, members: dict[str, Any], kind: str) -> None:
     door.register(**members)
     assert stored(door).app_type == kind
     assert ("client_secret" in door.answer) == (members.get("token_endpoint_auth_method") != "none")
 
 
-def test_a_client_with_a_key_proves_itself_with_it(door: Door) -> None:
+def test_a_client_with_a_key_authenticates_with_it(door: Door) -> None:
     answer = door.register(
         redirect_uris=None, grant_types=["client_credentials"], token_endpoint_auth_method="private_key_jwt", jwks=key_set()
     )
@@ -194,13 +194,13 @@ def test_a_client_with_a_key_proves_itself_with_it(door: Door) -> None:
     assert answer["jwks"]["keys"][0]["kid"] == "registered"
     signer = Signer(door.tenant, Registered(stored(door), ""))
     form = signer.form(signer.assertion(key="registered"), audience="https://nowhere.example.test")
-    # Proven, and without a client grant of an administrator entitled to nothing.
+    # The client is authenticated. Without a client grant of an administrator, it has no access.
     assert ask_token(door.tenant, form).json()["error_description"].startswith("Service not enabled")
     wrong = ask_token(door.tenant, signer.form(signer.assertion(key="other"))).json()
     assert (wrong["error"], wrong["error_description"]) == ("access_denied", "Unauthorized")
 
 
-def test_a_client_with_a_certificate_is_registered_by_its_subject_or_the_certificate(door: Door) -> None:
+def test_a_client_with_a_certificate_is_registered_by_its_subject_or_by_the_certificate(door: Door) -> None:
     named = door.register(token_endpoint_auth_method="tls_client_auth", tls_client_auth_subject_dn="CN=client,OU=Pay\\, ments,C=AT")
     assert named["tls_client_auth_subject_dn"] == "CN=client,OU=Pay\\, ments,C=AT"
     pem = certificate().replace("-----BEGIN CERTIFICATE-----", "").replace("-----END CERTIFICATE-----", "").replace("\n", "")
@@ -208,7 +208,7 @@ def test_a_client_with_a_certificate_is_registered_by_its_subject_or_the_certifi
     assert ClientCredential.objects.of(door.tenant.pk).filter(client=stored(door)).get().type == "x509_cert"
 
 
-# --- What is refused --------------------------------------------------------------------------------------------------
+# --- Refusals ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -229,20 +229,20 @@ def test_a_client_with_a_certificate_is_registered_by_its_subject_or_the_certifi
         "https://app.example.test/\u200b",
     ],
 )
-def test_an_address_that_could_be_an_attackers_is_refused(door: Door, address: str) -> None:
+def test_an_unsafe_address_is_refused(door: Door, address: str) -> None:
     answer = door.ask(redirect_uris=[address])
     assert (answer.status, answer.json()["error"]) == (400, "invalid_redirect_uri")
     assert not Client.objects.of(door.tenant.pk).exists()
 
 
 @pytest.mark.parametrize(
-    "redirects", [None, [], "https://app.example.test/", [1], [CALLBACK] * 21], ids=["none", "empty", "text", "number", "many"]
+    "redirects", [None, [], "https://app.example.test/", [1], [CALLBACK] * 21], ids=["missing", "empty", "text", "number", "many"]
 )
-def test_a_login_needs_a_list_of_addresses(door: Door, redirects: Any) -> None:
+def test_a_login_requires_a_list_of_addresses(door: Door, redirects: Any) -> None:
     assert door.ask(redirect_uris=redirects).json()["error"] == "invalid_redirect_uri"
 
 
-def test_a_web_application_names_no_address_on_the_machine_of_the_user(door: Door) -> None:
+def test_a_web_application_cannot_have_a_loopback_address(door: Door) -> None:
     assert door.ask(application_type="web", redirect_uris=["http://127.0.0.1/back"]).json()["error"] == "invalid_redirect_uri"
 
 
@@ -298,7 +298,7 @@ def test_a_web_application_names_no_address_on_the_machine_of_the_user(door: Doo
     ],
     ids=lambda members: ",".join(f"{name}={str(value)[:30]}" for name, value in members.items()),
 )
-def test_what_cannot_be_served_is_refused_with_a_sentence(door: Door, members: dict[str, Any], settings: Any) -> None:
+def test_unsupported_metadata_is_refused_with_an_explanation(door: Door, members: dict[str, Any], settings: Any) -> None:
     settings.OUTBOUND_ALLOW_HTTP = False
     answer = door.ask(**members)
     assert (answer.status, answer.json()["error"]) == (400, "invalid_client_metadata"), answer.body
@@ -306,7 +306,7 @@ def test_what_cannot_be_served_is_refused_with_a_sentence(door: Door, members: d
     assert not Client.objects.of(door.tenant.pk).exists()
 
 
-def test_a_private_key_is_refused_as_one_that_is_known_now(door: Door) -> None:
+def test_a_private_key_is_refused_with_a_warning_that_it_is_now_exposed(door: Door) -> None:
     assert "make new pairs" in door.ask(jwks=key_set(d="AQAB")).json()["error_description"]
 
 
@@ -314,8 +314,8 @@ def test_a_software_statement_is_refused(door: Door) -> None:
     assert door.ask(software_statement="a.b.c").json()["error"] == "invalid_software_statement"
 
 
-@pytest.mark.parametrize("sent", [b"{", b"[]", b'{"client_name": "a\\u0000b"}'], ids=["no JSON", "a list", "a NUL"])
-def test_a_body_that_is_no_metadata_is_refused(door: Door, sent: bytes) -> None:
+@pytest.mark.parametrize("sent", [b"{", b"[]", b'{"client_name": "a\\u0000b"}'], ids=["invalid JSON", "a JSON list", "a NUL character"])
+def test_an_invalid_body_is_refused(door: Door, sent: bytes) -> None:
     host = f"{door.tenant.pk}.example.test"
     answer = send(HOT_ENDPOINTS["/oidc/register"], "POST", host=host, headers={"Content-Type": "application/json"}, chunks=(sent,))
     assert answer.json()["error"] == "invalid_client_metadata"
@@ -328,7 +328,7 @@ def test_a_body_that_is_no_metadata_is_refused(door: Door, sent: bytes) -> None:
 @pytest.mark.parametrize(
     "members", [{"is_first_party": True}, {"is_global": True}, {"client_id": "chosen"}, {"client_secret": "chosen" * 10}, {"settings": {}}]
 )
-def test_what_administrators_decide_is_ignored(door: Door, members: dict[str, Any]) -> None:
+def test_members_that_only_administrators_can_set_are_ignored(door: Door, members: dict[str, Any]) -> None:
     answer = door.register(**members)
     client = stored(door)
     assert (client.is_first_party, client.is_global) == (False, False)
@@ -336,7 +336,7 @@ def test_what_administrators_decide_is_ignored(door: Door, members: dict[str, An
     assert not client.secret_matches("chosen" * 10)
 
 
-def test_tokens_that_are_over_are_known_for_a_while(tenant: Tenant) -> None:
+def test_expired_tokens_are_kept_for_a_while(tenant: Tenant) -> None:
     now = timezone.now()
     _old, new = (InitialAccessTokenFactory.create(tenant_id=tenant.pk, expires_at=now - timedelta(days=days)) for days in (31, 29))
     drop_ended()

@@ -1,4 +1,4 @@
-"""An application that speaks SAML, a user, and their browser."""
+"""An application that uses SAML, a user, and their browser."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Application:
         return f"/samlp/{self.client.client_id}"
 
     def set(self, **members: Any) -> None:
-        """Set the add-on anew."""
+        """Replace the settings of the add-on."""
         set_client(self.client, settings=addon(**members))
 
     def ask(self, message: Element | None = None, *, relay_state: str = "", signer: Signer | None = None, **beside: str) -> Page:
-        """Send a request by the redirect binding; `beside` are parameters of ours."""
+        """Send a request by the redirect binding; `beside` are parameters of this service."""
         address = redirect_address(self.path, REQUEST, authn_request() if message is None else message, relay_state, signer)
         page = self.browser.get(address.partition("?")[0], dict(parse_qsl(urlsplit(address).query)) | beside)
         return page
@@ -56,12 +56,12 @@ class Application:
         return self.browser.post(self.path, posted_fields(REQUEST, message, relay_state, signer), Origin="https://sp.example.test")
 
     def log_in(self, page: Page, password: str = PASSWORD) -> Page:
-        """Log the user in at the page that an answer leads to."""
+        """Log the user in at the page to which an answer leads."""
         shown = self.browser.follow(page)
         return self.browser.submit(shown, username=self.user.email or "", password=password)
 
     def answered(self, page: Page) -> Answer:
-        """The response that a page posts to the application."""
+        """Return the response that a page posts to the application."""
         assert page.status == 200, (page.status, page.headers.get("location"), page.text[:500])
         assert page.form_action() == self.acs, page.text[:500]
         fields = page.fields()
@@ -88,7 +88,7 @@ class Answer:
 
     @property
     def assertion(self) -> Element:
-        """The assertion, verified with the certificates that the tenant publishes."""
+        """Return the assertion, verified with the certificates that the tenant publishes."""
         found = child(self.root, qualified(SAML, "Assertion"))
         assert found is not None, self.codes
         return verified(found, published_certificates(self.tenant.pk), allow_sha1=True)
@@ -121,13 +121,13 @@ def saml_client(tenant: Tenant, *, callbacks: str = ACS, addons: Mapping[str, An
 
 @pytest.fixture
 def application(tenant: Tenant) -> Application:
-    """An application, with a connection whose only user is Ada."""
+    """Create an application, with a connection whose only user is Ada."""
     client = saml_client(tenant)
     connection = people(tenant, client)
     return Application(tenant, client, person(connection), Browser(tenant))
 
 
 def enable(connection: Connection, *clients: Client) -> None:
-    """Let the users of a connection log in at further applications."""
+    """Enable a connection for further applications."""
     added = [each.client_id for each in clients]
     change_enabled_clients(tenant_id=connection.tenant_id, connection_id=connection.pk, added=added, removed=[])

@@ -19,7 +19,7 @@ OTHER_SIGNER = Signer(key("second"), trusted("second"))
 
 
 def authn_request(*content: Element, issuer: str | None = "urn:sp", **attributes: str | None) -> Element:
-    """An AuthnRequest; attributes are added, or with None taken away."""
+    """Return an AuthnRequest with additional attributes; None removes an attribute."""
     shown = {"ID": "_request", "Version": "2.0", "IssueInstant": "2026-11-23T10:00:00Z", **attributes}
     named = element(qualified(SAML, "Issuer"), None, issuer) if issuer is not None else None
     return element(qualified(SAMLP, "AuthnRequest"), shown, named, *content)
@@ -67,5 +67,5 @@ def encoded(raw: bytes) -> str:
 
 
 def addon(**members: Any) -> dict[str, Any]:
-    """The settings of a client with this add-on."""
+    """Return the settings of a client with this add-on."""
     return {"addons": {"samlp": members}}

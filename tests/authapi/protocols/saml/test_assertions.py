@@ -1,4 +1,4 @@
-"""What stands in a response: every setting of the add-on, read again as a service provider reads it."""
+"""Contents of a response: every setting of the add-on, parsed again like a service provider."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def attributes(response: Element) -> dict[str, list[str]]:
     return {each.get("Name") or "": [value.text or "" for value in each] for each in statement}
 
 
-def test_a_response_by_default() -> None:
+def test_a_response_has_its_default_contents() -> None:
     response = made({})
     assert shown(response) == {
         "ID": "_response",
@@ -120,12 +120,12 @@ def test_a_response_by_default() -> None:
     assert at(statement, "AuthnContext", "AuthnContextClassRef").text == UNSPECIFIED_CLASS
 
 
-def test_the_signature_stands_behind_the_issuer() -> None:
+def test_the_signature_follows_the_issuer() -> None:
     assert local_name(assertion_in(made({}))[1]) == "Signature"
     assert local_name(made({"signResponse": True})[1]) == "Signature"
 
 
-def test_the_response_is_signed_instead_where_that_is_set() -> None:
+def test_only_the_response_is_signed_where_that_is_set() -> None:
     response = made({"signResponse": True})
     assert not is_signed(assertion_in(response))
     assert verified(response, [trusted()]).get("ID") == "_response"
@@ -133,20 +133,20 @@ def test_the_response_is_signed_instead_where_that_is_set() -> None:
         verified(assertion_in(response), [trusted()])
 
 
-def test_both_are_signed_where_that_is_set() -> None:
+def test_the_response_and_the_assertion_are_signed_where_that_is_set() -> None:
     outer = verified(made({"signResponse": True, "signAssertion": True}), [trusted()])
     assert verified(assertion_in(outer), [trusted()]).get("ID") == "_assertion"
 
 
 @pytest.mark.parametrize(("signature", "digest", "allow_sha1"), [("rsa-sha1", "sha1", True), ("rsa-sha512", "sha512", False)])
-def test_the_algorithms_are_those_of_the_settings(signature: str, digest: str, allow_sha1: bool) -> None:
+def test_the_algorithms_come_from_the_settings(signature: str, digest: str, allow_sha1: bool) -> None:
 
     signer = replace(SIGNER, signature=SIGNATURE_NAMES[signature], digest=DIGEST_NAMES[digest])
     response = parse(serialized(failure(ANSWERING, (RESPONDER,), "x", signer)))
     assert verified(response, [trusted()], allow_sha1=allow_sha1).get("ID") == "_response"
 
 
-def test_an_encrypted_assertion_opens_with_the_key_of_the_application() -> None:
+def test_an_encrypted_assertion_can_be_decrypted_with_the_key_of_the_application() -> None:
     response = made({"encryptionCert": pem_of(trusted("second"))})
     holder = child(response, qualified(SAML, "EncryptedAssertion"))
     assert holder is not None
@@ -154,7 +154,7 @@ def test_an_encrypted_assertion_opens_with_the_key_of_the_application() -> None:
     assert verified(decrypted(holder, [key("second")]), [trusted()]).get("ID") == "_assertion"
 
 
-def test_audience_recipient_destination_and_lifetime_are_those_of_the_settings() -> None:
+def test_audience_recipient_destination_and_lifetime_come_from_the_settings() -> None:
     response = made({"audience": "urn:a", "recipient": "https://r.test", "destination": "https://d.test", "lifetimeInSeconds": 60})
     assertion = assertion_in(response)
     assert at(assertion, "Conditions", "AudienceRestriction", "Audience").text == "urn:a"
@@ -163,7 +163,7 @@ def test_audience_recipient_destination_and_lifetime_are_those_of_the_settings()
     assert response.get("Destination") == "https://d.test"
 
 
-def test_without_a_request_nothing_is_said_to_be_answered() -> None:
+def test_without_a_request_the_response_names_no_request() -> None:
 
     settings = settings_of({})
     attributes_now = attributes_of(PROFILE, settings)
@@ -174,7 +174,7 @@ def test_without_a_request_nothing_is_said_to_be_answered() -> None:
     assert b"AudienceRestriction" not in serialized(response)
 
 
-def test_attributes_by_default() -> None:
+def test_the_default_attributes_are_sent() -> None:
     found = attributes(made({}))
     claims = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims"
     assert found == {
@@ -192,7 +192,7 @@ def test_attributes_by_default() -> None:
     }
 
 
-def test_only_what_is_mapped_is_said_where_the_rest_is_switched_off() -> None:
+def test_only_mapped_attributes_are_sent_where_the_others_are_switched_off() -> None:
     addon = {"passthroughClaimsWithNoMapping": False, "mapIdentities": False, "createUpnClaim": False}
     assert attributes(made({**addon, "mappings": {"email": "mail"}})) == {"mail": ["ada@example.test"]}
     assert attributes(made({**addon, "mappings": {"email": ["mail", "login"]}})) == {
@@ -201,7 +201,7 @@ def test_only_what_is_mapped_is_said_where_the_rest_is_switched_off() -> None:
     }
 
 
-def test_without_attributes_there_is_no_statement() -> None:
+def test_without_attributes_there_is_no_attribute_statement() -> None:
     addon = {"passthroughClaimsWithNoMapping": False, "mapIdentities": False, "createUpnClaim": False, "mappings": {}}
     assert assertion_in(made(addon)).find(qualified(SAML, "AttributeStatement")) is None
 
@@ -212,14 +212,14 @@ def test_unmapped_claims_keep_their_names_where_that_is_set() -> None:
     assert attributes(made({"claimsPrefix": "http://schemas.example.test/"}))["http://schemas.example.test/nickname"] == ["ada"]
 
 
-def test_members_of_metadata_are_said_where_they_are_mapped_and_never_else() -> None:
+def test_members_of_metadata_are_sent_only_where_they_are_mapped() -> None:
     found = attributes(made({"mappings": {"app_metadata.department": "dep", "app_metadata.flags": "flags", "app_metadata.absent": "none"}}))
     assert (found["dep"], found["flags"]) == (["Engines"], ["a", "b"])
     assert "none" not in found
     assert not [name for name in attributes(made({})) if "metadata" in name or "logins_count" in name]
 
 
-def test_values_have_types_and_names_have_formats() -> None:
+def test_attribute_values_have_types_and_attribute_names_have_formats() -> None:
     addon = {"mappings": {"email": "mail", "email_verified": "urn:x:verified", "app_metadata.cost_center": "cost center"}}
     statement = at(assertion_in(made(addon)), "AttributeStatement")
     kinds = {each.get("Name"): (each.get("NameFormat"), each[0].get(qualified(XSI, "type"))) for each in statement}
@@ -228,7 +228,7 @@ def test_values_have_types_and_names_have_formats() -> None:
     assert kinds["cost center"] == (UNSPECIFIED_NAMES, "xs:double")
 
 
-def test_types_and_formats_can_be_left_out() -> None:
+def test_types_and_formats_can_be_omitted() -> None:
     statement = at(assertion_in(made({"typedAttributes": False, "includeAttributeNameFormat": False})), "AttributeStatement")
     assert {each.get("NameFormat") for each in statement} == {None}
     assert {value.get(qualified(XSI, "type")) for each in statement for value in each} == {"xs:anyType"}
@@ -247,7 +247,7 @@ def test_the_name_is_the_first_probe_that_the_user_has() -> None:
     assert name_id({"nameIdentifierProbes": ["dep"], "mappings": {"app_metadata.department": "dep"}}) == ("Engines", UNSPECIFIED_NAME)
 
 
-def test_the_format_of_the_settings_stands_beside_the_probed_name() -> None:
+def test_the_format_of_the_settings_is_used_for_the_probed_name() -> None:
     assert name_id({"nameIdentifierFormat": EMAIL_NAME, "nameIdentifierProbes": [EMAIL_ADDRESS]}) == ("ada@example.test", EMAIL_NAME)
 
 
@@ -261,7 +261,7 @@ def test_the_format_of_the_settings_stands_beside_the_probed_name() -> None:
         (UNSPECIFIED_NAME, ("database|ada", UNSPECIFIED_NAME)),
     ],
 )
-def test_the_request_decides_on_the_format(asked: str, expected: tuple[str, str]) -> None:
+def test_the_request_selects_the_format(asked: str, expected: tuple[str, str]) -> None:
     assert name_id({}, asked_format=asked) == expected
 
 
@@ -271,18 +271,18 @@ def test_a_format_that_the_user_does_not_have_is_refused(asked: str, profile: di
         name_id({}, profile, asked)
 
 
-def test_a_persistent_name_says_between_whom_it_counts() -> None:
+def test_a_persistent_name_has_its_qualifiers() -> None:
     found = at(assertion_in(made({}, asked_format=PERSISTENT_NAME)), "Subject", "NameID")
     assert (found.get("NameQualifier"), found.get("SPNameQualifier")) == ("urn:acme.example.test", "urn:sp")
 
 
-def test_two_applications_know_a_user_by_two_names() -> None:
+def test_two_applications_get_different_names_of_one_user() -> None:
     ids = {pairwise_id(tenant_id="t", client_id=client, user_id="database|ada") for client in ("a", "b")}
     assert len(ids) == 2
     assert pairwise_id(tenant_id="t", client_id="a", user_id="database|ada") in ids
 
 
-def test_a_failure_names_both_codes_and_the_reason_and_is_signed() -> None:
+def test_a_failure_contains_both_codes_and_the_reason_and_is_signed() -> None:
     response = verified(parse(serialized(failure(ANSWERING, (RESPONDER, NO_PASSIVE), "Login required", SIGNER))), [trusted()])
     status = child(response, qualified(SAMLP, "Status"))
     assert status is not None
@@ -290,7 +290,7 @@ def test_a_failure_names_both_codes_and_the_reason_and_is_signed() -> None:
     assert child(response, qualified(SAML, "Assertion")) is None
 
 
-def test_hostile_values_stay_values() -> None:
+def test_hostile_values_are_escaped() -> None:
     profile = {**PROFILE, "name": '</saml:AttributeValue><evil a="', "nickname": "a\x00b"}
     found = attributes(made({}, profile))
     assert found["http://schemas.xmlsoap.org/ws/2005/05/identity/claims/name"] == ['</saml:AttributeValue><evil a="']

@@ -1,4 +1,4 @@
-"""Logout messages: whose login a request is about, and which answers count."""
+"""Logout messages: which login a request names, and which answers are accepted."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ def test_a_signed_request_names_the_login(travel: Callable[..., Sent]) -> None:
     assert asked.is_about(KNOWN)
 
 
-def test_a_request_without_indexes_is_about_every_login_of_the_user() -> None:
+def test_a_request_without_indexes_applies_to_every_login_of_the_user() -> None:
     assert read(posted(logout_message("ada@example.test"), "", SIGNER)).is_about(KNOWN)
 
 
 @pytest.mark.parametrize(("name", "index"), [("eve@example.test", "_index"), ("ada@example.test", "_other")])
-def test_a_request_about_another_login_is_about_another_login(name: str, index: str) -> None:
+def test_a_request_for_another_login_does_not_match(name: str, index: str) -> None:
     assert not read(posted(logout_message(name, index), "", SIGNER)).is_about(KNOWN)
 
 
 @pytest.mark.parametrize(("name_format", "is_same"), [("", True), (UNSPECIFIED_NAME, True), (EMAIL_NAME, True), (TRANSIENT_NAME, False)])
-def test_the_format_may_be_left_open(name_format: str, is_same: bool) -> None:
+def test_the_format_may_be_omitted(name_format: str, is_same: bool) -> None:
     asked = LogoutRequest("_x", "urn:sp", "", NameId("ada@example.test", name_format), ())
     assert asked.is_about(KNOWN) is is_same
 
@@ -78,13 +78,13 @@ def test_the_format_may_be_left_open(name_format: str, is_same: bool) -> None:
         (posted(logout_answer("_x", SUCCESS), "", SIGNER), "LogoutRequest"),
     ],
 )
-def test_a_request_that_cannot_be_believed_is_refused(sent: Sent, says: str) -> None:
+def test_an_untrusted_request_is_refused(sent: Sent, says: str) -> None:
     with pytest.raises(RequestUnusable, match=says):
         read(sent)
 
 
 @pytest.mark.parametrize(("codes", "is_success"), [((SUCCESS,), True), ((SUCCESS, PARTIAL_LOGOUT), False), ((RESPONDER,), False)])
-def test_an_answer_says_whether_the_login_has_ended(codes: tuple[str, ...], is_success: bool) -> None:
+def test_an_answer_tells_whether_the_login_has_ended(codes: tuple[str, ...], is_success: bool) -> None:
     sent = posted(logout_answer("_ours", *codes), "", SIGNER, RESPONSE)
     answer = read_logout_answer(sent, SIGNED, addresses=HERE)
     assert (answer.in_response_to, answer.is_success) == ("_ours", is_success)
@@ -95,19 +95,19 @@ def test_an_unsigned_answer_is_refused_where_signatures_are_checked() -> None:
         read_logout_answer(posted(logout_answer("_ours", SUCCESS), parameter=RESPONSE), SIGNED, addresses=HERE)
 
 
-def test_our_request_is_one_that_we_would_understand() -> None:
+def test_our_own_parser_accepts_our_request() -> None:
     ours = logout_request(issuer="urn:acme", address=ENTRY, request_id="_ours", participation=KNOWN, now=NOW)
     asked = read(posted(parse(serialized(ours)), "", SIGNER))
     assert asked.is_about(KNOWN)
     assert (asked.id, asked.issuer, asked.name_id.format) == ("_ours", "urn:acme", EMAIL_NAME)
 
 
-def test_our_answer_is_one_that_we_would_understand() -> None:
+def test_our_own_parser_accepts_our_answer() -> None:
     for codes, is_success in (((SUCCESS,), True), (PARTLY, False)):
         ours = logout_response(issuer="urn:acme", address=ENTRY, response_id="_a", in_response_to="_theirs", now=NOW, codes=codes)
         answer = read_logout_answer(posted(ours, "", SIGNER, RESPONSE), SIGNED, addresses=HERE)
         assert (answer.in_response_to, answer.is_success) == ("_theirs", is_success)
 
 
-def test_what_was_said_about_a_login_survives_its_row() -> None:
+def test_the_state_of_a_login_can_be_restored_from_its_text() -> None:
     assert Participation.of_state(KNOWN.state()) == KNOWN

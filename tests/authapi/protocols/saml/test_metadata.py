@@ -1,4 +1,4 @@
-"""Metadata: ours as service providers read it, and theirs as people paste it."""
+"""Metadata: ours as service providers read it, and theirs as administrators paste it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_metadata_of_a_service_provider_is_read() -> None:
     assert (read.signs_requests, read.wants_signed_assertions, read.name_id_formats) == (True, True, ("urn:f",))
 
 
-def test_the_only_service_provider_of_a_federation_is_read() -> None:
+def test_the_only_service_provider_of_a_federation_is_used() -> None:
     whole = partner(CONSUMER, before=f'<md:EntitiesDescriptor xmlns:md="{MD}">', after="</md:EntitiesDescriptor>")
     assert read_partner(whole).entity_id == "urn:sp"
 
@@ -89,6 +89,6 @@ def test_the_only_service_provider_of_a_federation_is_read() -> None:
     ],
     ids=["empty", "html", "dtd", "ours", "no consumer", "artifact", "certificate", "nothing"],
 )
-def test_what_is_wrong_with_metadata_is_said(raw: bytes, says: str) -> None:
+def test_an_error_in_metadata_is_explained(raw: bytes, says: str) -> None:
     with pytest.raises(MetadataUnusable, match=says):
         read_partner(raw)

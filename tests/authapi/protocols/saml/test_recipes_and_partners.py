@@ -38,19 +38,19 @@ def test_a_recipe_is_a_valid_add_on(name: str) -> None:
     assert recipe.where
 
 
-def test_there_are_ten_recipes_and_the_manual_names_each() -> None:
+def test_the_manual_names_each_of_the_ten_recipes() -> None:
     assert len(recipes()) == 10
     page = (ROOT / "docs/how-to/saml-applications.md").read_text()
     assert [recipe.title for recipe in recipes().values() if recipe.title not in page] == []
 
 
-def test_a_place_with_quotes_stays_text() -> None:
+def test_a_placeholder_value_with_quotes_stays_text() -> None:
     callbacks, addon = recipes()["slack"].filled('a", "issuer": "x')
     assert "issuer" not in addon
     assert callbacks == ['https://a", "issuer": "x.slack.com/sso/saml']
 
 
-def test_metadata_becomes_settings() -> None:
+def test_metadata_is_converted_to_settings() -> None:
     facts = read_partner(
         partner(
             key_of("first", ' use="signing"'),
@@ -77,13 +77,13 @@ def test_metadata_becomes_settings() -> None:
     assert SamlAddon(data=dict(found.addon)).is_valid()
 
 
-def test_a_certificate_makes_no_signature_mandatory_that_the_application_does_not_make() -> None:
+def test_a_certificate_does_not_require_signatures_that_the_application_does_not_create() -> None:
     found = proposed(read_partner(partner(key_of("first", ' use="signing"'), CONSUMER)), {})
     assert "signingCert" not in found.addon
     assert "left out" in found.notes[0]
 
 
-def test_the_default_address_comes_first_and_each_index_is_kept() -> None:
+def test_the_default_address_is_first_and_each_index_is_kept() -> None:
     other = f'<md:AssertionConsumerService Binding="{HTTP_POST}" Location="https://sp.test/other" index="0"/>'
     found = proposed(read_partner(partner(other, CONSUMER)), {})
     assert found.callbacks == ("https://sp.test/acs", "https://sp.test/other")

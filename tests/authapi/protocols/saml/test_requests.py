@@ -1,4 +1,4 @@
-"""Requests of applications: what is read, what must be signed, and what is refused in words that help."""
+"""Requests of applications: parsing, required signatures, and refusals with helpful texts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read(sent: Sent, settings: SamlSettings = UNSIGNED) -> AuthnRequest:
 
 
 @pytest.mark.parametrize("travel", [redirected, posted])
-def test_everything_that_a_request_asks_for_is_read(travel: Any) -> None:
+def test_every_member_of_a_request_is_read(travel: Any) -> None:
     subject = element(qualified(SAML, "Subject"), None, element(qualified(SAML, "NameID"), None, "ada@example.test"))
     message = authn_request(
         subject,
@@ -94,13 +94,13 @@ def test_the_index_of_an_address_is_read() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_wrong_is_said(message: Element, says: str) -> None:
+def test_an_error_is_explained(message: Element, says: str) -> None:
     with pytest.raises(RequestUnusable, match=says):
         read(posted(message))
 
 
 @pytest.mark.parametrize("text", ["", "x", "!!!!", encoded(b"<a"), encoded(deflated(b"<!DOCTYPE a><a/>")), encoded(b"<!DOCTYPE a><a/>")])
-def test_what_is_no_message_is_refused_in_both_bindings(text: str) -> None:
+def test_an_invalid_message_is_refused_in_both_bindings(text: str) -> None:
     for query in (None, "SAMLRequest=x"):
         with pytest.raises(RequestUnusable, match="refused"):
             read(Sent(REQUEST, text, query=query))
@@ -112,12 +112,12 @@ def test_a_long_relay_state_is_refused() -> None:
 
 
 @pytest.mark.parametrize("travel", [redirected, posted])
-def test_a_signed_request_is_believed(travel: Any) -> None:
+def test_a_signed_request_is_accepted(travel: Any) -> None:
     assert read(travel(authn_request(), "a&b=c d", SIGNER), SIGNED).id == "_request"
 
 
 @pytest.mark.parametrize("travel", [redirected, posted])
-def test_a_signature_is_mandatory_once_a_certificate_is_registered(travel: Any) -> None:
+def test_a_signature_is_required_once_a_certificate_is_registered(travel: Any) -> None:
     with pytest.raises(RequestUnusable, match="not signed"):
         read(travel(authn_request()), SIGNED)
 
@@ -129,7 +129,7 @@ def test_a_signature_of_another_key_is_refused(travel: Any) -> None:
 
 
 @pytest.mark.parametrize("travel", [redirected, posted])
-def test_an_application_with_sha1_may_send_it_and_no_other(travel: Any) -> None:
+def test_only_an_application_that_is_set_to_sha1_may_use_it(travel: Any) -> None:
     sent = travel(authn_request(), "", replace(SIGNER, signature=RSA_SHA1))
     with pytest.raises(RequestUnusable, match="SHA-1"):
         read(sent, SIGNED)
@@ -146,8 +146,8 @@ def test_the_signature_of_an_address_covers_the_relay_state(other: str) -> None:
         read(replace(sent, query=changed, relay_state=other), SIGNED)
 
 
-def test_the_signature_of_an_address_covers_the_bytes_as_they_were_written() -> None:
-    """Other programs escape other characters, and in lower case."""
+def test_the_signature_of_an_address_covers_the_exact_bytes() -> None:
+    """Other programs escape other characters, or use lower case."""
     sent = redirected(authn_request(), "a b", replace(SIGNER))
     assert sent.query is not None
     other_spelling = sent.query.replace("%2F", "%2f").replace("%3D", "%3d").replace("%2B", "%2b")
@@ -156,7 +156,7 @@ def test_the_signature_of_an_address_covers_the_bytes_as_they_were_written() -> 
         read(replace(sent, query=other_spelling), SIGNED)
 
 
-def test_parameters_of_ours_may_stand_beside_a_signed_message() -> None:
+def test_our_own_parameters_may_be_beside_a_signed_message() -> None:
     sent = redirected(authn_request(), "", SIGNER)
     assert read(replace(sent, query=f"connection=people&{sent.query}&organization=x"), SIGNED).id == "_request"
 
@@ -168,12 +168,12 @@ def test_a_repeated_parameter_is_refused(name: str) -> None:
         read(replace(sent, query=f"{name}=x&{sent.query}"), SIGNED)
 
 
-def test_the_issuer_of_an_unverified_message_can_be_asked_for() -> None:
+def test_the_issuer_of_an_unverified_message_can_be_read() -> None:
     assert stated_issuer(posted(authn_request())) == "urn:sp"
     assert stated_issuer(redirected(authn_request(issuer=None))) == ""
 
 
-def test_another_binding_than_post_is_not_answered_in() -> None:
+def test_only_the_post_binding_is_supported_for_answers() -> None:
     assert unsupported(AuthnRequest(id="_x", binding=HTTP_REDIRECT)) == UNSUPPORTED_BINDING
     assert unsupported(AuthnRequest(id="_x", binding=HTTP_POST)) == unsupported(AuthnRequest()) == ""
 
@@ -194,20 +194,20 @@ def test_another_binding_than_post_is_not_answered_in() -> None:
         ((MFA,), "maximum", False, UNSPECIFIED_CLASS),
     ],
 )
-def test_the_class_of_the_answer_is_one_that_was_asked_for(
+def test_the_class_of_the_answer_is_one_of_the_requested_classes(
     wanted: tuple[str, ...], comparison: str, has_second_factor: bool, chosen: str | None
 ) -> None:
     asked = AuthnRequest(id="_x", contexts=wanted, comparison=comparison)
     assert chosen_context(asked, UNSIGNED, has_second_factor=has_second_factor) == chosen
 
 
-def test_the_configured_class_holds_for_every_login() -> None:
+def test_the_configured_class_is_used_for_every_login() -> None:
     settings = settings_of({"authnContextClassRef": "urn:ours"})
     assert chosen_context(AuthnRequest(), settings, has_second_factor=False) == "urn:ours"
     asked = AuthnRequest(id="_x", contexts=("urn:ours",))
     assert chosen_context(asked, settings, has_second_factor=False) == "urn:ours"
 
 
-def test_a_request_of_another_vocabulary_is_refused() -> None:
+def test_a_request_in_another_namespace_is_refused() -> None:
     with pytest.raises(RequestUnusable, match="type Envelope"):
         read(posted(element(qualified("urn:soap", "Envelope"), {"Version": "2.0"}, element(qualified(SAMLP, "AuthnRequest")))))

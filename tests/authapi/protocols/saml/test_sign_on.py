@@ -1,4 +1,4 @@
-"""Logins of an application that speaks SAML, over the ASGI application."""
+"""Logins at an application that uses SAML, over the ASGI application."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_login_by_post_ends_the_same_way(application: Application) -> None:
     assert (answer.codes, answer.relay_state) == (["Success"], "x")
 
 
-def test_a_session_answers_at_once_and_is_the_same_login(application: Application) -> None:
+def test_a_session_is_answered_at_once_with_the_same_login(application: Application) -> None:
     first = application.answered(application.log_in(application.ask()))
     second = application.answered(application.ask(authn_request(ID="_second")))
     assert second.root.get("InResponseTo") == "_second"
@@ -57,7 +57,7 @@ def test_a_session_answers_at_once_and_is_the_same_login(application: Applicatio
     assert Session.objects.of(application.tenant.pk).count() == 1
 
 
-def test_the_page_with_the_answer_is_stored_nowhere_and_may_post_to_the_application_alone(application: Application) -> None:
+def test_the_page_with_the_answer_is_not_cached_and_may_post_only_to_the_application(application: Application) -> None:
     page = application.log_in(application.ask())
     assert page.headers["cache-control"] == "no-store"
     assert page.headers["referrer-policy"] == "no-referrer"
@@ -65,7 +65,7 @@ def test_the_page_with_the_answer_is_stored_nowhere_and_may_post_to_the_applicat
     assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
 
 
-def test_a_login_that_begins_here_answers_no_request(application: Application) -> None:
+def test_a_login_that_begins_at_this_service_answers_no_request(application: Application) -> None:
     page = application.log_in(application.browser.get(application.path, {"RelayState": "/start"}))
     answer = application.answered(page)
     assert "InResponseTo" not in answer.root.attrib
@@ -73,7 +73,7 @@ def test_a_login_that_begins_here_answers_no_request(application: Application) -
     assert answer.relay_state == "/start"
 
 
-def test_force_authn_asks_for_a_fresh_login(application: Application) -> None:
+def test_a_request_with_force_authn_requires_a_new_login(application: Application) -> None:
     first = application.answered(application.log_in(application.ask()))
     page = application.ask(authn_request(ForceAuthn="true"))
     assert page.location.startswith("/u/login")
@@ -81,7 +81,7 @@ def test_force_authn_asks_for_a_fresh_login(application: Application) -> None:
     assert (again.at("AuthnStatement").get("AuthnInstant") or "") > (first.at("AuthnStatement").get("AuthnInstant") or "")
 
 
-def test_is_passive_shows_no_page(application: Application) -> None:
+def test_a_request_with_is_passive_shows_no_page(application: Application) -> None:
     answer = application.answered(application.ask(authn_request(IsPassive="true"), relay_state="x"))
     assert answer.codes == ["Responder", "NoPassive"]
     assert (answer.message, answer.relay_state) == ("Login required", "x")
@@ -92,7 +92,7 @@ def test_is_passive_shows_no_page(application: Application) -> None:
 
 
 @pytest.mark.parametrize("asked", [EMAIL_NAME, PERSISTENT_NAME, TRANSIENT_NAME])
-def test_the_name_has_the_format_that_the_request_asks_for(application: Application, asked: str) -> None:
+def test_the_name_has_the_requested_format(application: Application, asked: str) -> None:
     answer = application.answered(application.log_in(application.ask(authn_request(policy(asked)))))
     found = answer.at("Subject", "NameID")
     assert found.get("Format") == asked
@@ -101,12 +101,12 @@ def test_the_name_has_the_format_that_the_request_asks_for(application: Applicat
     assert application.user.user_id not in answer.name
 
 
-def test_a_format_that_nobody_has_is_an_invalid_policy(application: Application) -> None:
+def test_a_format_that_no_user_has_is_an_invalid_policy(application: Application) -> None:
     answer = application.answered(application.log_in(application.ask(authn_request(policy(ENTITY_NAME)))))
     assert answer.codes == ["Requester", "InvalidNameIDPolicy"]
 
 
-def test_the_context_is_one_that_was_asked_for_or_none(application: Application) -> None:
+def test_the_context_is_a_requested_one_or_an_error_is_returned(application: Application) -> None:
     page = application.log_in(application.ask(authn_request(contexts(PROTECTED_PASSWORD_CLASS))))
     answer = application.answered(page)
     assert answer.at("AuthnStatement", "AuthnContext", "AuthnContextClassRef").text == PROTECTED_PASSWORD_CLASS
@@ -115,7 +115,7 @@ def test_the_context_is_one_that_was_asked_for_or_none(application: Application)
     assert both.at("AuthnStatement", "AuthnContext", "AuthnContextClassRef").text == PASSWORD_CLASS
 
 
-def test_a_second_factor_counts_where_the_user_has_given_one(application: Application) -> None:
+def test_a_second_factor_is_reported_when_the_user_has_given_one(application: Application) -> None:
     application.log_in(application.ask())
     session = Session.objects.of(application.tenant.pk).get()
     session.methods = [*session.methods, {"name": "mfa", "timestamp": session.methods[0]["timestamp"]}]
@@ -129,7 +129,7 @@ def test_another_binding_for_the_answer_is_refused(application: Application) -> 
     assert answer.codes == ["Responder", "UnsupportedBinding"]
 
 
-def test_a_request_about_another_user_gets_no_assertion(application: Application) -> None:
+def test_a_request_for_another_user_gets_no_assertion(application: Application) -> None:
     def about(name: str) -> Element:
         return authn_request(element(qualified(SAML, "Subject"), None, element(qualified(SAML, "NameID"), None, name)))
 
@@ -138,10 +138,10 @@ def test_a_request_about_another_user_gets_no_assertion(application: Application
     assert application.answered(application.ask(about("ada@example.test"))).codes == ["Success"]
 
 
-# --- Where answers go -------------------------------------------------------------------------------------------------------
+# --- Addresses of answers ---------------------------------------------------------------------------------------------------
 
 
-def test_an_answer_goes_to_a_registered_address_of_the_request_else_to_the_callback(application: Application) -> None:
+def test_an_answer_goes_to_a_registered_address_of_the_request_or_else_to_the_callback(application: Application) -> None:
     set_client(application.client, redirect_uris=f"{ACS} https://sp.example.test/other")
     application.log_in(application.ask())
     for named, answered_at in (("https://sp.example.test/other",) * 2, ("https://evil.example.test/acs", ACS)):
@@ -167,7 +167,7 @@ def test_an_application_without_an_address_gets_no_answer(application: Applicati
 # --- Signed requests --------------------------------------------------------------------------------------------------------
 
 
-def test_a_registered_certificate_makes_signatures_mandatory(application: Application) -> None:
+def test_a_registered_certificate_makes_signatures_required(application: Application) -> None:
     application.set(signingCert=pem_of(trusted()))
     assert application.ask(signer=SIGNER).location.startswith("/u/login")
     assert application.post(authn_request(), signer=SIGNER).location.startswith("/u/login")
@@ -177,16 +177,16 @@ def test_a_registered_certificate_makes_signatures_mandatory(application: Applic
     assert application.ask(signer=OTHER_SIGNER, connection="people").status == 400
 
 
-def test_two_certificates_count_while_the_application_changes_its_key(application: Application) -> None:
+def test_two_certificates_are_accepted_while_the_application_changes_its_key(application: Application) -> None:
     application.set(signingCert=pem_of(trusted("second")) + pem_of(trusted()))
     for signer in (SIGNER, OTHER_SIGNER):
         assert application.ask(signer=signer).location.startswith("/u/login")
 
 
-# --- What is refused on a page, and noted ------------------------------------------------------------------------------------
+# --- Refusals on a page, with a log entry -----------------------------------------------------------------------------------
 
 
-def test_a_refused_request_is_noted_with_its_reason_and_message(application: Application) -> None:
+def test_a_refused_request_is_logged_with_its_reason_and_message(application: Application) -> None:
     assert application.ask(authn_request(Destination="https://elsewhere.test/samlp")).status == 400
     line = SignIn.objects.of(application.tenant.pk).get()
     assert (line.type, line.is_success, line.client_id) == ("f", False, application.client.client_id)
@@ -195,17 +195,17 @@ def test_a_refused_request_is_noted_with_its_reason_and_message(application: App
 
 
 @pytest.mark.parametrize("text", ["", "x", "PGE+", "%%%", "A" * 700_000])
-def test_nonsense_is_refused_with_a_page(application: Application, text: str) -> None:
+def test_an_invalid_message_is_refused_on_a_page(application: Application, text: str) -> None:
     for page in (application.browser.get(application.path, {REQUEST: text}), application.browser.post(application.path, {REQUEST: text})):
         assert page.status in (400, 413, 414)
 
 
-def test_a_repeated_request_is_refused(application: Application) -> None:
+def test_a_request_with_repeated_parameters_is_refused(application: Application) -> None:
     assert application.browser.get(application.path, {REQUEST: ["a", "b"]}).status == 400
     assert application.browser.get(application.path, {"RelayState": "x" * 5000}).status == 400
 
 
-def test_an_application_without_the_add_on_speaks_no_saml(application: Application) -> None:
+def test_an_application_without_the_add_on_cannot_use_saml(application: Application) -> None:
     set_client(application.client, settings={"addons": {}})
     for page in (application.ask(), application.browser.get(f"/samlp/metadata/{application.client.client_id}")):
         assert page.status == 400
@@ -231,13 +231,13 @@ def test_other_methods_are_refused(application: Application) -> None:
     assert application.browser.send("PUT", application.path).status == 405
 
 
-def test_a_refusal_of_the_login_reaches_the_application(application: Application) -> None:
+def test_a_refusal_of_the_login_is_sent_to_the_application(application: Application) -> None:
     answer = application.answered(application.ask(connection="no-such-connection"))
     assert answer.codes == ["Responder"]
     assert "connection" in answer.message
 
 
-def test_a_refusal_without_a_request_is_a_page(application: Application) -> None:
+def test_a_refusal_without_a_request_is_shown_on_a_page(application: Application) -> None:
     page = application.browser.get(application.path, {"connection": "no-such-connection"})
     assert page.status == 400
     assert "SAMLResponse" not in page.text
@@ -246,7 +246,7 @@ def test_a_refusal_without_a_request_is_a_page(application: Application) -> None
 # --- Claims -----------------------------------------------------------------------------------------------------------------
 
 
-def test_groups_and_roles_are_said_where_they_are_mapped(application: Application) -> None:
+def test_groups_and_roles_are_sent_where_they_are_mapped(application: Application) -> None:
     group = create_group(tenant_id=application.tenant.pk, name="engineers")
     assert isinstance(group, Group)
     add_group_members(tenant_id=application.tenant.pk, group_id=group.pk, user_ids=[application.user.user_id])
@@ -257,12 +257,12 @@ def test_groups_and_roles_are_said_where_they_are_mapped(application: Applicatio
     assert "urn:roles" not in said
 
 
-def test_the_issuer_of_the_add_on_takes_the_place_of_ours(application: Application) -> None:
+def test_the_issuer_of_the_add_on_replaces_ours(application: Application) -> None:
     application.set(issuer="urn:us")
     assert application.answered(application.log_in(application.ask())).at("Issuer").text == "urn:us"
 
 
-# --- One address for every application ---------------------------------------------------------------------------------------
+# --- The endpoint without a client id ----------------------------------------------------------------------------------------
 
 
 def test_the_issuer_of_a_request_finds_the_application_by_its_alias(application: Application) -> None:
@@ -276,7 +276,7 @@ def test_the_issuer_of_a_request_finds_the_application_by_its_alias(application:
 # --- Metadata ---------------------------------------------------------------------------------------------------------------
 
 
-def test_metadata_of_an_application_names_its_addresses(application: Application) -> None:
+def test_the_metadata_of_an_application_contains_its_addresses(application: Application) -> None:
     page = application.browser.get(f"/samlp/metadata/{application.client.client_id}")
     assert (page.status, page.headers["content-type"]) == (200, "application/samlmetadata+xml")
     root = parse(page.body)
@@ -296,7 +296,7 @@ def test_metadata_can_be_downloaded(application: Application) -> None:
 # --- Single sign-on -----------------------------------------------------------------------------------------------------------
 
 
-def test_one_login_counts_for_two_applications_under_two_names(application: Application, tenant: Tenant) -> None:
+def test_one_login_serves_two_applications_with_two_names(application: Application, tenant: Tenant) -> None:
     other = Application(tenant, saml_client(tenant, callbacks="https://other.example.test/acs"), application.user, application.browser)
     other.acs = "https://other.example.test/acs"
     enable(application.user.connection, other.client)
@@ -308,25 +308,25 @@ def test_one_login_counts_for_two_applications_under_two_names(application: Appl
     assert SessionClient.objects.of(tenant.pk).filter(protocol="samlp").count() == 2
 
 
-def test_another_user_has_another_login(application: Application) -> None:
+def test_a_login_of_another_user_gets_another_session_index(application: Application) -> None:
     first = application.answered(application.log_in(application.ask()))
     application.user = person(application.user.connection, email="bob@example.test", name="Bob")
     second = application.answered(application.log_in(application.ask(authn_request(ForceAuthn="true"))))
     assert (first.name != second.name, first.session_index != second.session_index) == (True, True)
 
 
-def test_a_message_in_the_body_of_another_vocabulary_is_refused(application: Application) -> None:
+def test_a_message_in_the_body_of_another_namespace_is_refused(application: Application) -> None:
     assert application.post(element(qualified(SAMLP, "ArtifactResolve"), {"Version": "2.0"})).status == 400
 
 
-def test_an_application_gets_no_assertion_for_another_one(application: Application) -> None:
-    # The audience is the Issuer of the request: this application could present such an assertion at the other one.
+def test_an_application_gets_no_assertion_for_another_application(application: Application) -> None:
+    # The audience is the Issuer of the request. Otherwise this application could present the assertion at the other application.
     saml_client(application.tenant, callbacks="https://other.example.test/acs", settings={"client_aliases": ["urn:other"]})
     page = application.ask(authn_request(issuer="urn:other"))
     assert page.status == 400
     assert "another application" in page.text
     saml_client(application.tenant, callbacks="https://third.example.test/acs", addons={"audience": "urn:third"})
     assert application.ask(authn_request(issuer="urn:third")).status == 400
-    # An alias is the name of one application only, and makes it sure whose name this is.
+    # An alias belongs to only one application, so the name is unambiguous.
     set_client(application.client, settings={**application.client.settings, "client_aliases": ["urn:third"]})
     assert application.ask(authn_request(issuer="urn:third")).location.startswith("/u/login")

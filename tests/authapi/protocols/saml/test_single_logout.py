@@ -1,4 +1,4 @@
-"""Logging out of one application ends the login at each of them."""
+"""A logout at one application ends the login at all of them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def first(application: Application) -> Application:
 
 
 def another(first: Application, **members: Any) -> Application:
-    """A second application in the same browser, which wants to hear of logouts."""
+    """A second application in the same browser, which requests notices of logouts."""
     addons = {"logout": {"callback": OTHER_LOGOUT}, "signingCert": pem_of(trusted()), **members}
     client = saml_client(first.tenant, callbacks=OTHER_ACS, addons=addons)
     enable(first.user.connection, client)
@@ -63,7 +63,7 @@ def log_out(application: Application, known: Answer, **options: Any) -> Page:
 
 
 def posted_message(page: Page, tenant: Tenant, address: str, parameter: str) -> Element:
-    """The verified message that a page posts to an address."""
+    """Return the verified message that a page posts to an address."""
     assert page.status == 200, page.text
     assert page.form_action() == address
     return verified(parse(from_base64(page.fields()[parameter])), published_certificates(tenant.pk))
@@ -79,7 +79,7 @@ def is_over(tenant: Tenant) -> bool:
     return not Session.objects.of(tenant.pk).exists()
 
 
-def test_the_application_that_asks_is_answered_and_the_session_is_over(first: Application) -> None:
+def test_the_requesting_application_gets_an_answer_and_the_session_has_ended(first: Application) -> None:
     page = log_out(first, signed_in(first))
     message = posted_message(page, first.tenant, LOGOUT, RESPONSE)
     assert (codes(message), message.get("InResponseTo"), page.fields()["RelayState"]) == (["Success"], "_logout", "the-state")
@@ -141,7 +141,7 @@ def test_a_participant_that_did_not_end_its_login_makes_the_logout_partial(first
     assert is_over(first.tenant)
 
 
-def test_an_answer_of_a_participant_whose_turn_it_is_not_is_refused(first: Application) -> None:
+def test_an_answer_of_a_participant_out_of_turn_is_refused(first: Application) -> None:
     second = another(first)
     known, _ = signed_in(first), signed_in(second)
     page = log_out(first, known)
@@ -151,7 +151,7 @@ def test_an_answer_of_a_participant_whose_turn_it_is_not_is_refused(first: Appli
     assert send(second, RESPONSE, logout_answer("_x", SUCCESS), relay_state="no-such-handle").status == 400
 
 
-def test_applications_that_want_no_logouts_are_not_visited(first: Application) -> None:
+def test_applications_without_logout_addresses_are_not_visited(first: Application) -> None:
     second = another(first, logout={"callback": OTHER_LOGOUT, "slo_enabled": False})
     third = another(first, logout=None)
     known, _, _ = signed_in(first), signed_in(second), signed_in(third)
@@ -171,10 +171,10 @@ def test_a_logout_of_openid_connect_visits_saml_applications(first: Application)
     assert is_over(first.tenant)
 
 
-# --- What is refused ----------------------------------------------------------------------------------------------------------
+# --- Refusals ------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_login_that_is_over_has_ended(first: Application) -> None:
+def test_a_request_for_an_ended_login_succeeds(first: Application) -> None:
     known = signed_in(first)
     first.browser.cookies.clear()
     assert codes(posted_message(log_out(first, known), first.tenant, LOGOUT, RESPONSE)) == ["Success"]
@@ -182,7 +182,7 @@ def test_a_login_that_is_over_has_ended(first: Application) -> None:
 
 
 @pytest.mark.parametrize("name", ["another user", "another session"])
-def test_a_request_about_another_login_ends_nothing(first: Application, name: str) -> None:
+def test_a_request_for_another_login_ends_no_login(first: Application, name: str) -> None:
     known = signed_in(first)
     message = logout_message("eve@example.test") if name == "another user" else logout_message(known.name, "_other")
     answer = posted_message(send(first, REQUEST, message), first.tenant, LOGOUT, RESPONSE)
@@ -190,7 +190,7 @@ def test_a_request_about_another_login_ends_nothing(first: Application, name: st
     assert not is_over(first.tenant)
 
 
-def test_an_application_that_did_not_log_in_ends_no_login_of_others(first: Application) -> None:
+def test_an_application_that_did_not_log_in_cannot_end_a_login_of_others(first: Application) -> None:
     second = another(first)
     known = signed_in(first)
     page = send(second, REQUEST, logout_message(known.name, known.session_index))
@@ -198,14 +198,14 @@ def test_an_application_that_did_not_log_in_ends_no_login_of_others(first: Appli
     assert not is_over(first.tenant)
 
 
-def test_an_unsigned_request_ends_nothing_where_a_certificate_is_registered(first: Application) -> None:
+def test_an_unsigned_request_is_refused_where_a_certificate_is_registered(first: Application) -> None:
     known = signed_in(first)
     page = log_out(first, known, signer=None)
     assert (page.status, "not signed" in page.text) == (400, True)
     assert not is_over(first.tenant)
 
 
-def test_without_a_certificate_only_the_session_index_proves_the_application(application: Application) -> None:
+def test_without_a_certificate_only_the_session_index_identifies_the_application(application: Application) -> None:
     application.set(logout={"callback": LOGOUT})
     known = application.answered(application.log_in(application.ask()))
     page = send(application, REQUEST, logout_message(known.name), signer=None)
@@ -216,7 +216,7 @@ def test_without_a_certificate_only_the_session_index_proves_the_application(app
     assert is_over(application.tenant)
 
 
-def test_an_application_without_an_address_for_answers_is_told_on_a_page(first: Application) -> None:
+def test_an_application_without_an_address_for_answers_gets_an_error_page(first: Application) -> None:
     known = signed_in(first)
     set_client(first.client, settings={"addons": {"samlp": {"signingCert": pem_of(trusted())}}})
     page = log_out(first, known)
@@ -228,12 +228,12 @@ def test_a_request_without_a_message_is_refused(first: Application) -> None:
     assert first.browser.get(f"{first.path}/logout").status == 400
 
 
-def test_a_session_that_ends_without_a_browser_tells_no_application(first: Application) -> None:
+def test_a_session_that_ends_without_a_browser_notifies_no_application(first: Application) -> None:
     signed_in(first)
     assert end_sessions_of(tenant_id=first.tenant.pk, user_id=first.user.pk, reason="session-revoked") == 1
 
 
-def test_another_user_in_the_browser_is_another_login(first: Application) -> None:
+def test_a_request_for_the_previous_user_does_not_end_the_login_of_the_next_user(first: Application) -> None:
     known = signed_in(first)
     first.user = person(first.user.connection, email="bob@example.test", name="Bob")
     first.browser.cookies.clear()

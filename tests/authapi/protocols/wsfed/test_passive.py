@@ -1,4 +1,4 @@
-"""Applications that speak WS-Federation: from the request to the token, and the way out."""
+"""Applications that use WS-Federation: from the request to the token, and the logout."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def browser(tenant: Tenant) -> Browser:
 
 
 def log_in(browser: Browser, path: str, **asked: str) -> Any:
-    """Ask for a token and go through the login page; return the answer for the application."""
+    """Request a token and use the login page; return the answer for the application."""
     page = browser.get(path, asked)
     assert page.status_code == 302, page.content
     form = browser.get(page["Location"])
@@ -65,7 +65,7 @@ def result_of(answer: Any) -> Element:
 
 
 def accepted(tenant: Tenant, result: str, realm: str) -> Any:
-    """Judge a token as a relying party does, with the certificates of the tenant."""
+    """Verify a token like a relying party, with the certificates of the tenant."""
     known = [certificate_of(certificate.public_bytes(Encoding.DER)) for certificate in published_certificates(tenant.pk)]
     issuer = f"urn:{tenant.pk}.example.test"
     return accepted_token(result.encode(), known, Expected(issuer=issuer, realm=realm, now=datetime.now(UTC))).assertion
@@ -87,7 +87,7 @@ def test_a_login_ends_with_a_signed_token_at_the_registered_address(tenant: Tena
 
 
 @pytest.mark.parametrize("by_alias", [True, False])
-def test_a_realm_names_the_application_where_the_address_does_not(
+def test_the_realm_names_the_application_where_the_address_does_not(
     tenant: Tenant, client: Client, user: User, browser: Browser, by_alias: bool
 ) -> None:
     realm = "https://app.example.test/" if by_alias else f"urn:{client.client_id}"
@@ -97,8 +97,8 @@ def test_a_realm_names_the_application_where_the_address_does_not(
     assert accepted(tenant, fields["wresult"], realm)
 
 
-def test_an_application_gets_no_token_for_another_one(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
-    # The audience is the realm: the application at this address could present such a token at the other one.
+def test_an_application_gets_no_token_for_another_application(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
+    # The audience is the realm. Otherwise the application at this address could present the token at the other application.
     other, _ = web_client(
         tenant, redirect_uris="https://b.example.test/", settings={"addons": {"wsfed": {}}, "client_aliases": ["https://b.example.test/"]}
     )
@@ -108,14 +108,14 @@ def test_an_application_gets_no_token_for_another_one(tenant: Tenant, client: Cl
         assert browser.get(f"/wsfed/{client.client_id}", {"wtrealm": realm}).status_code == 302
 
 
-def test_a_session_answers_at_once_and_freshness_asks_again(client: Client, user: User, browser: Browser) -> None:
+def test_a_session_is_answered_at_once_and_freshness_requires_a_new_login(client: Client, user: User, browser: Browser) -> None:
     log_in(browser, f"/wsfed/{client.client_id}")
     assert fields_of(browser.get(f"/wsfed/{client.client_id}"))["action"] == REPLY
     assert browser.get(f"/wsfed/{client.client_id}", {"wfresh": "60"}).status_code == 200
     assert browser.get(f"/wsfed/{client.client_id}", {"wfresh": "0"}).status_code == 302
 
 
-def test_a_directory_that_the_application_has_not_is_told_as_a_fault(client: Client, user: User, browser: Browser) -> None:
+def test_a_connection_that_is_not_enabled_for_the_application_is_reported_as_a_fault(client: Client, user: User, browser: Browser) -> None:
     answer = browser.get(f"/wsfed/{client.client_id}", {"whr": "urn:unknown", "wctx": "c"})
     fields = fields_of(answer)
     assert (fields["action"], fields["wctx"]) == (REPLY, "c")
@@ -124,7 +124,7 @@ def test_a_directory_that_the_application_has_not_is_told_as_a_fault(client: Cli
     assert text.text == "The connection was not found or is not enabled for the client."
 
 
-def test_a_realm_of_no_application_is_told_to_the_person(client: Client, browser: Browser) -> None:
+def test_an_unknown_realm_is_reported_to_the_user(client: Client, browser: Browser) -> None:
     for asked in ({}, {"wtrealm": "urn:unknown"}, {"wtrealm": "https://unknown.example.test"}, {"wa": "wpseudo1.0"}):
         assert browser.get("/wsfed", asked).status_code == 400
     assert browser.get(f"/wsfed/{client.client_id}", {"wreply": "https://evil.example.test"}).status_code == 400
@@ -137,7 +137,7 @@ def test_an_application_without_the_add_on_gets_no_token(tenant: Tenant, browser
     assert b"add-on wsfed" in answer.content
 
 
-def test_a_token_may_be_a_jwt_in_a_binary_token_or_bare(tenant: Tenant, browser: Browser) -> None:
+def test_a_token_can_be_a_jwt_in_a_binary_token_or_without_a_wrapper(tenant: Tenant, browser: Browser) -> None:
     wrapped = application(tenant, tokenType="jwt")
     person(people(tenant, wrapped))
     fields = fields_of(log_in(browser, f"/wsfed/{wrapped.client_id}"))
@@ -168,7 +168,7 @@ def read_jwt(tenant: Tenant, token: str) -> dict[str, Any]:
     return claims
 
 
-def test_both_addresses_publish_what_applications_need(tenant: Tenant, client: Client, browser: Browser) -> None:
+def test_both_addresses_publish_the_metadata_that_applications_need(tenant: Tenant, client: Client, browser: Browser) -> None:
     for path, endpoint in (("wsfed", "wsfed"), (f"wsfed/{client.client_id}", f"wsfed/{client.client_id}")):
         answer = browser.get(f"/{path}/FederationMetadata/2007-06/FederationMetadata.xml")
         found = read_federation_metadata(answer.content, allows_http=True)
@@ -178,10 +178,10 @@ def test_both_addresses_publish_what_applications_need(tenant: Tenant, client: C
     assert browser.get("/wsfed/unknown/FederationMetadata/2007-06/FederationMetadata.xml").status_code == 400
 
 
-# The way out.
+# Logout.
 
 
-def test_a_sign_out_asks_every_application_to_clean_up_and_leads_back(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
+def test_a_sign_out_notifies_every_application_and_returns(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
     log_in(browser, f"/wsfed/{client.client_id}")
     answer = browser.get("/wsfed", {"wa": "wsignout1.0", "wtrealm": f"urn:{client.client_id}", "wreply": REPLY})
     assert answer.status_code == 302
@@ -193,7 +193,7 @@ def test_a_sign_out_asks_every_application_to_clean_up_and_leads_back(tenant: Te
     assert SignIn.objects.of(tenant.pk).filter(type="slo", is_success=True).exists()
 
 
-def test_a_sign_out_that_no_person_asked_for_asks_first(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
+def test_a_sign_out_that_is_no_navigation_shows_a_question_first(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
     log_in(browser, f"/wsfed/{client.client_id}")
     answer = browser.get("/wsfed", {"wa": "wsignout1.0"}, headers={"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"})
     assert answer.status_code == 200
@@ -205,7 +205,7 @@ IMAGE = {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}
 
 
 @pytest.mark.parametrize(("said", "is_kept"), [("yes", False), ("no", True)])
-def test_a_sign_out_that_was_asked_about_leads_where_the_application_said(
+def test_a_confirmed_sign_out_returns_to_the_address_of_the_application(
     tenant: Tenant, client: Client, user: User, browser: Browser, said: str, is_kept: bool
 ) -> None:
     log_in(browser, f"/wsfed/{client.client_id}")
@@ -217,14 +217,14 @@ def test_a_sign_out_that_was_asked_about_leads_where_the_application_said(
     assert answer["Location"].startswith(REPLY if is_kept else "/u/logout/frames?")
 
 
-def test_an_answer_that_another_page_made_up_is_asked_about_again(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
+def test_a_forged_confirmation_shows_the_question_again(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
     log_in(browser, f"/wsfed/{client.client_id}")
     sent = {"wa": "wsignout1.0", "wreply": REPLY, "answer": "yes", "form_token": "made up"}
     assert b"Log out?" in browser.post(f"/wsfed/{client.client_id}", sent, headers=IMAGE).content
     assert Session.objects.of(tenant.pk).exists()
 
 
-def test_a_sign_out_leads_to_registered_addresses_only(client: Client, user: User, browser: Browser) -> None:
+def test_a_sign_out_returns_only_to_registered_addresses(client: Client, user: User, browser: Browser) -> None:
     log_in(browser, f"/wsfed/{client.client_id}")
     for path in ("/wsfed", f"/wsfed/{client.client_id}"):
         assert browser.get(path, {"wa": "wsignout1.0", "wreply": "https://evil.example.test"}).status_code == 400
@@ -232,16 +232,16 @@ def test_a_sign_out_leads_to_registered_addresses_only(client: Client, user: Use
     assert answer.status_code == 302
 
 
-def test_a_browser_without_a_session_is_sent_on(client: Client, browser: Browser) -> None:
+def test_a_browser_without_a_session_is_redirected_at_once(client: Client, browser: Browser) -> None:
     answer = browser.get(f"/wsfed/{client.client_id}", {"wa": "wsignout1.0", "wreply": REPLY})
     assert answer["Location"] == REPLY
 
 
-def test_a_clean_up_page_of_no_logout_is_an_error(browser: Browser) -> None:
+def test_a_clean_up_page_of_an_unknown_logout_is_an_error(browser: Browser) -> None:
     assert browser.get("/u/wsfed/cleanup", {"state": "x" * 43}).status_code == 400
 
 
-def test_the_signature_stands_last_as_the_schema_has_it(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
+def test_the_signature_is_last_as_the_schema_requires(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
     answer = log_in(browser, f"/wsfed/{client.client_id}")
     assertion = result_of(answer).find(f".//{qualified(SAML11, 'Assertion')}")
     assert assertion is not None

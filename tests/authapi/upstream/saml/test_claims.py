@@ -1,4 +1,4 @@
-"""Who a statement is about, and what of it makes the profile."""
+"""The user that a statement names, and the parts of the statement that become the profile."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ def test_the_name_of_the_subject_identifies_the_user() -> None:
     assert claims_of(statement()) == {"sub": "248289"}
 
 
-def test_a_transient_name_identifies_nobody() -> None:
+def test_a_transient_name_identifies_no_user() -> None:
     told = refused(statement(NameId("_abc", TRANSIENT), mail="a@example.test"))
     assert "transient" in told
     assert "mail" in told
     assert "a@example.test" not in told
 
 
-def test_a_statement_without_any_name_says_what_it_has() -> None:
+def test_the_error_for_a_statement_without_any_name_lists_its_attributes() -> None:
     assert "It has no attributes" in refused(statement(None))
     named = Statement("i", None, {NAME_IDENTIFIER: ("7",)})
     assert claims_of(named)["sub"] == "7"
 
 
-def test_a_configured_attribute_identifies_and_nothing_takes_its_place() -> None:
+def test_a_configured_attribute_identifies_the_user_and_nothing_replaces_it() -> None:
     assert claims_of(statement(employee="e-1"), user_id_attributes=("employee",))["sub"] == "e-1"
     assert claims_of(statement(employee="e-1"), fields=[("user_id", ("badge", "employee"))])["sub"] == "e-1"
     assert "employee" in refused(statement(mail="a@example.test"), user_id_attributes=("employee",))
-    # The name identifier is what NameID is known as.
+    # An attribute with the name NAME_IDENTIFIER means the NameID.
     assert claims_of(statement(), user_id_attributes=(NAME_IDENTIFIER,))["sub"] == "248289"
     assert refused(statement(NameId("_abc", TRANSIENT)), user_id_attributes=(NAME_IDENTIFIER,))
 
 
 @pytest.mark.parametrize("subject", ["s" * 256, "a\ud800"])
-def test_an_identifier_that_cannot_be_kept_is_refused(subject: str) -> None:
+def test_an_identifier_that_cannot_be_stored_is_refused(subject: str) -> None:
     assert refused(statement(NameId(subject)))
 
 
-def test_common_names_of_attributes_fill_the_profile_without_a_word() -> None:
+def test_common_names_of_attributes_fill_the_profile_without_a_mapping() -> None:
     given = Statement(
         "i",
         NameId("7"),
@@ -76,14 +76,14 @@ def test_common_names_of_attributes_fill_the_profile_without_a_word() -> None:
     }
 
 
-def test_a_mapping_takes_the_place_of_the_common_names() -> None:
+def test_a_mapping_replaces_the_common_names() -> None:
     given = statement(mail="common@example.test", work="work@example.test", verified="TRUE")
     fields = [("email", ("work",)), ("email_verified", ("verified",))]
     assert claims_of(given, fields=fields) == {"sub": "248289", "email": "work@example.test", "email_verified": "true"}
     assert "email" not in claims_of(given, fields=[("email", ("home",))])
 
 
-def test_a_name_that_is_an_address_is_the_address() -> None:
+def test_a_name_that_is_an_address_is_used_as_the_address() -> None:
     assert claims_of(statement(NameId("ada@example.test", EMAIL_FORMAT)))["email"] == "ada@example.test"
     assert claims_of(statement(NameId("ada@example.test", EMAIL_FORMAT), mail="other@example.test"))["email"] == "other@example.test"
 

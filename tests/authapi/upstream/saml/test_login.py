@@ -1,4 +1,4 @@
-"""Login at a SAML provider: the way there and back, whom it makes, and what the log says when it fails."""
+"""Logins at a SAML provider: the request, the answer, the users that result, and log entries about failures."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def failure(tenant: Tenant) -> SignIn:
 
 
 def refused(login: SamlLogin, response: Any) -> str:
-    """Return what the log says, after checking that no session began and that the client was told no more than it may know."""
+    """Return the description in the log, after a check that no session began and that the client got only the general error."""
     told = login.told(response)
     assert "code" not in told
     assert told["state"] == "app-state"
@@ -51,10 +51,10 @@ def refused(login: SamlLogin, response: Any) -> str:
     return failure(login.tenant).description
 
 
-# The way there.
+# The request.
 
 
-def test_the_request_names_us_and_where_to_answer(login: SamlLogin) -> None:
+def test_the_request_names_this_service_and_the_address_for_the_answer(login: SamlLogin) -> None:
     request, state = login.leave()
     assert request.findtext(qualified(SAML, "Issuer")) == login.entity_id
     assert (request.get("AssertionConsumerServiceURL"), request.get("ProtocolBinding")) == (login.acs, POST)
@@ -65,19 +65,19 @@ def test_the_request_names_us_and_where_to_answer(login: SamlLogin) -> None:
     assert (again.get("ID"), other_state) != (request.get("ID"), state)
 
 
-def test_a_user_who_must_log_in_anew_must_do_so_there(login: SamlLogin) -> None:
+def test_a_user_who_must_log_in_again_must_also_do_so_at_the_provider(login: SamlLogin) -> None:
     assert login.leave(prompt="login")[0].get("ForceAuthn") == "true"
     assert login.leave(max_age="0")[0].get("ForceAuthn") == "true"
 
 
-def test_a_request_is_signed_where_the_connection_wants_it(tenant: Tenant) -> None:
+def test_a_request_is_signed_where_the_connection_requires_it(tenant: Tenant) -> None:
     login = saml_login(tenant, signSAMLRequest=True)
     elsewhere = login.go()
     query = elsewhere["Location"].partition("?")[2]
     verify_query(query, "SAMLRequest", [signing_identity(tenant.pk).certificate])
 
 
-def test_a_request_is_posted_where_the_connection_wants_it(tenant: Tenant) -> None:
+def test_a_request_is_posted_where_the_connection_requires_it(tenant: Tenant) -> None:
     login = saml_login(tenant, signSAMLRequest=True, protocolBinding=POST)
     page = login.go()
     fields = fields_of(page)
@@ -87,16 +87,16 @@ def test_a_request_is_posted_where_the_connection_wants_it(tenant: Tenant) -> No
     assert "code" in login.told(login.come_back(login.answer(request), fields["RelayState"]))
 
 
-def test_a_connection_that_is_not_complete_says_so_in_the_log(tenant: Tenant) -> None:
+def test_an_incomplete_connection_is_reported_in_the_log(tenant: Tenant) -> None:
     login = saml_login(tenant, is_complete=False)
     assert login.go().status_code == 502
     assert "corp has no sign-in address" in failure(tenant).description
 
 
-# The way back.
+# The answer.
 
 
-def test_the_first_login_makes_the_user_and_later_ones_keep_it_up_to_date(login: SamlLogin) -> None:
+def test_the_first_login_creates_the_user_and_later_ones_update_it(login: SamlLogin) -> None:
     assert "code" in login.log_in()
     (user,) = users(login.tenant)
     assert (user.user_id, user.email, user.email_verified, user.name) == (SUBJECT, "ada@corp.example.test", False, "Ada Lovelace")
@@ -111,7 +111,7 @@ def test_the_first_login_makes_the_user_and_later_ones_keep_it_up_to_date(login:
 
 
 def test_an_answer_in_another_browser_is_refused(login: SamlLogin) -> None:
-    # Login CSRF: the victim is sent the attacker's answer.
+    # Login CSRF: the attacker sends their own answer to the victim.
     request, state = login.leave()
     answer = login.answer(request)
     victim = login.new_browser()
@@ -122,12 +122,12 @@ def test_an_answer_in_another_browser_is_refused(login: SamlLogin) -> None:
     assert response.status_code == 400
     assert b"another browser" in response.content
     assert users(login.tenant) == []
-    # The browser that began it still can.
+    # The browser that started the login can still finish it.
     assert "code" in login.told(login.come_back(answer, state))
 
 
-def test_a_form_without_its_cookie_is_posted_once_more_from_here(login: SamlLogin) -> None:
-    # Without TLS the cookie stays away from a form that another site posts.
+def test_a_form_without_its_cookie_is_posted_once_more_from_this_host(login: SamlLogin) -> None:
+    # Without TLS, the browser does not send the cookie with a form that another site posts.
     request, state = login.leave()
     cookies = login.browser.cookies
     login.browser.cookies = type(cookies)()
@@ -139,14 +139,14 @@ def test_a_form_without_its_cookie_is_posted_once_more_from_here(login: SamlLogi
     assert "code" in login.told(login.browser.post("/login/callback?connection=corp", fields))
 
 
-def test_an_answer_counts_once(login: SamlLogin) -> None:
+def test_an_answer_is_accepted_once(login: SamlLogin) -> None:
     request, state = login.leave()
     answer = login.answer(request, assertion_id="_one")
     assert "code" in login.told(login.come_back(answer, state))
     assert login.come_back(answer, state).status_code == 400
 
 
-def test_an_assertion_that_was_used_is_refused_also_for_a_login_that_waits_for_it(login: SamlLogin) -> None:
+def test_a_used_assertion_is_refused_also_for_another_login_that_is_waiting(login: SamlLogin) -> None:
     request, state = login.leave()
     first = login.answer(request, assertion_id="_one")
     assert "code" in login.told(login.come_back(first, state))
@@ -155,12 +155,12 @@ def test_an_assertion_that_was_used_is_refused_also_for_a_login_that_waits_for_i
     Session.objects.of(login.tenant.pk).delete()
     told = refused(login, login.come_back(login.answer(request, assertion_id="_one"), state))
     assert "was used before" in told
-    # It is known until it ends, and no longer.
+    # The assertion is remembered until it expires, and no longer.
     used = UsedAssertion.objects.of(login.tenant.pk).get()
     assert timedelta(minutes=7) < used.expires_at - timezone.now() < timedelta(minutes=9)
 
 
-def test_an_expired_login_is_over(login: SamlLogin) -> None:
+def test_an_expired_login_is_refused(login: SamlLogin) -> None:
     request, state = login.leave()
     LoginTransaction.objects.of(login.tenant.pk).update(expires_at="2020-01-01T00:00:00Z")
     assert login.come_back(login.answer(request), state).status_code == 400
@@ -187,14 +187,14 @@ def test_a_repeated_member_is_refused(login: SamlLogin, name: str) -> None:
         ({"statuses": ("urn:oasis:names:tc:SAML:2.0:status:Responder",), "status_message": "No seat."}, "It says: No seat."),
     ],
 )
-def test_the_log_says_why_an_answer_was_refused_and_keeps_the_message(login: SamlLogin, changes: dict[str, Any], told: str) -> None:
+def test_the_log_contains_the_reason_of_a_refusal_and_the_message(login: SamlLogin, changes: dict[str, Any], told: str) -> None:
     request, state = login.leave()
     answer = login.answer(request, **changes)
     assert told in refused(login, login.come_back(answer, state))
     assert users(login.tenant) == []
     message = RefusedMessage.objects.of(login.tenant.pk).get(line_id=failure(login.tenant).pk)
     assert "<samlp:Response" in message.text
-    # What is kept could not be sent again.
+    # The stored message cannot be sent again.
     assert (
         "<ds:SignatureValue>(left out)</ds:SignatureValue>" in message.text
         or not answer.signs_assertion
@@ -202,7 +202,7 @@ def test_the_log_says_why_an_answer_was_refused_and_keeps_the_message(login: Sam
     )
 
 
-def test_kept_messages_go_after_days(login: SamlLogin) -> None:
+def test_stored_messages_are_deleted_after_some_days(login: SamlLogin) -> None:
     request, state = login.leave()
     login.come_back(login.answer(request, key=OTHER), state)
     drop_ended()
@@ -214,39 +214,39 @@ def test_kept_messages_go_after_days(login: SamlLogin) -> None:
     assert SignIn.objects.of(login.tenant.pk).filter(is_success=False).exists()
 
 
-def test_an_assertion_that_is_encrypted_for_the_tenant_is_opened(login: SamlLogin) -> None:
+def test_an_assertion_that_is_encrypted_for_the_tenant_is_decrypted(login: SamlLogin) -> None:
     (certificate,) = published_certificates(login.tenant.pk)
     assert "code" in login.log_in({"encrypts_for": certificate})
 
 
-def test_another_provider_than_the_one_that_was_asked_lets_nobody_in(login: SamlLogin) -> None:
+def test_an_answer_of_another_provider_than_the_requested_one_is_refused(login: SamlLogin) -> None:
     request, state = login.leave()
     options = {"signInEndpoint": SIGN_IN, "signingCert": OTHER.text}
     update_connection(tenant_id=login.tenant.pk, connection_id=login.connection.pk, changes={"options": options})
     assert "does not fit" in refused(login, login.come_back(login.answer(request), state))
 
 
-def test_a_connection_that_was_taken_from_the_client_meanwhile_lets_nobody_in(login: SamlLogin) -> None:
+def test_a_connection_that_was_removed_from_the_client_during_the_login_is_refused(login: SamlLogin) -> None:
     request, state = login.leave()
     update_connection(tenant_id=login.tenant.pk, connection_id=login.connection.pk, changes={"enabled_clients": []})
     assert "error" in login.told(login.come_back(login.answer(request), state))
     assert users(login.tenant) == []
 
 
-def test_a_blocked_user_stays_out(login: SamlLogin) -> None:
+def test_a_blocked_user_is_refused(login: SamlLogin) -> None:
     login.log_in()
     block_user(tenant_id=login.tenant.pk, user_id=SUBJECT)
     Session.objects.of(login.tenant.pk).delete()
     assert login.log_in(prompt="login")["error_description"] == "user is blocked"
 
 
-def test_the_certificates_of_a_rollover_count_side_by_side(tenant: Tenant) -> None:
+def test_both_certificates_of_a_rollover_are_accepted(tenant: Tenant) -> None:
     login = saml_login(tenant, signingCert=[SIGNING.text, OTHER.text])
     assert "code" in login.log_in()
     assert "code" in login.log_in({"key": OTHER}, prompt="login")
 
 
-def test_fields_are_mapped_as_the_connection_says(tenant: Tenant) -> None:
+def test_fields_are_mapped_according_to_the_connection(tenant: Tenant) -> None:
     login = saml_login(
         tenant,
         user_id_attribute="employee",
@@ -258,7 +258,7 @@ def test_fields_are_mapped_as_the_connection_says(tenant: Tenant) -> None:
     assert (user.user_id, user.email, user.email_verified, user.nickname) == ("samlp|corp|e-7", "ada@work.example.test", True, "ada")
 
 
-# Logins that the provider begins.
+# Logins that the provider starts.
 
 
 def initiated(tenant: Tenant, **more: Any) -> SamlLogin:
@@ -270,14 +270,14 @@ def initiated(tenant: Tenant, **more: Any) -> SamlLogin:
     return login
 
 
-def test_a_login_that_the_provider_begins_is_refused_unless_it_is_switched_on(login: SamlLogin) -> None:
+def test_a_login_that_the_provider_starts_is_refused_by_default(login: SamlLogin) -> None:
     response = login.come_back(login.answer(None))
     assert response.status_code == 403
     assert users(login.tenant) == []
     assert "Switch idpinitiated on" in failure(login.tenant).description
 
 
-def test_a_login_that_the_provider_begins_leads_to_the_application(tenant: Tenant) -> None:
+def test_a_login_that_the_provider_starts_leads_to_the_application(tenant: Tenant) -> None:
     login = initiated(tenant)
     told = login.told(login.come_back(login.answer(None), "whatever the provider sends"))
     assert set(told) == {"code"} or set(told) == {"code", "iss"}
@@ -285,7 +285,7 @@ def test_a_login_that_the_provider_begins_leads_to_the_application(tenant: Tenan
     assert Session.objects.of(tenant.pk).get().session_clients.get().client_id == login.client.pk
 
 
-def test_a_login_that_the_provider_begins_may_lead_to_an_application_of_saml_or_ws_federation(tenant: Tenant) -> None:
+def test_a_login_that_the_provider_starts_can_lead_to_an_application_of_saml_or_ws_federation(tenant: Tenant) -> None:
     login = initiated(tenant)
     addons = {"samlp": {"audience": "urn:shop"}, "wsfed": {}}
     update_client(tenant_id=tenant.pk, client_id=login.client.client_id, changes={"settings": {"addons": addons}})
@@ -300,7 +300,7 @@ def test_a_login_that_the_provider_begins_may_lead_to_an_application_of_saml_or_
     assert SessionClient.objects.of(tenant.pk).count() == 2
 
 
-def test_a_login_that_the_provider_begins_counts_once(tenant: Tenant) -> None:
+def test_a_login_that_the_provider_starts_is_accepted_once(tenant: Tenant) -> None:
     login = initiated(tenant)
     answer = login.answer(None, assertion_id="_one")
     login.come_back(answer)
@@ -310,7 +310,7 @@ def test_a_login_that_the_provider_begins_counts_once(tenant: Tenant) -> None:
     assert "was used before" in failure(tenant).description
 
 
-def test_the_answer_to_a_request_is_not_taken_for_one_that_nothing_asked_for(tenant: Tenant) -> None:
+def test_the_answer_to_a_request_is_not_accepted_as_a_login_that_the_provider_starts(tenant: Tenant) -> None:
     login = initiated(tenant)
     request, _ = login.leave()
     for response in (
@@ -321,7 +321,7 @@ def test_the_answer_to_a_request_is_not_taken_for_one_that_nothing_asked_for(ten
     assert users(tenant) == []
 
 
-def test_an_application_that_is_gone_or_has_no_such_connection_gets_nobody(tenant: Tenant) -> None:
+def test_an_unknown_application_or_one_without_the_connection_gets_no_login(tenant: Tenant) -> None:
     login = initiated(tenant, client_id="gone")
     assert login.come_back(login.answer(None)).status_code == 500
     assert "names no application" in failure(tenant).description
@@ -340,7 +340,7 @@ def test_an_application_that_is_gone_or_has_no_such_connection_gets_nobody(tenan
 # Our metadata.
 
 
-def test_our_metadata_names_what_a_provider_needs_also_before_the_provider_is_known(tenant: Tenant) -> None:
+def test_our_metadata_contains_the_values_for_a_provider_even_before_the_provider_is_known(tenant: Tenant) -> None:
     login = saml_login(tenant, is_complete=False)
     answer = login.browser.get("/samlp/metadata", {"connection": "corp"})
     root = parse(answer.content)
@@ -353,18 +353,18 @@ def test_our_metadata_names_what_a_provider_needs_also_before_the_provider_is_kn
     assert login.browser.get("/samlp/metadata", {"connection": "unknown"}).status_code == 400
 
 
-def test_the_entity_id_is_the_one_of_the_connection(tenant: Tenant) -> None:
+def test_the_entity_id_comes_from_the_connection(tenant: Tenant) -> None:
     login = saml_login(tenant, entityId="https://us.example.test")
     assert parse(login.browser.get("/samlp/metadata", {"connection": "corp"}).content).get("entityID") == "https://us.example.test"
     assert login.leave()[0].findtext(qualified(SAML, "Issuer")) == "https://us.example.test"
     assert "code" in login.log_in({"audience": "https://us.example.test"})
 
 
-def test_nothing_of_one_tenant_counts_at_another(login: SamlLogin, second_tenant: Tenant) -> None:
+def test_an_answer_for_one_tenant_is_refused_at_another(login: SamlLogin, second_tenant: Tenant) -> None:
     other = saml_login(second_tenant)
     request, state = login.leave()
     other.leave()
-    # The same provider serves both, and signs with the same key.
+    # One provider serves both tenants, and signs with the same key.
     assert other.come_back(login.answer(request), state).status_code == 400
     assert other.come_back(other.answer(request), state).status_code == 400
     assert users(second_tenant) == []
@@ -373,8 +373,8 @@ def test_nothing_of_one_tenant_counts_at_another(login: SamlLogin, second_tenant
     assert "audience" in refused(other, other.come_back(login.answer(theirs, recipient=other.acs), their_state))
 
 
-def test_a_token_of_another_protocol_does_not_stand_in_for_the_answer(tenant: Tenant) -> None:
-    # Over WS-Federation an assertion names neither the request nor the recipient: a stolen one would count in any browser.
+def test_a_token_of_another_protocol_is_not_accepted_as_an_answer(tenant: Tenant) -> None:
+    # Over WS-Federation, an assertion names neither the request nor the recipient, so a stolen one would be accepted in any browser.
     login = saml_login(tenant, signingCert=None, cert=SIGNING.text)
     _, state = login.leave()
     stolen = Token(realm=login.entity_id, is_saml2=True)

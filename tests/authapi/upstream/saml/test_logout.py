@@ -1,4 +1,4 @@
-"""Logouts between us and a SAML provider: ours that it answers, and its own that we answer."""
+"""Logouts between this service and a SAML provider: our requests and its answers, and its requests and our answers."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def status(*codes: str) -> Element:
 def send(
     login: SamlLogin, parameter: str, made: Element, relay_state: str = "", *, key: KeyPair | None = SIGNING, browser: Any = None
 ) -> Any:
-    """Bring a message by redirect, signed beside it."""
+    """Send a message by redirect, with its signature in the query."""
     sent = redirect_address("http://x/logout?connection=corp", parameter, made, relay_state, signer(key) if key else None)
     return (browser or login.browser).get(f"/logout?{sent.partition('?')[2]}")
 
@@ -88,7 +88,7 @@ def message_in(location: str, parameter: str) -> Element:
 
 
 def leave(login: SamlLogin) -> tuple[Element, str]:
-    """Log out at the application with the provider; return the request that goes there and its RelayState."""
+    """Log out at the application with the provider; return the request to the provider and its RelayState."""
     asked = {"client_id": login.client.client_id, "returnTo": RETURN_TO, "federated": ""}
     response = login.browser.get("/v2/logout", asked, headers={"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"})
     assert response.status_code == 302, response.content
@@ -98,7 +98,7 @@ def leave(login: SamlLogin) -> tuple[Element, str]:
     return message_in(response["Location"], "SAMLRequest"), parse_qs(urlsplit(response["Location"]).query)["RelayState"][0]
 
 
-def test_a_logout_goes_to_the_provider_and_comes_back_to_the_application(login: SamlLogin) -> None:
+def test_a_logout_goes_to_the_provider_and_returns_to_the_application(login: SamlLogin) -> None:
     request, state = leave(login)
     assert request.findtext(qualified(SAML, "Issuer")) == login.entity_id
     name = request.find(qualified(SAML, "NameID"))
@@ -128,7 +128,7 @@ def test_a_logout_goes_to_the_provider_and_comes_back_to_the_application(login: 
         ),
     ],
 )
-def test_an_answer_that_ended_nothing_there_is_noted_and_the_way_goes_on(
+def test_a_failed_logout_at_the_provider_is_logged_and_the_redirect_continues(
     login: SamlLogin, change: Callable[[SamlLogin, Element], tuple[Element, KeyPair | None]], told: str
 ) -> None:
     request, state = leave(login)
@@ -137,12 +137,12 @@ def test_an_answer_that_ended_nothing_there_is_noted_and_the_way_goes_on(
     assert told in SignIn.objects.of(login.tenant.pk).filter(is_success=False).latest("created_at").description
 
 
-def test_an_answer_of_an_unknown_logout_is_shown_as_an_error(login: SamlLogin) -> None:
+def test_an_answer_to_an_unknown_logout_is_shown_as_an_error(login: SamlLogin) -> None:
     answer = message("LogoutResponse", login, status(SUCCESS), InResponseTo="_x")
     assert send(login, "SAMLResponse", answer, "A" * 43).status_code == 400
 
 
-def test_a_provider_that_takes_no_logouts_is_left_alone(tenant: Tenant) -> None:
+def test_a_provider_without_logouts_gets_no_request(tenant: Tenant) -> None:
     made = saml_login(tenant, disableSignout=True)
     update_client(tenant_id=tenant.pk, client_id=made.client.client_id, changes={"post_logout_redirect_uris": RETURN_TO})
     made.log_in()
@@ -151,7 +151,7 @@ def test_a_provider_that_takes_no_logouts_is_left_alone(tenant: Tenant) -> None:
     assert response["Location"] == RETURN_TO
 
 
-# The provider's.
+# Requests of the provider.
 
 
 def answered(response: Any, login: SamlLogin) -> Element:
@@ -165,7 +165,7 @@ def codes_of(answer: Element) -> list[str | None]:
     return [code.get("Value") for code in answer.iter(qualified(SAMLP, "StatusCode"))]
 
 
-def test_a_provider_ends_the_login_in_this_browser_and_is_answered(login: SamlLogin) -> None:
+def test_a_provider_ends_the_login_in_this_browser_and_gets_an_answer(login: SamlLogin) -> None:
     response = send(login, "SAMLRequest", demand(login), "their-state")
     answer = answered(response, login)
     assert not alive(login)
@@ -174,7 +174,7 @@ def test_a_provider_ends_the_login_in_this_browser_and_is_answered(login: SamlLo
     assert SignIn.objects.of(login.tenant.pk).filter(type="slo", is_success=True).exists()
 
 
-def test_a_posted_request_is_signed_inside(login: SamlLogin) -> None:
+def test_a_posted_request_carries_its_signature_inside(login: SamlLogin) -> None:
     fields = posted_fields("SAMLRequest", demand(login), "", signer())
     answered(login.browser.post("/logout?connection=corp", fields), login)
     assert not alive(login)
@@ -193,7 +193,7 @@ def test_a_request_without_indexes_ends_every_login_of_the_user(login: SamlLogin
     assert not alive(login)
 
 
-def test_logins_of_others_do_not_hide_the_one_that_is_to_end(login: SamlLogin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logins_of_other_users_do_not_hide_the_login_that_has_to_end(login: SamlLogin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logout, "_MOST_SESSIONS", 1)
     login.browser = login.new_browser()
     assert "code" in login.log_in({"name_id": "another", "session_index": "_session-2", "attributes": {}})
@@ -202,7 +202,7 @@ def test_logins_of_others_do_not_hide_the_one_that_is_to_end(login: SamlLogin, m
 
 
 @pytest.mark.parametrize(("name", "index"), [("somebody-else", "_session-1"), ("248289", "_another-session")])
-def test_another_login_than_the_request_names_goes_on(login: SamlLogin, name: str, index: str) -> None:
+def test_only_the_named_login_ends(login: SamlLogin, name: str, index: str) -> None:
     assert codes_of(answered(send(login, "SAMLRequest", demand(login, name=name, index=index)), login)) == [SUCCESS]
     assert alive(login)
 
@@ -221,22 +221,20 @@ def test_another_login_than_the_request_names_goes_on(login: SamlLogin, name: st
         ({"Version": "1.1"}, SIGNING, "SAML 2.0"),
     ],
 )
-def test_a_request_that_cannot_be_believed_ends_nothing(
-    login: SamlLogin, attributes: dict[str, str | None], key: KeyPair | None, told: str
-) -> None:
+def test_an_untrusted_request_ends_no_login(login: SamlLogin, attributes: dict[str, str | None], key: KeyPair | None, told: str) -> None:
     assert send(login, "SAMLRequest", demand(login, **attributes), key=key).status_code == 403
     assert alive(login)
     assert told in SignIn.objects.of(login.tenant.pk).filter(is_success=False).latest("created_at").description
 
 
-def test_a_signature_that_is_not_over_the_query_as_it_was_sent_is_refused(login: SamlLogin) -> None:
+def test_a_signature_over_a_different_query_than_the_sent_one_is_refused(login: SamlLogin) -> None:
     sent = redirect_address("http://x/logout", "SAMLRequest", demand(login), "state", signer()).partition("?")[2]
     assert login.browser.get(f"/logout?connection=corp&{sent.replace('RelayState=state', 'RelayState=other')}").status_code == 403
     assert login.browser.get(f"/logout?connection=corp&{sent}&SAMLRequest=x").status_code == 400
     assert alive(login)
 
 
-def test_without_a_message_or_a_connection_there_is_nothing_to_do(login: SamlLogin) -> None:
+def test_a_request_without_a_message_or_a_connection_is_refused(login: SamlLogin) -> None:
     assert login.browser.get("/logout?connection=corp").status_code == 400
     sent = redirect_address("http://x/logout", "SAMLRequest", demand(login), "", signer()).partition("?")[2]
     assert login.browser.get(f"/logout?{sent}").status_code == 400

@@ -1,4 +1,4 @@
-"""Metadata of providers, and our own for them."""
+"""Metadata of providers, and our own metadata for them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_provider_is_read_with_its_addresses_and_certificates() -> None:
     assert found.wants_signed_requests
 
 
-def test_what_was_kept_is_what_was_read() -> None:
+def test_stored_metadata_is_read_back_unchanged() -> None:
     found = read_metadata(metadata(attributes={"validUntil": "2026-04-01T00:00:00Z", "cacheDuration": "PT6H"}))
     assert found.cache_seconds == 6 * 3600
     kept = ProviderMetadata.of_kept(found.kept())
@@ -50,13 +50,24 @@ def test_what_was_kept_is_what_was_read() -> None:
         (metadata("AAAA"), "no certificate"),
         (metadata(key_pair(bits=1024).text), "no certificate"),
     ],
-    ids=["page", "text", "entity", "no role", "no id", "no address", "script", "other binding", "no certificate", "short key"],
+    ids=[
+        "html",
+        "plain text",
+        "document type",
+        "no role",
+        "no id",
+        "no address",
+        "script address",
+        "unsupported binding",
+        "no certificate",
+        "short key",
+    ],
 )
-def test_a_document_that_cannot_be_used_says_why(raw: bytes, words: str) -> None:
+def test_the_error_for_an_unusable_document_explains_why(raw: bytes, words: str) -> None:
     assert words in told(raw)
 
 
-def test_of_several_providers_none_is_guessed() -> None:
+def test_a_document_with_several_providers_is_refused_without_guessing() -> None:
     two = metadata() + metadata(entity_id="https://another.example.test")
     wrapped = b"<EntitiesDescriptor xmlns='urn:oasis:names:tc:SAML:2.0:metadata'>" + two + b"</EntitiesDescriptor>"
     assert "several identity providers" in told(wrapped)
@@ -64,7 +75,7 @@ def test_of_several_providers_none_is_guessed() -> None:
     assert read_metadata(one).entity_id == ENTITY_ID
 
 
-def test_one_odd_certificate_beside_a_good_one_locks_nobody_out() -> None:
+def test_one_invalid_certificate_beside_a_valid_one_is_ignored() -> None:
     assert read_metadata(metadata("AAAA", SIGNING.text)).certificates == (SIGNING.known,)
 
 
@@ -82,12 +93,12 @@ def test_one_odd_certificate_beside_a_good_one_locks_nobody_out() -> None:
         ({"validUntil": "nonsense"}, DAY),
     ],
 )
-def test_a_document_is_fetched_again_as_it_asks_for_within_bounds(attributes: dict[str, str], waits: timedelta) -> None:
+def test_a_document_sets_its_own_refresh_interval_within_bounds(attributes: dict[str, str], waits: timedelta) -> None:
     found = read_metadata(metadata(attributes=attributes))
     assert next_fetch(found, NOW, shortest=HOUR, longest=DAY) - NOW == waits
 
 
-def test_our_own_document_names_us_our_addresses_and_every_certificate() -> None:
+def test_our_own_document_contains_our_addresses_and_every_certificate() -> None:
     raw = own_metadata(
         entity_id="urn:auth0:acme:corp",
         acs="https://acme.example.test/login/callback?connection=corp",

@@ -1,4 +1,4 @@
-"""Options of SAML connections and certificates in them: what is refused, and what a login makes of the rest."""
+"""Options of SAML connections and their certificates: refused values, and how a login uses the others."""
 
 from __future__ import annotations
 
@@ -56,20 +56,20 @@ def problem(options: dict[str, Any]) -> str:
         ({"idpinitiated": {"enabled": True, "client_id": "c", "client_authorizequery": {}}}, "idpinitiated"),
     ],
 )
-def test_an_option_that_no_login_could_use_is_named(options: dict[str, Any], named: str) -> None:
+def test_an_unusable_option_is_named(options: dict[str, Any], named: str) -> None:
     assert problem(options).startswith(named)
 
 
-def test_options_that_are_missing_are_no_mistake() -> None:
+def test_missing_options_are_not_an_error() -> None:
     assert read_options({}) == SamlOptions()
     assert read_options({"signInEndpoint": None, "signingCert": "", "unknown": object()}) == SamlOptions()
 
 
-def test_plain_http_counts_where_the_service_allows_it() -> None:
+def test_plain_http_is_accepted_where_the_service_allows_it() -> None:
     assert read_options({"signInEndpoint": "http://127.0.0.1:80/sso"}, allows_http=True).sign_in_endpoint == "http://127.0.0.1:80/sso"
 
 
-def test_the_names_that_client_programs_write_are_read() -> None:
+def test_option_names_of_client_libraries_are_accepted() -> None:
     options = read_options(
         {
             "signInEndpoint": SIGN_IN,
@@ -103,7 +103,7 @@ def test_the_names_that_client_programs_write_are_read() -> None:
     assert (options.idp_initiated.protocol, options.idp_initiated.query) == (ClientProtocol.OAUTH2, "scope=openid")
 
 
-def test_logins_that_the_provider_begins_are_off_until_they_are_switched_on() -> None:
+def test_logins_that_the_provider_starts_are_off_by_default() -> None:
     assert read_options({"idpinitiated": {"client_id": "c"}}).idp_initiated is None
     assert read_options({"idpinitiated": {"enabled": False, "client_id": "c"}}).idp_initiated is None
 
@@ -123,14 +123,14 @@ def test_logins_that_the_provider_begins_are_off_until_they_are_switched_on() ->
         [PEM],
         [PEM, SIGNING.text],
     ],
-    # Keys are made anew by each process.
+    # Each process generates new keys.
     ids=range(8),
 )
-def test_a_certificate_is_read_in_every_form_in_which_people_paste_it(pasted: Any) -> None:
+def test_a_certificate_is_read_in_every_form_in_which_users_paste_it(pasted: Any) -> None:
     assert read_certificates(pasted) == (SIGNING.known,)
 
 
-def test_several_certificates_stand_in_one_text() -> None:
+def test_a_text_can_contain_several_certificates() -> None:
     assert read_certificates(PEM + OTHER_PEM) == (SIGNING.known, OTHER.known)
 
 
@@ -139,24 +139,24 @@ def test_several_certificates_stand_in_one_text() -> None:
     ["", "   ", "A" * 70_000, "MIIB", PEM.replace("MII", "AAA"), {"cert": PEM}, None, base64.b64encode(b"x").decode()],
     ids=range(8),
 )
-def test_what_is_no_certificate_is_refused(pasted: Any) -> None:
+def test_an_invalid_certificate_is_refused(pasted: Any) -> None:
     with pytest.raises(CertificateUnreadable):
         read_certificates(pasted)
 
 
-def test_a_short_key_is_refused_with_its_length() -> None:
+def test_a_certificate_with_a_short_key_is_refused_and_the_error_names_its_length() -> None:
     with pytest.raises(CertificateUnreadable, match="1024"):
         read_certificates(key_pair(bits=1024).text)
 
 
-def test_there_is_an_end_to_certificates() -> None:
+def test_the_number_of_certificates_is_limited() -> None:
     one = key_pair()
     many = [key_pair(f"idp-{number}.example.test").text for number in range(2)] * MOST_CERTIFICATES
     assert len(read_certificates(many)) == 2
     assert one.known not in read_certificates(many)
 
 
-def test_expiry_is_known_and_keeps_nothing_from_verifying() -> None:
+def test_the_expiry_of_a_certificate_is_recognized() -> None:
     now = datetime.now(UTC)
     old = key_pair(days=-1).known
     assert old.is_expired(now)
@@ -165,10 +165,10 @@ def test_expiry_is_known_and_keeps_nothing_from_verifying() -> None:
     assert not SIGNING.known.expires_within(timedelta(days=30), now)
 
 
-# What a login makes of it.
+# The options as a login uses them.
 
 
-def test_options_win_over_metadata_and_metadata_fills_what_is_missing() -> None:
+def test_options_have_precedence_over_metadata_and_metadata_fills_in_missing_values() -> None:
     published = read_metadata(metadata(OTHER.text, role={"WantAuthnRequestsSigned": "true"}))
     found = provider_of(read_options({"metadataUrl": "https://idp.example.test/m"}), published, tenant_id="acme", connection="corp")
     assert (found.entity_id, found.own_entity_id) == (ENTITY_ID, "urn:auth0:acme:corp")
@@ -190,14 +190,14 @@ def test_the_entity_id_can_be_chosen() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"signInEndpoint": SIGN_IN}, {"signingCert": PEM}])
-def test_a_connection_that_is_not_complete_says_what_it_lacks(options: dict[str, Any]) -> None:
+def test_an_incomplete_connection_names_what_is_missing(options: dict[str, Any]) -> None:
     with pytest.raises(UpstreamFailed) as refused:
         provider_of(read_options(options), None, tenant_id="acme", connection="corp")
     assert refused.value.case is LoginCase.UPSTREAM_MISCONFIGURED
     assert "corp has no" in refused.value.detail
 
 
-def test_ping_federate_has_its_service_below_its_base() -> None:
+def test_the_endpoint_of_ping_federate_is_below_its_base_address() -> None:
     options = read_options({"signingCert": PEM})
     found = provider_of(options, None, tenant_id="acme", connection="corp", base_address="https://ping.example.test/")
     assert found.sign_in.address == "https://ping.example.test/idp/SSO.saml2"

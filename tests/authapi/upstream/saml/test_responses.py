@@ -1,4 +1,4 @@
-"""Which responses of providers are believed, and what the log says of the others."""
+"""Accepted responses of providers, and the log entries about refused ones."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def why(raw: bytes, wanted: Expected | None = None, **more: Any) -> str:
     return refused.value.detail
 
 
-def test_a_good_answer_names_the_user_and_says_how_long_to_remember_it() -> None:
+def test_a_valid_answer_names_the_user_and_the_time_until_which_it_is_remembered() -> None:
     found = judged(answer(assertion_id="_a").raw)
     statement = found.assertion.statement
     assert (found.assertion.id, statement.issuer, statement.session_index) == ("_a", ENTITY_ID, "_session-1")
@@ -64,15 +64,15 @@ def test_a_good_answer_names_the_user_and_says_how_long_to_remember_it() -> None
 
 
 @pytest.mark.parametrize(("response", "assertion"), [(True, False), (True, True), (False, True)])
-def test_a_signature_over_the_response_or_over_the_assertion_is_enough(response: bool, assertion: bool) -> None:
+def test_a_signature_over_the_response_or_over_the_assertion_is_sufficient(response: bool, assertion: bool) -> None:
     assert judged(answer(signs_response=response, signs_assertion=assertion).raw).assertion.statement.name_id is not None
 
 
-def test_without_any_signature_nothing_is_believed() -> None:
+def test_an_answer_without_any_signature_is_refused() -> None:
     assert "Neither the response nor the assertion is signed" in why(answer(signs_assertion=False).raw)
 
 
-def test_an_encrypted_assertion_is_opened_and_its_signature_still_counts() -> None:
+def test_an_encrypted_assertion_is_decrypted_and_its_signature_is_still_required() -> None:
     mine = key_pair("us.example.test")
     assert judged(answer(encrypts_for=mine.certificate).raw, keys=[mine.private]).assertion.statement.name_id is not None
     unsigned = answer(encrypts_for=mine.certificate, signs_assertion=False)
@@ -81,11 +81,11 @@ def test_an_encrypted_assertion_is_opened_and_its_signature_still_counts() -> No
     assert judged(unsigned.raw, keys=[mine.private]).assertion.id
 
 
-def test_an_assertion_for_another_key_says_where_ours_is() -> None:
+def test_the_error_for_an_assertion_with_another_key_names_our_metadata() -> None:
     assert "/samlp/metadata" in why(answer(encrypts_for=OTHER.certificate).raw, keys=[SIGNING.private])
 
 
-def test_a_signature_of_another_key_says_whose_certificate_the_message_names() -> None:
+def test_the_error_for_another_signing_key_names_the_certificate_in_the_message() -> None:
     with pytest.raises(UnknownSigner) as refused:
         judged(answer(key=OTHER).raw)
     assert "other.example.test" in refused.value.detail
@@ -93,12 +93,12 @@ def test_a_signature_of_another_key_says_whose_certificate_the_message_names() -
     assert SIGNING.known.thumbprint[:16] in refused.value.detail
 
 
-def test_each_certificate_of_a_rollover_counts() -> None:
+def test_each_certificate_of_a_rollover_is_accepted() -> None:
     assert accepted(answer(key=OTHER).raw, [SIGNING.known, OTHER.known], expected()).assertion.id
 
 
 def test_a_certificate_inside_the_message_is_not_trusted() -> None:
-    # The signature carries the very certificate that made it, and that proves nothing.
+    # The signature contains the certificate of its own key, which proves nothing.
     raw = answer(key=OTHER).raw
     assert OTHER.text.encode() in b"".join(raw.split())
     assert why(raw)
@@ -130,23 +130,23 @@ def test_a_changed_value_breaks_the_signature() -> None:
         ({"signature": "http://www.w3.org/2000/09/xmldsig#rsa-sha1", "digest": "http://www.w3.org/2000/09/xmldsig#sha1"}, "SHA-1"),
     ],
 )
-def test_an_answer_that_does_not_fit_says_what_to_mend(changes: dict[str, Any], told: str) -> None:
+def test_an_invalid_answer_is_refused_with_an_explanation(changes: dict[str, Any], told: str) -> None:
     assert told in why(answer(**changes).raw)
 
 
-def test_clocks_may_differ_by_three_minutes_and_no_more() -> None:
+def test_clocks_may_differ_by_at_most_three_minutes() -> None:
     assert judged(answer(now=NOW + timedelta(minutes=3)).raw).assertion.id
     assert judged(answer(now=NOW - timedelta(minutes=7, seconds=59)).raw).assertion.id
     assert why(answer(now=NOW - timedelta(minutes=8)).raw)
     assert why(answer(now=NOW + timedelta(minutes=3, seconds=31)).raw)
 
 
-def test_an_answer_that_nothing_asked_for_may_name_no_request() -> None:
+def test_an_answer_without_a_request_may_not_name_one() -> None:
     assert judged(answer(in_response_to=None).raw, expected(request_id=None)).assertion.id
     assert "did not begin here" in why(answer().raw, expected(request_id=None))
 
 
-def test_an_issuer_that_is_not_known_is_not_compared() -> None:
+def test_an_unknown_issuer_is_not_compared() -> None:
     assert judged(answer(issuer="urn:any", response_issuer=None).raw, expected(issuer="")).assertion.id
 
 
@@ -163,7 +163,7 @@ def test_an_assertion_is_remembered_until_its_last_confirmation_ends() -> None:
     assert judged(answer(spoil_assertion=confirm_again).raw).until > later
 
 
-def test_both_forms_of_our_address_are_ours_and_one_with_an_organization() -> None:
+def test_both_forms_of_our_address_are_accepted_and_also_one_with_an_organization() -> None:
     assert judged(answer(recipient=CALLBACK).raw).assertion.id
     with_org = f"{ACS}&organization=org_1"
     assert why(answer(recipient=with_org).raw)
@@ -185,7 +185,7 @@ def test_both_forms_of_our_address_are_ours_and_one_with_an_organization() -> No
         (("urn:odd",), "without a reason that is known here"),
     ],
 )
-def test_a_refusal_of_the_provider_is_told_in_words(statuses: tuple[str, ...], told: str) -> None:
+def test_a_refusal_of_the_provider_is_explained(statuses: tuple[str, ...], told: str) -> None:
     raw = answer(statuses=statuses, status_message="Ask\nBob.").raw
     with pytest.raises(UpstreamFailed) as refused:
         judged(raw)
@@ -225,11 +225,11 @@ def _set(path: str, name: str, value: str) -> Callable[[Element], None]:
         (lambda tree: tree.find(f"{{{SAML}}}Conditions").append(element("{urn:odd}Weather")), "not known here: Weather"),
     ],
 )
-def test_an_odd_assertion_is_refused_with_its_oddity(spoil: Callable[[Element], None], told: str) -> None:
+def test_an_invalid_assertion_is_refused_with_an_explanation(spoil: Callable[[Element], None], told: str) -> None:
     assert told in why(answer(spoil_assertion=spoil).raw)
 
 
-def test_one_fitting_confirmation_among_several_is_enough() -> None:
+def test_one_valid_confirmation_among_several_is_sufficient() -> None:
     def add(tree: Element) -> None:
         subject = tree.find(f"{{{SAML}}}Subject")
         assert subject is not None
@@ -249,7 +249,7 @@ def test_several_assertions_are_refused() -> None:
 @pytest.mark.parametrize(
     "raw", [b"", b"no xml", b"<a/>", b"<!DOCTYPE a><a/>", b"<Response xmlns='urn:oasis:names:tc:SAML:2.0:protocol' Version='1.1'/>"]
 )
-def test_what_is_no_response_is_refused(raw: bytes) -> None:
+def test_an_invalid_response_is_refused(raw: bytes) -> None:
     assert why(raw)
     if raw != b"<Response xmlns='urn:oasis:names:tc:SAML:2.0:protocol' Version='1.1'/>":
         with pytest.raises(UpstreamFailed):
@@ -257,13 +257,13 @@ def test_what_is_no_response_is_refused(raw: bytes) -> None:
 
 
 @pytest.mark.parametrize("text", ["%%%", "A" * 900_000])
-def test_a_message_that_is_not_encoded_or_far_too_long_is_refused(text: str) -> None:
+def test_an_undecodable_or_overlong_message_is_refused(text: str) -> None:
     with pytest.raises(UpstreamFailed):
         read_message(text)
 
 
-def test_a_comment_inside_a_name_cuts_nothing_off() -> None:
-    # The canonical form has no comments, so the signature holds; the name must be read whole.
+def test_a_comment_inside_a_name_does_not_shorten_it() -> None:
+    # The canonical form has no comments, so the signature is still valid. The name must be read as a whole.
     raw = answer(name_id="ada@corp.example.test.attacker.test").raw.replace(
         b"ada@corp.example.test.attacker.test", b"ada@corp.example.test<!-- -->.attacker.test"
     )
@@ -272,7 +272,8 @@ def test_a_comment_inside_a_name_cuts_nothing_off() -> None:
     assert name.value == "ada@corp.example.test.attacker.test"
 
 
-# The eight ways to wrap a signed assertion (Somorovsky and others, 2012): a signature is true, and what is read stands elsewhere.
+# The eight ways to wrap a signed assertion (Somorovsky and others, 2012): the signature is valid, but a careless reader reads another
+# element.
 
 
 def _evil(good: Element) -> Element:
@@ -294,7 +295,7 @@ def _stripped(evil: Element) -> Element:
 
 @dataclass
 class Wrapping:
-    """A signed response, and a copy of its assertion that names another user."""
+    """A signed response, and a copy of its assertion with another user."""
 
     root: Element
     good: Element
@@ -337,7 +338,7 @@ def _good_in_signature(parts: Wrapping) -> None:
 
 def _good_in_extensions(parts: Wrapping) -> None:
     parts.root.replace(parts.good, parts.evil)
-    # The schema allows anything in there.
+    # The schema allows any element in Extensions.
     parts.root.insert(1, element(qualified(SAMLP, "Extensions"), None, _stripped(parts.good)))
 
 
@@ -359,7 +360,7 @@ WRAPPINGS = (
 
 
 @pytest.mark.parametrize("wrap", WRAPPINGS, ids=lambda wrap: wrap.__name__.strip("_"))
-def test_no_wrapping_makes_another_user_of_a_signed_assertion(wrap: Callable[[Wrapping], Element | None]) -> None:
+def test_no_wrapping_changes_the_user_of_a_signed_assertion(wrap: Callable[[Wrapping], Element | None]) -> None:
     root = parse(answer().raw)
     good = root.find(f"{{{SAML}}}Assertion")
     assert good is not None
@@ -372,11 +373,11 @@ def test_no_wrapping_makes_another_user_of_a_signed_assertion(wrap: Callable[[Wr
     assert why(raw)
 
 
-def test_an_assertion_under_a_second_id_of_the_same_text_is_refused() -> None:
+def test_an_id_that_occurs_twice_is_refused() -> None:
     root = parse(answer(assertion_id="_same").raw)
     root.set("ID", "_same")
     assert "same ID" in why(serialized(root))
 
 
-def test_the_name_of_a_refusal_holds_no_attribute_of_the_user() -> None:
+def test_the_reason_of_a_refusal_contains_no_attribute_of_the_user() -> None:
     assert not re.search("Lovelace|ada@", why(answer(key=OTHER).raw))

@@ -1,4 +1,4 @@
-"""Logins at a provider that a tenant describes itself by OAuth 2.0: its addresses, its profile, and what of it counts."""
+"""Logins at an OAuth 2.0 provider that a tenant configures itself: its addresses, its profile, and which parts are used."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def sent_to(provider: Provider, path: str) -> Any:
     return next(request for request in provider.server.received if request.path == path)
 
 
-def test_the_profile_is_read_by_the_expressions_of_the_connection(tenant: Tenant, provider: Provider) -> None:
+def test_the_profile_is_read_with_the_expressions_of_the_connection(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider)
     sent = login.leave()
     assert (sent["tenant"], sent["scope"], sent["code_challenge_method"]) == ("x", "profile email", "S256")
     assert "nonce" not in sent
     assert "code" in login.told(login.come_back(sent))
     user = user_of(login)
-    # The id names the connection: two providers may give two people the same number.
+    # The id contains the connection, because two providers can use the same number for two users.
     assert user.user_id == "oauth2|corp|4711"
     assert (user.email, user.email_verified, user.name, user.nickname) == ("ada@people.example.test", True, "Ada Lovelace", "ada lovelace")
     form = provider.token_form()
@@ -80,7 +80,7 @@ def test_the_profile_is_read_by_the_expressions_of_the_connection(tenant: Tenant
     assert "code" in login.log_in(prompt="login")
 
 
-def test_a_user_who_is_made_beforehand_is_the_one_who_logs_in(tenant: Tenant, provider: Provider) -> None:
+def test_a_user_who_was_created_before_the_first_login_is_used_for_it(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider)
     made = create_user(tenant_id=tenant.pk, connection=login.connection, identifier="4711", name="Made beforehand")
     assert "code" in login.log_in()
@@ -100,7 +100,7 @@ def test_equal_ids_at_two_providers_are_two_users(tenant: Tenant, provider: Prov
     assert sorted(User.objects.of(tenant.pk).values_list("user_id", flat=True)) == ["oauth2|corp|4711", "oauth2|second|4711"]
 
 
-def test_standard_members_count_without_expressions(tenant: Tenant, provider: Provider) -> None:
+def test_standard_members_are_used_without_expressions(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider, fieldsMap=None)
     standard = {"sub": "s", "email": "ada@example.test", "email_verified": True, "preferred_username": "ada"}
     provider.answers["/userinfo"] = reply(200, standard)
@@ -109,7 +109,7 @@ def test_standard_members_count_without_expressions(tenant: Tenant, provider: Pr
     assert (user.user_id, user.email, user.email_verified, user.nickname) == ("oauth2|corp|s", "ada@example.test", True, "ada")
 
 
-def test_an_address_that_is_mapped_anew_loses_the_proof_of_the_other_one(tenant: Tenant, provider: Provider) -> None:
+def test_a_mapped_address_is_not_verified_by_the_proof_of_another_address(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider, fieldsMap={"email": "upn"})
     standard = {"sub": "s", "email": "eve@example.test", "email_verified": True, "upn": "victim@example.test"}
     provider.answers["/userinfo"] = reply(200, standard)
@@ -122,28 +122,30 @@ def test_an_address_that_is_mapped_anew_loses_the_proof_of_the_other_one(tenant:
     [{}, [], "text", {"data": None}, {"data": {"id": {"a": 1}}}, {"data": {"id": [1]}}, {"data": {"id": ""}}, {"data": {"id": 1.5}}],
     ids=repr,
 )
-def test_a_profile_without_an_id_lets_no_one_in(tenant: Tenant, provider: Provider, profile: Any) -> None:
+def test_a_profile_without_an_id_is_refused(tenant: Tenant, provider: Provider, profile: Any) -> None:
     login = generic(tenant, provider)
     provider.answers["/userinfo"] = reply(200, profile)
     assert_refused(login, login.come_back(login.leave()))
     assert "names no subject" in said(login)
 
 
-def test_a_subject_that_is_written_like_an_id_is_not_the_user_of_that_id(tenant: Tenant, provider: Provider) -> None:
+def test_a_subject_in_the_format_of_a_user_id_is_not_the_user_with_that_id(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider)
     login.log_in()
     provider.answers["/userinfo"] = reply(200, {"data": {"id": "corp|4711"}})
     assert "code" not in login.log_in(prompt="login")
 
 
-def test_expressions_that_fail_for_a_profile_leave_their_field_out(tenant: Tenant, provider: Provider) -> None:
+def test_an_expression_that_fails_for_a_profile_omits_its_field(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider, fieldsMap={**FIELDS, "name": "lower(data)", "given_name": "join('', data)", "picture": "data.mails"})
     assert "code" in login.log_in()
     assert (user_of(login).given_name, user_of(login).picture) == (None, None)
 
 
 @pytest.mark.parametrize(
-    "iss", ["https://attacker.example.test", "https://127.0.0.1", "", "https://[x"], ids=["another", "without the port", "empty", "odd"]
+    "iss",
+    ["https://attacker.example.test", "https://127.0.0.1", "", "https://[x"],
+    ids=["another host", "without the port", "empty", "invalid"],
 )
 def test_an_answer_that_names_another_host_is_refused(tenant: Tenant, provider: Provider, iss: str) -> None:
     login = generic(tenant, provider)
@@ -151,7 +153,7 @@ def test_an_answer_that_names_another_host_is_refused(tenant: Tenant, provider: 
     assert provider.paths == []
 
 
-def test_an_answer_may_name_the_host_that_was_asked_or_the_issuer_that_is_known(tenant: Tenant, provider: Provider) -> None:
+def test_an_answer_may_name_the_requested_host_or_the_known_issuer(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider)
     assert "code" in login.told(login.come_back(login.leave(), iss=f"{provider.issuer}/oauth"))
     update_connection(
@@ -163,7 +165,7 @@ def test_an_answer_may_name_the_host_that_was_asked_or_the_issuer_that_is_known(
     assert "code" in login.told(login.come_back(login.leave(prompt="login"), iss="https://known.example.test"))
 
 
-def test_an_address_that_changes_meanwhile_gets_no_code(tenant: Tenant, provider: Provider) -> None:
+def test_an_address_that_changes_during_the_login_gets_no_code(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider)
     sent = login.leave()
     elsewhere = {**login.connection.options, "authorizationURL": "https://elsewhere.example.test/authorize"}
@@ -172,7 +174,7 @@ def test_an_address_that_changes_meanwhile_gets_no_code(tenant: Tenant, provider
     assert provider.paths == []
 
 
-def test_headers_parameters_and_the_way_of_the_secret_are_those_of_the_connection(tenant: Tenant, provider: Provider) -> None:
+def test_headers_parameters_and_client_authentication_come_from_the_connection(tenant: Tenant, provider: Provider) -> None:
     login = generic(
         tenant,
         provider,
@@ -195,7 +197,7 @@ def test_headers_parameters_and_the_way_of_the_secret_are_those_of_the_connectio
 
 
 @pytest.mark.parametrize("missing", ["authorizationURL", "tokenURL", "userInfoURL", "client_id"])
-def test_a_connection_that_is_not_complete_says_what_is_missing(tenant: Tenant, provider: Provider, missing: str) -> None:
+def test_an_incomplete_connection_names_what_is_missing(tenant: Tenant, provider: Provider, missing: str) -> None:
     login = generic(tenant, provider, **{missing: None})
     asked = {"response_type": "code", "client_id": login.client.client_id, "redirect_uri": "https://app.example.test/callback"}
     page = login.browser.get("/authorize", {**asked, "scope": "openid", "connection": "corp"})
@@ -203,7 +205,7 @@ def test_a_connection_that_is_not_complete_says_what_is_missing(tenant: Tenant, 
     assert missing in said(login)
 
 
-def test_private_addresses_are_not_asked(tenant: Tenant, provider: Provider, settings: Settings) -> None:
+def test_private_addresses_get_no_request(tenant: Tenant, provider: Provider, settings: Settings) -> None:
     login = generic(tenant, provider)
     sent = login.leave()
     settings.OUTBOUND_PRIVATE_NETWORKS = []
@@ -212,21 +214,21 @@ def test_private_addresses_are_not_asked(tenant: Tenant, provider: Provider, set
 
 
 @pytest.mark.parametrize("name", ["tokenURL", "userInfoURL"])
-def test_a_changed_address_gets_no_secret_that_was_kept(tenant: Tenant, provider: Provider, name: str) -> None:
+def test_a_changed_address_gets_no_stored_secret(tenant: Tenant, provider: Provider, name: str) -> None:
     login = generic(tenant, provider, customHeaders={"X-Api-Key": "key-of-the-client"})
     changed = {**login.connection.options, name: "https://attacker.example.test/x"}
     with pytest.raises(Invalid, match="would be sent there"):
         update_connection(tenant_id=tenant.pk, connection_id=login.connection.pk, changes={"options": changed})
 
 
-def test_an_address_with_a_query_is_sealed_and_used_all_the_same(tenant: Tenant, provider: Provider) -> None:
+def test_an_address_with_a_query_is_sealed_and_still_used(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider, userInfoURL=f"{provider.issuer}/userinfo?key=of-the-client")
     assert "userInfoURL" not in login.connection.options
     assert "code" in login.log_in()
     assert urlsplit(sent_to(provider, "/userinfo").target).query == "key=of-the-client"
 
 
-# What is refused when it is written.
+# Refusals when options are stored.
 
 
 @pytest.mark.parametrize(
@@ -253,7 +255,7 @@ def test_an_address_with_a_query_is_sealed_and_used_all_the_same(tenant: Tenant,
     ],
     ids=lambda value: value if isinstance(value, str) else ascii(value)[:60],
 )
-def test_options_that_no_login_could_use_are_refused_when_they_are_written(tenant: Tenant, options: dict[str, Any], told: str) -> None:
+def test_unusable_options_are_refused_when_they_are_stored(tenant: Tenant, options: dict[str, Any], told: str) -> None:
     with pytest.raises(Invalid) as refused:
         create_connection(tenant_id=tenant.pk, name="corp", strategy="oauth2", options=options)
     assert told in str(refused.value.errors)
@@ -272,7 +274,7 @@ def test_options_that_no_login_could_use_are_refused_when_they_are_written(tenan
     ],
     ids=lambda value: value if isinstance(value, str) else ascii(value)[:60],
 )
-def test_options_of_known_providers_are_judged_too(tenant: Tenant, strategy: str, options: dict[str, Any], told: str) -> None:
+def test_options_of_known_providers_are_checked_too(tenant: Tenant, strategy: str, options: dict[str, Any], told: str) -> None:
     with pytest.raises(Invalid) as refused:
         create_connection(tenant_id=tenant.pk, name="corp", strategy=strategy, options=options)
     assert told in str(refused.value.errors)

@@ -1,4 +1,4 @@
-"""Logins at social providers over real sockets, each at a server that insists on what the real one insists on."""
+"""Logins at social providers over real sockets. Each test server has the requirements of the real provider."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.factories.provider import address_of_logout
 from tests.factories.scim import reply
 from tests.factories.social_provider import DIRECTORY, EMAIL, PICTURE, SocialLogin, form_body
 
-# Who Ada is after a login at each: id, address, whether it is verified, name.
+# Ada's user after a login at each provider: id, address, whether the address is verified, name.
 PEOPLE: dict[str, tuple[str, str, bool, str]] = {
     "google-oauth2": ("google-oauth2|1122", EMAIL, True, "Ada Lovelace"),
     "github": ("github|583231", EMAIL, True, "Ada Lovelace"),
@@ -39,13 +39,13 @@ def user_of(login: SocialLogin) -> User:
 
 
 def refusal(login: SocialLogin, response: Any) -> str:
-    """Return what the log of the tenant says of a login that was refused."""
+    """Return the description in the tenant's log of a refused login."""
     assert_refused(login, response)
     return SignIn.objects.of(login.tenant.pk).filter(is_success=False, connection="corp").latest("created_at").description
 
 
 @pytest.mark.parametrize("strategy", PEOPLE)
-def test_each_provider_logs_its_user_in_and_a_second_time_as_the_same_one(at: Begin, strategy: str) -> None:
+def test_each_provider_logs_its_user_in_and_a_second_login_finds_the_same_user(at: Begin, strategy: str) -> None:
     login = at(strategy)
     told = login.log_in()
     assert login.provider.refused == []
@@ -56,15 +56,15 @@ def test_each_provider_logs_its_user_in_and_a_second_time_as_the_same_one(at: Be
     assert user_of(login).logins_count == 2
 
 
-def test_every_provider_of_the_table_has_a_login(at: Begin) -> None:
+def test_every_provider_of_the_table_has_a_login_test(at: Begin) -> None:
     assert set(PEOPLE) == set(KNOWN)
 
 
-# What ends a login at any of them.
+# Refusals at any provider.
 
 
 @pytest.mark.parametrize("strategy", ["github", "google-oauth2", "apple"])
-def test_a_refusal_at_the_provider_is_told_to_the_client(at: Begin, strategy: str) -> None:
+def test_a_refusal_at_the_provider_is_reported_to_the_client(at: Begin, strategy: str) -> None:
     login = at(strategy)
     response = login.come_back(login.leave(), code=None, error="access_denied", error_description="The user has denied access.")
     assert login.told(response)["error_description"] == "The user has denied access."
@@ -73,7 +73,7 @@ def test_a_refusal_at_the_provider_is_told_to_the_client(at: Begin, strategy: st
 
 
 @pytest.mark.parametrize("strategy", ["github", "apple"])
-def test_a_state_that_nothing_began_is_an_error_page(at: Begin, strategy: str) -> None:
+def test_an_unknown_state_shows_an_error_page(at: Begin, strategy: str) -> None:
     login = at(strategy)
     sent = login.leave()
     for state in ("", "x", f"{sent['state']}x"):
@@ -89,12 +89,12 @@ def test_an_answer_of_another_issuer_is_refused_before_its_code_is_used(at: Begi
 
 
 @pytest.mark.parametrize("strategy", ["github", "facebook", "apple"])
-def test_a_code_that_the_provider_does_not_know_is_refused_also_where_the_status_is_200(at: Begin, strategy: str) -> None:
+def test_a_code_that_the_provider_does_not_know_is_refused_even_where_the_status_is_200(at: Begin, strategy: str) -> None:
     login = at(strategy)
     assert "bad_verification_code" in refusal(login, login.come_back(login.leave(), code="another-code"))
 
 
-def test_a_token_answer_without_a_usable_token_lets_no_one_in(at: Begin) -> None:
+def test_a_token_answer_without_a_usable_token_is_refused(at: Begin) -> None:
     login = at("github")
     for answer in (
         form_body(access_token="a", token_type="bearer"),
@@ -112,9 +112,7 @@ def test_a_token_answer_without_a_usable_token_lets_no_one_in(at: Begin) -> None
 
 
 @pytest.mark.parametrize(("strategy", "role"), [("github", "user_endpoint"), ("github", "emails_endpoint"), ("facebook", "me_endpoint")])
-def test_a_profile_that_is_slow_huge_or_no_json_lets_no_one_in(
-    at: Begin, strategy: str, role: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_overlong_or_invalid_profile_is_refused(at: Begin, strategy: str, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
     login = at(strategy)
     odd = {
         "huge": reply(200, {"padding": "p" * 300_000}),
@@ -134,7 +132,7 @@ def test_a_profile_that_is_slow_huge_or_no_json_lets_no_one_in(
 
 
 @pytest.mark.parametrize("strategy", WITH_PROFILE)
-def test_a_profile_without_a_usable_id_lets_no_one_in(at: Begin, strategy: str) -> None:
+def test_a_profile_without_a_usable_id_is_refused(at: Begin, strategy: str) -> None:
     login = at(strategy)
     subjects: list[Any] = [None, "", [], {}, True, 1.5, "s" * 256, "with\x00nul", "with space"]
     for subject in subjects:
@@ -145,7 +143,7 @@ def test_a_profile_without_a_usable_id_lets_no_one_in(at: Begin, strategy: str) 
 
 
 @pytest.mark.parametrize("strategy", ["github", "facebook", "google-oauth2"])
-def test_another_id_with_the_same_address_is_not_the_same_user(at: Begin, strategy: str) -> None:
+def test_another_id_with_the_same_address_is_another_user(at: Begin, strategy: str) -> None:
     login = at(strategy)
     login.log_in()
     first = user_of(login)
@@ -168,7 +166,7 @@ def test_a_subject_at_another_connection_of_the_same_provider_is_another_user(at
 
 
 @pytest.mark.parametrize("strategy", WITH_ID_TOKEN)
-def test_an_id_token_with_a_claim_that_does_not_fit_lets_no_one_in(at: Begin, strategy: str) -> None:
+def test_an_id_token_with_an_invalid_claim_is_refused(at: Begin, strategy: str) -> None:
     login = at(strategy)
     wrong: list[dict[str, Any]] = [
         {"iss": "https://attacker.example.test"},
@@ -177,24 +175,24 @@ def test_an_id_token_with_a_claim_that_does_not_fit_lets_no_one_in(at: Begin, st
         {"exp": 1},
         {"sub": None},
     ]
-    # LinkedIn sends no nonce at all.
+    # LinkedIn sends no nonce.
     for changes in [*wrong, *([{"nonce": None}] if strategy != "linkedin" else [])]:
         sent = login.leave()
         login.provider.changes = changes
         assert_refused(login, login.come_back(sent))
 
 
-# Addresses belong to the operator.
+# Addresses that only the operator sets.
 
 
 @pytest.mark.parametrize("strategy", ["google-oauth2", "github"])
-def test_no_option_of_a_tenant_leads_the_secret_elsewhere(at: Begin, strategy: str) -> None:
+def test_no_option_of_a_tenant_sends_the_secret_to_another_host(at: Begin, strategy: str) -> None:
     names = ("issuer", "token_endpoint", "authorization_endpoint", "discovery_url", "tokenURL", "userInfoURL")
     login = at(strategy, **dict.fromkeys(names, "https://attacker.example.test/x"))
     assert "code" in login.log_in()
 
 
-def test_private_addresses_are_not_asked(at: Begin, settings: Settings) -> None:
+def test_private_addresses_get_no_request(at: Begin, settings: Settings) -> None:
     login = at("github")
     sent = login.leave()
     settings.OUTBOUND_PRIVATE_NETWORKS = []
@@ -202,7 +200,7 @@ def test_private_addresses_are_not_asked(at: Begin, settings: Settings) -> None:
     assert login.provider.paths == []
 
 
-def test_an_address_that_replaces_none_stops_the_start() -> None:
+def test_an_unknown_provider_in_the_setting_prevents_the_start() -> None:
     check_addresses({"github": {"token_endpoint": "https://github.example.test/token"}, "apple": {"issuer": "https://apple.example.test"}})
     with pytest.raises(AddressUnknown, match="no strategy gitlab"):
         check_addresses({"gitlab": {"token_endpoint": "https://gitlab.example.test"}})
@@ -214,7 +212,7 @@ def test_an_address_that_replaces_none_stops_the_start() -> None:
 
 
 @pytest.mark.parametrize("named", ["accounts.google.com"])
-def test_google_may_spell_its_issuer_as_old_tokens_do(at: Begin, named: str) -> None:
+def test_google_may_write_its_issuer_as_in_old_tokens(at: Begin, named: str) -> None:
     login = at("google-oauth2")
     sent = login.leave()
     login.provider.changes = {"iss": named}
@@ -254,25 +252,25 @@ def github_emails(login: SocialLogin, *emails: tuple[str, Any, Any]) -> None:
         (("ada@people.example.test", 1, 1),),
         (),
     ],
-    ids=["not verified", "not primary", "texts", "numbers", "none"],
+    ids=["not verified", "not primary", "texts", "numbers", "no address"],
 )
-def test_github_addresses_count_where_they_are_primary_and_verified(at: Begin, emails: tuple[tuple[str, Any, Any], ...]) -> None:
+def test_github_addresses_are_used_where_they_are_primary_and_verified(at: Begin, emails: tuple[tuple[str, Any, Any], ...]) -> None:
     login = at("github")
     github_emails(login, *emails)
     assert "code" in login.log_in()
-    # The address that the profile publishes is not looked at.
+    # The public address in the profile is not used.
     assert (user_of(login).email, user_of(login).email_verified) == (None, False)
 
 
 @pytest.mark.parametrize("status", [403, 404])
-def test_github_without_the_scope_for_addresses_logs_in_without_one(at: Begin, status: int) -> None:
+def test_github_without_the_scope_for_addresses_logs_in_without_an_address(at: Begin, status: int) -> None:
     login = at("github")
     login.provider.answers["emails_endpoint"] = reply(status, {"message": "Resource not accessible"})
     assert "code" in login.log_in()
     assert user_of(login).email is None
 
 
-def test_github_is_asked_for_its_scopes_with_a_challenge_and_no_nonce(at: Begin) -> None:
+def test_github_gets_its_own_scopes_with_a_challenge_and_without_a_nonce(at: Begin) -> None:
     login = at("github", freeform_scopes=["read:org"])
     sent = login.leave(login_hint="ada")
     assert (sent["scope"], sent["login"], sent["code_challenge_method"]) == ("read:user user:email read:org", "ada", "S256")
@@ -284,15 +282,15 @@ def test_github_is_asked_for_its_scopes_with_a_challenge_and_no_nonce(at: Begin)
 
 
 @pytest.mark.parametrize(("proof", "is_verified"), [(True, True), ("1", True), (1, True), (False, False), ("0", False), (["1"], False)])
-def test_microsoft_addresses_count_where_the_domain_is_proven(at: Begin, proof: Any, is_verified: bool) -> None:
+def test_microsoft_addresses_are_used_where_the_domain_is_verified(at: Begin, proof: Any, is_verified: bool) -> None:
     login = at("windowslive")
-    # A directory writes any address and any claim of this name into its tokens.
+    # A directory can put any address and any value of this claim into its tokens.
     login.provider.claims = {"xms_edov": proof, "email_verified": True}
     assert "code" in login.log_in()
     assert user_of(login).email_verified is is_verified
 
 
-def test_microsoft_proves_no_address_by_its_profile_either(at: Begin) -> None:
+def test_the_microsoft_profile_does_not_verify_an_address_either(at: Begin) -> None:
     login = at("windowslive")
     login.provider.claims = {"email": None}
     login.provider.userinfo = {"email": "victim@corp.example.test", "email_verified": True}
@@ -309,19 +307,19 @@ def test_microsoft_tokens_name_the_directory_of_their_issuer(at: Begin, strategy
     elsewhere = login.provider.addresses["issuer"].replace("{tenantid}", OTHER_DIRECTORY)
     wrong: list[dict[str, Any]] = [{"iss": elsewhere}, {"iss": login.provider.addresses["issuer"]}, {"iss": elsewhere, "tid": "-"}]
     if strategy == "windowslive":
-        # Only the token says which directory it is.
+        # Only the token names the directory.
         template = login.provider.addresses["issuer"]
         wrong += [{"tid": OTHER_DIRECTORY}, {"tid": None}, {"tid": [DIRECTORY]}]
         wrong += [{"tid": tid, "iss": template.replace("{tenantid}", tid)} for tid in ("{tenantid}", "common", "a/../b")]
     for changes in wrong:
         sent = login.leave()
-        # A key that names no directory, so that the issuer is what is compared.
+        # This key names no directory, so only the issuer is compared.
         login.provider.answers["jwks_uri"] = reply(200, {"keys": [key.as_dict(private=False) for key in login.provider.published]})
         login.provider.changes = changes
         assert_refused(login, login.come_back(sent))
 
 
-def test_microsoft_accounts_of_every_directory_log_in(at: Begin) -> None:
+def test_microsoft_accounts_of_every_directory_can_log_in(at: Begin) -> None:
     login = at("windowslive")
     issuer = login.provider.addresses["issuer"].replace("{tenantid}", OTHER_DIRECTORY)
     login.provider.changes = {"tid": OTHER_DIRECTORY, "iss": issuer}
@@ -336,7 +334,7 @@ def test_entra_users_of_another_directory_are_refused(at: Begin) -> None:
     assert_refused(login, login.come_back(sent))
 
 
-def test_a_key_of_one_directory_signs_for_no_other_one(at: Begin) -> None:
+def test_a_key_of_one_directory_is_not_valid_for_another(at: Begin) -> None:
     login = at("windowslive")
     sent = login.leave()
     keys = [
@@ -347,7 +345,7 @@ def test_a_key_of_one_directory_signs_for_no_other_one(at: Begin) -> None:
     assert "key is that of another directory" in refusal(login, login.come_back(sent))
 
 
-def test_an_entra_directory_may_be_named_by_its_domain(at: Begin) -> None:
+def test_an_entra_directory_can_be_named_by_its_domain(at: Begin) -> None:
     login = at("waad", tenant_domain="Contoso.example.test")
     assert "code" in login.log_in()
     assert "/contoso.example.test/v2.0/.well-known/openid-configuration" in login.provider.paths
@@ -355,14 +353,14 @@ def test_an_entra_directory_may_be_named_by_its_domain(at: Begin) -> None:
     assert login.log_in(prompt="login")["error"] == "access_denied"
 
 
-def test_an_entra_document_of_an_odd_issuer_is_refused(at: Begin) -> None:
+def test_an_entra_document_with_an_unexpected_issuer_is_refused(at: Begin) -> None:
     login = at("waad", tenant_domain="contoso.example.test")
     login.provider.answers["discovery_url"] = reply(200, {"issuer": "https://attacker.example.test", "jwks_uri": "x"})
     page = login.browser.get("/authorize", _asked(login))
     assert login.browser.get(page["Location"]).status_code == 502
 
 
-def test_an_entra_connection_without_a_directory_leads_nowhere(at: Begin) -> None:
+def test_an_entra_connection_without_a_directory_is_refused(at: Begin) -> None:
     login = at("waad", tenant_domain=None)
     page = login.browser.get("/authorize", _asked(login))
     assert login.browser.get(page["Location"]).status_code == 502
@@ -374,7 +372,7 @@ def test_an_entra_connection_without_a_directory_leads_nowhere(at: Begin) -> Non
 NAME = json.dumps({"name": {"firstName": "Ada", "lastName": "Lovelace"}, "email": "victim@corp.example.test"})
 
 
-def test_apple_posts_its_answer_and_the_name_once(at: Begin) -> None:
+def test_apple_posts_its_answer_and_sends_the_name_only_once(at: Begin) -> None:
     login = at("apple")
     sent = login.leave()
     assert (sent["response_mode"], sent["scope"]) == ("form_post", "name email")
@@ -382,13 +380,13 @@ def test_apple_posts_its_answer_and_the_name_once(at: Begin) -> None:
     assert "code" in login.told(response)
     user = user_of(login)
     assert (user.name, user.given_name, user.family_name) == ("Ada Lovelace", "Ada", "Lovelace")
-    # Nothing signs the form: the address of the id token counts.
+    # The form is not signed, so the address of the id token is used.
     assert (user.email, user.email_verified) == ("x7@privaterelay.appleid.com", True)
     assert "code" in login.log_in(prompt="login")
     assert user_of(login).name == "Ada Lovelace"
 
 
-def test_apple_answers_with_a_name_reach_a_browser_whose_cookie_stays_with_our_own_forms(at: Begin) -> None:
+def test_an_apple_answer_with_a_name_reaches_a_browser_whose_cookie_is_not_sent_with_foreign_forms(at: Begin) -> None:
     login = at("apple")
     sent = login.leave()
     cookies, login.browser.cookies = login.browser.cookies, type(login.browser.cookies)()
@@ -411,20 +409,20 @@ def test_apple_answers_in_another_browser_are_refused(at: Begin) -> None:
 @pytest.mark.parametrize(
     "user", ["", "no json", "[]", '{"name": 5}', '{"name": {"firstName": {}}}', "[" * 1500, '{"name": {"firstName": "' + "x" * 3000 + '"}}']
 )
-def test_apple_names_that_are_none_stop_no_login(at: Begin, user: str) -> None:
+def test_invalid_apple_names_do_not_prevent_a_login(at: Begin, user: str) -> None:
     login = at("apple")
     assert "code" in login.told(login.come_back(login.leave(), user=user))
     assert user_of(login).given_name is None
 
 
-def test_a_name_in_the_answer_of_another_provider_counts_for_nothing(at: Begin) -> None:
+def test_a_name_in_the_answer_of_another_provider_is_ignored(at: Begin) -> None:
     login = at("google-oauth2")
     assert "code" in login.told(login.come_back(login.leave(), method="POST", user=NAME))
     assert user_of(login).given_name is None
 
 
 @pytest.mark.parametrize(("said", "is_verified"), [("true", True), (True, True), ("false", False), (False, False), (None, False)])
-def test_apple_says_in_texts_whether_an_address_is_verified(at: Begin, said: Any, is_verified: bool) -> None:
+def test_apple_may_send_texts_for_whether_an_address_is_verified(at: Begin, said: Any, is_verified: bool) -> None:
     login = at("apple")
     login.provider.claims = {"email_verified": said}
     assert "code" in login.log_in()
@@ -432,7 +430,7 @@ def test_apple_says_in_texts_whether_an_address_is_verified(at: Begin, said: Any
 
 
 @pytest.mark.parametrize("missing", ["team_id", "kid", "app_secret"])
-def test_an_apple_connection_without_its_key_says_what_is_missing(at: Begin, missing: str) -> None:
+def test_an_apple_connection_without_its_key_names_what_is_missing(at: Begin, missing: str) -> None:
     login = at("apple", **{missing: None})
     page = login.browser.get("/authorize", _asked(login))
     assert login.browser.get(page["Location"]).status_code == 502
@@ -451,7 +449,7 @@ def test_facebook_without_an_address_logs_in_without_one(at: Begin) -> None:
     assert "/v19.0/me" in login.provider.paths
 
 
-def test_facebook_addresses_are_not_verified_whatever_the_profile_says(at: Begin) -> None:
+def test_facebook_addresses_are_never_verified(at: Begin) -> None:
     login = at("facebook")
     login.provider.ada["me_endpoint"] |= {"email_verified": True, "verified": True}
     assert "code" in login.log_in()
@@ -459,14 +457,14 @@ def test_facebook_addresses_are_not_verified_whatever_the_profile_says(at: Begin
 
 
 @pytest.mark.parametrize("named", ["https://www.linkedin.com"])
-def test_linkedin_may_spell_its_issuer_in_two_ways(at: Begin, named: str) -> None:
+def test_linkedin_may_write_its_issuer_in_two_ways(at: Begin, named: str) -> None:
     login = at("linkedin")
     sent = login.leave()
     login.provider.changes = {"iss": named}
     assert "code" in login.told(login.come_back(sent))
 
 
-def test_a_federated_logout_reaches_the_providers_that_take_one(at: Begin) -> None:
+def test_a_federated_logout_is_sent_to_the_providers_that_support_it(at: Begin) -> None:
     login = at("windowslive")
     login.log_in()
     address = address_of_logout(Session.objects.of(login.tenant.pk).get(), return_to="https://app.example.test/bye") or ""
@@ -477,7 +475,7 @@ def test_a_federated_logout_reaches_the_providers_that_take_one(at: Begin) -> No
     assert address_of_logout(session, return_to="https://app.example.test/bye") is None
 
 
-def test_nothing_of_the_provider_is_kept_or_logged(at: Begin, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_token_of_the_provider_is_stored_or_logged(at: Begin, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("DEBUG"):
         login = at("github")
         login.log_in()

@@ -1,4 +1,4 @@
-"""Login at AD FS and Entra over WS-Federation: options, tokens, the way there and back."""
+"""Logins at AD FS and Entra over WS-Federation: options, tokens, the request and the answer."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def why(given: Token) -> str:
 
 @pytest.mark.parametrize("is_saml2", [False, True])
 @pytest.mark.parametrize("is_collection", [False, True])
-def test_both_kinds_of_assertion_and_both_versions_of_trust_are_read(is_saml2: bool, is_collection: bool) -> None:
+def test_both_kinds_of_assertion_and_both_versions_of_ws_trust_are_read(is_saml2: bool, is_collection: bool) -> None:
     statement = judged(token(is_saml2=is_saml2, is_collection=is_collection))
     assert statement.name_id.value == "CORP\\ada"
     assert statement.attributes["http://schemas.xmlsoap.org/ws/2005/05/identity/claims/upn"] == ("ada@corp.example.test",)
 
 
 @pytest.mark.parametrize("is_saml2", [False, True])
-def test_an_encrypted_token_is_opened(is_saml2: bool) -> None:
+def test_an_encrypted_token_is_decrypted(is_saml2: bool) -> None:
     mine = key_pair("us.example.test")
     assert judged(token(is_saml2=is_saml2, encrypts_for=mine.certificate), keys=[mine.private]).name_id.value == "CORP\\ada"
 
@@ -90,12 +90,12 @@ def _unsign(tree: Element) -> None:
         ({"encrypts_for": OTHER.certificate}, "encrypted for another key"),
     ],
 )
-def test_a_token_that_does_not_fit_says_what_to_mend(changes: dict[str, Any], told: str) -> None:
+def test_an_invalid_token_is_refused_with_an_explanation(changes: dict[str, Any], told: str) -> None:
     assert told in why(token(**changes))
 
 
 @pytest.mark.parametrize("ends", [NOW + timedelta(hours=1), NOW - timedelta(minutes=30)])
-def test_a_token_of_saml_2_is_confirmed_as_bearer_for_now(ends: datetime) -> None:
+def test_a_token_of_saml_2_must_have_a_valid_bearer_confirmation(ends: datetime) -> None:
     method = "urn:oasis:names:tc:SAML:2.0:cm:holder-of-key" if ends > NOW else BEARER
     confirmation = element(
         qualified(SAML, "SubjectConfirmation"),
@@ -111,13 +111,13 @@ def test_a_token_of_saml_2_is_confirmed_as_bearer_for_now(ends: datetime) -> Non
     assert "SubjectConfirmation" in why(token(is_saml2=True, change=confirm))
 
 
-def test_a_token_of_an_unknown_key_names_it() -> None:
+def test_the_error_for_a_token_of_an_unknown_key_names_the_key() -> None:
     with pytest.raises(UnknownSigner) as refused:
         judged(token(key=OTHER))
     assert "other.example.test" in refused.value.detail
 
 
-def test_a_fault_is_told_in_the_providers_words() -> None:
+def test_a_fault_is_reported_in_the_words_of_the_provider() -> None:
     for fault in (
         '<s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope"><s:Body><s:Fault><s:Reason><s:Text>No seat.</s:Text></s:Reason>'
         "</s:Fault></s:Body></s:Envelope>",
@@ -130,7 +130,7 @@ def test_a_fault_is_told_in_the_providers_words() -> None:
 
 
 @pytest.mark.parametrize("result", ["", "<a/>", "no xml", "<!DOCTYPE a><a/>"])
-def test_what_is_no_response_is_refused(result: str) -> None:
+def test_an_invalid_response_is_refused(result: str) -> None:
     with pytest.raises(UpstreamFailed):
         accepted_token(result.encode(), [SIGNING.known], Expected(ENTITY_ID, REALM, NOW))
 
@@ -138,7 +138,7 @@ def test_what_is_no_response_is_refused(result: str) -> None:
 # Options and metadata.
 
 
-def test_ad_fs_is_named_by_its_host_or_by_its_document() -> None:
+def test_ad_fs_is_configured_by_its_host_or_by_its_document() -> None:
     path = "/FederationMetadata/2007-06/FederationMetadata.xml"
     assert read_options("adfs", {"adfs_server": "adfs.example.test"}).metadata_url == f"https://adfs.example.test{path}"
     assert read_options("adfs", {"adfs_server": "https://adfs.example.test/"}).metadata_url == f"https://adfs.example.test{path}"
@@ -147,7 +147,7 @@ def test_ad_fs_is_named_by_its_host_or_by_its_document() -> None:
         read_options("adfs", {"adfs_server": "http://adfs.example.test"})
 
 
-def test_entra_speaks_ws_federation_where_it_is_asked_to() -> None:
+def test_entra_uses_ws_federation_where_it_is_selected() -> None:
     asked = {"client_id": "c", "tenant_domain": "corp.example.test", "waad_protocol": "ws-federation"}
     assert is_wsfed("waad", asked)
     assert not is_wsfed("waad", {"client_id": "c"})
@@ -157,7 +157,7 @@ def test_entra_speaks_ws_federation_where_it_is_asked_to() -> None:
 
 
 @pytest.mark.parametrize("domain", ["common", "Organizations", "a/b", "a b"])
-def test_a_directory_of_everybody_is_refused(tenant: Tenant, domain: str) -> None:
+def test_a_directory_for_all_tenants_is_refused(tenant: Tenant, domain: str) -> None:
     with pytest.raises(Invalid):
         create_connection(
             tenant_id=tenant.pk,
@@ -176,9 +176,9 @@ def test_a_directory_of_everybody_is_refused(tenant: Tenant, domain: str) -> Non
         (b"<html/>", "begins with html"),
         (b"<EntityDescriptor xmlns='urn:oasis:names:tc:SAML:2.0:metadata' entityID='x'/>", "no security token service"),
     ],
-    ids=["placeholder", "script", "short key", "page", "other role"],
+    ids=["placeholder", "script address", "short key", "html", "another role"],
 )
-def test_a_document_that_cannot_be_used_says_why(raw: bytes, words: str) -> None:
+def test_the_error_for_an_unusable_document_explains_why(raw: bytes, words: str) -> None:
     with pytest.raises(MetadataUnreadable, match=words):
         read_federation_metadata(raw)
 
@@ -188,7 +188,7 @@ def test_a_document_names_the_service_and_its_certificates() -> None:
     assert (found.entity_id, found.sign_in, found.certificates) == (ENTITY_ID, {WSFED: ENDPOINT}, (SIGNING.known, OTHER.known))
 
 
-# The way there and back.
+# The request and the answer.
 
 
 @pytest.fixture
@@ -216,43 +216,43 @@ def come_back(login: SamlLogin, sent: dict[str, str], **changes: Any) -> Any:
     return login.browser.post("/login/callback", {"wa": "wsignin1.0", "wresult": result, "wctx": sent["wctx"]})
 
 
-def test_the_request_names_our_realm_and_where_to_answer(login: SamlLogin) -> None:
+def test_the_request_names_our_realm_and_the_address_for_the_answer(login: SamlLogin) -> None:
     sent = leave(login, login_hint="ada@corp.example.test", prompt="login")
     assert (sent["wa"], sent["wtrealm"], sent["wreply"]) == ("wsignin1.0", login.entity_id, f"{login.base}login/callback")
     assert (sent["wfresh"], sent["username"]) == ("0", "ada@corp.example.test")
 
 
-def test_a_login_makes_the_user(login: SamlLogin) -> None:
+def test_a_login_creates_the_user(login: SamlLogin) -> None:
     assert "code" in login.told(come_back(login, leave(login)))
     user = User.objects.of(login.tenant.pk).get()
     assert (user.user_id, user.email) == ("adfs|corp|ada@corp.example.test", "ada@corp.example.test")
 
 
-def test_a_token_counts_once(login: SamlLogin) -> None:
+def test_a_token_is_accepted_once(login: SamlLogin) -> None:
     assert "code" in login.told(come_back(login, leave(login), token_id="_one"))
     Session.objects.of(login.tenant.pk).delete()
     assert "code" not in login.told(come_back(login, leave(login), token_id="_one"))
     assert "was used before" in SignIn.objects.of(login.tenant.pk).filter(is_success=False).latest("created_at").description
 
 
-def test_a_token_that_is_encrypted_for_the_tenant_is_opened(login: SamlLogin) -> None:
+def test_a_token_that_is_encrypted_for_the_tenant_is_decrypted(login: SamlLogin) -> None:
     (certificate,) = published_certificates(login.tenant.pk)
     assert "code" in login.told(come_back(login, leave(login), encrypts_for=certificate))
 
 
-def test_the_log_says_why_a_token_was_refused_and_keeps_it(login: SamlLogin) -> None:
+def test_the_log_contains_the_reason_of_a_refusal_and_the_token(login: SamlLogin) -> None:
     assert "code" not in login.told(come_back(login, leave(login), key=OTHER))
     line = SignIn.objects.of(login.tenant.pk).filter(is_success=False).latest("created_at")
     assert "other.example.test" in line.description
     assert "RequestSecurityTokenResponse" in RefusedMessage.objects.of(login.tenant.pk).get(line_id=line.pk).text
 
 
-def test_a_token_that_nothing_asked_for_lets_nobody_in(login: SamlLogin) -> None:
+def test_a_token_without_a_request_is_refused(login: SamlLogin) -> None:
     assert come_back(login, {"wctx": ""}).status_code == 400
     assert not User.objects.of(login.tenant.pk).exists()
 
 
-def test_another_browser_gets_nothing_from_an_answer(login: SamlLogin) -> None:
+def test_an_answer_in_another_browser_is_refused(login: SamlLogin) -> None:
     sent = leave(login)
     login.browser = login.new_browser()
     login.browser.get(
@@ -261,7 +261,7 @@ def test_another_browser_gets_nothing_from_an_answer(login: SamlLogin) -> None:
     assert come_back(login, sent).status_code == 400
 
 
-def test_a_federated_logout_ends_the_login_there(login: SamlLogin) -> None:
+def test_a_federated_logout_ends_the_login_at_the_provider(login: SamlLogin) -> None:
     login.told(come_back(login, leave(login)))
     address = address_of_logout(Session.objects.of(login.tenant.pk).get(), return_to="https://app.example.test/bye") or ""
     query = dict(parse_qsl(urlsplit(address).query))
@@ -269,7 +269,7 @@ def test_a_federated_logout_ends_the_login_there(login: SamlLogin) -> None:
     assert (query["wa"], query["wreply"]) == ("wsignout1.0", "https://app.example.test/bye")
 
 
-# The provider ends the login.
+# Logouts that the provider starts.
 
 
 @pytest.mark.parametrize("action", ["wsignoutcleanup1.0", "wsignout1.0"])
@@ -282,21 +282,21 @@ def test_the_provider_ends_the_login_in_this_browser(login: SamlLogin, action: s
 
 
 @pytest.mark.parametrize("referer", ["", "https://evil.example.test/", "http://adfs.example.test/", "https://[::1"])
-def test_another_site_ends_no_login(login: SamlLogin, referer: str) -> None:
+def test_another_site_cannot_end_a_login(login: SamlLogin, referer: str) -> None:
     login.told(come_back(login, leave(login)))
     headers = {"Referer": referer} if referer else {}
     assert login.browser.get("/login/callback", {"wa": "wsignoutcleanup1.0"}, headers=headers).status_code == 200
     assert Session.objects.of(login.tenant.pk).exists()
 
 
-def test_a_login_of_another_kind_is_not_ended_by_a_clean_up(tenant: Tenant) -> None:
+def test_a_clean_up_does_not_end_a_login_of_another_protocol(tenant: Tenant) -> None:
     other = saml_login(tenant)
     other.log_in()
     other.browser.get("/login/callback", {"wa": "wsignoutcleanup1.0"}, headers={"Referer": "https://idp.example.test/"})
     assert Session.objects.of(tenant.pk).exists()
 
 
-def test_the_message_of_one_protocol_is_not_judged_by_the_options_of_another(tenant: Tenant, login: SamlLogin) -> None:
+def test_a_message_of_one_protocol_is_not_checked_with_the_options_of_another(tenant: Tenant, login: SamlLogin) -> None:
     sent = leave(login)
     response = login.come_back(login.answer(None), sent["wctx"])
     assert "code" not in login.told(response)
@@ -307,7 +307,7 @@ def test_the_message_of_one_protocol_is_not_judged_by_the_options_of_another(ten
     assert not User.objects.of(tenant.pk).exists()
 
 
-def test_a_token_is_not_taken_for_a_saml_login(tenant: Tenant) -> None:
+def test_a_ws_federation_token_is_not_accepted_for_a_saml_login(tenant: Tenant) -> None:
     other = saml_login(tenant, tenant_domain="corp.example.test")
     _, state = other.leave()
     result = Token(realm=other.entity_id).result()
