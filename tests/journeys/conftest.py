@@ -1,4 +1,4 @@
-"""One service for all journeys of a run, with data of its own; journeys clean up by using users of their own."""
+"""One service with its own data for all journeys of a run. Each journey uses its own users, so no cleanup is necessary."""
 
 from __future__ import annotations
 
