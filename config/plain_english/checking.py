@@ -71,10 +71,15 @@ CLEAN = (
     "docs/tutorials",
     "events",
     "foundation",
-    "tests/config/test_plain_english.py",
+    "tests/architecture",
+    "tests/config",
+    "tests/conformance",
+    "tests/docs",
     "tests/events",
     "tests/faults",
     "tests/foundation",
+    "tests/identity",
+    "tests/journeys",
 )
 _SUFFIXES = frozenset({".py", ".md", ".html", ".txt"})
 

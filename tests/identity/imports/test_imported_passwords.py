@@ -1,4 +1,4 @@
-"""Imported hashes: published vectors of each algorithm fit their password and no other; hostile ones are refused unread."""
+"""Imported hashes: published vectors of each algorithm match their password only; hostile hashes are refused without computing them."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
 
 
 @pytest.mark.parametrize("name", VECTORS)
-def test_a_published_vector_fits_its_password_and_no_other(name: str) -> None:
+def test_a_published_vector_matches_its_password_and_no_other(name: str) -> None:
     description, password = VECTORS[name]
     check(description)
     stored = stored_form(description)
@@ -191,18 +191,18 @@ def test_a_published_vector_fits_its_password_and_no_other(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_verified_or_costs_too_much_is_refused_at_once(name: str) -> None:
+def test_hashes_that_cannot_be_verified_or_cost_too_much_are_refused_at_once(name: str) -> None:
     description, code, path = REFUSED[name]
     started = time.monotonic()
     with pytest.raises(Unusable) as refusal:
         check(description)
     assert (refusal.value.code, refusal.value.path) == (code, path)
-    # A row that came into the store on another way burns nothing either.
+    # A hostile row that entered the table another way costs no computation either.
     assert not verify(stored_form(description), "password")
     assert time.monotonic() - started < 1.0
 
 
-def test_a_long_password_fits_as_far_as_bcrypt_reads() -> None:
+def test_bcrypt_compares_a_long_password_up_to_its_limit() -> None:
     value = bcrypt.hashpw(b"x" * 72, bcrypt.gensalt(4)).decode()
     assert verify(bcrypt_form(value), "x" * 100)
     assert not verify(bcrypt_form(value), "x" * 71)
@@ -211,7 +211,7 @@ def test_a_long_password_fits_as_far_as_bcrypt_reads() -> None:
 @pytest.mark.parametrize(
     "stored", ["", "imported$", "imported$[]", "imported${}", "imported$7", "argon2$x", 'imported${"algorithm":"md5"}']
 )
-def test_a_stored_form_that_cannot_be_read_fits_no_password(stored: str) -> None:
+def test_an_unreadable_stored_form_matches_no_password(stored: str) -> None:
     assert not verify(stored, "password")
 
 
