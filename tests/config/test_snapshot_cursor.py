@@ -133,7 +133,7 @@ def test_the_service_reads_the_cursor_before_the_rows(tenant: Tenant, api: Manag
         cursor.execute("LOCK TABLE identity_user IN ACCESS EXCLUSIVE MODE")
         asking.start()
         eventually(_somebody_waits_for_users)
-        # The writes of this transaction would be invisible to others.
+        # Write in another connection: others cannot see the writes of this transaction.
         elsewhere(lambda: (make_organization(tenant), number_tenant(tenant.pk)))
     asking.join(10)
 

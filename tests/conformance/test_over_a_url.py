@@ -1,4 +1,4 @@
-"""The suite itself, run against an address: what it checks there, and that it detects a non-conforming service."""
+"""Runs the suite itself against an address: the checks that it can make there, and that it detects a non-conforming service."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ def test_an_interrupted_step_leaves_nothing_and_is_repeated_once(
     assert current_act() is None
 
 
-def test_a_cancelled_job_deletes_its_selection(tenant: Tenant, staff: Staff, people: list[User]) -> None:
+def test_a_canceled_job_deletes_its_selection(tenant: Tenant, staff: Staff, people: list[User]) -> None:
     job = started(tenant, staff)
     cancel_job(tenant_id=tenant.pk, job_id=job.pk, actor=staff.email)
 

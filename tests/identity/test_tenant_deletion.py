@@ -134,7 +134,7 @@ def test_a_repeated_request_leaves_one_job(tenant: Tenant) -> None:
     assert tenant_deletion.start(tenant_id=tenant.pk) == tenant_deletion.start(tenant_id=tenant.pk)
 
 
-def test_a_deletion_can_be_cancelled_only_before_the_first_row_is_deleted(tenant: Tenant, settings: LazySettings) -> None:
+def test_a_deletion_can_be_canceled_only_before_the_first_row_is_deleted(tenant: Tenant, settings: LazySettings) -> None:
     settings.TENANT_DELETION_GRACE_DAYS = 1.0
     people = make_connection(tenant_id=tenant.pk)
     user = make_user(connection=people)

@@ -38,7 +38,7 @@ ON_THE_WAY = {
 PARTS = {"base.html", "back_to_application.html", "errors.html", "form_of_login.html", "preview.html", "preview_providers.html"}
 VISITS: dict[str, visits.Visit] = {
     "login.html": visits.log_in,
-    "login.html, with every way in": visits.log_in_in_every_way,
+    "login.html, with every login method": visits.log_in_in_every_way,
     "login.html, of a remembered account": visits.log_in_again,
     "login.html, with passkeys": passkeys.log_in,
     "passkey.html": passkeys.offer,
@@ -79,7 +79,7 @@ VISITS: dict[str, visits.Visit] = {
     "account/password.html": account.change,
     "account/add_method.html": account.add_factors,
 }
-# Script on and off alternate, and the three languages repeat twice: a sample of two shows each page with and without script.
+# Script on and off alternate, and the list has each of the three languages twice: a sample of two shows each page with and without script.
 BROWSERS = [(language, number % 2 == 0) for number, language in enumerate(LANGUAGES * 2)]
 
 

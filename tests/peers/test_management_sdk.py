@@ -65,6 +65,6 @@ def test_the_node_client_manages_users_connections_and_event_streams(tenant: Ten
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "auth0").exists():
         pytest.skip("the Node client is not installed: make test-peers")
-    # Node searches packages beside the program that it runs.
+    # Node searches for packages beside the program that it runs.
     driver = shutil.copy(DRIVERS / "management.js", PLACE)
     assert drive(tenant, [node, str(driver)]) == SEEN

@@ -99,7 +99,7 @@ def test_the_older_client_for_node_logs_users_in_without_a_password(tenant: Tena
     if node is None or not (PLACE / "node_modules" / "auth0-legacy").exists():
         pytest.skip("the client for Node is not installed: make test-peers")
     outbox = Outbox(tmp_path / "outbox", settings, tenant_id=tenant.pk)
-    # Node searches packages beside the program that it runs.
+    # Node searches for packages beside the program that it runs.
     driver = shutil.copy(DRIVERS / "passwordless.cjs", PLACE)
     asked, seen = both_steps(tenant, outbox, [node, str(driver)], "NODE_EXTRA_CA_CERTS", tmp_path)
 

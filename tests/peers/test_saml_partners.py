@@ -40,7 +40,7 @@ def node(tmp_path: Path) -> Iterator[Partner]:
     program = shutil.which("node")
     if program is None or not (PLACE / "node_modules" / "@node-saml").exists():
         pytest.skip("@node-saml/node-saml is not installed: make test-peers")
-    # Node searches packages beside the program that it runs.
+    # Node searches for packages beside the program that it runs.
     driver = shutil.copy(DRIVERS / "node_saml.mjs", PLACE)
     with partner([program, str(driver)]) as running:
         yield running

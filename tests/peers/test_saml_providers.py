@@ -189,7 +189,7 @@ def federation() -> Iterator[Partner]:
     program, place = shutil.which("node"), place_of("federation")
     if program is None or not (place / "node_modules" / "samlp").exists():
         pytest.skip("samlp and passport-wsfed-saml2 are not installed: make test-peers")
-    # Node searches packages beside the program that it runs.
+    # Node searches for packages beside the program that it runs.
     driver = shutil.copy(DRIVERS / "federation.cjs", place)
     with partner([program, str(driver)]) as running:
         yield running

@@ -21,7 +21,7 @@ def test_openid_client_goes_through_every_flow(tenant: Tenant, database_connecti
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "openid-client").exists():
         pytest.skip("openid-client is not installed: make test-peers")
-    # Node searches packages beside the program that it runs.
+    # Node searches for packages beside the program that it runs.
     driver = [shutil.copy(DRIVERS / name, PLACE) for name in ("browser.mjs", "openid_client.mjs")][-1]
     with serving(tenant, tmp_path) as (web, certificate):
         given = described(tenant, database_connection, web)

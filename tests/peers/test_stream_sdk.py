@@ -66,7 +66,7 @@ def client(request: pytest.FixtureRequest) -> list[str]:
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "auth0").exists():
         pytest.skip("the Node client is not installed: make test-peers")
-    # Node searches packages beside the program that it runs.
+    # Node searches for packages beside the program that it runs.
     return [node, str(shutil.copy(DRIVERS / "stream.js", PLACE / "stream.js"))]
 
 

@@ -104,7 +104,7 @@ def _driven(driver: str, place: Path, package: str) -> Iterator[Partner]:
     program = shutil.which("node")
     if program is None or not (place / "node_modules" / package).exists():
         pytest.skip(f"{package} is not installed: make test-peers")
-    # Node searches packages beside the program that it runs.
+    # Node searches for packages beside the program that it runs.
     with partner([program, str(shutil.copy(DRIVERS / driver, place))]) as running:
         yield running
 

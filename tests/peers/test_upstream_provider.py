@@ -32,7 +32,7 @@ def provider(callback: str, algorithm: str) -> Iterator[str]:
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "oidc-provider").exists():
         pytest.skip("oidc-provider is not installed: make test-peers")
-    # Node searches packages beside the file that imports them.
+    # Node searches for packages beside the file that imports them.
     driver = Path(shutil.copy(_DRIVER, PLACE))
     port = free_port()
     with listening([node, str(driver), str(port), callback, algorithm], port):

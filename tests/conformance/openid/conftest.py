@@ -45,5 +45,5 @@ def party(provider: Provider, variant: Variant) -> RelyingParty:
 
 @pytest.fixture
 def bank(provider: Provider, variant: BankVariant) -> Bank:
-    """A client that keeps FAPI 2.0."""
+    """A client that follows FAPI 2.0."""
     return new_bank(provider, variant)

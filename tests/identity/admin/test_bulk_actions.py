@@ -190,7 +190,7 @@ def test_a_larger_selection_than_confirmed_needs_another_confirmation(
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_a_job_is_watched_and_cancelled_on_its_page_which_the_list_links_to(
+def test_the_list_links_to_the_page_of_a_job_which_shows_progress_and_can_cancel_it(
     browser: Client, staff: Staff, tenant: Tenant, people: list[User]
 ) -> None:
     job = begun(browser, "block_selected")

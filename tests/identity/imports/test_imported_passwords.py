@@ -153,9 +153,9 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "no hash": ({"algorithm": "md5"}, "OBJECT_REQUIRED", "hash"),
     "no encoding": ({"algorithm": "md5", "hash": {"value": "0" * 32}}, "OBJECT_REQUIRED", "hash.encoding"),
     "a digest of another length": (plain("sha256", "0" * 32), "FORMAT", "hash.value"),
-    "digits that are none": (plain("md5", "z" * 32), "FORMAT", "hash.value"),
-    "a salt that is no object": (plain("md5", "0" * 32, salt="x"), "OBJECT_REQUIRED", "salt.value"),
-    "a salt at neither end": (plain("md5", "0" * 32, salt={"value": "x", "position": "middle"}), "ENUM_MISMATCH", "salt.position"),
+    "letters that are not hexadecimal": (plain("md5", "z" * 32), "FORMAT", "hash.value"),
+    "a salt that is not an object": (plain("md5", "0" * 32, salt="x"), "OBJECT_REQUIRED", "salt.value"),
+    "a salt at an unknown position": (plain("md5", "0" * 32, salt={"value": "x", "position": "middle"}), "ENUM_MISMATCH", "salt.position"),
     "a number as a hash": ({"algorithm": "md5", "hash": {"value": 5, "encoding": "hex"}}, "INVALID_TYPE", "hash.value"),
     "an hmac without a key": (
         {"algorithm": "hmac", "hash": {"value": "0" * 32, "encoding": "hex", "digest": "md5"}},
@@ -167,16 +167,16 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
         "ENUM_MISMATCH",
         "hash.digest",
     ),
-    "a salt beside a value that holds one": ({**own("bcrypt", "$2b$10$" + "a" * 53), "salt": {"value": "x"}}, "NOT_PASSED", "salt"),
+    "a salt for a value with its own salt": ({**own("bcrypt", "$2b$10$" + "a" * 53), "salt": {"value": "x"}}, "NOT_PASSED", "salt"),
     "a bcrypt hash for days": (own("bcrypt", "$2b$31$" + "a" * 53), "MAXIMUM", "hash.value"),
     "an argon2 hash of a terabyte": (own("argon2", "$argon2id$v=19$m=1073741824,t=2,p=1$c29tZXNhbHQ$" + "A" * 43), "MAXIMUM", "hash.value"),
     "an argon2 hash of many passes": (own("argon2", "$argon2id$v=19$m=65536,t=4000,p=1$c29tZXNhbHQ$" + "A" * 43), "MAXIMUM", "hash.value"),
     "pbkdf2 for ever": (own("pbkdf2", "$pbkdf2-sha1$i=999999999,l=20$c2FsdA$" + "A" * 27), "MAXIMUM", "hash.value"),
     "scrypt without a salt": (plain("scrypt", "00" * 64, keylen=64), "OBJECT_REQUIRED", "salt.value"),
     "scrypt of a terabyte": (plain("scrypt", "00" * 64, salt={"value": "x"}, keylen=64, cost=2**24, blockSize=512), "MAXIMUM", "cost"),
-    "scrypt of an odd cost": (plain("scrypt", "00" * 64, salt={"value": "x"}, keylen=64, cost=1000), "FORMAT", "cost"),
-    "an ldap scheme nobody knows": (own("ldap", "{CRYPT}abcd"), "FORMAT", "hash.value"),
-    "a value without end": (own("ldap", "{SHA}" + "A" * 5000), "MAX_LENGTH", "hash.value"),
+    "scrypt with an invalid cost": (plain("scrypt", "00" * 64, salt={"value": "x"}, keylen=64, cost=1000), "FORMAT", "cost"),
+    "an unknown ldap scheme": (own("ldap", "{CRYPT}abcd"), "FORMAT", "hash.value"),
+    "a value that is too long": (own("ldap", "{SHA}" + "A" * 5000), "MAX_LENGTH", "hash.value"),
 }  # fmt: skip
 
 

@@ -134,7 +134,7 @@ def test_a_template_that_fails_during_sending_is_replaced_by_the_built_in_text(t
     assert CODE not in str(entry.facts)
 
 
-def test_a_cancelled_job_sends_no_message(tenant: Tenant) -> None:
+def test_a_canceled_job_sends_no_message(tenant: Tenant) -> None:
     job = queued(tenant)
     with pytest.raises(Exception, match="cannot be cancelled"):
         cancel_job(tenant_id=tenant.pk, job_id=job.pk, actor="x")

@@ -230,7 +230,7 @@ def test_the_same_identity_in_many_terms_is_read_once(api: Management, staff: li
 def test_a_search_over_its_time_limit_is_503_and_the_next_one_succeeds(api: Management, staff: list[User], settings: LazySettings) -> None:
     settings.USER_SEARCH_TIMEOUT_MS = 50
     with psycopg.connect(**connection.get_connection_params() | {"autocommit": False}) as other:
-        # The statement waits for this lock until it is cancelled.
+        # The statement waits for this lock until it is canceled.
         other.execute("LOCK TABLE identity_user IN ACCESS EXCLUSIVE MODE")
         for query in ({"q": "name:jo*"}, {"sort": "name:1"}):
             answer = api.get("users", query)

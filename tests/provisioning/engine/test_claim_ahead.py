@@ -105,7 +105,7 @@ def test_events_of_one_document_stay_in_order_while_others_are_claimed_ahead(
     _assert_books_agree(stream)
 
 
-@pytest.mark.parametrize("cause", ["it failed", "it was slow", "the turn is over"])
+@pytest.mark.parametrize("cause", ["failed run", "slow run", "end of the turn"])
 def test_a_claim_ahead_is_released_unless_the_run_is_a_fast_success(
     cause: str, tenant: Tenant, stream: EventStream, destination: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,9 +114,9 @@ def test_a_claim_ahead_is_released_unless_the_run_is_a_fast_success(
 
     def turn_bad() -> None:
         eventually(lambda: _is_leased(stream, "user:d"))
-        if cause == "it was slow":
+        if cause == "slow run":
             monkeypatch.setattr(claim_ahead, "FAST_MILLISECONDS", 0.0)
-        elif cause == "the turn is over":
+        elif cause == "end of the turn":
             monkeypatch.setattr(delivering.Turn, "goes_on", lambda _: False)
         else:
             raise DataFailure("refused")
@@ -127,7 +127,7 @@ def test_a_claim_ahead_is_released_unless_the_run_is_a_fast_success(
     destination.during |= {"user:c": turn_bad, "user:d": look}
     delivering.deliver_lane(stream.pk, "user:a")
 
-    if cause == "the turn is over":
+    if cause == "end of the turn":
         assert destination.taken[-1][0] == "user:c"
         assert not _is_leased(stream, "user:d")
         assert _delivery(stream, "user:d").attempts == 0

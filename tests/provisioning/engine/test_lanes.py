@@ -313,7 +313,7 @@ def test_the_columns_of_a_claiming_statement_are_the_fields_of_the_taken_row(str
         lambda claim: lanes.give_back(claim),
         lambda claim: lanes.give_back(claim, is_settled=True),
     ],
-    ids=["fail", "fail and go on", "release", "put off", "give back", "give back what is settled"],
+    ids=["fail", "fail and continue", "release", "postpone", "give back", "give back a settled delivery"],
 )
 def test_a_worker_changes_nothing_in_a_lane_that_another_worker_has_claimed(
     tenant: Tenant, stream: EventStream, act: Callable[[Claim], object]

@@ -238,7 +238,7 @@ def test_the_passkey_of_a_colleague_is_not_the_second_factor_of_an_account(visit
 
 
 @pytest.mark.parametrize("why", ["removed", "switched off", "suspended tenant"])
-def test_a_disabled_passkey_gets_the_same_answer_as_any_wrong_one(visitor: Client, staff: Staff, passkey: Authenticator, why: str) -> None:
+def test_an_unusable_passkey_gets_the_same_answer_as_any_wrong_one(visitor: Client, staff: Staff, passkey: Authenticator, why: str) -> None:
     if why == "removed":
         remove_factor(staff_id=staff.pk, factor_id=staff.factors.get().pk)
     if why == "switched off":
