@@ -54,7 +54,7 @@ def test_a_request_for_a_short_tag_never_selects_a_longer_one() -> None:
 def test_only_the_first_requested_languages_are_read() -> None:
     def endless() -> Any:
         yield from ["xx"] * 20
-        raise AssertionError("more was read")
+        raise AssertionError("too many languages were read")
 
     assert named_language(ENABLED, wished=endless()) == ""
 

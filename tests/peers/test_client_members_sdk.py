@@ -34,7 +34,7 @@ SEEN = {
 }
 
 
-def test_the_python_client_keeps_members_of_clients_and_reads_discovered_endpoints(tenant: Tenant) -> None:
+def test_the_python_client_writes_members_of_clients_and_reads_discovered_endpoints(tenant: Tenant) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python client is not installed: make test-peers")

@@ -82,7 +82,7 @@ def message(made: Element) -> bytes:
     return serialized(SIGNER.signed(made))
 
 
-def test_a_failure_and_the_messages_of_logouts_are_valid() -> None:
+def test_a_failure_response_and_the_logout_messages_are_valid() -> None:
     judge(serialized(failure(ANSWERING, (REQUESTER, INVALID_NAME_ID_POLICY), "No such format.", SIGNER)))
     known = Participation(NameId("ada@example.test", PERSISTENT_NAME), "_index")
     judge(message(logout_request(issuer="urn:acme", address="https://sp.test/slo", request_id="_r", participation=known, now=NOW)))

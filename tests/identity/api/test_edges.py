@@ -134,4 +134,4 @@ def _eventually_refused(api: Management) -> Answer:
         answer = api.get("users")
         if answer.status != 200:
             return answer
-    raise AssertionError("the suspended tenant is still answered")
+    raise AssertionError("the suspended tenant is still served")

@@ -68,7 +68,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("options", "message"), REFUSED, ids=[message for _, message in REFUSED])
-def test_rules_on_attributes_are_refused_in_the_words_that_programs_know(api: Management, options: dict[str, Any], message: str) -> None:
+def test_invalid_rules_on_attributes_are_refused_with_the_texts_that_clients_expect(
+    api: Management, options: dict[str, Any], message: str
+) -> None:
     answer = api.post("connections", {"name": "strict", "strategy": "database", "options": options})
     assert answer.status == 400
     assert answer.json == {"statusCode": 400, "error": "Bad Request", "message": message, "errorCode": "invalid_body"}

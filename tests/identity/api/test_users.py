@@ -161,7 +161,7 @@ def test_a_second_deletion_is_not_an_error(api: Management, tenant: Tenant, ada:
     assert api.patch(path_of(ada), {"name": "x"}).json["errorCode"] == "inexistent_user"
 
 
-def test_an_id_without_a_provider_is_no_user_id(api: Management) -> None:
+def test_an_id_without_a_provider_is_not_a_user_id(api: Management) -> None:
     for answer in (api.get("users/nobody"), api.patch("users/nobody", {}), api.delete("users/nobody")):
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_uri")
 

@@ -95,7 +95,7 @@ def test_every_secret_is_sealed_and_returns_to_its_path(strategy: str) -> None:
     assert joined(parts.shown, parts.secrets) == options
 
 
-def test_the_secrets_of_the_five_old_names_are_declared_everywhere() -> None:
+def test_five_names_are_secrets_of_every_strategy() -> None:
     for strategy in SCHEMAS:
         declared = set(secret_paths(schema_of(strategy, is_database=False)))
         assert {"client_secret", "password", "private_key", "bindPassword", "token"} <= declared, strategy

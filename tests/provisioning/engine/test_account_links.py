@@ -116,7 +116,7 @@ def test_the_tables_and_the_twin_in_memory_keep_the_same_rows(committed_db: None
             assert [known for known in stored.read(()) if known.action_id == action_id] == kept.read(())
 
 
-def test_a_create_is_linked_and_the_link_ends_with_the_deletion(
+def test_a_created_account_is_linked_and_the_link_ends_with_the_deletion(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     stream = stream_to(tenant, server.base_url)
@@ -177,7 +177,7 @@ def test_a_secret_that_the_server_echoes_as_an_id_is_not_stored(tenant: Tenant, 
     assert TOKEN not in str(rows)
 
 
-def test_an_account_that_another_tenant_is_linked_to_is_not_written_to(
+def test_the_service_never_writes_to_an_account_that_another_tenant_is_linked_to(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     stream = stream_to(tenant, server.base_url)

@@ -74,7 +74,7 @@ RESOURCES = st.dictionaries(
 
 
 @given(RESOURCES)
-def test_the_patch_without_a_path_is_one_replace_of_everything(resource: dict[str, Any]) -> None:
+def test_a_patch_without_a_path_replaces_the_whole_user(resource: dict[str, Any]) -> None:
     assert patch.whole_user(resource) == {"schemas": [PATCH_OP], "Operations": [{"op": "replace", "value": resource}]}
 
 

@@ -156,7 +156,7 @@ def test_the_status_of_a_create_decides_class_and_repeats(status: int, kind: str
         (reply(307, headers={"Location": "/scim/v2/elsewhere"}), "configuration"),
     ],
 )
-def test_a_missing_route_or_a_redirect_is_neither_gone_nor_written(verb: str, answer: bytes, kind: str) -> None:
+def test_a_missing_route_or_a_redirect_counts_neither_as_deleted_nor_as_written(verb: str, answer: bytes, kind: str) -> None:
     with misbehaving_server(by_verb(GET=ANNA_THERE, **{verb: answer})) as server:
         ran = run_event(server.base_url, "user.updated" if verb == "PUT" else "user.deleted", options={"upsert": True})
         assert ran.failed.kind == kind
@@ -246,7 +246,7 @@ def test_requests_carry_the_headers_that_servers_require() -> None:
     assert write.headers["x-correlation-id"] == "evt_1234567890123456789012"
 
 
-def test_the_patch_without_a_path_is_one_replace_of_the_whole_user() -> None:
+def test_a_patch_without_a_path_replaces_the_whole_user() -> None:
     with misbehaving_server(by_verb(GET=ANNA_THERE, PATCH=reply(204))) as server:
         run_event(server.base_url, "user.updated", options={"update_mode": "patch"})
         body: dict[str, Any] = server.received[-1].json

@@ -246,7 +246,7 @@ def test_waiting_deliveries_of_the_stream_do_not_overwrite_profiles(
     assert [account["userName"] for account in server.users()] == ["new@example.test"]
 
 
-def test_users_of_every_kind_end_as_the_mapping_says(
+def test_the_mapping_decides_the_final_account_of_users_of_every_kind(
     tenant: Tenant, database_connection: Connection, server: RealServer, synchronize: Synchronize
 ) -> None:
     count = sized(100, deep=500)

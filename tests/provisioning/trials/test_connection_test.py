@@ -396,7 +396,7 @@ def test_a_user_created_with_an_invalid_answer_is_found_and_deleted(make_action:
     assert server.users == {}
 
 
-def test_one_test_of_an_action_runs_at_a_time_and_a_lost_one_does_not_block(action: Action) -> None:
+def test_one_test_of_an_action_runs_at_a_time_and_a_lost_test_does_not_block_the_next(action: Action) -> None:
     running = TrialFactory.create(action=action)
     with pytest.raises(Conflict, match="running"):
         probed(action)

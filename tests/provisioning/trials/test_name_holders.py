@@ -30,7 +30,7 @@ def notes(action: Action, user: User, operation: Any = "create", **more: Any) ->
     return mapping_preview(draft_setup(action), user_id=user.user_id, operation=operation, **more).notes
 
 
-def test_no_note_is_shown_for_a_free_name_or_the_user_s_own_account(action: Action, anna: User, server: RealServer) -> None:
+def test_no_note_is_shown_for_a_free_name_or_for_the_name_of_the_own_account(action: Action, anna: User, server: RealServer) -> None:
     assert run(action, anna, dry_run=True).summary.startswith("Would create")
     assert notes(action, anna) == ()
     server.add(externalId=anna.user_id, userName=NAME)
