@@ -1,4 +1,4 @@
-"""Fixtures of the whole suite: committed data that no other test sees, because each test has a tenant of its own."""
+"""Fixtures of the whole suite: committed data that other tests do not see, because each test has its own tenant."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.databases import migrated_test_database
 from tests.django_clients import spare_repetition
 from tests.factories.models.identity import ConnectionFactory, TenantFactory
 
-# How long a machine takes to draw an example says nothing about what is tested.
+# The time to generate an example depends on the machine, not on the tested code.
 hypothesis.settings.register_profile("tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("tests")
 
@@ -33,12 +33,12 @@ spare_repetition()
 _OPTIONS = dict(connection.settings_dict["OPTIONS"])
 _database = ExitStack()
 _HAS_DATABASE = pytest.StashKey[bool]()
-# Characters of a case in the name of its test.
+# Number of characters of a long value in the name of a test.
 _LONGEST_NAME = 60
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Name a case by the beginning of a long value: workers tell each other the names, which must be the same in all of them."""
+    """Name a case by the beginning of a long value. Workers exchange the names, which must be equal in all of them."""
     if not isinstance(val, str | bytes) or len(val) <= _LONGEST_NAME:
         return None
     begin = val[:_LONGEST_NAME]
@@ -47,7 +47,7 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep modules and tests out of every later collection of garbage, as a process of the service does with what its start has made."""
+    """Exclude modules and tests from later garbage collections, as a process of the service does with the objects of its start."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000)
@@ -55,7 +55,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Make this worker's database before the first test that names it, and before the time limit of that test begins."""
+    """Create this worker's database before the first test that uses it, and before the time limit of that test begins."""
     if "django_db_setup" in getattr(item, "fixturenames", ()):
         _make_database(item.config)
     return (yield)
@@ -63,7 +63,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def django_db_setup(request: pytest.FixtureRequest, django_test_environment: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Make this worker's database, always: pytest-django's own fixture makes it only for tests that carry its mark."""
+    """Create this worker's database always: pytest-django's own fixture creates it only for tests with its mark."""
     _make_database(request.config)
     yield
     with django_db_blocker.unblock():
@@ -80,7 +80,7 @@ def _make_database(config: pytest.Config) -> None:
 
 @receiver(connection_created)
 def _keep_for_the_next_request(connection: BaseDatabaseWrapper, **_: Any) -> None:
-    """Leave a connection open for the next request, in threads that live as long as the process; `_end_of_test` says why."""
+    """Keep a connection open for the next request in long-lived threads; `_end_of_test` gives the reason."""
     thread = threading.current_thread()
     if thread is threading.main_thread() or thread.name.startswith("authapi"):
         connection.close_at = None
@@ -88,14 +88,14 @@ def _keep_for_the_next_request(connection: BaseDatabaseWrapper, **_: Any) -> Non
 
 @pytest.fixture
 def committed_db(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Let the test commit, with neither a surrounding transaction nor a flush; isolation is a fresh tenant each."""
+    """Let the test commit, without a surrounding transaction and without a flush; a new tenant per test isolates it."""
     with django_db_blocker.unblock():
         yield
         _end_of_test()
 
 
 def _end_of_test() -> None:
-    """Keep the connection for the next test, as it was: opening one costs as much as most tests do. One in a transaction is closed."""
+    """Keep the connection for the next test: opening one costs as much as most tests. A connection in a transaction is closed."""
     held = connection.connection
     if held is None:
         return
@@ -114,7 +114,7 @@ def _end_of_test() -> None:
 
 @pytest.fixture
 def tenant(committed_db: None) -> Tenant:
-    """A fresh tenant `t-<random>` that answers on `<id>.example.test`, with an empty log."""
+    """A new tenant `t-<random>` that is served on `<id>.example.test`, with an empty log."""
     return TenantFactory.create()
 
 
@@ -125,5 +125,5 @@ def head(tenant: Tenant) -> Head:
 
 @pytest.fixture
 def database_connection(tenant: Tenant) -> Connection:
-    """A database connection named `people`."""
+    """The alias `people` of a database connection."""
     return ConnectionFactory.create(tenant_id=tenant.pk, name="people")

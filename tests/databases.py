@@ -1,7 +1,7 @@
-"""The databases of a run: the schema is made once, and every other database copies that one.
+"""The databases of a run: the schema is created once, and every other database copies that one.
 
-The copy that no test connects to lives as long as a process of the run. A run that was killed leaves it behind, and the next
-one on the same server removes it: whether a run lives is told by a lock that the server takes back with the connection.
+The copy without test connections exists as long as a process of the run. A killed run leaves its copy, and the next run on the
+same server removes it: a lock, which the server releases with its connection, shows whether a run is alive.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from psycopg import sql
 from config.schema.restoring import restore_schema
 
 _PREFIX = "test_migrated_"
-# The workers of a run know each other by this name.
+# The workers of a run find each other by this name.
 _TEMPLATE = _PREFIX + (os.environ.get("PYTEST_XDIST_TESTRUNUID") or secrets.token_hex(16))
-# hashtext folds a name to the 32 bits of a lock; the first number keeps the two kinds of locks apart.
+# hashtext reduces a name to the 32 bits of a lock; the first number separates the two kinds of locks.
 _LIVES, _MAKES = 1, 2
 
 
 @contextmanager
 def migrated_test_database() -> Iterator[None]:
-    """Make the test database of this process, and remove it at the end."""
-    # Locks belong to a database; every process has this one.
+    """Create the test database of this process, and remove it at the end."""
+    # Locks belong to a database; every process can connect to this one.
     with psycopg.connect(os.environ["DATABASE_URL"], dbname="postgres", autocommit=True) as server:
         server.execute("SELECT pg_advisory_lock_shared(%s, hashtext(%s))", [_LIVES, _TEMPLATE])
         name = f"test_{connection.settings_dict['NAME']}_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
         _make_template(server)
-        # What a killed run has left. A run that lives keeps its database: then this one stops here.
+        # A killed run may have left the database. If the other run is alive, this run stops here.
         _execute(server, "DROP DATABASE IF EXISTS {}", name)
         create_migrated(server, name)
         with _connected_to(name):
@@ -59,7 +59,7 @@ def _make_template(server: psycopg.Connection) -> None:
         with _connected_to(_TEMPLATE):
             connection.ensure_connection()
             restore_schema(connection.connection)
-            # Where the dump is not of this checkout, or the server is another, this makes everything.
+            # If the dump does not match this checkout or the server, this runs all migrations.
             call_command("migrate", verbosity=0, interactive=False)
     finally:
         server.execute("SELECT pg_advisory_unlock(%s, hashtext(%s))", [_MAKES, _TEMPLATE])
@@ -67,14 +67,14 @@ def _make_template(server: psycopg.Connection) -> None:
 
 @contextmanager
 def _connected_to(name: str) -> Iterator[None]:
-    """Let Django use another database of the same server."""
+    """Make Django use another database of the same server."""
     usual = connection.settings_dict["NAME"]
     connections.close_all()
     connection.settings_dict["NAME"] = name
     try:
         yield
     finally:
-        # A database is copied and dropped while no connection of ours is open.
+        # PostgreSQL copies and drops a database only without open connections.
         connections.close_all()
         connection.settings_dict["NAME"] = usual
 
@@ -84,7 +84,7 @@ def _exists(server: psycopg.Connection, name: str) -> bool:
 
 
 def _remove_abandoned(server: psycopg.Connection) -> None:
-    """Drop the copies of runs of which no process is left."""
+    """Drop the copies of runs whose processes have all ended."""
     for (name,) in server.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [_PREFIX]).fetchall():
         (is_abandoned,) = server.execute("SELECT pg_try_advisory_lock(%s, hashtext(%s))", [_LIVES, name]).fetchone() or (False,)
         if is_abandoned:
@@ -93,7 +93,7 @@ def _remove_abandoned(server: psycopg.Connection) -> None:
 
 
 def _drop(server: psycopg.Connection, database: str) -> None:
-    # Processes and threads of tests may still hold connections.
+    # Processes and threads of tests may still have connections.
     _execute(server, "DROP DATABASE IF EXISTS {} WITH (FORCE)", database)
 
 

@@ -1,4 +1,4 @@
-"""Waiting for something to become true with a deadline instead of a sleep, and a clock for what must not take long."""
+"""Waits for a condition with a deadline instead of a sleep, and measures processor time for speed limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TICK_SECONDS = 0.01
 
 
 def eventually(condition: Callable[[], object], *, seconds: float = 10.0, pause: float = 0.02) -> None:
-    """Return as soon as `condition()` is true; fail the test when it still is not after `seconds`."""
+    """Return as soon as `condition()` is true; fail the test if it is not true after `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -20,7 +20,7 @@ def eventually(condition: Callable[[], object], *, seconds: float = 10.0, pause:
 
 
 class OwnTime:
-    """Seconds in which this process could run. It stands still while the machine lets the process wait, which is no one's fault here."""
+    """The seconds in which this process could run. Time in which the machine runs other processes does not count."""
 
     def __init__(self) -> None:
         self._ticks = 0
@@ -38,7 +38,7 @@ class OwnTime:
 
 @contextmanager
 def own_time() -> Iterator[OwnTime]:
-    """Count the own time of the process while the block runs; it may be read inside and afterwards."""
+    """Measure the processor time of the process during the block; it can be read during and after the block."""
     clock = OwnTime()
     clock._thread.start()
     try:

@@ -1,6 +1,6 @@
-"""How deep a run goes: `make test` takes a sample where `make test-deep` takes everything.
+"""The depth of a run: `make test` takes a sample where `make test-deep` takes everything.
 
-A test that takes a sample carries the mark `sized`, and one that only `make test-deep` runs the mark `deep`.
+A test that takes a sample has the mark `sized`, and one that only `make test-deep` runs has the mark `deep`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ IS_DEEP = os.environ.get("TEST_DEPTH") == "deep"
 
 
 def sized(usual: int, deep: int) -> int:
-    """Return how many of something this run takes."""
+    """Return the number of cases that this run takes."""
     return deep if IS_DEEP else usual
 
 
 def sample(things: Sequence[T], key: str, usual: int) -> Sequence[T]:
-    """Return all of the things, or `usual` of them: others for another `key`, the same in every run."""
+    """Return all cases, or `usual` of them: different ones for each `key`, and the same in every run."""
     start = sum(map(ord, key)) % len(things)
     return things if IS_DEEP else [*things[start:], *things[:start]][:usual]

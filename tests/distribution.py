@@ -1,7 +1,7 @@
-"""A pytest plugin that deals the tests out to the workers of `-n`: what shares a costly start stays together, what takes long comes first.
+"""A pytest plugin that distributes the tests to the workers of `-n`: tests with a shared start stay together, and long tests come first.
 
-xdist alone deals out files, those with most tests first. Then every file of a folder starts the folder's servers again, and
-the few tests that take a minute each come last, with an idle worker beside them.
+xdist alone distributes files, those with most tests first. Then every file of a folder starts the folder's servers again, and the
+few tests that take a minute each come last, while other workers are idle.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
-# One `make up` serves all of its tests.
+# One `make up` serves all tests of these folders.
 _TOGETHER = ("tests/journeys",)
 # Every test runs once per server, as `test_name[server]` or `test_name[server-more]`.
 _PER_SERVER = ("tests/conformance", "tests/peers/accounts")
-# What takes longest. Two that start a whole service do not stand beside each other, so that they do not slow each other down.
+# The longest tests. Two that start a whole service are not adjacent, so that they do not slow each other down.
 _FIRST = (
     "tests/journeys",
     "tests/identity/test_deletions.py",
@@ -49,14 +49,14 @@ _FIRST = (
 
 
 class SharedStarts(LoadFileScheduling):  # type: ignore[misc]  # xdist declares no types
-    """Deals out units instead of files."""
+    """Distributes units instead of files."""
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
 
 
 def unit_of(nodeid: str) -> str:
-    """Return what one worker runs as a whole: a file, a folder, or one server's part of a folder."""
+    """Return the unit that one worker runs as a whole: a file, a folder, or one server's part of a folder."""
     file, _, name = nodeid.partition("::")
     folder = file.rpartition("/")[0]
     if folder in _TOGETHER:
@@ -75,7 +75,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Bring a worker's tests into the order in which they are dealt out; every worker finds the same."""
+    """Sort a worker's tests into the order of distribution. Every worker computes the same order."""
     if not hasattr(config, "workerinput"):
         return
     units = {item: unit_of(item.nodeid) for item in items}

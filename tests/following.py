@@ -1,4 +1,4 @@
-"""Somebody who follows a tutorial word by word, in a directory that looks like a checkout beside a running `make up`."""
+"""Follows a tutorial word by word, in a directory that looks like a checkout beside a running `make up`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def follow(
     doings: Mapping[str, Callable[[], object]] | None = None,
     instead: Mapping[str, str] | None = None,
 ) -> None:
-    """Follow a tutorial, or what stands under one of its headings; `instead` names the ports that stand in place of the page's."""
+    """Follow a tutorial, or the section below one of its headings; `instead` maps ports of the page to ports of the test."""
     steps = steps_of((DIRECTORY / f"{page}.md").read_text(), section=section)
     words = {"http://localhost:8000/": service.facts["auth_url"], **(instead or {})}
     with checkout_of(service, directory) as checkout:
@@ -33,7 +33,7 @@ def follow(
 
 @contextmanager
 def checkout_of(service: Service, directory: Path) -> Iterator[Path]:
-    """Make the directory look like the checkout in which this service was started, with `.venv` and `.data`."""
+    """Make the directory look like the checkout that started this service, with `.venv` and `.data`."""
     for entry in ROOT.iterdir():
         if not entry.name.startswith("."):
             (directory / entry.name).symlink_to(entry)
@@ -43,7 +43,7 @@ def checkout_of(service: Service, directory: Path) -> Iterator[Path]:
 
 
 class Reader:
-    """Follows steps: `doings` is what is done in a browser, by name; `instead` what stands in place of words of the page."""
+    """Follows steps. `doings` are the browser steps by name; `instead` are replacements for words of the page."""
 
     def __init__(
         self, service: Service, directory: Path, *, doings: Mapping[str, Callable[[], object]], instead: Mapping[str, str]
@@ -52,12 +52,12 @@ class Reader:
         self._environment = service.environment | {"HOME": str(directory)}
         self._doings, self._instead = doings, instead
         self._terminals: dict[str, Terminal] = {}
-        # What each terminal has printed that nothing on the page has shown yet, as a place in all that it printed.
+        # The output of each terminal that no block of the page has matched yet, as a position in its whole output.
         self._places: dict[str, int] = {}
         self._last = "first"
 
     def follow(self, steps: list[Step]) -> None:
-        """Do everything in order. Fails with the step, and what the terminal printed, where the page does not come true."""
+        """Run all steps in order. Fails with the step and the output of the terminal if the output differs from the page."""
         acts = {"run": self._run, "shown": self._shown, "file": self._save, "do": self._do, "ctrl-c": self._interrupt}
         with ExitStack() as stack:
             for step in steps:

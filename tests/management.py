@@ -1,4 +1,4 @@
-"""A client of the management interface: real requests through the ASGI application, with tokens the service issued."""
+"""A client of the management interface: real requests through the ASGI application, with tokens from the service."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Answer:
 
 
 class Management:
-    """Calls `/api/v2` on the host of one tenant. Paths are given as a client would send them, already encoded."""
+    """Calls `/api/v2` on the host of one tenant. Paths are given as a client sends them, already encoded."""
 
     def __init__(self, tenant: Tenant, *, scope: str | None = None) -> None:
         self.host = f"{tenant.pk}.example.test"
@@ -64,7 +64,7 @@ class Management:
         query: Iterable[tuple[str, Any]] | dict[str, Any] = (),
         headers: dict[str, str] | None = None,
     ) -> Answer:
-        """Send a request; a body that is no bytes goes as JSON."""
+        """Send a request; a body other than bytes is sent as JSON."""
         content = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
         sent = {"host": self.host, "authorization": f"Bearer {self.token}", "content-length": str(len(content))}
         if content:
@@ -75,7 +75,7 @@ class Management:
 
 
 def token_of(host: str, client: Client, secret: str, *, scope: str | None = None) -> str:
-    """Ask the token endpoint for a token, with every scope or the named ones."""
+    """Request a token from the token endpoint, with every scope or the named ones."""
     form = {"grant_type": "client_credentials", "client_id": client.client_id, "client_secret": secret}
     form |= {"audience": f"http://{host}/api/v2/"} | ({"scope": scope} if scope else {})
     headers = {"host": host, "content-type": "application/json"}
@@ -85,7 +85,7 @@ def token_of(host: str, client: Client, secret: str, *, scope: str | None = None
 
 
 def request(method: str, target: str, query: str, headers: dict[str, str], body: bytes) -> Answer:
-    """Send one request into the application as a server would, with the path as it was sent beside the decoded one."""
+    """Send one request into the application as a server does: the encoded path beside the decoded one."""
     scope: dict[str, Any] = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -107,7 +107,7 @@ def request(method: str, target: str, query: str, headers: dict[str, str], body:
 
         async def receive() -> MutableMapping[str, Any]:
             if not waiting:
-                # The client stays until it has its answer.
+                # The client stays connected until it has its response.
                 await asyncio.Event().wait()
             return waiting.pop()
 
@@ -117,10 +117,10 @@ def request(method: str, target: str, query: str, headers: dict[str, str], body:
         try:
             await application(scope, receive, send)
         finally:
-            # Requests for streams start what a server stops at its end.
+            # A request for a stream starts tasks that a server stops at its end.
             await stop_runtime()
 
-    # Each call leaves a variable in the context that it runs in, and every later call would copy all of them: it gets a context of its own.
+    # Each call leaves a variable in its context, which every later call would copy: run it in its own context.
     contextvars.copy_context().run(async_to_sync(run))
     start = messages[0]
     received = {name.decode().lower(): value.decode("latin-1") for name, value in start["headers"]}
@@ -128,5 +128,5 @@ def request(method: str, target: str, query: str, headers: dict[str, str], body:
 
 
 def segment(value: str) -> str:
-    """Encode an id as client libraries do: whole."""
+    """Encode an id as client libraries do, including slashes."""
     return quote(value, safe="")

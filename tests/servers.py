@@ -1,8 +1,8 @@
-"""A pytest plugin that gives the suite its servers before Django reads its settings.
+"""A pytest plugin that starts the servers of the suite before Django reads its settings.
 
-pytest-django reads the settings in `pytest_load_initial_conftests`; this plugin runs first there (`-p tests.servers`).
-Under xdist the controller starts the servers once; its workers inherit the addresses through the environment, and
-each has a database and a Redis prefix of its own.
+pytest-django reads the settings in `pytest_load_initial_conftests`; this plugin runs before it there (`-p tests.servers`). Under
+xdist the controller starts the servers once; its workers inherit the addresses through the environment, and each has its own
+database and Redis prefix.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _started: list[str] = []
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config, args: Sequence[str]) -> None:
-    """Start the servers that the environment does not name."""
+    """Start the servers whose addresses the environment does not contain."""
     if "PYTEST_XDIST_WORKER" in os.environ or {"--collect-only", "--co", "--fixtures", "--markers"} & set(args):
         return
     _started.extend(name for name in VARIABLES if not os.environ.get(name))
@@ -29,12 +29,12 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: Sequence[st
 
 
 def pytest_report_header() -> str:
-    """Say which servers the run uses, without their addresses: an outside one may hold a password."""
+    """Print the servers of the run without their addresses: an address may contain a password."""
     used = [f"{name} {'private' if name in _started else 'outside'}" for name in VARIABLES]
     return f"servers: {', '.join(used)}"
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure() -> None:
-    """Stop what was started, after every other plugin has closed its connections."""
+    """Stop the started servers after every other plugin has closed its connections."""
     _servers.close()

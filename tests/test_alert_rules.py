@@ -1,4 +1,4 @@
-"""Alert rules name figures that exist, and every alert has its place in the runbook."""
+"""Alert rules use only figures that exist, and the runbook has a section for every alert."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ RULES: list[dict[str, Any]] = [
 ]
 RUNBOOK = (ROOT / "docs/how-to/runbook.md").read_text()
 FIGURES = dict(re.findall(r"^\| `(\w+)` \| (\w+) \|", (ROOT / "docs/reference/metrics.md").read_text(), re.MULTILINE))
-# What a rule is made of besides figures; `up` is Prometheus' own.
+# Words of expressions other than figures; `up` comes from Prometheus.
 WORDS = {"and", "or", "by", "max", "sum", "rate", "increase", "histogram_quantile", "up"}
 HEADINGS = set(re.findall(r"^## (.+)$", RUNBOOK, re.MULTILINE))
 
 
 def figures_of(expression: str) -> set[str]:
-    """Return the names in an expression, without those of labels and functions."""
+    """Return the names of figures in an expression, without labels and functions."""
     bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]|\bby \([^)]*\)", "", expression)
     return set(re.findall(r"\b[a-z][a-z_]+\b", bare)) - WORDS
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule["alert"]))
-def test_a_rule_names_figures_that_are_shown(rule: dict[str, Any]) -> None:
+def test_every_rule_uses_existing_figures(rule: dict[str, Any]) -> None:
     for name in figures_of(rule["expr"]):
         figure = name.removesuffix("_bucket")
         assert figure in FIGURES, name
@@ -38,20 +38,20 @@ def test_a_rule_names_figures_that_are_shown(rule: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule["alert"]))
-def test_a_rule_says_how_urgent_it_is_and_what_it_means(rule: dict[str, Any]) -> None:
+def test_every_rule_has_a_severity_and_a_description(rule: dict[str, Any]) -> None:
     assert rule["labels"]["severity"] in {"page", "ticket"}
     assert rule["annotations"]["summary"].endswith(".")
     assert rule["alert"] in HEADINGS
 
 
-def test_the_runbook_knows_no_alert_that_is_gone() -> None:
+def test_the_runbook_has_no_section_for_a_removed_alert() -> None:
     # Other sections have sentences as headings.
     named = {heading for heading in HEADINGS if " " not in heading}
 
     assert named == {rule["alert"] for rule in RULES}
 
 
-def test_every_alert_that_is_mailed_stands_in_the_runbook() -> None:
+def test_the_runbook_has_a_section_for_every_mailed_alert() -> None:
     told = re.findall(r"^## Mailed: .+\n\n\*\*Means\*\* \(`(\w+)`\)", RUNBOOK, re.MULTILINE)
 
     assert sorted(told) == sorted(Alert.Kind.values)

@@ -1,4 +1,4 @@
-"""What one worker of `-n` runs as a whole, and the list of what starts first."""
+"""The units of a worker of `-n`, and the list of the tests that start first."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ ROOT = Path(__file__).resolve().parents[1]
         ("tests/peers/accounts/test_main_job.py::test_one[canaille-plain]", "tests/peers/accounts[canaille]"),
     ],
 )
-def test_tests_that_share_a_costly_start_are_one_unit(nodeid: str, unit: str) -> None:
+def test_tests_with_a_shared_costly_start_are_one_unit(nodeid: str, unit: str) -> None:
     assert distribution.unit_of(nodeid) == unit
 
 
-def test_what_starts_first_is_there() -> None:
+def test_the_paths_that_start_first_exist() -> None:
     named = {*distribution._FIRST, *distribution._TOGETHER, *distribution._PER_SERVER}
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []

@@ -1,4 +1,4 @@
-"""Which cases of a test a turn runs."""
+"""The cases of a test that a turn runs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def test_four_turns_in_a_row_run_every_case_and_none_of_them_is_empty(cases: int
 
 
 @pytest.mark.parametrize("cases", [1, 2, 3, 4])
-def test_few_cases_are_all_run_in_every_turn(cases: int) -> None:
+def test_every_turn_runs_all_cases_if_there_are_few(cases: int) -> None:
     assert all(turns.is_run(place, cases, turn) for place in range(cases) for turn in range(9))
 
 
-def test_a_turn_runs_a_quarter_of_many_cases_at_least() -> None:
+def test_a_turn_runs_at_least_a_quarter_of_many_cases() -> None:
     assert {sum(turns.is_run(place, 400, turn) for place in range(400)) for turn in range(4)} == {100}

@@ -1,4 +1,4 @@
-"""What a tutorial may hold, and how what it shows is compared with what was printed."""
+"""The allowed contents of a tutorial, and the comparison of its shown output with the real output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.tutorials import PAGES, NotATutorial, pattern_of, steps_of
 
 
-def test_the_tutorials_are_there() -> None:
+def test_the_tutorials_exist() -> None:
     assert {page.stem for page in PAGES} == {"consume-events", "first-stream", "log-a-user-in", "provision-to-scim"}
 
 
@@ -21,7 +21,7 @@ def test_every_block_of_a_tutorial_is_run_shown_or_saved(page: Path) -> None:
     assert [step.content for step in steps if step.kind == "not run"] in ([], ["make up\n"])
 
 
-def test_comments_above_a_block_belong_to_it_and_to_no_other() -> None:
+def test_comments_above_a_block_apply_to_that_block_only() -> None:
     first, second = steps_of("<!-- terminal: other -->\n<!-- runs on -->\n```sh\nsleep 1\n```\n\n```sh\ntrue\n```\n")
 
     assert (first.terminal, "runs on" in first.marks) == ("other", True)
@@ -44,29 +44,29 @@ def test_a_section_ends_where_the_next_one_begins() -> None:
         "<!-- terminal: second -->\nNo block follows.\n",
     ],
 )
-def test_what_nobody_can_run_is_refused(page: str) -> None:
+def test_a_block_that_cannot_run_is_refused(page: str) -> None:
     with pytest.raises(NotATutorial):
         steps_of(page)
 
 
-def test_a_heading_that_is_gone_is_refused() -> None:
+def test_a_missing_heading_is_refused() -> None:
     with pytest.raises(NotATutorial):
         steps_of("## One\n", section="Two")
 
 
-def test_dots_stand_for_what_differs_within_a_line() -> None:
+def test_dots_match_any_text_within_a_line() -> None:
     assert pattern_of("id: ...\nlast\n").search("before\nid: abc\nlast\n")
     assert not pattern_of("id: ...\nlast\n").search("id: abc\nbetween\nlast\n")
 
 
-def test_a_line_of_dots_stands_for_any_lines_and_for_none() -> None:
+def test_a_line_of_dots_matches_any_number_of_lines() -> None:
     shown = pattern_of("first\n...\nlast\n")
 
     assert shown.search("first\none\ntwo\nlast\n")
     assert shown.search("first\nlast\n")
 
 
-def test_a_line_is_compared_whole() -> None:
+def test_a_line_is_compared_as_a_whole() -> None:
     assert not pattern_of("created\n").search("created twice\n")
     assert not pattern_of("created\n").search("not created\n")
     assert not pattern_of("1.5\n").search("135\n")

@@ -1,9 +1,9 @@
-"""A pytest plugin that lets the cases of a test take turns: `make test` runs a part of them, another one each day.
+"""A pytest plugin that lets the cases of a test take turns: `make test` runs a part of them, a different part each day.
 
-Only tests with a database and more than four cases take part; a case of theirs costs a hundred times as much as one without.
-A run takes every second to fourth case, so that each is run within four days, and a run of many cases sees all regions of their
-list. `make test-deep` runs all of them, and so does every run that is not told of turns. A test whose cases must stay together
-carries the mark `whole`.
+Only tests with a database and more than four cases take part; their cases cost a hundred times as much as others. A run takes
+every second to fourth case, so that each case runs within four days, and a run of many cases covers all regions of their list.
+`make test-deep` runs all of them, and so does every run without this option. A test whose cases must stay together has the mark
+`whole`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _SECONDS_OF_A_DAY = 86_400
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--turn`, the number of the day whose cases are run."""
+    """Add `--turn`, the number of the day whose cases run."""
     parser.addoption("--turn", type=_turn, default=None, metavar="N|today", help="let the cases of a test take turns, and run the Nth")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what takes turns, before the marks choose; take away the cases of other days."""
+    """Mark the cases that take turns before pytest selects cases by their marks; remove the cases of other days."""
     turn: int | None = config.getoption("turn")
     waiting = set()
     for cases in _taking_turns(items):
@@ -41,13 +41,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def is_run(place: int, cases: int, turn: int) -> bool:
-    """Say whether the turn runs the case at this place among so many; `DAYS` turns in a row run each case at least once."""
+    """Return whether the turn runs the case at this position of the list; `DAYS` turns in a row run each case at least once."""
     rounds = min(-(-cases // FEWEST), DAYS)
     return place % rounds == turn % rounds
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Say how to run the same cases again."""
+    """Print how to run the same cases again."""
     turn = config.getoption("turn")
     return None if turn is None else f"cases: --turn={turn}"
 
@@ -61,10 +61,10 @@ def _taking_turns(items: list[pytest.Item]) -> list[list[pytest.Item]]:
 
 
 def _is_whole(case: pytest.Item) -> bool:
-    # A programme of its own runs what is in `tests/peers`, and takes no turns.
+    # A separate command runs the tests in `tests/peers`, which take no turns.
     return case.nodeid.startswith("tests/peers/") or case.get_closest_marker("whole") is not None
 
 
 def _turn(text: str) -> int:
-    # Read in the process that starts the workers, which hands them the number: midnight finds all of them in the same turn.
+    # The process that starts the workers reads the day and passes it on, so that all workers have the same turn at midnight.
     return int(time.time() // _SECONDS_OF_A_DAY) if text == "today" else int(text)

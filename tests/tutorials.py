@@ -1,16 +1,16 @@
-"""Pages that are run as they stand: their blocks in order, what they show matched, and no block that is not one of these.
+"""Runs tutorials exactly as written: their blocks in order, with the shown output compared to the real one.
 
-A fence of `sh` is typed into a terminal, a fence of `text` is what it printed, any other is a file to save. Comments above a
-fence, which a rendered page does not show, say what a reader sees from the words around it:
+A fence of `sh` is typed into a terminal, a fence of `text` is its output, and any other fence is a file to save. A comment
+above a fence, which a rendered page does not show, repeats an instruction of the text for the test:
 
-    <!-- terminal: second -->   the commands go into another terminal than the one above
-    <!-- runs on -->            the commands do not end; what they print later is matched by `text` below
+    <!-- terminal: second -->   the commands go into a different terminal than those above
+    <!-- runs on -->            the commands do not end; a `text` fence below matches their later output
     <!-- file: follow.py -->    the name under which the reader saves the block
     <!-- ctrl-c: second -->     the reader presses Ctrl+C there
-    <!-- do: log in -->         the reader does something in a browser; the test does the same by that name
-    <!-- not run: why -->       for what the surroundings of the test have done already
+    <!-- do: log in -->         the reader acts in a browser; the test has an action of that name
+    <!-- not run: why -->       the setup of the test has already run these commands
 
-In a `text` block `...` stands for anything within a line, and a line of `...` for any lines.
+In a `text` block `...` matches any text within a line, and a line of `...` matches any number of lines.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _SHELL, _SHOWN = "sh", "text"
 
 
 class NotATutorial(Exception):
-    """A page has something that nobody can run."""
+    """A page has a block that cannot run."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that the reader does, or sees. `marks` are the comments above its fence."""
+    """One action of the reader, or one output. `marks` are the comments above its fence."""
 
     kind: str
     content: str
@@ -47,7 +47,7 @@ class Step:
 
 
 def steps_of(page: str, *, section: str | None = None) -> list[Step]:
-    """Return what a reader of the page does, in order, or of what stands under one heading. Raises `NotATutorial`."""
+    """Return the steps of a page in order, or those of the section below one heading. Raises `NotATutorial`."""
     return list(_steps(page if section is None else _under(page, section)))
 
 
@@ -90,7 +90,7 @@ def _block(language: str, content: str, marks: dict[str, str]) -> Step:
 
 
 def pattern_of(shown: str) -> re.Pattern[str]:
-    """Return what matches an output as a page shows it: its lines in order and whole, `...` for what differs from run to run."""
+    """Return a pattern for an output that a page shows: whole lines in order, with `...` for varying parts."""
     lines = "".join(_line_pattern(line) for line in shown.strip("\n").split("\n"))
     return re.compile(f"^{lines}", re.MULTILINE)
 

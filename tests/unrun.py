@@ -1,4 +1,4 @@
-"""A pytest plugin that ends every run with what it did not run, and why."""
+"""A pytest plugin that ends every run with a list of the tests that it did not run, and the reasons."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-# Whole programmes that have a command of their own.
+# Groups of tests with their own command.
 _ELSEWHERE = {"peers": "make test-peers", "faults": "make test-faults"}
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """List the skipped tests by reason, and the programmes that were left out."""
+    """List the skipped tests by reason, and the groups that were left out."""
     skipped = Counter(_reason(report) for report in terminalreporter.getreports("skipped"))
     lines = [f"{count} test{'s' if count > 1 else ''}: {reason}" for reason, count in sorted(skipped.items())]
     if "not deep" in (config.getoption("markexpr") or ""):
@@ -35,5 +35,5 @@ def _reason(report: pytest.TestReport) -> str:
 
 def _is_left_out(config: pytest.Config, name: str) -> bool:
     ignored = {Path(path).name for path in config.getoption("ignore") or []}
-    # Programmes are left out as a folder, or by the mark of their tests.
+    # A group is left out as a folder, or by the mark of its tests.
     return name in ignored or f"not {name.removesuffix('s')}" in (config.getoption("markexpr") or "")

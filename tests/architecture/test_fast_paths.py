@@ -1,4 +1,7 @@
-"""Fast paths stand behind walls: each says so in its first line and names a figure, and the manual lists it with a test of both ways."""
+"""Fast paths are isolated modules. The first line of each says that it is a fast path and names its figure.
+
+The manual lists each of them with a test that compares it with the plain path.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _ROW = re.compile(r"^\| `([\w/]+\.py)` \| [^|]+ \| [^|]+ \| `([\w/]+\.py)` \|$",
 
 @cache
 def docstrings() -> dict[str, str]:
-    """Return the docstring of every module that says that it is a fast path, by its path."""
+    """Return the docstring of each fast path by the path of its module."""
     files = [file for app in APPS for file in (ROOT / app).rglob("*.py")]
     found = {str(file.relative_to(ROOT)): ast.get_docstring(ast.parse(file.read_text())) or "" for file in files}
     return {path: text for path, text in found.items() if text.startswith("Fast path: ")}
@@ -27,7 +30,7 @@ def test_every_fast_path_is_listed_with_a_figure_and_a_test_that_exists() -> Non
     assert [test for test in listed.values() if not (ROOT / "tests" / test).exists()] == []
 
 
-def test_every_fast_path_names_the_plain_one_and_where_its_figure_stands() -> None:
+def test_every_fast_path_names_its_plain_path_and_the_document_of_its_figure() -> None:
     for path, text in docstrings().items():
         assert "plain path" in text, path
         assert re.search(r"docs/(figures|performance)\.md|has the\s+figure", text), path

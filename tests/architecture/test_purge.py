@@ -1,4 +1,4 @@
-"""A purge knows every table with rows of tenants, so that a new one cannot be forgotten."""
+"""The purge of a tenant covers every table with rows of tenants, so that no new table can be forgotten."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from identity.purging import coverage, path_to_tenant
 from provisioning.models import ActionSecret
 
 OWN_APPS = ("identity", "authapi", "events", "provisioning", "config")
-# Tables of Django: kinds of rows and permissions are the platform's; whose a session is stands inside it, and a purge reads it there.
+# Tables of Django. Permissions and content types belong to the platform. The tenant of a session is in its data, where the purge reads it.
 PLATFORM_WIDE = {"auth.Permission", "auth.Group", "contenttypes.ContentType", "sessions.Session"}
 
 
-def test_every_table_is_purged_or_said_to_be_the_platform_s() -> None:
+def test_every_table_is_purged_or_declared_platform_wide() -> None:
     known = {table.model for table in coverage().tables} | coverage().platform_wide | coverage().outliving
     forgotten = {model._meta.label for model in apps.get_models() if model not in known} - PLATFORM_WIDE
     assert forgotten == set(), "name it in the `cover` call of its app"
 
 
-def test_what_is_said_to_be_the_platform_s_belongs_to_no_tenant() -> None:
+def test_a_platform_wide_table_belongs_to_no_tenant() -> None:
     assert [model.__name__ for model in coverage().platform_wide if path_to_tenant(model) is not None] == []
 
 
-def test_the_audit_log_alone_outlives_a_tenant() -> None:
+def test_only_the_audit_log_outlives_a_tenant() -> None:
     assert [model.__name__ for model in coverage().outliving] == ["AuditEntry"]
 
 
-def test_rows_without_a_tenant_column_are_found_through_their_parents() -> None:
+def test_purge_finds_rows_without_a_tenant_column_through_their_parents() -> None:
     assert path_to_tenant(ActionSecret) == "action__tenant_id"
     assert path_to_tenant(JobChunk) == "job__tenant_id"
     assert path_to_tenant(PasswordCredential) == "user__tenant_id"
     assert path_to_tenant(Tenant) is None
 
 
-def test_what_refers_to_a_row_goes_before_the_row() -> None:
+def test_purge_deletes_referring_rows_before_the_row_itself() -> None:
     order = [table.model for table in coverage().ordered]
     assert order.index(PasswordCredential) < order.index(User)
     assert order[0].__name__ in ("Head", "EventStream")

@@ -1,4 +1,4 @@
-"""The lists of `docs/security.md`: whatever they say is held by a test, there is such a test."""
+"""Each row of the lists in `docs/security.md` names tests that exist."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LIST = ROOT / "docs" / "security.md"
 _NAMED = re.compile(r"`([\w/]+\.py)::(\w+)`")
-# What is not served is held by no test.
+# Text of a row without a test: the service does not offer the feature.
 _UNSERVED = ("not served", "offered to clients")
 
 
 def rows() -> list[list[str]]:
-    """Return the cells of every row of the lists, without heads."""
+    """Return the cells of every row of the lists, without the table heads."""
     lines = [line for line in LIST.read_text().splitlines() if line.startswith("| ") and "Held by" not in line]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
@@ -28,7 +28,7 @@ def names_in(path: str) -> frozenset[str]:
     return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
-def test_every_row_names_tests_that_exist_or_says_that_nothing_is_served() -> None:
+def test_every_row_names_existing_tests_or_says_that_the_feature_is_not_served() -> None:
     missing = []
     for *_, held in rows():
         named = _NAMED.findall(held)

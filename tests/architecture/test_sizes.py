@@ -1,4 +1,4 @@
-"""Files, functions and folders that fit on a few screens."""
+"""Files, functions and folders stay small."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_FUNCTION = 40
 MOST_FILES_AT_THE_ROOT_OF_AN_APP = 15
 MOST_FILES = 30
 
-# What is larger all the same, each with one sentence that says why: `path`, `path:function` or `folder/`.
+# Exceptions, each with one sentence that gives the reason: `path`, `path:function` or `folder/`.
 LARGER: dict[str, str] = {}
 
 
@@ -30,13 +30,13 @@ def too_long_files(ceiling: int) -> set[str]:
 
 
 def too_long_functions(ceiling: int) -> set[str]:
-    """Return functions of more lines, docstrings and blank lines counted, decorators not."""
+    """Return the functions with more lines than the ceiling. Docstrings and blank lines count; decorators do not."""
     return {name for name, lines in functions() if lines > ceiling}
 
 
 @cache
 def functions() -> list[tuple[str, int]]:
-    """Return all functions and how many lines they have; parsing takes two seconds, so it is done once."""
+    """Return all functions with their numbers of lines. Cached, because parsing takes two seconds."""
     return [
         (f"{file.relative_to(ROOT)}:{node.name}", (node.end_lineno or 0) - node.lineno + 1)
         for file in sources()
@@ -46,7 +46,7 @@ def functions() -> list[tuple[str, int]]:
 
 
 def too_full_folders(at_the_root: int, elsewhere: int) -> set[str]:
-    """Return folders of more modules; `__init__.py` holds none."""
+    """Return the folders with more modules than the ceiling. `__init__.py` does not count."""
     folders = Counter(file.parent.relative_to(ROOT) for file in sources() if file.name != "__init__.py")
     return {f"{folder}/" for folder, count in folders.items() if count > (at_the_root if len(folder.parts) == 1 else elsewhere)}
 
@@ -63,22 +63,22 @@ def test_no_app_has_more_than_15_files_at_its_root_and_no_folder_more_than_30() 
     assert too_full_folders(MOST_FILES_AT_THE_ROOT_OF_AN_APP, MOST_FILES) - set(LARGER) == set()
 
 
-def test_what_is_larger_says_why_in_a_sentence_and_still_is() -> None:
+def test_every_exception_gives_a_reason_and_still_exceeds_a_ceiling() -> None:
     larger = too_long_files(LONGEST_FILE) | too_long_functions(LONGEST_FUNCTION)
     assert set(LARGER) <= larger | too_full_folders(MOST_FILES_AT_THE_ROOT_OF_AN_APP, MOST_FILES)
     assert [name for name, reason in LARGER.items() if not reason.endswith(".") or len(reason.split()) < 5] == []
 
 
-def test_the_ceilings_are_seen() -> None:
+def test_lower_ceilings_find_violations() -> None:
     assert too_long_files(250)
     assert too_long_functions(30)
     assert too_full_folders(12, 25)
 
 
-def test_no_file_is_named_for_nothing() -> None:
+def test_no_file_has_a_vague_name() -> None:
     refused = {"utils", "helpers", "common", "misc", "managers"}
     assert [file.name for file in sources() if file.stem in refused] == []
 
 
-def test_every_setting_is_documented_by_its_reader() -> None:
+def test_every_setting_has_a_description() -> None:
     assert [setting.name for setting in SETTINGS.values() if len(setting.effect.split()) < 3] == []

@@ -1,4 +1,4 @@
-"""Where rows of every tenant are read: each use stands in this table with its reason, and there is no other one."""
+"""Places that read rows of every tenant. The table lists each of them with its reason; there are no others."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("foundation", "identity", "authapi", "events", "provisioning", "config")
 UNBOUND = frozenset({"all_tenants", "_default_manager", "_base_manager"})
 
-# Module and function: how often it reads so, and why.
+# Module and function: the number of such reads, and the reason.
 ALLOWED = {
     ("authapi/accounts/attack_notices.py", "due_notices"): (1, "the calendar looks for notices that are due"),
     ("authapi/accounts/attack_notices.py", "_taken"): (1, "a worker takes a notice by its key"),
-    ("authapi/expiry.py", "Ending.drop_batch"): (2, "the calendar drops rows of all tenants that are over"),
+    ("authapi/expiry.py", "Ending.drop_batch"): (2, "the calendar drops expired rows of all tenants"),
     ("authapi/login/sessions.py", "end_expired_sessions"): (1, "the calendar ends expired sessions of all tenants"),
-    ("authapi/logs/browsing.py", "_lines"): (1, "an operator who has chosen no tenant reads the sign-in log of all"),
-    ("authapi/logs/browsing.py", "_walked"): (1, "the keys come from rows that are narrowed already"),
+    ("authapi/logs/browsing.py", "_lines"): (1, "an operator who has selected no tenant reads the sign-in log of all tenants"),
+    ("authapi/logs/browsing.py", "_walked"): (1, "the keys come from rows that are already limited to the tenant"),
     ("authapi/protocols/oauth/logout_notices.py", "claim_notice"): (1, "a worker takes a notice by its id"),
     ("authapi/protocols/oauth/logout_notices.py", "due_notices"): (1, "the calendar looks for notices that are due"),
     ("authapi/tokens/keys.py", "rotate_due_keys"): (1, "the calendar rotates the keys of all tenants"),
     ("authapi/upstream/metadata_refresh.py", "due_metadata"): (1, "the calendar looks for documents that are due"),
     ("authapi/upstream/metadata_refresh.py", "refresh"): (1, "a worker takes a document by its id"),
-    ("config/console/dashboard/checklist.py", "_done"): (7, "the rows of one tenant, named in a join with it"),
+    ("config/console/dashboard/checklist.py", "_done"): (7, "a join limits the rows to one tenant"),
     ("config/console/dashboard/health.py", "_keys"): (2, "the start page of a platform operator looks at the keys of all tenants"),
     ("config/console/dashboard/health.py", "_saml_certificates"): (1, "the same for certificates"),
     ("config/console/dashboard/state.py", "_counts"): (1, "the start page of a platform operator counts all tenants"),
-    ("config/demonstration/demo.py", "_client"): (1, "finds the demo's client again, the tenant named in the filter"),
-    ("identity/admin/relations.py", "RelationAdmin.create"): (1, "reads back the row just joined, the tenant named in the filter"),
+    ("config/demonstration/demo.py", "_client"): (1, "finds the client of the demo; the filter names the tenant"),
+    ("identity/admin/relations.py", "RelationAdmin.create"): (1, "reads the new row; the filter names the tenant"),
     ("identity/hosts.py", "_registered"): (1, "a host names its tenant, so no tenant is known before"),
-    ("identity/management/commands/import_users.py", "Command._resumed"): (1, "an operator goes on with a job by its id"),
+    ("identity/management/commands/import_users.py", "Command._resumed"): (1, "an operator continues a job by its id"),
     ("identity/option_redaction.py", "plain_rows"): (1, "an operator takes old secrets out of the rows of all tenants"),
     ("identity/services/domains.py", "_is_proven"): (1, "a host belongs to at most one tenant of the platform"),
     ("identity/services/job_retention.py", "prune_jobs"): (4, "the calendar drops old jobs and links of all tenants"),
@@ -53,7 +53,7 @@ ALLOWED = {
 
 
 def uses_in(module: str, text: str) -> Iterator[tuple[str, str]]:
-    """Yield module and function for each place of a module that reads rows without a tenant."""
+    """Yield module and function for each read in a module that is not limited to one tenant."""
     waiting: list[tuple[ast.AST, tuple[str, ...]]] = [(ast.parse(text), ())]
     while waiting:
         node, names = waiting.pop()
@@ -67,16 +67,16 @@ def uses_in(module: str, text: str) -> Iterator[tuple[str, str]]:
 def uses() -> Counter[tuple[str, str]]:
     listed = subprocess.run(["git", "ls-files", *SOURCES], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     modules = [name for name in listed if name.endswith(".py") and "/migrations/" not in name]
-    # Parsing every module would take as long as hundreds of tests.
+    # Parse only modules that contain one of the names: parsing all of them takes as long as hundreds of tests.
     texts = {name: text for name in modules if any(word in (text := (ROOT / name).read_text()) for word in UNBOUND)}
     return Counter(use for name, text in texts.items() for use in uses_in(name, text))
 
 
-def test_rows_of_every_tenant_are_read_where_the_table_says_and_as_often() -> None:
+def test_code_reads_rows_of_every_tenant_only_where_the_table_says_and_as_often() -> None:
     assert uses() == {place: count for place, (count, _) in ALLOWED.items()}
 
 
-def test_a_second_use_beside_an_allowed_one_is_seen() -> None:
+def test_a_second_use_in_an_allowed_function_is_counted() -> None:
     function = "    def b(self):\n        return X.all_tenants.all(), Y.all_tenants.get()\n"
     text = f"class A:\n{function}\n\ndef c():\n    return Z._base_manager\n"
     assert Counter(uses_in("m.py", text)) == {("m.py", "A.b"): 2, ("m.py", "c"): 1}

@@ -1,4 +1,4 @@
-"""XML from outside has one way in: the room that parses, verifies and decrypts it."""
+"""Only the package `authapi/xml` parses, verifies and decrypts XML from outside."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SOURCES = ("foundation", "identity", "authapi", "events", "provisioning", "confi
 ROOM = "authapi/xml/"
 LIBRARIES = {"lxml", "signxml", "xmlsec", "defusedxml", "xmltodict", "untangle", "bs4", "html5lib"}
 STANDARD_PARSERS = ("xml.etree", "xml.dom", "xml.sax", "xml.parsers", "pyexpat")
-# Which module of the room knows which library of signatures and encryption.
+# Modules of the package that may import each library of signatures and encryption.
 KNOWN_TO = {"signxml": {"signing.py", "verifying.py"}, "xmlsec": {"encryption.py"}}
 
 
@@ -30,7 +30,7 @@ def sources() -> list[str]:
     return [name for name in listed if name.endswith(".py")]
 
 
-def test_no_other_room_imports_a_library_of_xml() -> None:
+def test_no_module_outside_the_package_imports_an_xml_library() -> None:
     outside = {name: imported(ROOT / name) for name in sources() if not name.startswith(ROOM)}
     assert [name for name, names in outside.items() if LIBRARIES & {each.partition(".")[0] for each in names}] == []
     assert [name for name, names in outside.items() if any(each.startswith(STANDARD_PARSERS) for each in names)] == []
@@ -46,8 +46,8 @@ def test_one_module_verifies_one_signs_and_one_decrypts() -> None:
         assert users == modules
 
 
-def test_one_function_parses() -> None:
-    """`parsing.parse` alone makes a parser; trees of the other modules are built, or come from it."""
+def test_one_function_creates_parsers() -> None:
+    """Only `parsing.parse` creates a parser. The other modules build their trees or get them from it."""
     makers = {"XMLParser", "XMLPullParser", "HTMLParser", "fromstring", "XML", "HTML", "iterparse", "parse", "XMLSchema", "XSLT", "XMLID"}
     used = {
         (name, node.attr)

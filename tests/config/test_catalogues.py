@@ -1,4 +1,4 @@
-"""The catalogues: every text of the source is translated in every language, and the compiled files are those of the texts."""
+"""The catalogs: every text of the source is translated into every language, and the compiled files match the texts."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def test_every_text_is_translated_with_its_placeholders(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_files_are_what_make_messages_writes(language: str) -> None:
+def test_the_files_match_the_output_of_make_messages(language: str) -> None:
     assert list(problems_of_files(language, TEXTS)) == []
 
 
-def test_a_text_that_may_stay_english_is_one_of_the_source() -> None:
+def test_a_text_that_may_stay_english_exists_in_the_source() -> None:
     known = {text.singular for text in TEXTS.values()}
     assert {text for texts in SAME.values() for text in texts} <= known
     assert set(SAME) == set(LANGUAGES)
 
 
-# --- The judge finds what is wrong ---------------------------------------------------------------------------------------------
+# --- The check finds faults ----------------------------------------------------------------------------------------------------
 
 
 def judged(language: str, text: Text, string: str | tuple[str, ...], *, flags: tuple[str, ...] = ()) -> str:
@@ -58,12 +58,12 @@ COUNT = Text("%(count)d minute.", "%(count)d minutes.")
         ("\nHallo %(name)s.", "another line"),
     ],
 )
-def test_presence_is_no_translation(string: str, complaint: str) -> None:
+def test_an_empty_translation_is_a_fault(string: str, complaint: str) -> None:
     assert complaint in judged("de", HELLO, string)
     assert judged("de", HELLO, "Hallo %(name)s.") == ""
 
 
-def test_a_guess_is_no_translation() -> None:
+def test_a_fuzzy_translation_is_a_fault() -> None:
     assert "fuzzy" in judged("de", HELLO, "Hallo %(name)s.", flags=("fuzzy",))
 
 
@@ -73,12 +73,12 @@ def test_every_plural_form_is_needed() -> None:
     assert "placeholders" in judged("de", COUNT, ("eine Minute", "%(anzahl)d Minuten"))
 
 
-def test_a_text_in_the_letters_of_another_language_is_found() -> None:
+def test_a_text_in_the_script_of_another_language_is_a_fault() -> None:
     assert "no letter of the language" in judged("ja", HELLO, "Bonjour %(name)s.")
     assert "no letter of the language" in judged("ar", HELLO, "Hallo %(name)s.")
 
 
-def test_a_text_that_the_source_has_no_more_is_found_and_a_new_one_is_missed() -> None:
+def test_an_unused_text_and_a_missing_text_are_found() -> None:
     catalogue = Catalogue("de")
     catalogue.add("Gone.", string="Weg.")
     said = "\n".join(problems_of("de", catalogue, {HELLO.key: HELLO}))
@@ -95,7 +95,7 @@ def found(tmp_path: Path, name: str, source: str) -> list[tuple[str, str, str]]:
     return [(text.context, text.singular, text.plural) for text in texts_of_file(path, tmp_path)]
 
 
-def test_texts_of_templates_are_found_however_they_are_indented(tmp_path: Path) -> None:
+def test_texts_of_templates_are_found_with_any_indentation(tmp_path: Path) -> None:
     template = """{% load i18n %}
       {% if a %}
     <p title="{% translate 'One' %}">it's {{ _("Two")|upper }}</p>
@@ -128,11 +128,11 @@ b = ngettext("%(n)d thing", "%(n)d things", n), pgettext("card", "Four")
     ]
 
 
-def test_the_admin_is_english_and_has_no_texts_in_the_catalogues() -> None:
+def test_the_admin_is_english_and_has_no_texts_in_the_catalogs() -> None:
     assert not [text.place for text in TEXTS.values() if "admin/" in text.place]
 
 
-def test_placeholders_of_every_kind_count() -> None:
+def test_placeholders_of_every_kind_are_compared() -> None:
     assert placeholders_of("%(a)s %(b)d {c} ${d} %% <strong>x</strong>") == {
         "%(a)s", "%(b)d", "{c}", "${d}", "%%", "<strong>", "</strong>",
     }  # fmt: skip

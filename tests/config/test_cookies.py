@@ -1,4 +1,4 @@
-"""Cookies over real TLS: host-only, secure and hidden from scripts, and never mixed between staff, users and tenants."""
+"""Cookies over real TLS: limited to one host, secure and hidden from scripts, and separate between staff, users and tenants."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> ServerCertificate:
 
 @pytest.fixture(scope="module")
 def web(certificate: ServerCertificate, django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[WebProcess]:
-    """A process that serves TLS of its own."""
+    """Start a process that serves TLS itself."""
     with django_db_blocker.unblock(), tls_web_process(certificate, PLATFORM_HOST=PLATFORM) as web:
         yield web
 
 
 class Visitor:
-    """Visits hosts of one process over TLS, and sends the cookies that it is given."""
+    """A client that visits hosts of one process over TLS, and returns the cookies that it gets."""
 
     def __init__(self, web: WebProcess, certificate: ServerCertificate) -> None:
         self._port = web.address[1]
@@ -107,7 +107,7 @@ def authorize(client: Client, **changes: str) -> str:
     return f"/authorize?{urlencode({**asked, **changes})}"
 
 
-def test_every_cookie_of_staff_is_bound_to_the_host(visitor: Visitor) -> None:
+def test_every_cookie_of_staff_is_limited_to_the_host(visitor: Visitor) -> None:
     pages, cookies = signed_in_staff(visitor)
     found = cookies_of(*pages)
     assert set(found) == {"__Host-staff", "__Host-csrf", "__Host-staff_device"}
@@ -115,23 +115,23 @@ def test_every_cookie_of_staff_is_bound_to_the_host(visitor: Visitor) -> None:
         assert_bound_to_the_host(morsel, same_site="Lax")
     assert found["__Host-staff"]["httponly"]
     assert visitor.ask(PLATFORM, "/admin/", cookies=cookies).status == 200
-    # Messages of pages travel in the session and not in a cookie of their own.
+    # Messages of pages are in the session, not in their own cookie.
     told = visitor.ask(PLATFORM, "/admin/identity/user/nobody/change/", cookies=cookies)
     assert set(cookies_of(told)) <= {"__Host-staff", "__Host-csrf", "__Host-staff_device"}
 
 
-def test_every_cookie_of_a_user_is_bound_to_the_host_and_hidden_from_scripts(visitor: Visitor, tenant: Tenant) -> None:
+def test_every_cookie_of_a_user_is_limited_to_the_host_and_hidden_from_scripts(visitor: Visitor, tenant: Tenant) -> None:
     pages, _, _ = signed_in_user(visitor, tenant)
     found = cookies_of(*pages)
     assert set(found) == {"__Host-session", "__Host-browser", "__Host-known", "__Host-account", "__Host-device"}
     for morsel in found.values():
-        # Providers post their answers, and applications ask silently from a frame.
+        # Providers answer with a POST, and applications request silent logins from a frame; both are cross-site.
         assert_bound_to_the_host(morsel, same_site="None")
         assert morsel["httponly"]
 
 
-def test_a_cookie_without_its_prefix_is_no_cookie(visitor: Visitor, tenant: Tenant) -> None:
-    # What another host of the domain may set.
+def test_a_cookie_without_its_prefix_is_ignored(visitor: Visitor, tenant: Tenant) -> None:
+    # Another host of the domain may set such a cookie.
     _, cookies, client = signed_in_user(visitor, tenant)
     bare = {name.removeprefix("__Host-"): value for name, value in cookies.items()}
     assert "login_required" in visitor.ask(host_of(tenant), authorize(client, prompt="none"), cookies=bare).location
@@ -139,7 +139,7 @@ def test_a_cookie_without_its_prefix_is_no_cookie(visitor: Visitor, tenant: Tena
     assert visitor.ask(PLATFORM, "/admin/", cookies={name.removeprefix("__Host-"): value for name, value in staff.items()}).status == 302
 
 
-def test_the_cookies_of_staff_and_users_open_nothing_of_each_other(visitor: Visitor, tenant: Tenant) -> None:
+def test_cookies_of_staff_and_users_are_not_interchangeable(visitor: Visitor, tenant: Tenant) -> None:
     _, user, client = signed_in_user(visitor, tenant)
     _, staff = signed_in_staff(visitor)
     assert "code=" in visitor.ask(host_of(tenant), authorize(client, prompt="none"), cookies=user).location

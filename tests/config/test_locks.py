@@ -1,4 +1,7 @@
-"""The locks: each package with its hashes, no address of where it came from; each direct dependency with its licence."""
+"""The lock files name each package with its hashes and without its source address.
+
+Each direct dependency has its license in the notices.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ def test_a_lock_pins_by_hash_and_names_no_host(lock: Path) -> None:
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
-def test_each_direct_dependency_has_its_licence_in_the_notices(source: Path) -> None:
+def test_each_direct_dependency_has_its_license_in_the_notices(source: Path) -> None:
     notices = (ROOT / "docs" / "third-party-notices.md").read_text().lower()
     listed = {name.strip() for row in re.findall(r"^\| ([^|]+) \|", notices, re.MULTILINE) for name in row.split(",")}
 
@@ -31,7 +34,7 @@ def test_each_direct_dependency_has_its_licence_in_the_notices(source: Path) -> 
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
-def test_each_direct_dependency_is_named_once_and_locked(source: Path) -> None:
+def test_each_direct_dependency_is_listed_once_and_locked(source: Path) -> None:
     names = _names(source)
     locked = set(re.findall(r"^([a-z0-9.\-]+)(?:\[[a-z,]+\])?==", source.with_suffix(".lock").read_text(), re.MULTILINE))
 

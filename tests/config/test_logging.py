@@ -1,4 +1,4 @@
-"""What log lines never show."""
+"""Secrets that log lines never contain."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def test_a_credential_is_masked(line: str) -> None:
         assert secret not in shown
 
 
-def test_an_ordinary_line_stays_as_it_is() -> None:
+def test_an_ordinary_line_stays_unchanged() -> None:
     line = "a change of user 4 had gone around the signals; recorded now"
     assert masked(line) == line
 
 
-def test_a_secret_is_found_wherever_it_stands_in_an_entry() -> None:
+def test_a_secret_is_found_anywhere_in_an_entry() -> None:
     for entry in (
         {"event": "sent", "seen": ["x", {"deep": "Bearer abcdefghijklmnop"}]},
         {"event": "sent", "note": ("é\n", "BASIC dXNlcjpzZWM=")},
@@ -47,12 +47,12 @@ def test_a_secret_is_found_wherever_it_stands_in_an_entry() -> None:
 
 
 @pytest.mark.parametrize("value", [2**70, "half a pair \ud800", object(), {1: "x"}, float("nan")])
-def test_a_line_is_written_whatever_it_holds(value: object) -> None:
+def test_a_line_is_written_for_any_content(value: object) -> None:
     line = structlog.processors.JSONRenderer(serializer=rendered)(None, "info", {"event": "sent", "value": value})
     assert json.loads(line)["event"] == "sent"
 
 
-def test_lines_of_both_loggers_are_json_with_their_level_and_without_secrets() -> None:
+def test_lines_of_both_loggers_are_json_with_a_level_and_without_secrets() -> None:
     settings = logging_settings(level="INFO", as_json=True)
     formatter = structlog.stdlib.ProcessorFormatter(
         **{name: value for name, value in settings["formatters"]["line"].items() if name != "()"}

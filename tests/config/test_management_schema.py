@@ -27,7 +27,7 @@ def operations(document: Schema) -> list[Schema]:
     return [operation for path in document["paths"].values() for operation in path.values()]
 
 
-def test_the_interface_carries_its_version_and_base_path(document: Schema) -> None:
+def test_the_document_has_a_version_and_base_path(document: Schema) -> None:
     assert document["info"]["version"] == "2.0"
     assert document["servers"] == [{"url": "/api/v2"}]
 
@@ -42,7 +42,7 @@ def test_every_route_is_described(document: Schema) -> None:
     assert served | {("get", "/events")} == {(method, path) for path, found in document["paths"].items() for method in found}
 
 
-def test_every_operation_has_an_id_of_its_own_a_life_cycle_and_known_scopes(document: Schema) -> None:
+def test_every_operation_has_a_unique_id_a_life_cycle_and_known_scopes(document: Schema) -> None:
     found = operations(document)
     ids = [operation["operationId"] for operation in found]
     assert len(set(ids)) == len(ids)
@@ -55,12 +55,12 @@ def test_every_operation_has_an_id_of_its_own_a_life_cycle_and_known_scopes(docu
         assert {"400", "401", "403", "429"} <= operation["responses"].keys()
 
 
-def test_every_reference_leads_somewhere(document: Schema) -> None:
+def test_every_reference_resolves(document: Schema) -> None:
     names = re.findall(r'"\$ref":"#/components/schemas/(\w+)"', orjson.dumps(document).decode())
     assert set(names) == document["components"]["schemas"].keys() & set(names)
 
 
-def test_bodies_are_closed(document: Schema) -> None:
+def test_bodies_allow_no_unknown_members(document: Schema) -> None:
     bodies = [operation["requestBody"] for operation in operations(document) if "requestBody" in operation]
     assert bodies
     for body in bodies:
@@ -69,7 +69,7 @@ def test_bodies_are_closed(document: Schema) -> None:
         schema = next(iter(body["content"].values()))["schema"]
         name = schema.get("items", schema)["$ref"].rpartition("/")[2]
         shape = document["components"]["schemas"][name]
-        # A word of a list is closed by its choices.
+        # The choices of a closed list limit its words.
         assert shape.get("enum") or shape["additionalProperties"] is False
 
 
@@ -78,25 +78,25 @@ def schema_of(answer_or_body: Schema) -> Schema:
     return found
 
 
-def test_a_list_is_described_in_the_forms_it_has(document: Schema) -> None:
+def test_the_document_describes_every_form_of_a_list(document: Schema) -> None:
     paths = document["paths"]
     array, page, taken = schema_of(paths["/users"]["get"]["responses"]["200"])["oneOf"]
     assert array == schema_of(paths["/users-by-email"]["get"]["responses"]["200"])
     assert array == {"type": "array", "items": {"$ref": "#/components/schemas/User"}}
-    # A page with totals is no checkpoint form, nor the other way round.
+    # A page with totals is not a checkpoint form, and a checkpoint form has no totals.
     assert "total" in page["required"]
     assert taken["properties"].keys() == {"users", "next"}
     assert taken["additionalProperties"] is False
     assert schema_of(paths["/groups"]["get"]["responses"]["200"])["properties"].keys() == {"groups", "next"}
 
 
-def test_a_body_that_is_a_list_is_described_once_and_as_no_form(document: Schema) -> None:
+def test_a_body_that_is_a_list_is_described_once(document: Schema) -> None:
     body = document["paths"]["/connections/{id}/clients"]["patch"]["requestBody"]
     assert list(body["content"]) == ["application/json"]
     assert schema_of(body) == {"type": "array", "items": {"$ref": "#/components/schemas/ClientStatus"}, "minItems": 1}
 
 
-def test_ids_of_a_known_form_are_described_by_it(document: Schema) -> None:
+def test_ids_with_a_known_form_have_a_pattern(document: Schema) -> None:
     found = {
         (path, parameter["name"]): parameter["schema"]
         for path, operations in document["paths"].items()
@@ -149,7 +149,7 @@ def test_the_document_needs_no_token_and_counts_as_a_request(tenant: Tenant) -> 
     assert "x-ratelimit-remaining" in answer.headers
 
 
-def test_the_browser_answers_on_the_platform_host_alone(tenant: Tenant) -> None:
+def test_the_api_browser_exists_on_the_platform_host_only(tenant: Tenant) -> None:
     page = request("GET", "/api/docs", "", {"host": "localhost"}, b"")
     assert page.status == 200
     assert page.headers["content-type"].startswith("text/html")
@@ -158,7 +158,7 @@ def test_the_browser_answers_on_the_platform_host_alone(tenant: Tenant) -> None:
     assert [answer.status for answer in elsewhere] == [404, 404]
 
 
-def test_the_browser_loads_nothing_from_elsewhere(committed_db: None) -> None:
+def test_the_api_browser_loads_nothing_from_other_hosts(committed_db: None) -> None:
     page = request("GET", "/api/docs", "", {"host": "localhost"}, b"").body.decode()
     sources = re.findall(r'(?:src|href)="([^"]+)"', page)
     assert len(sources) >= 4

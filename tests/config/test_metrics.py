@@ -1,4 +1,4 @@
-"""Who may read the figures, and whether they add up over processes."""
+"""Access to the metrics, and the sums over processes."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ def _status(*, host: str = "localhost", peer: str = "127.0.0.1", method: str = "
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_neighbours_on_the_platform_host_may_read() -> None:
+def test_neighbors_on_the_platform_host_may_read() -> None:
     assert _status() == 200
     assert _status(method="HEAD") == 200
     assert _status(method="POST") == 405
 
 
-def test_on_a_tenants_host_the_address_does_not_exist(tenant: Tenant, settings: Settings) -> None:
+def test_the_address_does_not_exist_on_the_host_of_a_tenant(tenant: Tenant, settings: Settings) -> None:
     assert _status(host=f"{tenant.pk}.example.test") == 404
     settings.METRICS_TOKEN = "t" * 32
     assert _status(host=f"{tenant.pk}.example.test", authorization=f"Bearer {'t' * 32}") == 404
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_a_stranger_does_not_learn_that_there_are_figures(settings: Settings) -> None:
+def test_a_client_from_outside_gets_the_same_404_as_for_an_unknown_path(settings: Settings) -> None:
     assert _status(peer="203.0.113.9") == 404
     assert _status(peer="") == 404
     settings.METRICS_NETWORKS = ["203.0.113.0/24"]
@@ -60,9 +60,9 @@ def test_a_stranger_does_not_learn_that_there_are_figures(settings: Settings) ->
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_what_a_proxy_hands_on_is_judged_by_where_it_came_from(settings: Settings) -> None:
+def test_a_forwarded_request_is_judged_by_its_original_address(settings: Settings) -> None:
     assert _status(x_forwarded_for="203.0.113.9") == 404
-    # Undeclared, so nobody knows what it forwards; not even for what looks like a neighbour.
+    # The proxy is not declared, so its headers are not trusted, even for an address that looks like a neighbor.
     assert _status(x_forwarded_for="127.0.0.1") == 404
     assert _status(forwarded="for=127.0.0.1") == 404
     settings.TRUSTED_PROXIES = ["127.0.0.1"]
@@ -73,7 +73,7 @@ def test_what_a_proxy_hands_on_is_judged_by_where_it_came_from(settings: Setting
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_with_a_token_the_token_alone_decides(settings: Settings) -> None:
+def test_with_a_token_only_the_token_counts(settings: Settings) -> None:
     settings.METRICS_TOKEN = "t" * 32
     assert _status() == 401
     assert _status(authorization="Bearer wrong") == 401
@@ -85,14 +85,14 @@ def test_with_a_token_the_token_alone_decides(settings: Settings) -> None:
 def two_workers(
     django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[WebProcess]:
-    """Two processes behind one port that share their counts."""
+    """Start two processes behind one port that share their counts."""
     directory = tmp_path_factory.mktemp("metrics")
     with django_db_blocker.unblock(), web_process("uvicorn-2", PROMETHEUS_MULTIPROC_DIR=str(directory)) as web:
         yield web
 
 
 def _scrape(web: WebProcess) -> dict[str, float]:
-    """Return every sample without its labels, added up over them."""
+    """Return every sample without its labels, summed over the labels."""
     connection = http.client.HTTPConnection(*web.address, timeout=10)
     connection.request("GET", "/metrics", headers={"Host": "localhost"})
     text = connection.getresponse().read().decode()
@@ -104,7 +104,7 @@ def _scrape(web: WebProcess) -> dict[str, float]:
     return found
 
 
-def test_two_processes_behind_one_port_show_one_sum_whichever_answers(two_workers: WebProcess, tenant: Tenant) -> None:
+def test_two_processes_behind_one_port_show_the_same_sum(two_workers: WebProcess, tenant: Tenant) -> None:
     target = make_target(tenant, two_workers.address)
     token = target.token()
     streams = [target.subscribe(token=token) for _ in range(8)]
@@ -115,7 +115,7 @@ def test_two_processes_behind_one_port_show_one_sum_whichever_answers(two_worker
         stream.events(2)
     with target.subscribe(token=token) as ninth:
         assert ninth.status == 403
-    # Scrapes meet either process; every one must tell the same.
+    # Scrapes reach either process; both must report the same sum.
     wanted = {"sse_connections": 8.0, "sse_connects_total": 9.0, "sse_events_total": 16.0}
     eventually(lambda: all(_scrape(two_workers).items() >= wanted.items() for _ in range(6)))
     assert _scrape(two_workers)["sse_commit_to_write_seconds_count"] >= 8
@@ -130,7 +130,7 @@ def test_no_figure_names_a_tenant_a_client_or_an_address() -> None:
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_every_figure_that_is_shown_stands_in_the_reference() -> None:
+def test_every_figure_has_a_row_in_the_reference() -> None:
     page = (ROOT / "docs/reference/metrics.md").read_text()
     documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     shown = {family.name for family in text_string_to_metric_families(exposition().decode())}

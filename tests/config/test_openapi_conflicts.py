@@ -1,4 +1,4 @@
-"""Writing to what is being deleted: a conflict, which the OpenAPI document describes for every operation that writes."""
+"""Writes to rows that are being deleted answer with a conflict, which the OpenAPI document describes for every operation that writes."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def _many_calls_a_second(settings: Settings) -> None:
     settings.RATE_LIMITS_ENABLED = False
 
 
-def test_every_operation_that_writes_may_conflict() -> None:
+def test_every_operation_that_writes_describes_a_conflict() -> None:
     silent = [f"{call.method} {call.path}" for call in CALLS if "409" not in PATHS[f"/{call.path}"][call.method.lower()]["responses"]]
     assert not silent
     assert "being deleted" in PATHS["/connections/{id}"]["patch"]["responses"]["409"]["description"]
     assert "409" not in PATHS["/connections/{id}"]["get"]["responses"]
 
 
-def test_what_is_being_deleted_refuses_writes_as_described(tenant: Tenant) -> None:
+def test_rows_that_are_being_deleted_refuse_writes_as_described(tenant: Tenant) -> None:
     api, ids = Management(tenant), ids_of(tenant, "own")
     with database.cursor() as cursor:
         for name in DELETABLE:
             cursor.execute(f"UPDATE identity_{name} SET deletion_started_at = now() WHERE tenant_id = %s", [tenant.pk])  # noqa: S608
     conflicts = set()
-    # Deletions come last: they would take away what others are refused for.
+    # Deletions come last: they would delete the rows that the other operations write.
     for call in sorted(CALLS, key=lambda call: call.method == "DELETE"):
         answer = call.send(api, ids, replaced={}, body_ids=ids)
         assert str(answer.status) in PATHS[f"/{call.path}"][call.method.lower()]["responses"], (call, answer.status, answer.body)

@@ -1,6 +1,6 @@
-"""The whole OpenAPI document against a running service: generated requests, good and bad, and whether the answers are those described.
+"""Sends generated requests, valid and invalid, to a running service, and checks that the OpenAPI document describes the answers.
 
-`make test-deep` sends more requests per operation, and those at the bounds of every field.
+`make test-deep` sends more requests per operation, and requests at the bounds of every field.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Judge = Callable[[CheckContext, schemathesis.Response, Case], bool | None]
 
 _DOCUMENT: dict[str, Any] = orjson.loads(openapi_document())
 _PHASES = {"examples": {"enabled": False}, "coverage": {"enabled": IS_DEEP}}
-# The same requests in every run: what fails here fails again.
+# The same requests in every run, so that a failure can be repeated.
 _GENERATION: dict[str, Any] = {
     "max-examples": sized(1, deep=50),
     "deterministic": True,
@@ -47,9 +47,9 @@ _GENERATION: dict[str, Any] = {
 }
 # Unknown parameters are ignored.
 _GENERATION["allow-extra-parameters"] = False
-# Ours is narrower: it judges the reason (`refused_for_a_reason`).
+# Our own check is stricter: it checks the reason (`refused_for_a_reason`).
 _CHECKS = {"positive_data_acceptance": {"enabled": False}}
-# An answer of `/events` has no end, so it is read up to its first message. A message is described as the JSON of its data.
+# A response of `/events` never ends, so the test reads up to the first message. The schema of a message describes the JSON of its data.
 _EVENTS = {"include-path": "/events", "max-stream-events": 1, "checks": {"response_schema_conformance": {"enabled": False}}}
 _CONFIG = {"seed": 1, "request-timeout": 20, "generation": _GENERATION, "phases": _PHASES, "checks": _CHECKS, "operations": [_EVENTS]}
 CONFIG = SchemathesisConfig.from_dict(_CONFIG)
@@ -58,24 +58,24 @@ CALLS = {f"{call.method} /{call.path}": call for call in calls()}
 MESSAGE = jsonschema_rs.validator_for({"$ref": "#/components/schemas/EventStreamMessage", "components": _DOCUMENT["components"]})
 METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"}
 _FILES = {"POST /jobs/users-imports"}
-# Nothing has failed yet that could be redelivered, and one job for it at a time.
+# No delivery has failed, so none can be redelivered; and only one redelivery job may run at a time.
 _IN_TIME = {
     "POST /event-streams/{id}/redeliver/{event_id}": {404},
     "POST /event-streams/{id}/redeliver": {202, 409},
     # No deletions are held back.
     "POST /event-streams/{id}/allow-deletions": {409},
     "POST /event-streams/{id}/synchronizations": {202, 409},
-    # The theme there is; a mail server is there once a tenant has added it.
+    # The theme exists already; a mail server exists only after a tenant adds it.
     "POST /branding/themes": {409},
     "GET /emails/provider": {404},
     # No address is blocked.
     "GET /anomaly/blocks/ips/{ip}": {404},
-    # The recovery code stands in for a factor, which most users do not have.
+    # The recovery code replaces a second factor, which most users do not have.
     "POST /users/{id}/recovery-code-regeneration": {200, 409},
-    # The one there is has ended.
+    # The only synchronization has ended.
     **{f"POST /event-streams/{{id}}/synchronizations/{{job_id}}/{answer}": {409} for answer in ("resume", "confirm", "decline", "cancel")},
 }
-# What the service does not have: reading it is 404, and writing it is refused. The document describes no success.
+# Features that the service does not have: a read answers 404 and a write is refused. The document describes no success for them.
 _REFUSED = {
     f"{method.upper()} {path}": {404 if method == "get" else 400}
     for path, operations in _DOCUMENT["paths"].items()
@@ -84,17 +84,17 @@ _REFUSED = {
 }
 _FORMAL_CODES = {"invalid_body", "invalid_query_string", "invalid_uri"}
 _UNSAID = (
-    # What a synchronization is asked for as a whole, and the two languages of its match rule.
+    # Rules over the whole request for a synchronization, and the two languages of its match rule.
     "A dry run or comparison cannot enable",
     "needs the expression it is compared with",
     "is not a path such as",
     "The action does not exist or is not deployed",
-    # What rows hold.
+    # References to other rows.
     "No organization found",
     "The API has no scope",
     "The id of an action is expected",
     "Not a checkpoint of this list",
-    # What a set-up of an action holds.
+    # Configuration of an action.
     "nor a class under",
     "is not installed",
     "Unknown option",
@@ -129,10 +129,10 @@ _UNSAID = (
     "The identifier of an API is expected",
     "is no address or network",
     "Not a query",
-    # What keys, certificates and subjects hold, and which of them a client has.
+    # Contents of keys, certificates and subjects, and the credentials that a client has.
     "Expected a public key or a certificate",
     "This is a private key",
-    # What the address, the headers and the signing secret of a webhook may hold.
+    # Address, headers and signing secret of a webhook.
     "An address that begins with https:// is expected",
     "An address without user name and fragment is expected",
     "A name without a colon is expected",
@@ -145,7 +145,7 @@ _UNSAID = (
     "Expected exactly one method",
     "has no such credential",
     "Null is for clients with",
-    # What a file and a map must hold, and comma lists of known words.
+    # Contents of files and maps, and comma-separated lists of known words.
     "The file ",
     "Unknown field",
     "Users have no field",
@@ -153,7 +153,7 @@ _UNSAID = (
     "Expected some of",
     "Expected event types",
     "Expected one of failed",
-    # Which days a calendar has; white space, which two dialects of patterns take differently; what no column takes.
+    # Valid dates; white space, which the two dialects of patterns treat differently; characters that no column accepts.
     "not of the form YYYY-MM-DD",
     "for format date-time",
     "for format uri",
@@ -164,7 +164,7 @@ _UNSAID = (
     "A lower-case slug",
     "Letters, digits and single inner hyphens",
     "Printable ASCII",
-    # Which names are hosts, and which of them a tenant may claim or has proven.
+    # Valid host names, and those that a tenant may claim or has verified.
     "A host name with a dot",
     "A lower-case host name",
     "The host belongs to the service",
@@ -176,7 +176,7 @@ _UNSAID = (
 
 
 class World:
-    """A tenant with one row of each kind, and some to add, behind a running service."""
+    """A tenant with one row of each kind, and some additional rows, behind a running service."""
 
     def __init__(self, web: WebProcess) -> None:
         self.base_url = f"http://{web.address[0]}:{web.address[1]}/api/v2"
@@ -184,7 +184,7 @@ class World:
         self.is_spent = True
 
     def renew(self) -> None:
-        """Take a new tenant if something of the old one was deleted."""
+        """Create a new tenant if a call has deleted something from the old one."""
         if not self.is_spent:
             return
         name = f"t-{secrets.token_hex(6)}"
@@ -207,7 +207,7 @@ class World:
         return {"Host": self.api.host, "Authorization": f"Bearer {self.api.token}"}
 
     def path_of(self, call: Call) -> dict[str, str]:
-        """Return the parameters of a path that leads to rows."""
+        """Return the parameters of a path that refer to existing rows."""
         fixed = {name: value for name, value in FIXED.items() if f"{{{name}}}" in call.path}
         return (
             {name: self.ids[kind] for name, kind in call.parameters}
@@ -216,8 +216,8 @@ class World:
         )
 
     def send(self, case: Case) -> schemathesis.Response:
-        """Send the case and judge the answer; a refusal and a read must have changed nothing."""
-        # In a form everything is text, and an object in a list becomes the names of its members.
+        """Send the case and check the answer; a refusal and a read must change nothing."""
+        # A form has only text, and an object in a list becomes the names of its members.
         unjudged: list[Any] = [negative_data_rejection] if "urlencoded" in (case.media_type or "") else []
         if is_unbuilt(case.method, case.operation.path):
             unjudged.append(unsupported_method)
@@ -235,12 +235,12 @@ class World:
 
 
 def is_unbuilt(method: str, path: str) -> bool:
-    """Tell whether client libraries know the operation: it is 404 with a reason then, and not 405 (`test_upstream_table.py`)."""
+    """Report whether client libraries know the operation: then it answers 404 with a reason, not 405 (`test_upstream_table.py`)."""
     return unbuilt_at(method.upper(), f"/api/v2{path}".replace("{", "").replace("}", "")) is not None
 
 
 def refused_for_a_reason(context: CheckContext, answer: schemathesis.Response, case: Case) -> bool | None:
-    """What fits the document is refused only for what a document cannot say. In a form everything is text, so it is not judged."""
+    """Check that a valid request is refused only for a reason that no schema can express. Forms are excluded: all their values are text."""
     is_good = case.meta is None or case.meta.generation.mode.is_positive
     if answer.status_code != 400 or not is_good or "urlencoded" in (case.media_type or ""):
         return None
@@ -251,7 +251,7 @@ def refused_for_a_reason(context: CheckContext, answer: schemathesis.Response, c
 
 
 def stream_messages_are_described(context: CheckContext, answer: schemathesis.Response, case: Case) -> bool | None:
-    """Each message of a stream is one that the document describes."""
+    """Check that the document describes each message of a stream."""
     if answer.headers.get("content-type", [""])[0].startswith("text/event-stream"):
         lines = [line.removeprefix(b"data: ") for line in answer.content.splitlines() if line.startswith(b"data: ")]
         assert lines
@@ -284,7 +284,7 @@ def _whole_world(world: World) -> None:
 
 
 _OPERATIONS = [(path, method) for path, methods in _DOCUMENT["paths"].items() for method in methods]
-# Every operation succeeds and refuses in tests of its own; drawn requests go to a third of them here, and to all in `make test-deep`.
+# Other tests cover each operation with success and refusal. A normal run sends a third of the operations here; `make test-deep` sends all.
 _DRAWN = set(sample(_OPERATIONS, "drawn", len(_OPERATIONS) // 3))
 _PATHS = {path: {method: methods[method] for method in methods if (path, method) in _DRAWN} for path, methods in _DOCUMENT["paths"].items()}
 _DRAWN_DOCUMENT = {**_DOCUMENT, "paths": {path: methods for path, methods in _PATHS.items() if methods}}
@@ -294,33 +294,33 @@ DRAWN = schemathesis.openapi.from_dict(_DRAWN_DOCUMENT, config=CONFIG)
 @pytest.mark.sized
 @pytest.mark.timeout(600 if IS_DEEP else 120)
 @DRAWN.parametrize()
-def test_every_answer_is_one_that_the_document_describes(case: Case, world: World) -> None:
+def test_the_document_describes_every_answer(case: Case, world: World) -> None:
     call = CALLS.get(f"{case.method.upper()} {case.operation.path}")
     if call is not None and not _keeps_its_path(case):
         case.path_parameters |= world.path_of(call)
     if case.meta is not None and case.meta.is_negative_at(ParameterLocation.QUERY):
-        # An empty parameter counts as absent, whatever its type.
+        # An empty parameter of any type counts as absent.
         case.query = {name: value for name, value in case.query.items() if not _is_empty(value)}
-    # Where a request ends is between the client and the server, which speaks no JSON yet.
+    # `Content-Length` is between the client and the server, whose errors are not JSON.
     case.headers.pop("Content-Length", None)
     world.send(case)
 
 
 def _is_empty(value: Any) -> bool:
-    """Tell whether nothing of a value is left in a query, where a list is sent as its members and an object as its names."""
+    """Report whether a value is empty in a query. A query sends a list as its members and an object as the names of its members."""
     return value in ("", None) or (isinstance(value, (dict, list)) and all(map(_is_empty, value)))
 
 
 def _keeps_its_path(case: Case) -> bool:
-    """Tell whether the drawn ids stay: the bad ones, and every fourth time the good ones, which name nothing."""
+    """Report whether the generated ids stay: invalid ids always, and valid ids, which refer to no row, in a quarter of the cases."""
     is_bad = case.meta is not None and case.meta.is_negative_at(ParameterLocation.PATH)
     return is_bad or sha256(orjson.dumps(case.path_parameters, default=str)).digest()[0] % 4 == 0
 
 
-# Later calls need what earlier ones have made.
+# Later calls need the rows of earlier ones.
 @pytest.mark.whole
 @pytest.mark.parametrize("label", CALLS)
-def test_what_succeeds_is_described_too(label: str, world: World) -> None:
+def test_the_document_describes_every_success(label: str, world: World) -> None:
     call, (method, path) = CALLS[label], label.split(" ")
     body = {} if call.body is None else {"body": bodies(world.spare)[call.body], "media_type": "application/json"}
     if label in _FILES:
@@ -338,8 +338,8 @@ def test_what_succeeds_is_described_too(label: str, world: World) -> None:
     assert answer.status_code in (_IN_TIME | _REFUSED).get(label, range(200, 300)), answer.text
 
 
-def test_a_method_that_is_not_described_is_not_allowed(world: World) -> None:
-    # One test for all paths: to compare every row after each of them would take five times as long as the requests.
+def test_a_method_that_the_document_does_not_describe_answers_405(world: World) -> None:
+    # One test for all paths: comparing every row after each request would take five times as long as the requests.
     for path, methods in _DOCUMENT["paths"].items():
         described = {method.upper() for method in methods}
         address = re.sub(r"\{\w+\}", "x", f"{world.base_url}{path}")

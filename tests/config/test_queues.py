@@ -1,4 +1,4 @@
-"""Which queue a message goes to, and which queues a worker takes from."""
+"""The queue of each message, and the queues that a worker reads."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ def queue_of(task: str) -> str:
     return str(app.amqp.router.route({}, task)["queue"].name)
 
 
-def test_deliveries_stand_in_a_queue_of_their_own() -> None:
+def test_deliveries_have_their_own_queue() -> None:
     assert queue_of(nudges.DELIVER) == "deliveries"
     assert {queue_of(task) for task in (RUN_JOB, nudges.DISPATCH, nudges.PROBE)} == {"work"}
 
 
-def test_a_worker_takes_from_every_queue_that_is_written_to() -> None:
+def test_a_worker_reads_every_queue_that_has_a_writer() -> None:
     assert set(app.amqp.queues.consume_from) == {"work", "deliveries"}
     assert app.conf.broker_transport_options.get("queue_order_strategy", "round_robin") == "round_robin"

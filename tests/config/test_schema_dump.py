@@ -1,4 +1,4 @@
-"""A new database gets its schema from the dump, or from the migrations wherever the dump does not fit."""
+"""A new database gets its schema from the dump, or from the migrations if the dump does not match."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ COUNT_TABLES = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::reg
 @pytest.fixture
 def kept() -> dump.SchemaDump:
     kept = dump.read()
-    assert kept is not None, "the dump is not of these migrations: run make schema"
+    assert kept is not None, "the dump does not match the migrations: run make schema"
     return kept
 
 
 @pytest.fixture
 def empty() -> Iterator[psycopg.Connection]:
-    """A connection to a database without anything in it."""
+    """Return a connection to an empty database."""
     name = f"schema_{secrets.token_hex(6)}"
     with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as server:
         server.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
@@ -43,7 +43,7 @@ def tables_in(connection: psycopg.Connection) -> int:
     return int(count)
 
 
-def test_what_is_restored_is_dumped_as_it_was(kept: dump.SchemaDump, empty: psycopg.Connection) -> None:
+def test_a_restored_schema_has_the_same_dump(kept: dump.SchemaDump, empty: psycopg.Connection) -> None:
     if empty.info.server_version // 10000 != kept.server:
         pytest.skip(f"the dump is for PostgreSQL {kept.server}")
     assert restore_schema(empty)
@@ -57,7 +57,7 @@ def test_the_session_keeps_its_settings(kept: dump.SchemaDump, empty: psycopg.Co
     assert empty.execute(read).fetchone() == before
 
 
-def test_a_database_that_holds_a_table_is_left_alone(empty: psycopg.Connection) -> None:
+def test_a_database_with_a_table_is_not_changed(empty: psycopg.Connection) -> None:
     empty.execute("CREATE TABLE something (id int)")
     assert not restore_schema(empty)
     assert tables_in(empty) == 1
@@ -87,7 +87,7 @@ def test_a_dump_of_other_migrations_is_not_read(kept: dump.SchemaDump, monkeypat
     assert dump.read() is None
 
 
-def test_what_belongs_to_a_session_or_a_day_is_left_out() -> None:
+def test_the_dump_omits_settings_of_sessions_and_dates() -> None:
     printed = (
         "-- Dumped from database version 18.1\n\\restrict abc\n\nSET statement_timeout = 0;\n"
         "SELECT pg_catalog.set_config('search_path', '', false);\n\nCREATE TABLE public.a (id int);\n"

@@ -1,4 +1,4 @@
-"""`manage.py seed_demo` on databases of its own: complete, idempotent, and never among the tenants of somebody else."""
+"""`manage.py seed_demo` in its own databases: it is complete and repeatable, and changes only the tenant of the demo."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ SECRETS = {
 
 @pytest.fixture(scope="module")
 def database(django_db_setup: None) -> Iterator[str]:
-    """A migrated database without tenants, on the server of the test run."""
+    """Create a migrated database without tenants on the server of the test run."""
     name = f"seed_{secrets.token_hex(6)}"
     server = os.environ["DATABASE_URL"]
     with psycopg.connect(server, autocommit=True) as connection:
         create_migrated(connection, name)
         parts = urlsplit(server)
-        # Written by hand: geturl leaves the slashes out before an empty host.
+        # Build the URL by hand: `geturl` omits the slashes before an empty host.
         yield f"{parts.scheme}://{parts.netloc}/{name}?{parts.query}"
         connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
@@ -63,7 +63,7 @@ def execute(database: str, statement: str) -> None:
         connection.execute(statement)
 
 
-def test_the_demo_is_complete_and_a_second_run_sets_only_what_has_drifted(database: str, tmp_path: Path) -> None:
+def test_the_demo_is_complete_and_a_second_run_restores_only_changed_values(database: str, tmp_path: Path) -> None:
     first = seed(database, tmp_path / "facts")
     events, digest, password = (
         "SELECT count(*) FROM events_event",
@@ -93,15 +93,15 @@ def test_the_demo_is_complete_and_a_second_run_sets_only_what_has_drifted(databa
     assert rows(database, "SELECT name FROM provisioning_actionsecret ORDER BY name") == [("SCIM_BASE_URL",), ("SCIM_BEARER_TOKEN",)]
 
 
-def test_only_the_marked_demo_is_touched_among_other_tenants(database: str, tmp_path: Path) -> None:
+def test_only_the_marked_demo_is_changed_among_other_tenants(database: str, tmp_path: Path) -> None:
     first = seed(database, tmp_path / "facts")
     execute(
         database,
         "INSERT INTO identity_tenant (id, name, status, created_at, updated_at) VALUES ('acme', 'Acme', 'active', now(), now())",
     )
-    # Its owner may add tenants beside the demo.
+    # The owner of the installation may add tenants beside the demo.
     assert seed(database, tmp_path / "facts") == first
-    # Without the mark even a tenant of the same name is somebody else's.
+    # Without the mark, even a tenant of the same name belongs to another owner.
     execute(database, "UPDATE authapi_client SET metadata = '{}'")
     counts = "SELECT (SELECT count(*) FROM identity_tenant), (SELECT count(*) FROM authapi_client), (SELECT count(*) FROM identity_staff)"
     before = rows(database, counts)

@@ -1,4 +1,4 @@
-"""Lists as snapshots: the cursor on first pages, and that list plus stream is what the tables hold."""
+"""Lists as snapshots: the first page carries a cursor, and the list plus the later events equals the tables."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def api(tenant: Tenant) -> Management:
 
 
 def snapshots() -> set[str]:
-    """The paths of the lists whose documented answer carries the header."""
+    """Return the paths of the lists whose documented answer has the header."""
     found = orjson.loads(openapi_document())["paths"]
     return {
         path.removeprefix("/")
@@ -60,13 +60,13 @@ def position_of(answer: Answer, tenant: Tenant) -> int:
     return CursorSealer(settings.CURSOR_KEYS, tenant_id=tenant.pk).open(answer.headers[HEADER]).position
 
 
-def test_every_kind_of_document_has_a_list_that_the_stream_continues() -> None:
+def test_every_kind_of_document_has_a_list_with_a_cursor() -> None:
     operations: list[Operation] = [operation for route in ROUTES for operation in route.endpoint.operations.values()]
 
     assert {operation.snapshot_of for operation in operations} - {None} == {kind.name for kind in DOCUMENT_KINDS}
 
 
-def test_the_first_page_of_these_lists_carries_the_cursor_and_no_other_answer_does(tenant: Tenant, api: Management) -> None:
+def test_only_first_pages_of_these_lists_carry_the_cursor(tenant: Tenant, api: Management) -> None:
     own = ids_of(tenant, "own")
     head = len(numbered(tenant.pk))
     described = snapshots()
@@ -89,7 +89,7 @@ def test_a_first_page_has_a_cursor_in_every_form(api: Management, query: dict[st
     assert answer.headers[HEADER]
 
 
-def test_a_later_page_has_none(api: Management, database_connection: Connection) -> None:
+def test_a_later_page_has_no_cursor(api: Management, database_connection: Connection) -> None:
     for _ in range(2):
         make_user(connection=database_connection)
     checkpoint = api.get("users", {"take": 1}).json["next"]
@@ -101,14 +101,14 @@ def test_a_later_page_has_none(api: Management, database_connection: Connection)
 
 
 @pytest.mark.parametrize("query", [{"page": "x"}, {"take": 0}, {"from": "nothing"}, {"per_page": 101}])
-def test_a_refusal_has_none(api: Management, query: dict[str, Any]) -> None:
+def test_a_refusal_has_no_cursor(api: Management, query: dict[str, Any]) -> None:
     answer = api.get("users", query)
 
     assert answer.status == 400
     assert HEADER not in answer.headers
 
 
-def test_a_cursor_is_of_its_own_tenant_alone(tenant: Tenant, api: Management) -> None:
+def test_a_cursor_is_valid_only_for_its_own_tenant(tenant: Tenant, api: Management) -> None:
     other = make_other_tenant()
     make_organization(other)
     numbered(other.pk)
@@ -120,8 +120,8 @@ def test_a_cursor_is_of_its_own_tenant_alone(tenant: Tenant, api: Management) ->
         position_of(answer, other)
 
 
-def test_the_cursor_is_taken_before_the_rows_are_read(tenant: Tenant, api: Management) -> None:
-    """The users cannot be read for a while; what gets a position meanwhile follows the cursor."""
+def test_the_service_reads_the_cursor_before_the_rows(tenant: Tenant, api: Management) -> None:
+    """While a lock delays the read of the users, another event gets a position; that position must be after the cursor."""
     before = len(numbered(tenant.pk))
     answers: list[Answer] = []
 
@@ -133,7 +133,7 @@ def test_the_cursor_is_taken_before_the_rows_are_read(tenant: Tenant, api: Manag
         cursor.execute("LOCK TABLE identity_user IN ACCESS EXCLUSIVE MODE")
         asking.start()
         eventually(_somebody_waits_for_users)
-        # This transaction would keep what it writes to itself.
+        # Write in another connection: others cannot see the writes of this transaction.
         elsewhere(lambda: (make_organization(tenant), number_tenant(tenant.pk)))
     asking.join(10)
 
@@ -142,7 +142,7 @@ def test_the_cursor_is_taken_before_the_rows_are_read(tenant: Tenant, api: Manag
 
 
 def elsewhere(work: Callable[[], object]) -> None:
-    """Run `work` in a thread, with a database connection of its own, to its end."""
+    """Run `work` to its end in a thread with its own database connection."""
     with ThreadPoolExecutor(1) as pool:
         pool.submit(closing, work).result()
 
@@ -162,7 +162,7 @@ def _somebody_waits_for_users() -> bool:
 
 
 class Writer:
-    """Changes users and their memberships at random until it is told to stop."""
+    """Changes users and their memberships at random until it is stopped."""
 
     def __init__(self, tenant: Tenant, people: Connection, group: Group, seed: int) -> None:
         self.tenant_id, self.people, self.group = tenant.pk, people, group
@@ -173,7 +173,7 @@ class Writer:
             try:
                 self.random.choice((self.create, self.update, self.update, self.delete, self.join, self.leave))()
             except ServiceError:
-                # Another writer has deleted the user meanwhile.
+                # Another writer has deleted the user in the meantime.
                 continue
             number_tenant(self.tenant_id)
 
@@ -208,7 +208,7 @@ def walked(api: Management, path: str, key: str) -> tuple[str, list[dict[str, An
 
 
 def continued(state: dict[str, Any], events: list[dict[str, Any]]) -> dict[str, Any]:
-    """Apply events in their order, as a consumer does who may have seen some of it in the list already."""
+    """Apply events in order, like a consumer that may have seen some of their changes in the list already."""
     for event in events:
         shown = event["data"]["object"]
         match event["type"]:
@@ -224,7 +224,7 @@ def continued(state: dict[str, Any], events: list[dict[str, Any]]) -> dict[str, 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_list_plus_stream_is_what_the_tables_hold_while_others_write(
+def test_the_list_plus_later_events_equals_the_tables_while_others_write(
     tenant: Tenant, api: Management, database_connection: Connection, seed: int
 ) -> None:
     group = make_group(tenant)

@@ -1,4 +1,4 @@
-"""Which messages of the queue a worker reads: those that Celery writes for our tasks, and none with another shape."""
+"""A worker reads only messages of the queue that Celery writes for our tasks; it refuses every other shape."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from authapi import tasks as _authapi_tasks  # noqa: F401  (it registers its tas
 from config.celery import app
 from config.task_messages import CheckedTransport, is_task_message
 from identity.tasks import RUN_JOB
-from provisioning import tasks as _provisioning_tasks  # noqa: F401  (as above)
+from provisioning import tasks as _provisioning_tasks  # noqa: F401 (it registers its tasks)
 from provisioning.engine import nudges
 from tests.faults.test_forged_messages import forgeries, message
 
 
 def written(task: str, arguments: list[Any], **options: Any) -> dict[str, Any]:
-    """A message as Celery puts it into the queue."""
+    """Return a message as Celery puts it into the queue."""
     sent: list[dict[str, Any]] = []
 
     class Kept(Channel):
@@ -30,16 +30,16 @@ def written(task: str, arguments: list[Any], **options: Any) -> dict[str, Any]:
     with Connection("memory://") as connection:
         producer = Producer(Kept(connection.transport))
         app.send_task(task, arguments, producer=producer, **options)
-    # As it comes out of Redis.
+    # The form in which it comes out of Redis.
     return dict(json.loads(json.dumps(sent[-1])))
 
 
 @pytest.mark.parametrize("task", [RUN_JOB, nudges.DELIVER, nudges.DISPATCH, nudges.PROBE, nudges.ALERT, "authapi.prune"])
 @pytest.mark.parametrize("options", [{}, {"countdown": 30}, {"expires": 60}, {"retries": 3}, {"priority": 5}], ids=str)
-def test_what_celery_writes_for_a_task_is_read(task: str, options: dict[str, Any]) -> None:
+def test_a_message_that_celery_writes_for_a_task_is_read(task: str, options: dict[str, Any]) -> None:
     sent = written(task, ["an-id", "another"], **options)
     assert is_task_message(sent, app.tasks)
-    # After a worker died Redis gives it out again with a mark.
+    # After a worker dies, Redis delivers the message again with a mark.
     sent["headers"]["redelivered"] = sent["properties"]["delivery_info"]["redelivered"] = True
     assert is_task_message(sent, app.tasks)
 
@@ -53,17 +53,17 @@ def test_a_forged_message_is_not_read(tmp_path: Path) -> None:
             continue
         if is_task_message(read, app.tasks):
             passed.append((read["headers"]["task"], len(forged)))
-    # Those name a task of ours with ids of nothing: the task itself finds no row.
+    # These name one of our tasks with ids that do not exist: the task itself finds no row.
     assert {name for name, _ in passed} <= {RUN_JOB, nudges.ALERT, nudges.DELIVER}
     assert all(size < 70_000 for _, size in passed)
 
 
-def test_a_task_may_not_name_a_limit_of_time_of_its_own() -> None:
+def test_a_message_may_not_set_a_time_limit() -> None:
     sent = json.loads(message(RUN_JOB, ["x"], headers={"timelimit": [10**9, 10**9]}))
     assert not is_task_message(sent, app.tasks)
 
 
 @pytest.mark.parametrize("url", ["redis://127.0.0.1/0", "redis+socket:///run/redis.sock"])
-def test_every_broker_in_redis_is_read_with_the_check(url: str) -> None:
+def test_every_redis_broker_uses_the_check(url: str) -> None:
     with Connection(url) as connection:
         assert connection.get_transport_cls() is CheckedTransport

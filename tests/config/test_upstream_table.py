@@ -15,7 +15,7 @@ from tests.config.two_tenants import calls
 from tests.factories.identity import make_connection, make_user
 from tests.management import Management, request
 
-# An id of the form that the first part of a path asks for, so that a refusal has no other cause.
+# An id of the form that the first part of a path requires, so that a refusal has no other cause.
 IDS = {"users": "database%7Cffffffffffffffffffffffff", "groups": "grp_ffffffffffffffffffffff"}
 UNBUILT = [entry for entry in table() if entry.kind in (Kind.REFUSED, Kind.PLANNED)]
 ROUTES_PAST_DJANGO = {("GET", "events")}
@@ -25,7 +25,7 @@ def address(entry: Entry) -> str:
     return entry.path.replace("{}", IDS.get(entry.segments[0], "x"))
 
 
-def test_every_operation_stands_in_the_table_once_and_by_one_name() -> None:
+def test_every_operation_is_in_the_table_once_and_by_one_name() -> None:
     entries = table()
     places, names = Counter((entry.method, entry.path) for entry in entries), Counter(entry.name for entry in entries if entry.name)
     assert [place for place, count in places.items() if count > 1] == []
@@ -33,7 +33,7 @@ def test_every_operation_stands_in_the_table_once_and_by_one_name() -> None:
     assert len(names) == len(OPERATIONS.read_text().splitlines()) >= 490
 
 
-def test_what_the_table_calls_served_is_what_the_document_describes() -> None:
+def test_operations_that_the_table_calls_served_are_those_in_the_document() -> None:
     described = {(call.method, "/".join("{}" if part.startswith("{") else part for part in call.path.split("/"))) for call in calls()}
     assert b'"/events"' in openapi_document()
     here = {(entry.method, entry.path) for entry in table() if entry.kind in (Kind.SERVED, Kind.NEUTRAL, Kind.ADDITION)}
@@ -46,12 +46,12 @@ def test_every_served_operation_has_an_endpoint_with_its_method() -> None:
             assert entry.method.lower() in resolve(f"/api/v2/{address(entry)}").func.actions, entry  # type: ignore[attr-defined]
 
 
-def test_what_is_not_there_has_a_reason_that_is_a_sentence() -> None:
+def test_every_absent_operation_has_a_reason_that_is_a_sentence() -> None:
     assert [entry for entry in UNBUILT if not (entry.reason.endswith(".") and len(entry.reason.split()) > 3)] == []
     assert [entry for entry in table() if entry.kind in (Kind.SERVED, Kind.ADDITION) and entry.reason] == []
 
 
-def test_every_reason_is_of_an_operation_that_the_libraries_have() -> None:
+def test_every_reason_belongs_to_an_operation_of_the_client_libraries() -> None:
     names = [f"{line.split()[2]}." for line in OPERATIONS.read_text().splitlines()]
     assert [prefix for prefix in REASONS if not any(name.startswith(f"{prefix}.") for name in names)] == []
 
@@ -62,7 +62,7 @@ def api(tenant: Tenant, settings: Settings) -> Management:
     return Management(tenant)
 
 
-def test_every_operation_that_is_not_built_says_that_it_is_not_supported(api: Management) -> None:
+def test_every_operation_that_is_not_built_answers_that_it_is_not_supported(api: Management) -> None:
     for entry in UNBUILT:
         body: dict[str, Any] | None = None if entry.method in ("GET", "DELETE") else {}
         answer = api.call(entry.method, address(entry), body=body)
@@ -71,8 +71,8 @@ def test_every_operation_that_is_not_built_says_that_it_is_not_supported(api: Ma
         assert answer.json["message"].endswith(entry.reason)
 
 
-def test_a_known_word_in_the_place_of_an_id_is_no_id(api: Management) -> None:
-    # What else has the address keeps it: the identifier of an API is any text.
+def test_a_reserved_word_in_the_place_of_an_id_is_not_an_id(api: Management) -> None:
+    # Other operations at the address still accept it: the identifier of an API is any text.
     made = api.post("resource-servers", {"identifier": "search"})
     assert made.status == 201
     for path in ("clients/search", "resource-servers/search", "client-grants/search", "organizations/search"):
@@ -83,7 +83,7 @@ def test_a_known_word_in_the_place_of_an_id_is_no_id(api: Management) -> None:
     assert api.get("clients/nothing").json["errorCode"] == "inexistent_client"
 
 
-def test_what_no_library_knows_stays_a_plain_404_and_a_wrong_method_405(api: Management) -> None:
+def test_an_unknown_path_gets_a_plain_404_and_a_wrong_method_gets_405(api: Management) -> None:
     unknown = api.get("nothing/at/all")
     assert (unknown.status, "errorCode" in unknown.json) == (404, False)
     assert api.get("guardian/factors/sms/nothing").json == unknown.json
@@ -91,13 +91,13 @@ def test_what_no_library_knows_stays_a_plain_404_and_a_wrong_method_405(api: Man
     assert unbuilt_at("GET", "/api/v2/users//authentication-methods") is None
 
 
-def test_without_a_token_the_table_is_not_told(tenant: Tenant) -> None:
+def test_a_request_without_a_token_does_not_get_the_reason(tenant: Tenant) -> None:
     for method, path in (("GET", "clients/search"), ("POST", "device-credentials"), ("GET", "hooks")):
         answer = request(method, f"/api/v2/{path}", "", {"host": f"{tenant.pk}.example.test"}, b"")
         assert (answer.status, "errorCode" in answer.json) == (401, False)
 
 
-def test_a_key_for_a_device_of_no_user_is_refused_and_kept_nowhere(api: Management, tenant: Tenant) -> None:
+def test_a_key_for_a_device_of_an_unknown_user_is_refused_and_not_stored(api: Management, tenant: Tenant) -> None:
     make_user(connection=make_connection(tenant_id=tenant.pk, name="people"))
     body = {"device_name": "Phone", "type": "public_key", "value": "AAAA", "device_id": "1"}
     answer = api.post("device-credentials", body)

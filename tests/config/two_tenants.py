@@ -1,4 +1,4 @@
-"""Two tenants with one row of each kind, and every operation of the OpenAPI document as a call that would succeed on its own rows."""
+"""Two tenants with one row of each kind, and every operation of the OpenAPI document as a call that succeeds on rows of its tenant."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.factories.organizations import make_group, make_organization, make_ro
 from tests.factories.sign_ins import sign_in_rows
 from tests.management import Answer, Management, segment
 
-# An id that nobody has, of the form of each kind.
+# One id of the form of each kind that does not exist.
 UNKNOWN = {
     "user": "database|ffffffffffffffffffffffff",
     "connection": "con_ffffffffffffffff",
@@ -70,7 +70,7 @@ UNKNOWN = {
     "method": "totp|dev_ffffffffffffffff",
     "enrollment": "dev_ffffffffffffffff",
 }
-# Which kind of row a parameter of a path names: by its name, or by what stands before it where that is `id`.
+# The kind of row that a path parameter refers to: by its name, or by the preceding part of the path if the name is `id`.
 _BY_NAME = {
     "version_id": "version",
     "job_id": "synchronization",
@@ -110,7 +110,7 @@ _BY_COLLECTION = {
     "token-exchange-profiles": "exchange profile",
     "enrollments": "enrollment",
 }
-# What every tenant has alike.
+# Values that are the same for every tenant.
 FIXED = {
     "trigger_id": "event-stream",
     "prompt": "login",
@@ -120,12 +120,12 @@ FIXED = {
     "provider": "google-authenticator",
     "factor": "otp",
 }
-# Not an id of a row: what it names is looked for below the user of the path.
+# Not an id of a row: the service searches it among the identities of the user in the path.
 _WITHIN_A_USER = "users/{id}/identities/{provider}/{user_id}"
 _TABLES = "SELECT table_name FROM information_schema.columns WHERE column_name = 'tenant_id' AND table_schema = 'public' ORDER BY 1"
-# What was recorded is numbered a moment later, by another thread.
+# Another thread numbers recorded events a moment later.
 _NUMBERING = frozenset({"events_head", "events_logentry", "events_outbox"})
-# Where a tenant reads what its own clients tried, refused or not.
+# The log in which a tenant reads the calls of its own clients, including refused ones.
 LOG = "authapi_administrativeline"
 _DIGEST = """SELECT '{0}', md5(string_agg(row::text, '|' ORDER BY row::text)) FROM "{0}" row WHERE tenant_id = %s"""
 
@@ -134,7 +134,7 @@ Ids = dict[str, str]
 
 @dataclass(frozen=True)
 class Call:
-    """One operation: its method, its path with parameters in braces, and the component that its body is."""
+    """One operation: its method, its path with parameters in braces, and the component of its body."""
 
     method: str
     path: str
@@ -142,7 +142,7 @@ class Call:
 
     @property
     def parameters(self) -> list[tuple[str, str]]:
-        """Name and kind of each parameter that is the id of a row."""
+        """Return name and kind of each parameter that is the id of a row."""
         if self.path == _WITHIN_A_USER:
             return [("id", "user")]
         return [
@@ -152,14 +152,14 @@ class Call:
         ]
 
     def send(self, api: Management, ids: Ids, *, replaced: dict[str, str], body_ids: Ids) -> Answer:
-        """Call with the ids of the path from `ids`, those of `replaced` parameters instead, and the body from `body_ids`."""
+        """Call with the path parameters from `ids` or `replaced`, and with the body from `body_ids`."""
         values = {name: ids[kind] for name, kind in self.parameters} | replaced
         path = re.sub(r"\{(\w+)\}", lambda found: segment(values.get(found[1]) or FIXED.get(found[1], "nobody")), self.path)
         return api.call(self.method, path, body=None if self.body is None else bodies(body_ids)[self.body])
 
 
 def calls() -> Iterator[Call]:
-    """Yield every operation of the document but the subscription, which is no request and answer."""
+    """Yield every operation of the document except the subscription, which does not end."""
     for path, operations in orjson.loads(openapi_document())["paths"].items():
         for method, operation in operations.items():
             if path == "/events":
@@ -170,7 +170,7 @@ def calls() -> Iterator[Call]:
 
 
 def bodies(ids: Ids) -> dict[str, Any]:
-    """Return a body of each kind that names these rows."""
+    """Return a body of each kind that refers to these rows."""
     permission = {"resource_server_identifier": ids["audience"], "permission_name": "read:orders"}
     fresh = secrets.token_hex(4)
     stream = {
@@ -287,7 +287,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
 
 
 def names_rows(body: str) -> bool:
-    """Tell whether a body of this kind names rows."""
+    """Report whether a body of this kind refers to rows."""
     one, other = bodies(dict.fromkeys([*UNKNOWN, "connection name"], "one")), bodies(dict.fromkeys([*UNKNOWN, "connection name"], "other"))
     return b"other" in orjson.dumps(other[body]) and one[body] != other[body]
 
@@ -299,7 +299,7 @@ def make_other_tenant() -> Tenant:
 
 
 def ids_of(tenant: Tenant, name: str) -> Ids:
-    """Make one row of each kind, related to each other, and return their ids; `name` is in all that must differ."""
+    """Create one related row of each kind, and return their ids; `name` is part of all unique values."""
     people = make_connection(tenant_id=tenant.pk, name=name)
     user = make_user(connection=people)
     role, group, organization = make_role(tenant, name), make_group(tenant, name), make_organization(tenant, name)
@@ -368,7 +368,7 @@ def _verified_domain(tenant: Tenant, name: str) -> str:
 
 
 def _finished_synchronization(tenant: Tenant, stream_id: str) -> str:
-    """Return a dry run that nobody waits for any more, so that the stream is free for another one."""
+    """Return a dry run that has ended, so that the stream accepts another one."""
     plan = Plan(is_dry_run=True).as_document()
     target = synchronization_target(stream_id)
     done = {
@@ -391,12 +391,12 @@ def rows_of(tenant: Tenant) -> dict[str, list[Any]]:
 
 
 def rows_but_log_of(tenant: Tenant) -> dict[str, list[Any]]:
-    """Return every row of the tenant but the lines about what its own clients tried."""
+    """Return every row of the tenant except the log of the calls of its own clients."""
     return {table: rows for table, rows in rows_of(tenant).items() if table != LOG}
 
 
 def digests_of(tenant: Tenant) -> dict[str, str]:
-    """Return a digest of the rows of each table, in one statement, leaving out what is only numbered, and the log of tries."""
+    """Return a digest of the rows of each table from one statement. Leaves out tables of numbering and the log of calls."""
     tables = [table for table in _tables() if table not in _NUMBERING | {LOG}]
     with database.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(_DIGEST.format(table) for table in tables), [tenant.pk] * len(tables))

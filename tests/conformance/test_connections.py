@@ -99,7 +99,7 @@ def test_a_blocked_client_is_listed_as_blocked_and_cut_when_it_is_disconnected(p
         blocked: list[OpenConnection] = []
 
         def is_blocked() -> bool:
-            # For a second: the kernel accepts more at first, and a client that is not stuck gets its last bytes.
+            # Blocked for more than a second: before that the kernel still accepts data, and a client that reads gets its last bytes.
             seen = open_connections(tenant.pk).connections
             a_second_ago = timezone.now() - timedelta(seconds=1)
             blocked[:] = [found for found in seen if found.blocked_since is not None and found.blocked_since < a_second_ago]

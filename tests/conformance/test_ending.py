@@ -75,7 +75,7 @@ def test_a_stream_without_matching_events_gets_heartbeats_in_a_busy_log(target: 
                 target.write("user.updated")
             assert stream.block().comments[0] == "heartbeat"
             beat = stream.block()
-            assert beat.id != last, "the cursor moves over what is left out"
+            assert beat.id != last, "the cursor advances past filtered events"
             last = beat.id
         assert time.monotonic() - started < 5 * HEARTBEAT_SECONDS
 
@@ -235,7 +235,7 @@ def test_an_unreadable_event_is_never_skipped_and_the_offset_after_it_is_valid(t
         *_, last, ended = (block for block in _until_end(stream, within=20.0) if block.event in {"user.updated", "error"})
     assert last.message["event"]["id"] == ids[1]
     assert (ended.message["error"]["code"], ended.message["error"]["offset"]) == ("processing_error", last.id)
-    # A returning client is told to wait; only an operator may skip the hole.
+    # The server tells a returning client to wait; only an operator may skip the hole.
     with target.subscribe({"from": last.id}) as stream:
         assert (stream.status, int(stream.headers["retry-after"]) >= 1) == (503, True)
     beyond = CursorSealer(settings.CURSOR_KEYS, tenant_id=target.tenant.pk).seal(Cursor(target.head().epoch, poisoned.position))

@@ -1,4 +1,4 @@
-"""The suite itself, run against an address: what it checks there, and that it detects a non-conforming service."""
+"""Runs the suite itself against an address: the checks that it can make there, and that it detects a non-conforming service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.conformance.remote import is_remote
 from tests.conformance.web_process import ROOT, web_process
 from tests.factories.authapi import global_client
 
-pytestmark = pytest.mark.skipif(is_remote(), reason="this run is the one that it would start")
+pytestmark = pytest.mark.skipif(is_remote(), reason="the test in this module has started this run")
 
 
 def _judged(url: str, client_id: str, secret: str) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""Clients of a log that is pruned: 410 with the way to resynchronize, or the end of the stream, and never a hole."""
+"""Clients of a pruned log: 410 with the cursor to resynchronize from, or the end of the stream, and never a hole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The house tour is short, and every place and symbol that it names is there."""
+"""The house tour is short, and every path and symbol that it names exists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_ROWS = 40
 
 _ROW = re.compile(r"^\| (?!Idea \|)(?P<idea>[^|]+) \| (?P<place>[^|]+) \|$", re.MULTILINE)
 _NAMED = re.compile(r"`([^`\n]+)`")
-# A function, a class, or both with a dot between, such as `Stream.run`. What Django and Celery name is not ours.
+# A function, a class, or both with a dot between them, such as `Stream.run`. Names of Django and Celery are excluded.
 _SYMBOL = re.compile(r"(?:[A-Za-z_]\w*\.)?(?P<last>[A-Za-z_]\w*)(?:\(\))?")
 _DEFINED = re.compile(r"(?:def|class|FUNCTION) (\w+)|(\w+) = |\.(\w+)\"")
 _OF_OTHERS = frozenset({"on_commit", "post_save", "post_delete"})
@@ -26,13 +26,13 @@ def test_the_list_has_at_most_40_rows() -> None:
     assert 30 < len(_ROW.findall(_places())) <= MOST_ROWS
 
 
-def test_every_place_is_there() -> None:
+def test_every_path_in_the_list_exists() -> None:
     named = [name for row in _ROW.finditer(_places()) for name in _NAMED.findall(row["place"])]
 
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-def test_every_symbol_that_the_text_names_is_there() -> None:
+def test_every_symbol_in_the_text_exists() -> None:
     text = TOUR[TOUR.index("## How one event flows") :]
     symbols = {found["last"] for name in _NAMED.findall(text) if (found := _SYMBOL.fullmatch(name))} - _OF_OTHERS
     listed = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()

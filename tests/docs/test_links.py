@@ -1,4 +1,4 @@
-"""Every relative link of the Markdown files leads to a file that is there, and to a heading that is on it."""
+"""Every relative link of the Markdown files points to an existing file and to an existing heading."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_all_links_resolve(page: Path) -> None:
     assert dead_links(page) == []
 
 
-def test_a_dead_link_and_a_missing_heading_are_found(tmp_path: Path) -> None:
+def test_the_check_finds_a_dead_link_and_a_missing_heading(tmp_path: Path) -> None:
     (tmp_path / "there.md").write_text("# There\n\n## `GET /users`\n\n## Twice\n\n## Twice\n")
     page = tmp_path / "page.md"
     page.write_text(
@@ -36,7 +36,7 @@ def test_a_dead_link_and_a_missing_heading_are_found(tmp_path: Path) -> None:
 
 
 def dead_links(page: Path) -> list[str]:
-    """Return the targets of a page that are not there, in the order of the page."""
+    """Return the targets of a page that do not exist, in the order of the page."""
     targets = (found["target"] for found in _LINK.finditer(_prose(page)))
     return [target for target in targets if not _ELSEWHERE.match(target) and not _is_there(page, target)]
 
@@ -49,7 +49,7 @@ def _is_there(page: Path, target: str) -> bool:
 
 @cache
 def _headings(file: Path) -> frozenset[str]:
-    """Return the places of a page by the names that code hosts and the manual give them."""
+    """Return the anchors of a page, as code hosts and the manual name them."""
     seen: Counter[str] = Counter()
     places = []
     for found in _HEADING.finditer(_FENCE.sub("", file.read_text())):

@@ -1,4 +1,4 @@
-"""What the Markdown files name is there: tests that prove a promise, targets of the Makefile, management commands."""
+"""Tests, targets of the Makefile and management commands that the Markdown files name exist."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _COMMAND = re.compile(r"manage\.py ([a-z_]+)")
 
 
 @pytest.mark.parametrize("page", PROOFS, ids=lambda page: page.name)
-def test_every_test_that_proves_a_promise_is_there(page: Path) -> None:
+def test_every_test_named_as_a_proof_exists(page: Path) -> None:
     named = set(_TEST_PATH.findall(page.read_text())) - {"tests/"}
     assert len(named) > 10
-    # Pages may leave out the directory where a row has named it before.
+    # Later paths in a row may omit the directory of an earlier path.
     assert [name for name in sorted(named) if not any(TESTS.glob(name)) and not any(TESTS.rglob(name))] == []
 
 
-def test_every_make_target_that_is_named_exists() -> None:
+def test_every_named_make_target_exists() -> None:
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert {"up", "test", "docs"} <= targets
     assert _named(_TARGET) - targets == set()
 
 
-def test_every_management_command_that_is_named_exists() -> None:
+def test_every_named_management_command_exists() -> None:
     assert _named(_COMMAND) - set(get_commands()) == set()
 
 

@@ -1,4 +1,4 @@
-"""Actions for tests, made by the services that the product uses."""
+"""Actions for tests, created by the services that the product uses."""
 
 from __future__ import annotations
 

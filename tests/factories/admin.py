@@ -41,14 +41,14 @@ def new_staff(tenant: Tenant | None, role: str = ADMINISTRATOR) -> Staff:
 
 @dataclass(frozen=True)
 class AllBut(RoleRule):
-    """A role that has every permission but those it names; for tests of one permission among many."""
+    """Create a role with every permission except the named ones, for tests of one permission."""
 
     def allows(self, permission: str) -> bool:
         return permission not in self.permissions
 
 
 def take_from_administrators(monkeypatch: pytest.MonkeyPatch, *permissions: str) -> None:
-    """Leave administrators everything but these permissions while a test runs."""
+    """Remove all permissions of administrators except these while a test runs."""
     monkeypatch.setitem(ROLES, ADMINISTRATOR, AllBut("Administrator", "", permissions))
 
 
@@ -63,20 +63,20 @@ def browser_of(staff: Staff) -> Client:
 
 
 def addresses_of_page(page: TenantPage) -> list[str]:
-    """Return every address of a page; what stands in one for a row of somewhere is a name that nothing has."""
+    """Return every address of a page. Where an address needs the id of a row, it gets one that does not exist."""
     parts = [(f"admin:{pattern.name}", dict.fromkeys(pattern.pattern.converters, "nothing")) for pattern in page.urls()]
     return [reverse(name, kwargs=values) for name, values in parts]
 
 
 @dataclass
 class Rows:
-    """One row of each model asked for, all of one tenant; the tenant's id stands in the texts of them."""
+    """One row of each requested model, all of one tenant; the tenant's id is in their texts."""
 
     tenant: Tenant
     made: dict[type[models.Model], Any] = field(default_factory=dict)
 
     def of(self, model: type[models.Model]) -> Any:
-        """Return the row of `model`, making it and what it needs first."""
+        """Return the row of `model`; create it and the rows that it needs first."""
         if model not in self.made:
             maker = _MAKERS.get(model)
             self.made[model] = maker(self) if maker else self._made(model)
@@ -90,7 +90,7 @@ class Rows:
             values["tenant_id"] = self.tenant.pk
         factory = FACTORIES.get(model)
         if factory is None:
-            # A table of Django's between two others.
+            # Django's table of a many-to-many relation.
             return model._default_manager.create(**values)
         return factory.create(**values)
 
@@ -113,7 +113,7 @@ _MAKERS: dict[type[models.Model], Callable[[Rows], Any]] = {
     LinkedIdentity: _linked,
     GroupMember: lambda rows: GroupMemberFactory.create(group=rows.of(Group), user=rows.of(User)),
     PasswordCredential: lambda rows: PasswordCredential.objects.get(user=rows.of(User)),
-    # What Django brings.
+    # Models of Django.
     ContentType: lambda _rows: ContentType.objects.get_for_model(Staff),
     auth.Permission: lambda _rows: auth.Permission.objects.get(content_type__app_label="identity", codename="view_staff"),
     auth.Group: lambda rows: auth.Group.objects.create(name=f"{rows.tenant.pk}-{secrets.token_hex(4)}"),

@@ -19,7 +19,7 @@ from identity.models import Tenant
 
 @dataclass(frozen=True)
 class Registered:
-    """A client of a test with its secret in clear."""
+    """A client for tests, with its secret in clear text."""
 
     client: Client
     secret: str
@@ -30,20 +30,20 @@ class Registered:
 
 
 def host_of(tenant: Tenant) -> HostMatch:
-    """Return what a request to the tenant's own domain resolves to."""
+    """Return the tenant and host that a request to the tenant's own domain resolves to."""
     match = resolve_host(f"{tenant.pk}.example.test")
     assert match is not None
     return match
 
 
 def global_client(tenant: Tenant, **changes: object) -> Registered:
-    """A client that may use the whole management interface."""
+    """Create a client that may use the whole management interface."""
     client, secret = create_client(tenant_id=tenant.pk, name="Everything", is_global=True, **changes)  # type: ignore[arg-type]
     return Registered(client, secret)
 
 
 def granted_client(tenant: Tenant, scopes: Iterable[str] = ("read:events",), **changes: object) -> Registered:
-    """An ordinary client with a client grant for the management interface."""
+    """Create an ordinary client with a client grant for the management interface."""
     client, secret = create_client(tenant_id=tenant.pk, name="Reader", **changes)  # type: ignore[arg-type]
     resource = ensure_management_api(tenant.pk)
     create_client_grant(tenant_id=tenant.pk, client_id=client.client_id, api_resource=resource, scopes=scopes)
@@ -61,5 +61,5 @@ def access_token(tenant: Tenant, registered: Registered, **form: str) -> str:
 
 
 def events_token(tenant: Tenant, *scopes: str) -> str:
-    """Return a token of a fresh client that has exactly these scopes, `read:events` when none is named."""
+    """Return a token of a new client with exactly these scopes; `read:events` if none is named."""
     return access_token(tenant, granted_client(tenant, scopes or ("read:events",)))

@@ -1,4 +1,4 @@
-"""An authenticator in software: it makes passkeys and signs with them, and can be told to misbehave."""
+"""A software authenticator: it creates passkeys and signs with them, and can be told to misbehave."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PRESENT, _VERIFIED, _ATTESTED = 0x01, 0x04, 0x40
 
 @dataclass
 class Authenticator:
-    """One passkey. `origin` is the page that it believes to be on, `verifies` whether it checks who its user is."""
+    """One passkey. `origin` is the page that it signs for, `verifies` whether it verifies its user."""
 
     origin: str = ORIGIN
     verifies: bool = True
@@ -30,7 +30,7 @@ class Authenticator:
     user_handle: str = ""
 
     def made(self, options: dict[str, Any]) -> str:
-        """Return what a browser sends after making this passkey."""
+        """Return the response of a browser after it created this passkey."""
         self.user_handle = options["user"]["id"]
         numbers = self.key.public_key().public_numbers()
         cose = cbor2.dumps({1: 2, 3: -7, -1: 1, -2: numbers.x.to_bytes(32, "big"), -3: numbers.y.to_bytes(32, "big")})
@@ -41,7 +41,7 @@ class Authenticator:
         return self._answer({**told, "transports": ["internal", "unheard-of"]})
 
     def signed(self, options: dict[str, Any]) -> str:
-        """Return what a browser sends after signing; the count rises with each."""
+        """Return the response of a browser after a signature; each signature increases the counter."""
         self.count += 1
         data, client = self._data(0), self._client("webauthn.get", options)
         signature = self.key.sign(data + hashlib.sha256(base64url_to_bytes(client)).digest(), ec.ECDSA(hashes.SHA256()))

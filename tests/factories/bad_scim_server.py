@@ -1,6 +1,6 @@
-"""A SCIM server in memory with every bad manner that servers of the world have, alone or at once; it knows whose each account is.
+"""A SCIM server in memory with every deviation of real servers, one at a time or combined; it knows the owner of each account.
 
-It judges every write: `violations` names those that changed or deleted an account that does not belong to the user of the event.
+It checks every write: `violations` lists those that changed or deleted an account of another user than that of the event.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ Account = dict[str, Any]
 
 
 class WorkerDied(BaseException):
-    """The worker process ended in the middle of a run."""
+    """The worker process died during a run."""
 
 
 @dataclass(frozen=True)
 class Manners:
-    """What the server does wrong."""
+    """The deviations of the server."""
 
     key_filter: str = "exact"  # exact, ignored, pattern, user_name, nothing, refused
     name_filter: str = "exact"  # exact, folded, ignored, pattern
-    keys: str = "kept"  # kept, hidden (compared but never shown), dropped, echoed (dropped, but shown in answers to writes)
-    created: str = "real"  # real, constant, absent, unsteady (each answer shows another time), rounded (in answers to reads)
+    keys: str = "kept"  # kept, hidden (compared but never shown), dropped, echoed (dropped, but shown in responses to writes)
+    created: str = "real"  # real, constant, absent, unsteady (each response shows another time), rounded (in responses to reads)
     ids: str = "counted"  # counted, given_again, names
     has_unique_names: bool = True
     refuses_quotes: bool = False
@@ -43,7 +43,7 @@ class Manners:
 
 @dataclass
 class Fate:
-    """What happens to the request of this number within a run: its answer is lost, or the worker dies, before or after it acted."""
+    """The fate of the request with this number within a run: its response is lost, or the worker dies, before or after the server acts."""
 
     at: int = -1
     kind: str = "lost"
@@ -66,11 +66,11 @@ class BadServer:
     _backup: tuple[dict[str, Account], int] | None = None
 
     def begin(self, acting: str, fate: Fate) -> None:
-        """Say for which user the requests of the next run are made."""
+        """Set the user for whom the next run sends its requests."""
         self.acting, self.fate, self._requests = acting, fate, 0
 
     def add_stranger(self, user_name: str, key: str | None) -> None:
-        """Make an account that no user of ours has."""
+        """Create an account that belongs to no user of ours."""
         if not (self.manners.has_unique_names and self._holder(user_name)):
             self._make({"userName": user_name, **({"externalId": key} if key else {})}, owner=f"stranger {next(self._clock)}")
 
@@ -78,7 +78,7 @@ class BadServer:
         self._backup = copy.deepcopy(self.accounts), self._ids
 
     def restore(self) -> None:
-        """Go back to the last backup; ids that were given since are given again."""
+        """Return to the last backup; ids that were given since are given again."""
         if self._backup is not None:
             self.accounts, self._ids = copy.deepcopy(self._backup[0]), self._backup[1]
 
@@ -139,7 +139,7 @@ class BadServer:
         if account["owner"] != self.acting:
             if not self.is_excused(account):
                 self.violations.append(f"{method} of {account} for {self.acting}")
-            # From now on nothing tells it from one that the user has had all along.
+            # From now on nothing distinguishes the account from one that the user always had.
             account["owner"] = self.acting
         if method == "DELETE":
             if self.manners.only_deactivates:
@@ -185,19 +185,19 @@ class BadServer:
         return shown if self.manners.created != "unsteady" else {**shown, "meta": {**shown["meta"], "created": self._now()}}
 
     def _read(self, account: Account) -> dict[str, Any]:
-        """Return what a GET shows: a time that the server has rounded when it stored it."""
+        """Return the resource as a GET shows it: the server may have rounded its time."""
         shown = self._shown(account)
         if self.manners.created == "rounded":
             shown["meta"] = {**shown["meta"], "created": shown["meta"]["created"].replace(".123456+00:00", ".123Z")}
         return shown
 
     def _echo(self, account: Account, sent: Account) -> dict[str, Any]:
-        """Return what the answer to a write shows: what was sent, also where the server does not keep it."""
+        """Return the response to a write: the sent values, even those that the server does not store."""
         shown = self._shown(account)
         return {**shown, "externalId": sent["externalId"]} if self.manners.keys == "echoed" and "externalId" in sent else shown
 
     def _now(self) -> str:
-        """Return the time of the server, which passes with each look at it."""
+        """Return the time of the server, which advances with each call."""
         now = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=next(self._clock))
         return (now.replace(microsecond=123456) if self.manners.created == "rounded" else now).isoformat()
 

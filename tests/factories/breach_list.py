@@ -1,4 +1,4 @@
-"""A list of breached passwords for tests, written without the builder, and a tenant that looks into it."""
+"""A list of breached passwords for tests, written without the builder, and a tenant that uses it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from identity.breaches.list_file import RANGES, Facts, truncated_digest
 
 
 def write_list(path: Path, *passwords: str, source: str = "test") -> Path:
-    """Write a list that holds these passwords, and return its path."""
+    """Write a list with these passwords, and return its path."""
     ranges: dict[int, list[bytes]] = defaultdict(list)
     for password in passwords:
         number, record = truncated_digest(password)
@@ -31,13 +31,13 @@ def write_list(path: Path, *passwords: str, source: str = "test") -> Path:
 
 
 def use_list(settings: Any, path: Path | str) -> None:
-    """Have this process search the list at a path from now on; empty for none."""
+    """Make this process search the list at a path from now on; an empty path means no list."""
     settings.BREACHED_PASSWORDS_FILE = str(path)
     current_list._current = current_list.CurrentList()
 
 
 def detect(tenant_id: str, *shields: str, **values: Any) -> None:
-    """Have a tenant look for breached passwords, with these shields at logins."""
+    """Make a tenant check for breached passwords, with these shields at logins."""
     row, _ = TenantSettings.objects.of(tenant_id).get_or_create(tenant_id=tenant_id)
     detection = {"enabled": True, "shields": list(shields), **values}
     row.attack_protection = {**row.attack_protection, "breached_password_detection": detection}

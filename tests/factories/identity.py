@@ -9,10 +9,10 @@ from tests.factories.models.identity import ConnectionFactory, UserFactory
 
 
 def make_connection(**fields: Any) -> Connection:
-    """Create a connection of `tenant_id`, with what the test cares about."""
+    """Create a connection of `tenant_id` with these fields."""
     return ConnectionFactory.create(**fields)
 
 
 def make_user(**profile: Any) -> User:
-    """Create a user of `connection`, with what the test cares about."""
+    """Create a user of `connection` with these fields."""
     return UserFactory.create(**profile)

@@ -38,7 +38,7 @@ class MemoryLinks:
         return True
 
     def only(self) -> Link:
-        """Return the one link that there is."""
+        """Return the only link."""
         (link,) = self.rows.values()
         return link
 
@@ -65,7 +65,7 @@ class MemoryRun:
         yield
 
     def settle(self) -> None:
-        """Write what the run has learned, as its outcome does."""
+        """Write the results of the run, as its outcome does."""
         for book in self.books:
             for link in book.changes:
                 self.kept.write(link)

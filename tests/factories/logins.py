@@ -1,4 +1,4 @@
-"""Logins of users at clients for tests: what the authorization endpoint hands on when somebody has proven who they are."""
+"""Logins of users at clients for tests: the state after a successful login at the authorization endpoint."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ WEB_GRANTS = ("authorization_code", "refresh_token")
 
 
 def challenge_of(verifier: str) -> str:
-    """The S256 challenge of a verifier, written apart from the code that checks it (RFC 7636, 4.2)."""
+    """Return the S256 challenge of a verifier. Does not use the code under test (RFC 7636, 4.2)."""
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
 
 
 def web_client(tenant: Tenant, *, grant_types: Any = WEB_GRANTS, **changes: Any) -> Registered:
-    """A confidential client that logs people in."""
+    """Create a confidential client with logins."""
     client, secret = create_client(tenant_id=tenant.pk, name="Web", grant_types=grant_types, redirect_uris=CALLBACK, **changes)
     return Registered(client, secret)
 
 
 def public_client(tenant: Tenant, **changes: Any) -> Registered:
-    """A client without a secret, such as an application in a browser."""
+    """Create a client without a secret, such as an application in a browser."""
     return web_client(tenant, token_endpoint_auth_method=Client.AuthMethod.NONE, **changes)
 
 
 def some_user(tenant: Tenant, **profile: Any) -> User:
-    """A user of the tenant's database connection `people`."""
+    """Create a user of the tenant's database connection `people`."""
     connection = Connection.objects.of(tenant.pk).filter(name="people").first()
     return make_user(connection=connection or create_connection(tenant_id=tenant.pk, name="people", strategy="database"), **profile)
 
@@ -51,7 +51,7 @@ def some_user(tenant: Tenant, **profile: Any) -> User:
 def login_of(
     tenant: Tenant, registered: Registered, user: User, *, scope: str = "openid profile", audience: str | None = None, **changes: Any
 ) -> UserIssue:
-    """Let a user log in at a client, in a session of its own."""
+    """Log a user in at a client, in a new session."""
     host = host_of(tenant)
     granted = user_entitlement(
         host=host, client=registered.client, user=user, audience=audience, scope=scope, organization=changes.get("organization")
@@ -78,7 +78,7 @@ def login_of(
 
 
 def code_of(login: UserIssue, *, challenge: str | None = None, method: str = "S256", is_redirect_uri_given: bool = True) -> str:
-    """Return an authorization code; public clients always bring a challenge."""
+    """Return an authorization code; public clients always send a challenge."""
     if challenge is None:
         challenge = challenge_of(VERIFIER) if login.client.is_public else ""
     return issue_code(
@@ -93,7 +93,7 @@ def code_of(login: UserIssue, *, challenge: str | None = None, method: str = "S2
 
 
 def code_form(registered: Registered, code: str, **changes: Any) -> dict[str, Any]:
-    """The fields of a good exchange of a code, changed or, with None, left out."""
+    """Return the fields of a valid code exchange with these changed, or left out where the value is None."""
     fields: dict[str, Any] = {
         "grant_type": "authorization_code",
         "client_id": registered.client_id,
@@ -106,7 +106,7 @@ def code_form(registered: Registered, code: str, **changes: Any) -> dict[str, An
 
 
 def refresh_form(registered: Registered, token: str, **changes: Any) -> dict[str, Any]:
-    """The fields of a good refresh, changed or, with None, left out."""
+    """Return the fields of a valid refresh with these changed, or left out where the value is None."""
     fields: dict[str, Any] = {
         "grant_type": "refresh_token",
         "client_id": registered.client_id,

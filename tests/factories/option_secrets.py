@@ -1,4 +1,4 @@
-"""Options of a strategy with a value of its own at every place where a secret may stand."""
+"""Options of a strategy with a distinct value at every path that may contain a secret."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from joserfc.jwk import ECKey
 from identity.options.schemas import schema_of
 from identity.options.schemas.nodes import joined, secret_paths
 
-# What some strategies cannot do without.
+# Options that some strategies require.
 _NEEDED = {"client_id": "readable-client", "pingFederateBaseUrl": "https://ping.example.test"}
 
 
-# What only a value of its own kind may stand for.
+# Options that accept only values of a specific form.
 _MADE: dict[str, Callable[[], str]] = {"app_secret": lambda: ECKey.generate_key("P-256", private=True).as_pem(private=True).decode()}
 
 
@@ -24,7 +24,7 @@ def hidden_text() -> str:
 
 
 def options_with_secrets(strategy: str, *, is_database: bool = False) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return options, and the hidden text at each path: declared secrets, unknown members of several shapes, misplaced secrets."""
+    """Return options, and the secret text at each path: declared secrets, unknown members of several shapes, misplaced secrets."""
     paths = [path.replace("*", "any-name") for path in secret_paths(schema_of(strategy, is_database=is_database))]
     hidden = {path: _MADE.get(path, hidden_text)() for path in (*paths, "unknown", "unknownObject", "unknownList", "icon_url")}
     values: dict[str, Any] = dict(hidden)

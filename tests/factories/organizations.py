@@ -1,4 +1,4 @@
-"""Roles, groups and organizations for tests, made through the services that the product uses."""
+"""Roles, groups and organizations for tests, created through the services that the product uses."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from tests.factories.models.identity import GroupFactory, OrganizationFactory, R
 
 
 def make_role(tenant: Tenant, name: str = "", **fields: Any) -> Role:
-    """Create a role of the tenant, with what the test cares about."""
+    """Create a role of the tenant with these fields."""
     return RoleFactory.create(tenant_id=tenant.pk, **_named(name), **fields)
 
 
 def make_group(tenant: Tenant, name: str = "", **fields: Any) -> Group:
-    """Create a group of the tenant, with what the test cares about."""
+    """Create a group of the tenant with these fields."""
     return GroupFactory.create(tenant_id=tenant.pk, **_named(name), **fields)
 
 
 def make_organization(tenant: Tenant, name: str = "", **fields: Any) -> Organization:
-    """Create an organization, with what the test cares about."""
+    """Create an organization with these fields."""
     return OrganizationFactory.create(tenant_id=tenant.pk, **_named(name), **fields)
 
 

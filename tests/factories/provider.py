@@ -1,4 +1,4 @@
-"""An OpenID provider whose every answer a test can spoil; what real ones do right is tried against real ones."""
+"""An OpenID provider whose every response a test can change; other tests use real providers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SIGNING = RSAKey.generate_key(2048, {"kid": "one", "use": "sig", "alg": "RS256"
 
 @dataclass
 class Provider:
-    """What it will say next. `changes` are laid over the claims of a good id token; None leaves one out."""
+    """The next responses. `changes` overrides the claims of a valid id token; None leaves a claim out."""
 
     server: MisbehavingServer
     changes: dict[str, Any] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Provider:
     key: RSAKey = field(default_factory=lambda: _SIGNING)
     published: list[RSAKey] = field(default_factory=lambda: [_SIGNING])
     algorithm: str = "RS256"
-    # Whole answers in place of good ones, by path.
+    # Whole responses that replace valid ones, by path.
     answers: dict[str, bytes] = field(default_factory=dict)
     nonce: str = ""
 
@@ -46,11 +46,11 @@ class Provider:
 
     @property
     def paths(self) -> list[str]:
-        """The paths that were asked for, in order."""
+        """The requested paths, in order."""
         return [urlsplit(request.path).path for request in self.server.received]
 
     def token_form(self) -> dict[str, str]:
-        """Return what the token endpoint was sent last."""
+        """Return the last request to the token endpoint."""
         sent = [request for request in self.server.received if request.path == "/token"]
         return dict(parse_qsl(sent[-1].body.decode()))
 
@@ -95,7 +95,7 @@ def provider() -> Iterator[Provider]:
 
 @dataclass
 class Login:
-    """A browser at a client whose people log in elsewhere."""
+    """A browser at a client whose users log in at the provider."""
 
     tenant: Tenant
     client: Client
@@ -104,7 +104,7 @@ class Login:
     browser: Browser
 
     def leave(self, **parameters: str) -> dict[str, str]:
-        """Go to the client's login, and on to the provider; return the parameters that it was sent there with."""
+        """Start a login at the client and continue to the provider; return the parameters of the request to the provider."""
         asked = {
             "response_type": "code",
             "client_id": self.client.client_id,
@@ -121,19 +121,19 @@ class Login:
         return sent
 
     def come_back(self, sent: dict[str, str], *, method: str = "GET", **changes: str | None) -> Any:
-        """Bring the provider's answer back, changed or, with None, without a member."""
+        """Return to the service with the provider's response, with these members changed, or left out where the value is None."""
         answer = {"code": "a-code", "state": sent["state"], **changes}
         fields = {name: value for name, value in answer.items() if value is not None}
         return getattr(self.browser, method.lower())("/login/callback", fields)
 
     def told(self, response: Any) -> dict[str, str]:
-        """Return what the client was told by the redirect that ends a login."""
+        """Return the parameters of the redirect to the client that ends a login."""
         assert response.status_code in (302, 303), response.content
         assert response["Location"].startswith(CALLBACK), response["Location"]
         return {name: values[0] for name, values in parse_qs(urlsplit(response["Location"]).query).items()}
 
     def log_in(self, **parameters: str) -> dict[str, str]:
-        """Go the whole way, and return what the client was told."""
+        """Run the whole login; return the parameters that the client gets."""
         return self.told(self.come_back(self.leave(**parameters)))
 
 
@@ -144,7 +144,7 @@ def address_of_logout(session: Session, *, return_to: str) -> str | None:
 
 
 def login_at(tenant: Tenant, provider: Provider, *, strategy: str = "oidc", **options: Any) -> Login:
-    """A client whose only connection is one to the provider."""
+    """Create a client whose only connection leads to the provider."""
     client, _ = web_client(tenant)
     named = {"client_id": CLIENT_ID, "client_secret": SECRET, "issuer": provider.issuer, **options}
     connection = create_connection(

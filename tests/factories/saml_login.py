@@ -1,4 +1,4 @@
-"""A browser at a client whose people log in at a SAML provider."""
+"""A browser at a client whose users log in at a SAML provider."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.factories.sign_in import CALLBACK, web_client
 
 
 def fields_of(page: Any) -> dict[str, str]:
-    """Return the hidden fields of a page whose form posts itself, with its address as `action`."""
+    """Return the hidden fields of a page whose form submits itself, with its address as `action`."""
     text = page.content.decode()
     action = re.search(r'<form[^>]*action="([^"]*)"', text)
     assert action is not None, text
@@ -30,7 +30,7 @@ def fields_of(page: Any) -> dict[str, str]:
 
 @dataclass
 class SamlLogin:
-    """The provider itself is played by the test: it takes requests apart and makes answers."""
+    """The test itself plays the provider: it parses requests and creates responses."""
 
     tenant: Tenant
     client: Client
@@ -56,7 +56,7 @@ class SamlLogin:
         return f"urn:auth0:{self.tenant.pk}:{self.connection.name}"
 
     def go(self, **parameters: str) -> Any:
-        """Go to the client's login, and return the answer that leads to the provider."""
+        """Start a login at the client; return the response that leads to the provider."""
         asked = {
             "response_type": "code",
             "client_id": self.client.client_id,
@@ -69,41 +69,41 @@ class SamlLogin:
         return self.browser.get(page["Location"])
 
     def leave(self, **parameters: str) -> tuple[Element, str]:
-        """Go to the provider by redirect; return the request and its RelayState."""
+        """Continue to the provider by redirect; return the request and its RelayState."""
         elsewhere = self.go(**parameters)
         assert elsewhere.status_code == 302, elsewhere.content
         query = dict(parse_qsl(urlsplit(elsewhere["Location"]).query))
         return parse(inflated(base64.b64decode(query["SAMLRequest"]))), query["RelayState"]
 
     def request_in(self, encoded: str) -> Element:
-        """Return a request that was posted."""
+        """Return a posted request."""
         return parse(base64.b64decode(encoded))
 
     def answer(self, request: Element | None, **changes: Any) -> Answer:
-        """Return a good answer to a request, or one that nothing asked for."""
+        """Return a valid response to a request, or an unsolicited one."""
         asked = request.get("ID") if request is not None else None
         return Answer(**{"audience": self.entity_id, "recipient": self.acs, "in_response_to": asked, **changes})
 
     def come_back(self, answer: Answer, state: str = "", *, browser: Browser | None = None, **query: str) -> Any:
-        """Post an answer as the provider makes the browser post it."""
+        """Post a response as the provider makes the browser post it."""
         fields = {"SAMLResponse": answer.encoded, **({"RelayState": state} if state else {})}
         address = "&".join(f"{name}={value}" for name, value in {"connection": self.connection.name, **query}.items())
         return (browser or self.browser).post(f"/login/callback?{address}", fields)
 
     def told(self, response: Any) -> dict[str, str]:
-        """Return what the client was told by the redirect that ends a login."""
+        """Return the parameters of the redirect to the client that ends a login."""
         assert response.status_code in (302, 303), response.content
         assert response["Location"].startswith(CALLBACK), response["Location"]
         return {name: values[0] for name, values in parse_qs(urlsplit(response["Location"]).query).items()}
 
     def log_in(self, changes: dict[str, Any] | None = None, **parameters: str) -> dict[str, str]:
-        """Go the whole way, and return what the client was told."""
+        """Run the whole login; return the parameters that the client gets."""
         request, state = self.leave(**parameters)
         return self.told(self.come_back(self.answer(request, **(changes or {})), state))
 
 
 def saml_login(tenant: Tenant, *, strategy: str = "samlp", is_complete: bool = True, **options: Any) -> SamlLogin:
-    """A client whose only connection is one to the provider."""
+    """Create a client whose only connection leads to the provider."""
     client, _ = web_client(tenant)
     known = {"signInEndpoint": SIGN_IN, "signOutEndpoint": SIGN_OUT, "signingCert": SIGNING.text} if is_complete else {}
     connection = create_connection(

@@ -1,4 +1,4 @@
-"""A SAML provider whose every answer a test can spoil; what real ones do right is tried against real ones."""
+"""A SAML provider whose every response a test can change; other tests use real providers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class KeyPair:
 
     @property
     def known(self) -> Certificate:
-        """The certificate as a connection keeps it."""
+        """Return the certificate as a connection stores it."""
         return certificate_of(self.certificate.public_bytes(Encoding.DER))
 
     @property
@@ -74,7 +74,7 @@ def _samlp(name: str) -> str:
 
 @dataclass
 class Answer:
-    """A good response; tests change members, or the trees before they are signed."""
+    """A valid response; tests change members, or the trees before the signature."""
 
     audience: str
     recipient: str
@@ -100,7 +100,7 @@ class Answer:
     signature: str = "http://www.w3.org/2001/04/xmldsig-more#rsa-sha256"
     digest: str = "http://www.w3.org/2001/04/xmlenc#sha256"
     assertion_id: str = ""
-    # Change the assertion, or the response around it, before it is signed.
+    # Functions that change the assertion, or the response around it, before the signature.
     spoil_assertion: Callable[[Element], None] | None = None
     spoil_response: Callable[[Element], None] | None = None
 
@@ -205,7 +205,7 @@ def metadata(
     attributes: Mapping[str, str] | None = None,
     role: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Return the document of a provider."""
+    """Return the metadata document of a provider."""
 
     def md(name: str) -> str:
         return qualified(METADATA, name)

@@ -1,6 +1,6 @@
-"""SCIM servers for tests: the real `scim2-server` as a process, and one that misbehaves as real servers cannot be made to.
+"""SCIM servers for tests: the real `scim2-server` as a process, and a server that misbehaves in ways that no real server can be made to.
 
-Both speak over real sockets. The misbehaving one answers each request with what the test wrote, byte for byte.
+Both use real sockets. The misbehaving server answers each request with the bytes that the test wrote.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ USER = "urn:ietf:params:scim:schemas:core:2.0:User"
 
 
 def free_port() -> int:
-    """Return a free port below the ephemeral range, where another connection cannot take it meanwhile."""
+    """Return a free port below the ephemeral range, so that no other connection takes it in the meantime."""
     for port in range(21000 + time.time_ns() % 9000, 32768):
         with socket.socket() as probe:
             try:
@@ -41,7 +41,7 @@ def free_port() -> int:
 
 @dataclass(frozen=True)
 class RealServer:
-    """A running server of another maker, with plain requests to look at it from outside."""
+    """A running real server, with plain requests that read it from outside."""
 
     base_url: str
     token: str = TOKEN
@@ -57,7 +57,7 @@ class RealServer:
                 return sorted(found, key=lambda user: str(user["id"]))
 
     def user(self, external_id: str) -> dict[str, Any] | None:
-        """Return the one resource with this `externalId`; fail when there are two."""
+        """Return the only resource with this `externalId`; fail if there are two."""
         found = [user for user in self.users() if user.get("externalId") == external_id]
         assert len(found) <= 1, found
         return found[0] if found else None
@@ -112,7 +112,7 @@ def _wait_until_listening(port: int, process: subprocess.Popen[bytes]) -> None:
 
 @dataclass(frozen=True)
 class Received:
-    """One request as it came over the wire."""
+    """One request as received over the wire."""
 
     verb: str
     target: str
@@ -134,7 +134,7 @@ class Received:
 
 @dataclass(frozen=True)
 class Misbehaviour:
-    """An answer that is no answer: it writes to the socket as badly as it likes, then the connection ends."""
+    """A malformed response: it writes any bytes to the socket, then the connection closes."""
 
     act: Callable[[socket.socket], None]
 
@@ -142,12 +142,12 @@ class Misbehaviour:
 Wire = bytes | Misbehaviour
 Handler = Callable[[Received], Wire]
 
-# The connection ends without a byte, as a crash after the request was read ends it.
+# The connection closes without a byte, as after a crash of the server.
 HANG_UP = Misbehaviour(lambda connection: None)
 
 
 def reply(status: int, body: Any = None, *, headers: dict[str, str] | None = None, raw: bytes | None = None) -> bytes:
-    """Return a well-formed HTTP answer; `raw` is a body that is no JSON."""
+    """Return a well-formed HTTP response; `raw` is a body that is not JSON."""
     payload = raw if raw is not None else b"" if body is None else json.dumps(body).encode()
     lines = {"Content-Length": str(len(payload)), "Content-Type": "application/scim+json", **(headers or {})}
     head = f"HTTP/1.1 {status} Said\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items()) + "\r\n"
@@ -168,7 +168,7 @@ def user(identifier: str, **attributes: Any) -> dict[str, Any]:
 
 @dataclass
 class MisbehavingServer:
-    """Answers by the test's handler and keeps what it received, in order."""
+    """Answers with the test's handler and keeps the received requests, in order."""
 
     handler: Handler
     received: list[Received] = field(default_factory=list)
@@ -196,7 +196,7 @@ class MisbehavingServer:
 
 @contextmanager
 def misbehaving_server(handler: Handler) -> Iterator[MisbehavingServer]:
-    """Serve `handler` on a free port; every connection has a thread of its own."""
+    """Serve `handler` on a free port; every connection has its own thread."""
     server = MisbehavingServer(handler)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server.port = listener.getsockname()[1]
@@ -208,13 +208,13 @@ def misbehaving_server(handler: Handler) -> Iterator[MisbehavingServer]:
 
 
 def sequence(*answers: Wire) -> Handler:
-    """Return a handler that gives one answer per request and repeats the last one."""
+    """Return a handler that gives one response per request and repeats the last one."""
     left = list(answers)
     return lambda request: left.pop(0) if len(left) > 1 else left[0]
 
 
 def by_verb(**answers: Wire | Handler) -> Handler:
-    """Return a handler that answers each verb with what is given for it, bytes or a handler of its own."""
+    """Return a handler that answers each verb with the given bytes or handler."""
 
     def answer(request: Received) -> Wire:
         chosen = answers[request.verb]
@@ -236,7 +236,7 @@ def _quietly(server: MisbehavingServer, connection: socket.socket) -> None:
     try:
         server.serve(connection)
     except OSError:
-        # The client has gone away, which is what it should do with some of these answers.
+        # The client has closed the connection, which is right for some of these responses.
         return
 
 

@@ -1,4 +1,4 @@
-"""A relay in front of a real SCIM server: it passes everything on, and fails where the test says so, before or after the server acted."""
+"""A relay in front of a real SCIM server: it forwards all requests, and fails where the test says so, before or after the server acts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Mangler = Callable[[bytes], Wire]
 
 
 class Relay:
-    """Handler of a misbehaving server. What is put up for a verb is used once each, in order; then the real server is back.
+    """Handler of a misbehaving server. The entries for a verb are used once each, in order; after that the real server answers.
 
-    `instead` answers without the real server hearing of it; `after` gets the real answer and returns what the client sees.
+    `instead` answers without the real server; `after` gets the real response and returns the response to the client.
     """
 
     def __init__(self, server: RealServer) -> None:
@@ -47,5 +47,5 @@ class Relay:
 
 
 def body_of(answer: bytes) -> bytes:
-    """Return the body of an answer that `reply` has made."""
+    """Return the body of a response that `reply` created."""
     return answer.partition(b"\r\n\r\n")[2]

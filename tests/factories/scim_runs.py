@@ -1,4 +1,4 @@
-"""Runs of the SCIM action against a server, through the objects the runner hands over, without a database."""
+"""Runs of the SCIM action against a server, with the objects that the runner passes to actions, without a database."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ ANNA = {
 }
 
 
-# Made once: reading the certificate authorities takes longer than most runs.
+# Created once: reading the certificate authorities takes longer than most runs.
 _SESSION = OutboundSession(LOOPBACK)
 
 
 class Findings:
-    """What probes have shown, kept in a set."""
+    """Stores the results of probes in a set."""
 
     def __init__(self, *proven: str) -> None:
         self.proven = set(proven)
@@ -54,7 +54,7 @@ class Findings:
 
 @dataclass
 class Ran:
-    """How a run ended: with a result or with a failure, and what was kept of it. What may not take long is read off `own_seconds`."""
+    """The end of a run: its result or failure, and its records. `own_seconds` is the processor time of the run."""
 
     result: Result | None
     failure: ActionError | None
@@ -115,7 +115,7 @@ def run_event(
     at: MemoryRun | None = None,
     sender: Any = None,
 ) -> Ran:
-    """Run the SCIM action for one event and return how it ended; exceptions are part of the result.
+    """Run the SCIM action for one event and return its end; exceptions are part of it.
 
     `links` are those of earlier runs; without a `position` the event is the newest one that they have seen.
     """

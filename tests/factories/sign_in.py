@@ -1,4 +1,4 @@
-"""People, clients and sessions of logins for tests, committed through the services that the product uses."""
+"""Users, clients and sessions of logins for tests, committed through the services that the product uses."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ CALLBACK = "https://app.example.test/callback"
 
 
 def web_client(tenant: Tenant, **changes: Any) -> tuple[Client, str]:
-    """A regular web application with one callback, and its secret."""
+    """Create a regular web application with one callback; return it with its secret."""
     fields: dict[str, Any] = {"name": "Web shop", "grant_types": ["authorization_code", "refresh_token"], "redirect_uris": CALLBACK}
     return create_client(tenant_id=tenant.pk, **{**fields, **changes})
 
 
 def people(tenant: Tenant, *clients: Client, name: str = "people", **options: Any) -> Connection:
-    """A database connection that is enabled for these clients."""
+    """Create a database connection that is enabled for these clients."""
     enabled = [client.client_id for client in clients]
     return ConnectionFactory.create(tenant_id=tenant.pk, name=name, enabled_clients=enabled, options=options)
 
 
 def person(connection: Connection, **profile: Any) -> User:
-    """A user who can log in with `PASSWORD`."""
+    """Create a user who can log in with `PASSWORD`."""
     fields: dict[str, Any] = {"email": "ada@example.test", "email_verified": True, "name": "Ada Lovelace", "password": PASSWORD}
     return UserFactory.create(connection=connection, **{**fields, **profile})
 
 
 def session_of(user: User, **changes: Any) -> tuple[Session, str]:
-    """A session that has just begun, and its cookie."""
+    """Create a new session; return it with its cookie."""
     fields: dict[str, Any] = {"methods": ["pwd"], "ip": "192.0.2.1", "user_agent": "Test", "is_persistent": True}
     return begin_session(tenant_id=user.tenant_id, user=user, connection=user.connection, **{**fields, **changes})

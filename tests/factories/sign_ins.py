@@ -1,4 +1,4 @@
-"""What a login leaves behind: a session, a refresh token, a consent, lines of the log, a block."""
+"""The rows that a login leaves: a session, a refresh token, a consent, lines of the log, a block."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.factories.models.authapi import (
 
 
 def make_session(user: User, client: Client | None = None, **changes: Any) -> Session:
-    """A session of the user, in which `client` got tokens."""
+    """Create a session of the user in which `client` got tokens."""
     session = SessionFactory.create(user=user)
     if client is not None:
         note_client(session, client, protocol="oauth")
@@ -34,7 +34,7 @@ def make_session(user: User, client: Client | None = None, **changes: Any) -> Se
 
 
 def make_refresh_token(user: User, client: Client, session: Session | None = None, **changes: Any) -> RefreshToken:
-    """A refresh token that nobody knows, of the user at the client."""
+    """Create a refresh token of the user at the client, whose secret is unknown."""
     values: dict[str, Any] = {
         "audience": "https://orders.example.test",
         "scope": "openid offline_access",
@@ -49,7 +49,7 @@ def make_consent(user: User, client: Client, audience: str = "https://orders.exa
 
 
 def make_sign_in(user: User, client: Client | None = None, **changes: Any) -> SignIn:
-    """A line of the log, ten seconds old if nothing else is said, so that whoever follows the log sees it."""
+    """Create a line of the log. By default it is ten seconds old, so that a reader of the log sees it."""
     values: dict[str, Any] = {
         "type": "fp",
         "is_success": False,
@@ -68,14 +68,14 @@ def make_sign_in(user: User, client: Client | None = None, **changes: Any) -> Si
 
 
 def make_block(user: User, **changes: Any) -> LoginFailures:
-    """A block of the user's e-mail address from one address."""
+    """Create a block of the user's email address from one address."""
     now = timezone.now()
     values: dict[str, Any] = {"identifier": user.email, "count": 10, "last_failed_at": now, "blocked_at": now}
     return LoginFailuresFactory.create(connection=user.connection, **{**values, **changes})
 
 
 def make_previous_key(tenant_id: str) -> SigningKey:
-    """A key that has signed and still verifies; its numbers are made once a process."""
+    """Create a key that no longer signs but still verifies; its key pair is created once per process."""
     pair, now = _pair(), timezone.now()
     times = {"current_since": now, "rotated_at": now, "verifies_until": now + timedelta(days=1)}
     key = SigningKeyFactory.build(tenant_id=tenant_id, public_jwk=pair.public_jwk, state=SigningKey.State.PREVIOUS, **times)
@@ -85,7 +85,7 @@ def make_previous_key(tenant_id: str) -> SigningKey:
 
 
 def sign_in_rows(user: User, client: Client) -> dict[str, str]:
-    """Make one row of each kind for the user; return their ids by kind."""
+    """Create one row of each kind for the user; return their ids by kind."""
     session = make_session(user, client)
     make_block(user)
     return {

@@ -1,4 +1,4 @@
-"""A server that speaks as social providers do: what each insists on and how it answers stands in tables, one server serves them all."""
+"""A server that behaves like social providers: tables list the requirements and responses of each, and one server serves them all."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ DIRECTORY = "9188040d-6c67-4c5b-b112-36a304b66dad"
 PICTURE = "https://pictures.example.test/ada.png"
 EMAIL = "ada@people.example.test"
 
-# Options of a connection that can log in.
+# Options of a connection that works.
 OPTIONS: Mapping[str, dict[str, Any]] = {
     **{strategy: {"client_id": CLIENT_ID, "client_secret": SECRET} for strategy in KNOWN},
     "apple": {"client_id": CLIENT_ID, "team_id": TEAM_ID, "kid": KEY_ID, "app_secret": APPLE_KEY.as_pem(private=True).decode()},
     "waad": {"client_id": CLIENT_ID, "client_secret": SECRET, "tenant_domain": DIRECTORY},
 }
-# What the id token or the profile says of Ada, by the name of the address that answers with it.
+# Ada's claims in the id token or the profile, by the name of the address that returns them.
 ADA: Mapping[str, dict[str, Any]] = {
     "google-oauth2": {
         "id_token": {"sub": "1122", "email": EMAIL, "email_verified": True, "name": "Ada Lovelace", "hd": "people.example.test"}
@@ -69,7 +69,7 @@ ADA: Mapping[str, dict[str, Any]] = {
     },
     "linkedin": {"id_token": {"sub": "782bbtaQ", "email": EMAIL, "email_verified": True, "name": "Ada Lovelace", "nonce": None}},
 }
-# What each request must bring, by the name of its address. The server answers with an error otherwise.
+# Required parameters of each request, by the name of its address. Without them, the server answers with an error.
 INSISTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "google-oauth2": {"token_endpoint": ("basic", "verifier")},
     "github": {
@@ -107,7 +107,7 @@ class SocialProvider(Provider):
     """One of the providers of the table, on a free port."""
 
     strategy: str = "github"
-    # What the browser asked for last.
+    # The last parameters from the browser.
     asked: dict[str, str] = field(default_factory=dict)
     ada: dict[str, Any] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
@@ -168,7 +168,7 @@ class SocialProvider(Provider):
     def _tokens(self, request: Received) -> bytes:
         form = form_of(request)
         if form.get("code") != CODE or form.get("redirect_uri") != self.asked.get("redirect_uri"):
-            # GitHub says so with 200.
+            # GitHub reports this error with status 200.
             return reply(200 if self.strategy == "github" else 400, {"error": "bad_verification_code", "error_description": "expired"})
         more = {"id_token": self.id_token()} if "id_token" in self.ada else {}
         return reply(200, {"access_token": ACCESS_TOKEN, "token_type": "bearer", "expires_in": 3600, **more})
@@ -194,7 +194,7 @@ def _no_verifier(provider: SocialProvider, request: Received) -> bool:
 
 
 def _signed_secret(provider: SocialProvider, request: Received) -> bool:
-    """As Apple judges it: the key of the team, the audience, and at most six months."""
+    """Check as Apple does: the key of the team, the audience, and at most six months."""
     try:
         token = jwt.decode(form_of(request).get("client_secret", ""), APPLE_KEY, algorithms=["ES256"])
     except (JoseError, ValueError):
@@ -242,7 +242,7 @@ def _provider(server: MisbehavingServer, strategy: str) -> SocialProvider:
 
 @dataclass
 class SocialLogin(Login):
-    """A browser at a client whose people log in at one of these providers."""
+    """A browser at a client whose users log in at one of these providers."""
 
     provider: SocialProvider
 
@@ -252,7 +252,7 @@ class SocialLogin(Login):
         return sent
 
     def come_back(self, sent: dict[str, str], *, method: str = "", **changes: str | None) -> Any:
-        """Bring the answer back as the provider does: as a form where it was asked for one, which our own page posts once more."""
+        """Return the response as the provider does: as a form post if the request asked for it, which our page posts again."""
         is_form = sent.get("response_mode") == "form_post"
         answer = super().come_back(sent, method=method or ("POST" if is_form else "GET"), **changes)
         if is_form and answer.status_code == 303 and answer["Location"].startswith("/login/callback?"):
@@ -261,7 +261,7 @@ class SocialLogin(Login):
 
 
 def social_login(tenant: Tenant, provider: SocialProvider, *, name: str = "corp", **options: Any) -> SocialLogin:
-    """A client whose only connection is one to the provider."""
+    """Create a client whose only connection leads to the provider."""
     client, _ = web_client(tenant)
     connection = create_connection(
         tenant_id=tenant.pk,
@@ -274,5 +274,5 @@ def social_login(tenant: Tenant, provider: SocialProvider, *, name: str = "corp"
 
 
 def form_body(**members: str) -> bytes:
-    """Return an answer in the form that GitHub gives to clients which ask for no JSON."""
+    """Return a response in GitHub's form for clients that do not ask for JSON."""
     return reply(200, raw=urlencode(members).encode())

@@ -10,7 +10,7 @@ from identity.models import Staff, StaffFactor
 
 
 def add_app(staff: Staff, name: str = "App") -> StaffFactor:
-    """Enrol an authenticator app, as if it had been some steps ago: every code of now is still unused."""
+    """Enroll an authenticator app as of some steps ago, so that every current code is still unused."""
     secret = totp.new_secret()
     before = time.time() - 10 * totp.PERIOD_SECONDS
     code = totp.code_of(secret, totp.step_at(before))
@@ -18,5 +18,5 @@ def add_app(staff: Staff, name: str = "App") -> StaffFactor:
 
 
 def code_now(app: StaffFactor, *, later: int = 0) -> str:
-    """Return what the app shows now, or so many steps later."""
+    """Return the code of the app for now, or for a number of steps later."""
     return totp.code_of(app.secret(), totp.step_at(time.time()) + later)

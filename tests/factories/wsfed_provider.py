@@ -1,4 +1,4 @@
-"""A WS-Federation provider such as AD FS, whose every answer a test can spoil."""
+"""A WS-Federation provider such as AD FS, whose every response a test can change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLAIMS = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims"
 
 @dataclass
 class Token:
-    """A good answer; tests change members, or the assertion after it is made and before it is signed anew."""
+    """A valid response; tests change members, or the assertion after its creation and before its signature."""
 
     realm: str
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -41,9 +41,9 @@ class Token:
     is_saml2: bool = False
     is_collection: bool = False
     encrypts_for: x509.Certificate | None = None
-    # Change the assertion of SAML 2.0 before it is signed.
+    # Functions that change the assertion of SAML 2.0 before the signature.
     change: Callable[[Element], None] | None = None
-    # Change the token after it is signed.
+    # Functions that change the token after the signature.
     spoil: Callable[[Element], None] | None = None
 
     def assertion(self) -> Element:
@@ -79,12 +79,12 @@ class Token:
 
     @staticmethod
     def _collected(made: str) -> str:
-        """Return the response as WS-Trust 1.3 has it."""
+        """Return the response in the form of WS-Trust 1.3."""
         inner = serialized(parse(made.encode())).decode().replace(WST, WST13)
         return f'<c:RequestSecurityTokenResponseCollection xmlns:c="{WST13}">{inner}</c:RequestSecurityTokenResponseCollection>'
 
 
 def federation_metadata(*keys: KeyPair, entity_id: str = ENTITY_ID, endpoint: str = ENDPOINT) -> bytes:
-    """Return the document of a provider."""
+    """Return the metadata document of a provider."""
     certificates = [key.certificate for key in keys or (SIGNING,)]
     return metadata_document(entity_id=entity_id, endpoint=endpoint, certificates=certificates)

@@ -1,4 +1,4 @@
-"""Whether a password is the one that is stored for a user."""
+"""Checks a password against the stored hash of a user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sweeps find in a database that other tests of the same worker share."""
+"""Results of sweeps in a database that other tests of the same worker share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Deletions that take several transactions: their order, what they refuse meanwhile, and that the stream tells the truth all along."""
+"""Deletions that take several transactions: their order and the writes that they refuse meanwhile.
+
+The stream matches the tables after every transaction.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def people(tenant: Tenant) -> Connection:
 
 
 def _members(tenant: Tenant, people: Connection, count: int) -> list[User]:
-    """Make users, each a member of an organization with a role there, and of a group."""
+    """Create users, each a member of an organization with a role there, and of a group."""
     here: dict[str, Any] = {"tenant_id": tenant.pk}
     organization, group, role = make_organization(tenant, "acme"), make_group(tenant, "engineers"), make_role(tenant, "editor")
     made = [make_user(connection=people) for _ in range(count)]
@@ -53,7 +56,7 @@ def started(job: Job | None) -> Job:
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_the_order_of_a_large_deletion_is_that_of_a_small_one_and_the_stream_is_true_after_each_chunk(
+def test_a_large_deletion_has_the_order_of_a_small_one_and_the_stream_is_correct_after_each_chunk(
     tenant: Tenant, people: Connection
 ) -> None:
     _members(tenant, people, 4)
@@ -71,7 +74,7 @@ def test_the_order_of_a_large_deletion_is_that_of_a_small_one_and_the_stream_is_
     assert (job.status, percentage(job), job.summary["deleted"]) == ("completed", 100, 16)
 
 
-def test_a_small_one_is_done_at_once_and_leaves_no_job(tenant: Tenant, people: Connection) -> None:
+def test_a_small_deletion_is_immediate_and_leaves_no_job(tenant: Tenant, people: Connection) -> None:
     _members(tenant, people, 2)
     assert connections.delete_connection(tenant_id=tenant.pk, connection_id=people.pk) is None
     assert not Connection.objects.of(tenant.pk).exists()
@@ -79,7 +82,7 @@ def test_a_small_one_is_done_at_once_and_leaves_no_job(tenant: Tenant, people: C
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_a_marked_connection_refuses_everything_new_and_every_change(tenant: Tenant, people: Connection) -> None:
+def test_a_connection_that_is_being_deleted_refuses_new_rows_and_every_change(tenant: Tenant, people: Connection) -> None:
     other = make_connection(tenant_id=tenant.pk, name="other")
     primary = make_user(connection=other)
     made = [make_user(connection=people) for _ in range(9)]
@@ -104,7 +107,7 @@ def test_a_marked_connection_refuses_everything_new_and_every_change(tenant: Ten
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_asking_again_goes_on_with_the_same_job_and_with_a_new_one_after_a_failure(tenant: Tenant, people: Connection) -> None:
+def test_a_repeated_request_continues_the_job_and_starts_a_new_one_after_a_failure(tenant: Tenant, people: Connection) -> None:
     for _ in range(9):
         make_user(connection=people)
     named = {"tenant_id": tenant.pk, "connection_id": people.pk}
@@ -121,7 +124,7 @@ def test_asking_again_goes_on_with_the_same_job_and_with_a_new_one_after_a_failu
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_an_organization_goes_in_chunks_with_its_groups_and_roles(tenant: Tenant, people: Connection) -> None:
+def test_an_organization_is_deleted_in_chunks_with_its_groups_and_roles(tenant: Tenant, people: Connection) -> None:
     made = _members(tenant, people, 4)
     organization = Organization.objects.of(tenant.pk).get()
     inside = groups.create_group(tenant_id=tenant.pk, name="inside", type="organization", organization_id=organization.pk)
@@ -145,7 +148,7 @@ def test_an_organization_goes_in_chunks_with_its_groups_and_roles(tenant: Tenant
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_groups_and_roles_that_many_have_go_in_chunks(tenant: Tenant, people: Connection) -> None:
+def test_groups_and_roles_with_many_members_are_deleted_in_chunks(tenant: Tenant, people: Connection) -> None:
     made = [make_user(connection=people) for _ in range(8)]
     ids = [user.user_id for user in made]
     group, role = make_group(tenant), make_role(tenant)
@@ -170,12 +173,12 @@ def test_groups_and_roles_that_many_have_go_in_chunks(tenant: Tenant, people: Co
 
 @contextmanager
 def writing(*writers: Callable[[], Any]) -> Iterator[list[Exception]]:
-    """Run each writer again and again in a thread of its own; yields what they raised besides refusals."""
+    """Run each writer repeatedly in its own thread; yield the errors other than refusals."""
     stopping, errors = threading.Event(), list[Exception]()
 
     def run(writer: Callable[[], Any]) -> None:
         try:
-            # Writers of a service are many and each of them writes little: these do not compete for every instant.
+            # Real writers pause between writes, so these do not compete for every instant.
             while not stopping.wait(0.02):
                 try:
                     writer()
@@ -199,7 +202,7 @@ def writing(*writers: Callable[[], Any]) -> Iterator[list[Exception]]:
 
 @pytest.mark.sized
 @pytest.mark.timeout(300)
-def test_thousands_of_users_go_beside_writers_of_the_same_tenant(tenant: Tenant, people: Connection) -> None:
+def test_thousands_of_users_are_deleted_while_others_write_to_the_same_tenant(tenant: Tenant, people: Connection) -> None:
     here: dict[str, Any] = {"tenant_id": tenant.pk}
     count = sized(800, deep=5000)
     made = User.objects.of(tenant.pk).bulk_create(
@@ -233,7 +236,7 @@ def test_thousands_of_users_go_beside_writers_of_the_same_tenant(tenant: Tenant,
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_over_http_it_is_shown_until_it_has_gone(tenant: Tenant, people: Connection) -> None:
+def test_over_http_a_connection_is_shown_until_its_deletion_ends(tenant: Tenant, people: Connection) -> None:
     api = Management(tenant)
     for _ in range(9):
         make_user(connection=people)

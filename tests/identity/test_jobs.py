@@ -1,4 +1,4 @@
-"""The engine of jobs: what goes wrong in a chunk is undone, counted and in the end told."""
+"""The engine of jobs: a failed chunk is rolled back, counted and finally reported."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def job(tenant: Tenant, database_connection: Connection) -> Job:
     return start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[{"email": "ada@example.test"}])
 
 
-def test_a_pending_job_is_taken_by_one_sweep_only(job: Job) -> None:
+def test_only_one_sweep_takes_a_pending_job(job: Job) -> None:
     assert job.pk in take_all_unattended_jobs()
     assert job.pk not in take_all_unattended_jobs()
 
 
 @pytest.fixture
 def job_of_two(tenant: Tenant, database_connection: Connection) -> Job:
-    """An import whose second chunk cannot be read."""
+    """Return an import whose second chunk cannot be read."""
     rows = [{"email": f"user{number}@example.test"} for number in range(CHUNK_ROWS + 1)]
     job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows)
     damage(job, CHUNK_ROWS)
@@ -47,7 +47,7 @@ def damage(job: Job, number: int) -> bytes:
     return whole
 
 
-def test_a_chunk_that_fails_unexpectedly_leaves_nothing_and_is_tried_again(job: Job, job_of_two: Job, tenant: Tenant) -> None:
+def test_a_chunk_that_fails_unexpectedly_leaves_nothing_and_is_retried(job: Job, job_of_two: Job, tenant: Tenant) -> None:
     with pytest.raises(SecretUnreadable):
         run_job(job_of_two.pk)
     job_of_two.refresh_from_db()
@@ -60,7 +60,7 @@ def test_a_chunk_that_fails_unexpectedly_leaves_nothing_and_is_tried_again(job: 
     assert not JobUser.objects.filter(job=job_of_two).exists()
 
 
-def test_a_job_that_keeps_failing_ends_as_failed_says_so_and_forgets_its_input(job: Job) -> None:
+def test_a_job_that_keeps_failing_ends_as_failed_with_a_message_and_deletes_its_input(job: Job) -> None:
     damage(job, 0)
     for _ in range(FAILURE_LIMIT):
         with pytest.raises(SecretUnreadable):
@@ -88,7 +88,7 @@ def test_an_import_that_takes_too_long_fails(job: Job) -> None:
     assert not User.objects.of(job.tenant_id).exists()
 
 
-def test_an_import_whose_connection_is_gone_fails_with_the_reason(job: Job, tenant: Tenant) -> None:
+def test_an_import_whose_connection_is_deleted_fails_with_the_reason(job: Job, tenant: Tenant) -> None:
     delete_connection(tenant_id=tenant.pk, connection_id=str(job.connection_id))
     assert run_job(job.pk)
     job.refresh_from_db()
@@ -96,7 +96,7 @@ def test_an_import_whose_connection_is_gone_fails_with_the_reason(job: Job, tena
     assert not User.objects.of(tenant.pk).exists()
 
 
-def test_old_jobs_go_with_their_rows_and_newer_ones_stay(tenant: Tenant, database_connection: Connection) -> None:
+def test_old_jobs_are_deleted_with_their_rows_and_newer_ones_stay(tenant: Tenant, database_connection: Connection) -> None:
     jobs = [start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[{"email": 1}] * 3) for _ in range(2)]
     for job in jobs:
         assert run_job(job.pk)
@@ -109,7 +109,7 @@ def test_old_jobs_go_with_their_rows_and_newer_ones_stay(tenant: Tenant, databas
     assert JobError.objects.filter(job__tenant=tenant).count() == 3
 
 
-def test_the_admins_of_the_tenant_are_told_that_an_import_has_ended(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_admins_of_the_tenant_get_a_mail_when_an_import_ends(tenant: Tenant, database_connection: Connection) -> None:
     StaffFactory.create(tenant_id=tenant.pk, email=f"admin@{tenant.pk}.example.test", password="Correct-Horse-7-Battery")
     rows = [{"email": "ada@example.test"}, {"email": 1}]
     job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows, send_completion_email=True)
@@ -131,7 +131,7 @@ def test_a_completed_import_stays_completed_when_its_mail_cannot_be_sent(
     assert (job.status, job.has_effect_due, job.status_details) == ("completed", False, "No mail can be sent: EMAIL_URL is not set.")
 
 
-def test_a_mail_that_a_dead_worker_left_is_sent_by_the_next_one(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_mail_that_a_dead_worker_left_is_sent_by_the_next_worker(tenant: Tenant, database_connection: Connection) -> None:
     StaffFactory.create(tenant_id=tenant.pk, email=f"admin@{tenant.pk}.example.test", password="Correct-Horse-7-Battery")
     job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[], send_completion_email=True)
     assert not run_next_chunk(job.pk)

@@ -1,4 +1,4 @@
-"""Choosing a language: lookup, bounds, whose wish counts, and that a language ends with its block."""
+"""The choice of a language: lookup, limits, precedence, and its scope within a block."""
 
 from __future__ import annotations
 
@@ -43,33 +43,33 @@ def named(*wished: str, header: str = "", enabled: tuple[str, ...] = ENABLED) ->
         (["d", "-", "", "--de", "../de", "de\x00"], "", ""),
     ],
 )
-def test_the_first_wish_that_is_enabled_counts_then_the_header(wished: list[str], header: str, found: str) -> None:
+def test_the_first_requested_language_that_is_enabled_counts_then_the_header(wished: list[str], header: str, found: str) -> None:
     assert named(*wished, header=header) == found
 
 
-def test_a_longer_tag_is_never_found_for_a_shorter_wish() -> None:
+def test_a_request_for_a_short_tag_never_selects_a_longer_one() -> None:
     assert named("de", enabled=("de-AT",)) == ""
 
 
-def test_only_the_first_wishes_are_read() -> None:
+def test_only_the_first_requested_languages_are_read() -> None:
     def endless() -> Any:
         yield from ["xx"] * 20
-        raise AssertionError("more was read")
+        raise AssertionError("too many languages were read")
 
     assert named_language(ENABLED, wished=endless()) == ""
 
 
-def test_a_tag_longer_than_any_registered_one_is_left_out() -> None:
+def test_a_tag_longer_than_any_registered_one_is_ignored() -> None:
     assert named("de" + "-aaaaaaaa" * 3) == "de"
     assert named("de" + "-aaaaaaaa" * 4) == ""
 
 
-def test_a_huge_header_is_cut_and_stays_fast() -> None:
+def test_a_huge_header_is_truncated_and_costs_little() -> None:
     assert named(header="xx," * 200_000 + "de") == ""
     assert named(header="de," + "a" * 1_000_000) == "de"
 
 
-# --- Whose wish --------------------------------------------------------------------------------------------------------------
+# --- Precedence --------------------------------------------------------------------------------------------------------------
 
 
 def user(**metadata: Any) -> Any:
@@ -82,7 +82,7 @@ def enabled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("enabled")
-def test_a_mail_has_the_language_of_its_request_then_of_its_user_then_of_the_tenant() -> None:
+def test_a_mail_uses_the_language_of_its_request_then_of_its_user_then_of_the_tenant() -> None:
     assert language_for(user(lang="de"), "t", asked="fr") == "fr"
     assert language_for(user(lang="de"), "t") == "de"
     assert language_for(user(locale="de-CH"), "t", asked="ja") == "de"
@@ -92,15 +92,15 @@ def test_a_mail_has_the_language_of_its_request_then_of_its_user_then_of_the_ten
 
 
 @pytest.mark.usefixtures("enabled")
-def test_a_language_without_a_catalogue_is_never_enabled() -> None:
+def test_a_language_without_a_catalog_is_never_enabled() -> None:
     assert languages.enabled_languages("t") == ("fr", "de")
     assert languages.spoken_language("t", wished=["xx"]) == "fr"
 
 
-# --- Speaking ----------------------------------------------------------------------------------------------------------------
+# --- Activation --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_language_ends_with_its_block_also_when_it_fails() -> None:
+def test_a_language_ends_with_its_block_even_after_an_error() -> None:
     def answer() -> None:
         with speaking("de"):
             assert (get_language(), asked_language(), _("Log in")) == ("de", "de", "Anmelden")
@@ -113,14 +113,14 @@ def test_a_language_ends_with_its_block_also_when_it_fails() -> None:
     assert (get_language(), asked_language()) == ("en", "")
 
 
-def test_a_block_within_a_block_gives_the_outer_language_back() -> None:
+def test_a_nested_block_restores_the_outer_language() -> None:
     with speaking("de"):
         with speaking("ja"):
             speak("ar")
         assert (get_language(), asked_language()) == ("de", "de")
 
 
-def test_a_language_cannot_be_left_behind_in_a_thread() -> None:
+def test_no_language_stays_active_in_a_thread() -> None:
     with pytest.raises(RuntimeError):
         speak("de")
     with asked_in("de"), pytest.raises(RuntimeError):
@@ -128,13 +128,13 @@ def test_a_language_cannot_be_left_behind_in_a_thread() -> None:
     assert get_language() == "en"
 
 
-def test_what_a_request_causes_may_have_a_language_while_the_answer_stays_english() -> None:
+def test_mails_of_a_request_may_have_a_language_while_the_response_stays_english() -> None:
     with asked_in("de"):
         assert (get_language(), asked_language()) == ("en", "de")
     assert asked_language() == ""
 
 
-def test_a_language_of_one_thread_is_unknown_to_another() -> None:
+def test_the_language_of_one_thread_does_not_affect_another() -> None:
     seen: list[tuple[str | None, str]] = []
     with speaking("de"):
         thread = threading.Thread(target=lambda: seen.append((get_language(), asked_language())))
@@ -144,12 +144,12 @@ def test_a_language_of_one_thread_is_unknown_to_another() -> None:
 
 
 @pytest.mark.parametrize("code", ["xx", "", "de-AT", "../../etc", "DE"])
-def test_a_language_without_a_catalogue_is_not_spoken(code: str) -> None:
+def test_a_language_without_a_catalog_is_not_used(code: str) -> None:
     with pytest.raises(ValueError, match="no catalogue"), speaking(code):
         pass
 
 
-def test_every_language_writes_moments_in_its_own_words() -> None:
+def test_every_language_formats_times_in_its_own_words() -> None:
     moment = datetime(2026, 3, 4, 9, 5, tzinfo=UTC)
     written = {}
     for code in LANGUAGES:
@@ -164,6 +164,6 @@ def test_every_language_writes_moments_in_its_own_words() -> None:
     assert len(set(written.values())) == len(LANGUAGES)
 
 
-def test_arabic_is_the_one_written_from_right_to_left() -> None:
+def test_arabic_is_the_only_language_written_from_right_to_left() -> None:
     assert [code for code, language in LANGUAGES.items() if language.is_rtl] == ["ar"]
     assert {language.own_name for language in LANGUAGES.values()} == {"English", "Deutsch", "français", "español", "日本語", "العربيّة"}

@@ -1,4 +1,4 @@
-"""`manage.py reset_staff_factors`: for somebody who has lost everything but the password."""
+"""`manage.py reset_staff_factors`: for an account that has only its password left."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def staff(tenant: Tenant) -> Staff:
 
 def answering(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """Type `text` at the prompt."""
-    answer: Callable[[str], str] = lambda _prompt: text  # noqa: E731  (what stands in for a terminal)
+    answer: Callable[[str], str] = lambda _prompt: text  # noqa: E731  (a short stand-in for a terminal)
     monkeypatch.setattr("builtins.input", answer)
 
 
-def test_another_answer_than_the_address_changes_nothing(staff: Staff, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_other_than_the_address_changes_nothing(staff: Staff, monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, "yes")
     with pytest.raises(CommandError, match="Nothing was changed"):
         call_command("reset_staff_factors", staff.email, stdout=io.StringIO())
@@ -35,12 +35,12 @@ def test_another_answer_than_the_address_changes_nothing(staff: Staff, monkeypat
     assert has_factors(staff)
 
 
-def test_an_unknown_account_is_said(committed_db: None) -> None:
+def test_an_unknown_account_is_reported(committed_db: None) -> None:
     with pytest.raises(CommandError, match="no staff account"):
         call_command("reset_staff_factors", "nobody@example.test", "--yes")
 
 
-def test_after_the_address_was_typed_factors_codes_and_sessions_are_gone_and_it_is_noted(
+def test_after_the_typed_address_factors_codes_and_sessions_are_deleted_and_an_audit_entry_is_added(
     staff: Staff, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = browser_of(staff)
@@ -56,7 +56,7 @@ def test_after_the_address_was_typed_factors_codes_and_sessions_are_gone_and_it_
     assert noted.reason == "Called back on the known number."
 
 
-def test_an_account_without_factors_is_left_alone(tenant: Tenant) -> None:
+def test_an_account_without_factors_is_not_changed(tenant: Tenant) -> None:
     said = io.StringIO()
     call_command("reset_staff_factors", new_staff(tenant).email, stdout=said)
 

@@ -1,4 +1,4 @@
-"""Why services lock the root of a document: a fixed interleaving with and without the lock."""
+"""Shows why services lock the root of a document: a fixed interleaving with and without the lock."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def rows(tenant: Tenant, database_connection: Connection) -> tuple[User, User]:
     return primary, secondary
 
 
-def test_without_the_root_lock_the_stream_ends_on_a_state_that_never_was(tenant: Tenant, database_connection: Connection) -> None:
-    """Two transactions on different rows of one user, each recording what it sees: the last event misses a change."""
+def test_without_the_root_lock_the_last_event_shows_a_state_that_never_existed(tenant: Tenant, database_connection: Connection) -> None:
+    """Two transactions change different rows of one user. Each records the state that it sees, so the last event misses a change."""
     primary, _ = rows(tenant, database_connection)
     first_recorded, second_recorded = threading.Event(), threading.Event()
     documents = {}
@@ -55,12 +55,12 @@ def test_without_the_root_lock_the_stream_ends_on_a_state_that_never_was(tenant:
         documents["rename"] = read_document()
     second_recorded.set()
     thread.join()
-    # The truth has both changes; neither of the two documents that would have been published has.
+    # The tables have both changes; neither of the two recorded documents has both.
     assert read_document() == ["Ada", "other"]
     assert documents == {"link": ["", "other"], "rename": ["Ada"]}
 
 
-def test_with_the_root_lock_the_second_writer_waits_and_sees_the_first(tenant: Tenant, database_connection: Connection) -> None:
+def test_with_the_root_lock_the_second_writer_waits_and_sees_the_first_change(tenant: Tenant, database_connection: Connection) -> None:
     primary, secondary = rows(tenant, database_connection)
     linked, go_on = threading.Event(), threading.Event()
 
@@ -105,7 +105,7 @@ def test_saving_a_linked_identity_locks_its_user_first(tenant: Tenant, database_
     assert locks[0] < inserts[0]
 
 
-def test_linking_crosswise_at_once_ends_without_a_deadlock_error(tenant: Tenant, database_connection: Connection) -> None:
+def test_concurrent_links_in_opposite_directions_end_without_a_deadlock(tenant: Tenant, database_connection: Connection) -> None:
     first, second = rows(tenant, database_connection)
     refused: list[str] = []
 

@@ -1,4 +1,4 @@
-"""The migration that seals what earlier versions kept in clear in the options of connections."""
+"""The migration that seals the options of connections which earlier versions stored unencrypted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def migrate() -> None:
 
 
 def left_in_clear(row: Connection, options: dict[str, Any]) -> None:
-    """Write the options as an earlier version did, without a mark or an event."""
+    """Write the options as an earlier version did, without a marker or an event."""
     with connection.cursor() as cursor:
         cursor.execute("UPDATE identity_connection SET options = %s WHERE id = %s", [json.dumps(options), row.pk])
     Mark.objects.filter(row_key=row.pk).delete()
@@ -47,7 +47,7 @@ def test_old_rows_are_sealed_without_an_event_or_a_copy_of_the_row(tenant: Tenan
     assert Event.objects.filter(tenant_id=tenant.pk).count() == events
 
 
-def test_a_value_that_is_sealed_already_keeps_its_token(tenant: Tenant) -> None:
+def test_a_sealed_value_keeps_its_token(tenant: Tenant) -> None:
     row = ConnectionFactory.create(tenant_id=tenant.pk, name="texts", strategy="sms", options={"twilio_token": "newer"})
     left_in_clear(row, PLAIN)
 

@@ -1,4 +1,4 @@
-"""Factors of staff accounts: what is kept of them, that each code counts once, and that a change ends sessions."""
+"""Factors of staff accounts: stored data, single use of each code, and sessions that end with a change."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def staff(tenant: Tenant) -> Staff:
 
 
 def take(staff: Staff, code: str) -> bool:
-    """Take a code as a thread of another process would: on a connection of its own."""
+    """Use a code like a thread of another process: on its own connection."""
     try:
         return staff_factors.use_totp(staff, code, moment=time.time())
     finally:
         connection.close()
 
 
-def test_a_wrong_code_enrols_nothing(staff: Staff) -> None:
+def test_a_wrong_code_enrolls_nothing(staff: Staff) -> None:
     secret = totp.new_secret()
     wrong = f"{(int(totp.code_of(secret, totp.step_at(time.time()))) + 1) % 10**6:06}"
     with pytest.raises(staff_factors.WrongCode):
@@ -43,7 +43,7 @@ def test_a_wrong_code_enrols_nothing(staff: Staff) -> None:
     assert Staff.objects.get(pk=staff.pk).factors_version == 0
 
 
-def test_the_code_that_enrolled_an_app_signs_nobody_in(staff: Staff) -> None:
+def test_the_code_that_enrolled_an_app_cannot_sign_in(staff: Staff) -> None:
     secret, code = totp.new_secret(), ""
     code = totp.code_of(secret, totp.step_at(time.time()))
     staff_factors.add_totp(staff_id=staff.pk, name="App", secret=secret, code=code, moment=time.time())
@@ -51,7 +51,7 @@ def test_the_code_that_enrolled_an_app_signs_nobody_in(staff: Staff) -> None:
     assert not staff_factors.use_totp(staff, code, moment=time.time())
 
 
-def test_of_many_uses_of_a_code_at_once_one_counts(staff: Staff) -> None:
+def test_only_one_of_many_concurrent_uses_of_a_code_counts(staff: Staff) -> None:
     app = add_app(staff)
     code = code_now(app)
     with ThreadPoolExecutor(8) as threads:
@@ -60,14 +60,14 @@ def test_of_many_uses_of_a_code_at_once_one_counts(staff: Staff) -> None:
     assert sorted(taken) == [False] * 7 + [True]
 
 
-def test_a_code_of_somebody_else_counts_for_nobody(staff: Staff, tenant: Tenant) -> None:
+def test_a_code_of_another_account_does_not_count(staff: Staff, tenant: Tenant) -> None:
     add_app(staff)
     other = add_app(new_staff(tenant))
 
     assert not staff_factors.use_totp(staff, code_now(other), moment=time.time())
 
 
-def test_the_secret_is_sealed_and_opens_in_its_own_row_alone(staff: Staff) -> None:
+def test_the_secret_is_sealed_and_opens_in_its_own_row_only(staff: Staff) -> None:
     app = add_app(staff)
     other = add_app(new_staff(None))
     StaffFactor.objects.filter(pk=other.pk).update(sealed_secret=app.sealed_secret)
@@ -78,7 +78,7 @@ def test_the_secret_is_sealed_and_opens_in_its_own_row_alone(staff: Staff) -> No
         other.secret()
 
 
-def test_ten_recovery_codes_come_with_the_first_factor_and_no_column_holds_one(staff: Staff) -> None:
+def test_ten_recovery_codes_come_with_the_first_factor_and_no_column_contains_one(staff: Staff) -> None:
     secret = totp.new_secret()
     code = totp.code_of(secret, totp.step_at(time.time()))
     first = staff_factors.add_totp(staff_id=staff.pk, name="App", secret=secret, code=code, moment=time.time())
@@ -93,7 +93,7 @@ def test_ten_recovery_codes_come_with_the_first_factor_and_no_column_holds_one(s
         assert plain not in noted
 
 
-def test_a_recovery_code_counts_once_in_any_way_of_writing_it(staff: Staff) -> None:
+def test_a_recovery_code_counts_once_in_any_spelling(staff: Staff) -> None:
     add_app(staff)
     _, codes = staff_factors.renew_recovery_codes(staff_id=staff.pk)
 
@@ -103,7 +103,7 @@ def test_a_recovery_code_counts_once_in_any_way_of_writing_it(staff: Staff) -> N
     assert staff_factors.recovery_codes_left(staff) == 8
 
 
-def test_of_many_uses_of_a_recovery_code_at_once_one_counts(staff: Staff) -> None:
+def test_only_one_of_many_concurrent_uses_of_a_recovery_code_counts(staff: Staff) -> None:
     add_app(staff)
     _, codes = staff_factors.renew_recovery_codes(staff_id=staff.pk)
     together = Barrier(6)
@@ -122,7 +122,7 @@ def test_of_many_uses_of_a_recovery_code_at_once_one_counts(staff: Staff) -> Non
     assert staff_factors.recovery_codes_left(staff) == 9
 
 
-def test_new_recovery_codes_end_the_old_ones(staff: Staff) -> None:
+def test_new_recovery_codes_invalidate_the_old_ones(staff: Staff) -> None:
     add_app(staff)
     _, old = staff_factors.renew_recovery_codes(staff_id=staff.pk)
     staff_factors.renew_recovery_codes(staff_id=staff.pk)
@@ -131,7 +131,7 @@ def test_new_recovery_codes_end_the_old_ones(staff: Staff) -> None:
     assert staff_factors.recovery_codes_left(staff) == 10
 
 
-def test_recovery_codes_stand_in_for_a_factor_and_go_with_the_last_one(staff: Staff) -> None:
+def test_recovery_codes_replace_a_factor_and_are_deleted_with_the_last_one(staff: Staff) -> None:
     with pytest.raises(Conflict):
         staff_factors.renew_recovery_codes(staff_id=staff.pk)
     app = add_app(staff)
@@ -140,7 +140,7 @@ def test_recovery_codes_stand_in_for_a_factor_and_go_with_the_last_one(staff: St
     assert not StaffRecoveryCode.objects.filter(staff=staff).exists()
 
 
-def test_a_factor_of_somebody_else_is_neither_renamed_nor_removed(staff: Staff, tenant: Tenant) -> None:
+def test_a_factor_of_another_account_is_neither_renamed_nor_removed(staff: Staff, tenant: Tenant) -> None:
     other = add_app(new_staff(tenant))
     with pytest.raises(NotFound):
         staff_factors.rename_factor(staff_id=staff.pk, factor_id=other.pk, name="Mine")
@@ -157,7 +157,7 @@ def test_a_passkey_belongs_to_one_account(staff: Staff) -> None:
         staff_factors.add_passkey(staff_id=new_staff(None).pk, name="Key", passkey=passkey)
 
 
-def test_of_two_uses_of_one_count_of_a_passkey_one_wins(staff: Staff) -> None:
+def test_only_one_of_two_concurrent_uses_of_a_passkey_counter_counts(staff: Staff) -> None:
     passkey = NewPasskey(f"counted-{staff.pk}", b"key", 7)
     factor = staff_factors.add_passkey(staff_id=staff.pk, name="Key", passkey=passkey).factor
 
@@ -166,7 +166,7 @@ def test_of_two_uses_of_one_count_of_a_passkey_one_wins(staff: Staff) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 61, "app"])
-def test_a_name_that_does_not_tell_factors_apart_is_refused(staff: Staff, name: str) -> None:
+def test_an_ambiguous_name_is_refused(staff: Staff, name: str) -> None:
     add_app(staff, "App")
     with pytest.raises(Invalid):
         staff_factors.add_passkey(staff_id=staff.pk, name=name, passkey=NewPasskey(f"named-{staff.pk}", b"key", 0))
@@ -189,7 +189,7 @@ def test_every_change_of_the_factors_ends_the_sessions_and_a_new_name_does_not(s
     assert len(set(seen)) == len(seen)
 
 
-def test_what_happened_to_factors_is_in_the_audit_log(staff: Staff) -> None:
+def test_changes_of_factors_are_in_the_audit_log(staff: Staff) -> None:
     app = add_app(staff)
     staff_factors.rename_factor(staff_id=staff.pk, factor_id=app.pk, name="Phone")
     _, codes = staff_factors.renew_recovery_codes(staff_id=staff.pk)
@@ -206,7 +206,7 @@ def test_what_happened_to_factors_is_in_the_audit_log(staff: Staff) -> None:
     ]
 
 
-def test_a_row_is_of_one_kind(staff: Staff) -> None:
+def test_a_row_has_one_kind(staff: Staff) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         StaffFactor.objects.create(staff=staff, kind="totp", name="nothing in it")
     with pytest.raises(IntegrityError), transaction.atomic():

@@ -1,4 +1,4 @@
-"""Stored passwords: checked, renewed, remembered, and never taken twice where the connection says so."""
+"""Stored passwords: checked, rehashed, kept in a history, and never reused where the connection says so."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def user_of(tenant: Tenant, **options: Any) -> User:
     return UserFactory.create(tenant_id=tenant.pk, connection=connection, email="ada@example.test", password=FIRST)
 
 
-def test_a_password_fits_until_it_is_changed(tenant: Tenant) -> None:
+def test_a_password_matches_until_it_is_changed(tenant: Tenant) -> None:
     user = user_of(tenant)
     set_password(user, SECOND)
     assert not password_fits(user, FIRST)
     assert password_fits(user, SECOND)
 
 
-def test_former_passwords_are_refused_as_far_back_as_the_connection_remembers(tenant: Tenant) -> None:
+def test_former_passwords_are_refused_for_the_length_of_the_history(tenant: Tenant) -> None:
     user = user_of(tenant, password_history={"enable": True, "size": 2})
     for password in (SECOND, THIRD, FOURTH):
         set_password(user, password)
@@ -46,7 +46,7 @@ def test_former_passwords_are_refused_as_far_back_as_the_connection_remembers(te
     assert refused.value.problem.weakness.value == "PasswordHistoryError"
 
 
-def test_a_history_that_is_switched_off_forgets(tenant: Tenant) -> None:
+def test_a_disabled_history_is_deleted(tenant: Tenant) -> None:
     user = user_of(tenant, password_history={"enable": True, "size": 2})
     set_password(user, SECOND)
     update_connection(tenant_id=tenant.pk, connection_id=user.connection_id, changes={"options": {}})
@@ -56,7 +56,7 @@ def test_a_history_that_is_switched_off_forgets(tenant: Tenant) -> None:
     assert not FormerPassword.objects.filter(user=user).exists()
 
 
-def test_a_change_of_password_is_no_change_of_the_profile(tenant: Tenant) -> None:
+def test_a_change_of_password_does_not_change_the_profile(tenant: Tenant) -> None:
     user = user_of(tenant)
     before = User.objects.of(tenant.pk).get(pk=user.pk)
     events = Event.objects.filter(tenant_id=tenant.pk).count()
@@ -88,10 +88,10 @@ def test_listeners_learn_of_a_password_inside_its_transaction(tenant: Tenant) ->
     assert PasswordCredential.objects.get(user=user).password_hash == before
 
 
-def test_no_password_fits_the_decoy() -> None:
+def test_no_password_matches_the_decoy() -> None:
     assert hashing.verified(secrets.token_hex(16), hashing.decoy()) == (False, False)
 
 
-def test_only_what_the_first_hasher_made_is_of_the_first_kind() -> None:
+def test_only_hashes_of_the_first_hasher_are_of_the_first_kind() -> None:
     assert hashing.is_of_first_kind(hashing.hashed(FIRST))
     assert not hashing.is_of_first_kind("imported$bcrypt$x")

@@ -1,4 +1,4 @@
-"""The end of a tenant: the order in which it goes, what its streams still get, and that nothing of it is left."""
+"""The deletion of a tenant: its order, the last events of its streams, and that no row remains."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def purged(tenant: Tenant) -> None:
 
 
 def rows_that_name(tenant_id: str) -> dict[str, int]:
-    """Count the rows that hold the id in any column of any table; the tombstone apart."""
+    """Count the rows that contain the id in any column of any table, except the tombstone."""
     found = {}
     with connection.cursor() as cursor:
         cursor.execute(
@@ -91,7 +91,7 @@ def _populate(tenant: Tenant) -> None:
     groups.assign_group_roles(**here, group_id=group.pk, role_ids=[role.pk])
 
 
-def test_what_a_tenant_has_goes_in_the_written_order_with_its_events(tenant: Tenant) -> None:
+def test_the_rows_of_a_tenant_are_deleted_in_the_documented_order_with_their_events(tenant: Tenant) -> None:
     _populate(tenant)
     before = len(numbered(tenant.pk))
 
@@ -116,7 +116,7 @@ def test_what_a_tenant_has_goes_in_the_written_order_with_its_events(tenant: Ten
     assert folded(numbered(tenant.pk)) == tables(tenant.pk) == {}
 
 
-def test_its_hosts_refuse_at_once_and_nothing_new_is_made(tenant: Tenant) -> None:
+def test_its_hosts_refuse_at_once_and_no_new_rows_are_created(tenant: Tenant) -> None:
     tenant_deletion.start(tenant_id=tenant.pk)
 
     match = resolve_host(f"{tenant.pk}.example.test")
@@ -130,11 +130,11 @@ def test_its_hosts_refuse_at_once_and_nothing_new_is_made(tenant: Tenant) -> Non
         set_tenant_status(tenant_id=tenant.pk, status="active")
 
 
-def test_asking_twice_leaves_one_job(tenant: Tenant) -> None:
+def test_a_repeated_request_leaves_one_job(tenant: Tenant) -> None:
     assert tenant_deletion.start(tenant_id=tenant.pk) == tenant_deletion.start(tenant_id=tenant.pk)
 
 
-def test_it_can_be_taken_back_only_before_anything_is_gone(tenant: Tenant, settings: LazySettings) -> None:
+def test_a_deletion_can_be_canceled_only_before_the_first_row_is_deleted(tenant: Tenant, settings: LazySettings) -> None:
     settings.TENANT_DELETION_GRACE_DAYS = 1.0
     people = make_connection(tenant_id=tenant.pk)
     user = make_user(connection=people)
@@ -151,7 +151,7 @@ def test_it_can_be_taken_back_only_before_anything_is_gone(tenant: Tenant, setti
         tenant_deletion.restore(tenant_id=tenant.pk)
 
 
-def test_keys_and_clients_go_with_the_people(tenant: Tenant) -> None:
+def test_keys_and_clients_are_deleted_with_the_users(tenant: Tenant) -> None:
     rows = Rows(tenant)
     rows.of(SigningKey)
 
@@ -160,7 +160,7 @@ def test_keys_and_clients_go_with_the_people(tenant: Tenant) -> None:
     assert not SigningKey.objects.of(tenant.pk).exists()
 
 
-def test_it_waits_for_its_event_streams(tenant: Tenant, settings: LazySettings) -> None:
+def test_the_deletion_waits_for_its_event_streams(tenant: Tenant, settings: LazySettings) -> None:
     settings.TENANT_DRAIN_SECONDS = 3600.0
     people = make_connection(tenant_id=tenant.pk)
     make_user(connection=people)
@@ -184,7 +184,7 @@ def test_it_waits_for_its_event_streams(tenant: Tenant, settings: LazySettings) 
     assert Tenant.objects.get(pk=tenant.pk).status == "deleted"
 
 
-def test_after_the_deadline_it_goes_on_and_says_so(tenant: Tenant) -> None:
+def test_after_the_deadline_the_deletion_continues_and_says_so(tenant: Tenant) -> None:
     make_user(connection=make_connection(tenant_id=tenant.pk))
     make_stream(tenant)
 
@@ -205,12 +205,12 @@ def test_the_log_is_kept_for_its_retention(tenant: Tenant) -> None:
         tenant_purge.purge_tenant(tenant.pk)
 
 
-def test_a_purge_leaves_no_row_of_the_tenant_in_any_table_and_every_row_of_another(tenant: Tenant) -> None:
+def test_a_purge_leaves_no_row_of_the_tenant_in_any_table_and_every_row_of_others(tenant: Tenant) -> None:
     other = TenantFactory.create(id=f"u-{secrets.token_hex(6)}", name="other", host=f"u-{secrets.token_hex(6)}.example.test")
     for rows in (Rows(tenant), Rows(other)):
         for table in coverage().ordered:
             rows.of(table.model)
-        # Rows were made around the services: what the recorder has not seen, the purge must take all the same.
+        # Some rows were created without the services, so the recorder has not seen them; the purge must delete them too.
         browser_of(new_staff(rows.tenant))
     sessions = Session.objects.count()
     kept = rows_that_name(other.pk)
@@ -224,7 +224,7 @@ def test_a_purge_leaves_no_row_of_the_tenant_in_any_table_and_every_row_of_anoth
     assert Session.objects.count() == sessions - 1
 
 
-def test_every_table_is_emptied_in_small_chunks_too(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_table_is_also_emptied_in_small_chunks(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tenant_purge, "CHUNK_ROWS", 1)
     rows = Rows(tenant)
     for table in coverage().ordered:
@@ -236,7 +236,7 @@ def test_every_table_is_emptied_in_small_chunks_too(tenant: Tenant, monkeypatch:
     assert rows_that_name(tenant.pk) == {}
 
 
-def test_hosts_are_free_again_and_the_id_is_not(tenant: Tenant) -> None:
+def test_hosts_can_be_used_again_and_the_id_cannot(tenant: Tenant) -> None:
     host = f"{tenant.pk}.example.test"
     deleted(tenant)
     purged(tenant)
@@ -248,12 +248,12 @@ def test_hosts_are_free_again_and_the_id_is_not(tenant: Tenant) -> None:
         create_tenant(tenant_id=tenant.pk, name="again", host="again.example.test")
     heir = TenantFactory.create(id=f"h-{secrets.token_hex(6)}", name="heir", host=host)
     forget_hosts()
-    assert resolve_host(host).tenant_id == heir.pk  # type: ignore[union-attr]  # it was just made
+    assert resolve_host(host).tenant_id == heir.pk  # type: ignore[union-attr]  # just created
 
 
 @contextmanager
 def numbering_without_end(tenant_id: str) -> Iterator[list[psycopg.Error]]:
-    """Number the tenant from two threads; yields what went wrong there."""
+    """Number the events of the tenant from two threads; yield their errors."""
     errors: list[psycopg.Error] = []
     stopping = threading.Event()
 
@@ -284,7 +284,7 @@ def is_purged(tenant_id: str) -> bool:
 
 
 @pytest.mark.sized
-def test_numbering_beside_a_purge_neither_waits_nor_deadlocks(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbering_during_a_purge_neither_waits_nor_deadlocks(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tenant_purge, "CHUNK_ROWS", 3)
     make_user(connection=make_connection(tenant_id=tenant.pk))
     deleted(tenant)

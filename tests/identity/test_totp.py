@@ -1,4 +1,4 @@
-"""One-time passwords of authenticator apps: the vectors of RFC 6238, the window, and that no code counts twice."""
+"""One-time passwords of authenticator apps: the vectors of RFC 6238, the window, and that each code counts once."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ VECTORS = {59: "287082", 1111111109: "081804", 1111111111: "050471", 1234567890:
 
 
 @pytest.mark.parametrize(("moment", "code"), VECTORS.items())
-def test_codes_are_those_of_the_standard(moment: int, code: str) -> None:
+def test_codes_match_the_standard(moment: int, code: str) -> None:
     assert totp.code_of(SECRET, totp.step_at(moment)) == code
 
 
-def test_a_code_counts_for_its_step_and_the_neighbours_alone() -> None:
+def test_a_code_counts_for_its_step_and_the_two_adjacent_ones_only() -> None:
     moment = 1_900_000_000
     step = totp.step_at(moment)
     accepted = {away: totp.accepted_step(SECRET, totp.code_of(SECRET, step + away), moment=moment, last_step=0) for away in range(-2, 3)}
@@ -27,7 +27,7 @@ def test_a_code_counts_for_its_step_and_the_neighbours_alone() -> None:
     assert accepted == {-2: None, -1: step - 1, 0: step, 1: step + 1, 2: None}
 
 
-def test_a_step_that_was_taken_counts_no_more_and_neither_does_an_older_one() -> None:
+def test_a_used_step_and_older_ones_count_no_more() -> None:
     moment = 1_900_000_000
     step = totp.step_at(moment)
     for taken, away in [(step, 0), (step, -1), (step + 1, 0), (step + 1, 1)]:
@@ -36,7 +36,7 @@ def test_a_step_that_was_taken_counts_no_more_and_neither_does_an_older_one() ->
 
 
 @pytest.mark.parametrize("code", ["", "28708", "2870821", "287O82", "٢٨٧٠٨٢", "abcdef"])
-def test_what_is_no_code_is_not_accepted(code: str) -> None:
+def test_an_invalid_code_is_not_accepted(code: str) -> None:
     assert totp.accepted_step(SECRET, code, moment=59, last_step=0) is None
 
 

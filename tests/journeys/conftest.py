@@ -1,4 +1,4 @@
-"""One service for all journeys of a run, with data of its own; journeys clean up by using users of their own."""
+"""One service with its own data for all journeys of a run. Each journey uses its own users, so no cleanup is necessary."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         running.up()
         yield running
     finally:
-        # Also what did not come up in time goes on, since it is detached.
+        # Stop everything, even after a failed start: the processes are detached and would continue.
         running.down()

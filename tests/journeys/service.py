@@ -1,4 +1,4 @@
-"""The whole service as a person has it after `make up`, driven through its public addresses alone."""
+"""Runs the whole service as `make up` starts it, and uses only its public addresses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def free_port() -> int:
 
 
 def eventually(condition: Callable[[], Any], *, seconds: float = 30, what: str = "the condition") -> Any:
-    """Return the first true value of `condition`, asked again and again; fail when none comes in time."""
+    """Poll `condition` and return its first true value; fail after the timeout."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         value = condition()
@@ -41,7 +41,7 @@ def eventually(condition: Callable[[], Any], *, seconds: float = 30, what: str =
 
 
 class Service:
-    """A running service with data of its own; `facts` is `up.json`."""
+    """A running service with its own data; `facts` is `up.json`."""
 
     def __init__(self, data_dir: Path, port: int) -> None:
         self.data_dir = data_dir
@@ -118,7 +118,7 @@ class Service:
             subscriber.close()
 
     def scim_users(self, user_id: str | None = None) -> list[dict[str, Any]]:
-        """Return the users of the SCIM server, all of them or the one with this external id."""
+        """Return the users of the SCIM server: all, or the one with this external id."""
         facts = self.facts
         parameters = {"count": "1000", **({"filter": f"externalId eq {json.dumps(user_id)}"} if user_id else {})}
         headers = {"Authorization": f"Bearer {facts['scim_bearer_token']}"}
@@ -127,7 +127,7 @@ class Service:
         return list(answer.json()["Resources"])
 
     def kill(self, *names: str) -> None:
-        """SIGKILL every process of these names; the supervisor starts them again."""
+        """Send SIGKILL to every process with one of these names; the supervisor restarts them."""
         pids = self.facts["pids"]
         for name in names:
             for pid in pids[name]:
@@ -146,7 +146,7 @@ class Service:
             return False
 
     def admin(self) -> requests.Session:
-        """Sign in to the admin with the printed credentials."""
+        """Log in to the admin with the printed credentials."""
         facts = self.facts
         session = requests.Session()
         page = session.get(facts["admin_url"], timeout=20)
@@ -162,14 +162,14 @@ class Service:
 
 
 def form_token(page: str) -> str:
-    """Return the token of the first form of a page."""
+    """Return the CSRF token of the first form of a page."""
     found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
     assert found, "the page has no form"
     return found.group(1)
 
 
 def messages(subscriber: Subscriber, *, until: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
-    """Return the event messages that come, up to and with the first for which `until` is true."""
+    """Return the event messages up to and including the first for which `until` is true."""
     found: list[dict[str, Any]] = []
     while True:
         block = subscriber.block()

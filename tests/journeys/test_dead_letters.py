@@ -1,4 +1,4 @@
-"""The downstream is away: retries, the dead letter, redelivery, and nothing overtakes."""
+"""The SCIM server is down: the delivery is retried, becomes a dead letter and is redelivered, and no later event overtakes it."""
 
 from __future__ import annotations
 

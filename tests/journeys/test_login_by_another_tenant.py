@@ -1,4 +1,4 @@
-"""A login through a real OpenID provider: this service itself, where one tenant is the provider of another."""
+"""A login through a real OpenID provider: one tenant of this service is the provider of another tenant."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def provider_tenant(committed_db: None) -> Tenant:
 
 @pytest.fixture
 def issuer(provider_tenant: Tenant) -> Iterator[str]:
-    """The address of a web process that answers for the provider's tenant."""
+    """Return the address of a web process that serves the tenant of the provider."""
     metadata.documents.clear()
     forget_hosts()
     with web_process("uvicorn", LOCALHOST_TENANT=provider_tenant.pk) as process:
@@ -40,7 +40,7 @@ def issuer(provider_tenant: Tenant) -> Iterator[str]:
 
 
 def log_in_at_the_provider(address: str, *, password: str) -> str:
-    """Log in with a browser at the provider; return where it sends the browser afterwards."""
+    """Log in with a browser at the provider; return the address to which it redirects the browser."""
     browser = requests.Session()
     page = browser.get(address, timeout=30)
     assert page.status_code == 200, page.text
@@ -52,7 +52,7 @@ def log_in_at_the_provider(address: str, *, password: str) -> str:
     return answer.headers.get("Location", "")
 
 
-def test_a_tenant_logs_people_in_by_another_one(tenant: Tenant, provider_tenant: Tenant, issuer: str) -> None:
+def test_a_tenant_logs_users_in_through_another_tenant(tenant: Tenant, provider_tenant: Tenant, issuer: str) -> None:
     at_provider, secret = web_client(provider_tenant, redirect_uris=ELSEWHERE_CALLBACK.format(tenant.pk))
     ada = person(people(provider_tenant, at_provider))
     client, _ = web_client(tenant)

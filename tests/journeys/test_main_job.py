@@ -1,4 +1,4 @@
-"""A saved user reaches a subscriber and a SCIM server."""
+"""A new user reaches a subscriber and a SCIM server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import requests
 from tests.journeys.service import Service, eventually, messages
 
 
-def test_a_created_user_is_streamed_and_provisioned_and_goes_again(service: Service) -> None:
+def test_a_created_user_is_streamed_and_provisioned_and_then_deleted(service: Service) -> None:
     with service.events(event_type=["user.created", "user.updated", "user.deleted"]) as stream:
         user = service.create_user("grace@example.test", given_name="Grace", family_name="Hopper", user_metadata={"phone": "+15550100"})
         created = messages(stream, until=lambda message: message["event"]["data"]["object"]["user_id"] == user["user_id"])[-1]
@@ -29,7 +29,7 @@ def test_a_created_user_is_streamed_and_provisioned_and_goes_again(service: Serv
         eventually(lambda: not service.scim_users(user["user_id"]), what="the deletion in the SCIM server")
 
 
-def test_a_stream_resumes_exactly_where_it_was_left(service: Service) -> None:
+def test_a_stream_resumes_at_its_last_cursor(service: Service) -> None:
     with service.events() as stream:
         opening = stream.opened().message["offset"]
         first = service.create_user("left@example.test")
@@ -42,7 +42,7 @@ def test_a_stream_resumes_exactly_where_it_was_left(service: Service) -> None:
     assert again == [*seen, *missed]
 
 
-def test_the_block_that_is_printed_names_everything_a_newcomer_needs(service: Service) -> None:
+def test_the_printed_block_names_the_url_and_credentials_that_a_new_user_needs(service: Service) -> None:
     facts = service.facts
     for name in ("admin_url", "admin_user", "admin_password", "base_url", "scim_base_url"):
         assert facts[name] in service.block
@@ -50,7 +50,7 @@ def test_the_block_that_is_printed_names_everything_a_newcomer_needs(service: Se
     assert set(facts["pids"]) == {"web", "worker", "beat", "postgres", "redis", "scim"}
 
 
-def test_the_admin_opens_with_the_printed_credentials(service: Service) -> None:
+def test_the_printed_credentials_open_the_admin(service: Service) -> None:
     session = service.admin()
     page = session.get(f"{service.facts['admin_url']}identity/user/", timeout=20)
     assert page.status_code == 200

@@ -1,4 +1,4 @@
-"""The recipe of docs/how-to/snapshot-and-stream.md, run as it stands on the page while others write."""
+"""Runs the recipe of docs/how-to/snapshot-and-stream.md exactly as the page shows it, while other processes write."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def surroundings(service: Service, **more: str) -> dict[str, str]:
 
 @contextmanager
 def mirroring(service: Service, program: Path, copy: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the program of the page; it is killed in the end, and also if it ends by itself."""
+    """Run the program of the page. The program is killed at the end, even if it has already ended."""
     process = subprocess.Popen([sys.executable, program, copy], env=surroundings(service))
     try:
         yield process
@@ -60,7 +60,7 @@ def copied(copy: Path) -> dict[str, Any]:
 
 
 def is_behind(copy: Path, service: Service) -> bool:
-    """Tell whether the copy of a program that was stopped lacks something; one stopped while it writes keeps the file locked."""
+    """Report whether the copy of a stopped program lacks changes. If the program stopped during a write, the file is still locked."""
     try:
         return copied(copy) != listed(service)
     except sqlite3.OperationalError as error:
@@ -70,7 +70,7 @@ def is_behind(copy: Path, service: Service) -> bool:
 
 
 def listed(service: Service) -> dict[str, Any]:
-    """Return the users of the tables, over the list."""
+    """Return the users of the tables that the management interface lists."""
     found, query = [], {"take": "100"}
     while True:
         page = service.call("GET", "/users", params=query).json()
@@ -81,12 +81,12 @@ def listed(service: Service) -> dict[str, Any]:
 
 
 def comparable(user: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what changes without an event."""
+    """Remove the members that change without an event."""
     return {name: value for name, value in user.items() if name not in {"updated_at", "last_password_reset"}}
 
 
 class Writer:
-    """Creates, changes and deletes users of its own until it is told to stop."""
+    """Creates, changes and deletes its own users until it is stopped."""
 
     def __init__(self, service: Service, number: int) -> None:
         self.service, self.number, self.count = service, number, 0
@@ -132,7 +132,7 @@ def test_the_program_keeps_a_copy_equal_to_the_tables_while_others_write(service
             with mirroring(service, program, copy) as process:
                 eventually(lambda: copied(copy), what="the snapshot")
                 more_is_written()
-                # Not asked to stop but killed, with changes that it cannot have seen.
+                # Kill the program instead of stopping it, then write changes that it cannot have read.
                 process.send_signal(signal.SIGSTOP)
                 more_is_written()
                 assert is_behind(copy, service)
@@ -146,7 +146,7 @@ def test_the_program_keeps_a_copy_equal_to_the_tables_while_others_write(service
             is_over.set()
 
 
-def test_the_commands_show_the_list_and_then_what_follows(service: Service, tmp_path: Path) -> None:
+def test_the_commands_show_the_list_and_then_the_later_events(service: Service, tmp_path: Path) -> None:
     environment = surroundings(service, TOKEN=service.token)
     command = ["bash", "-euc", block("sh")]
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True) as shell:

@@ -1,4 +1,4 @@
-"""The tutorials of the manual, followed word by word against a running service."""
+"""Follows the tutorials of the manual word by word against a running service."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from tests.journeys.service import Service, free_port
 PASSWORD = "Correct-Horse-7-Battery"
 
 
-def test_the_first_stream(service: Service, tmp_path: Path) -> None:
+def test_the_first_stream_tutorial(service: Service, tmp_path: Path) -> None:
     follow("first-stream", service, tmp_path)
 
 
-def test_provisioning_to_a_scim_server(service: Service, tmp_path: Path) -> None:
+def test_the_tutorial_about_provisioning_to_a_scim_server(service: Service, tmp_path: Path) -> None:
     follow("provision-to-scim", service, tmp_path, instead={"9180": str(free_port())})
 
 
-def test_consuming_events_with_curl(service: Service, tmp_path: Path) -> None:
+def test_the_tutorial_about_consuming_events_with_curl(service: Service, tmp_path: Path) -> None:
     follow("consume-events", service, tmp_path, section="With curl")
 
 
-def test_consuming_events_in_python(service: Service, tmp_path: Path) -> None:
+def test_the_tutorial_about_consuming_events_in_python(service: Service, tmp_path: Path) -> None:
     follow("consume-events", service, tmp_path, section="In Python")
 
 
-def test_logging_a_user_in(service: Service, tmp_path: Path) -> None:
+def test_the_tutorial_about_logging_a_user_in(service: Service, tmp_path: Path) -> None:
     port = free_port()
     mary = Mary(f"http://localhost:{port}/")
     doings = {"log in": mary.logs_in, "fail": mary.fails, "log out": mary.logs_out}
@@ -38,7 +38,7 @@ def test_logging_a_user_in(service: Service, tmp_path: Path) -> None:
 
 
 class Mary:
-    """Somebody with a browser at the application of the tutorial."""
+    """A user with a browser at the application of the tutorial."""
 
     def __init__(self, application: str) -> None:
         self.application = application
@@ -66,7 +66,7 @@ class Mary:
         return self.browser.get(f"{self.application}{path}", timeout=20).text
 
     def enter(self, password: str) -> None:
-        """Press "Log in", and fill in the form that the service shows."""
+        """Press "Log in", and fill in the form of the login page."""
         page = self.browser.get(f"{self.application}login", timeout=20)
         fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page.text))
         form = {**fields, "username": "mary@example.com", "password": password}

@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over the pipe of its own protocol: pages are opened, used and looked at as people do."""
+"""A headless Chromium, driven over the pipe of its own protocol: it opens, uses and inspects pages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ANSWER_SECONDS = 20.0
 _ARGUMENTS = (
     "--headless=new",
     "--remote-debugging-pipe",
-    # Tests run as root in containers, where there is no sandbox to be had and little shared memory.
+    # Tests run as root in containers, without a sandbox and with little shared memory.
     "--no-sandbox",
     "--disable-dev-shm-usage",
     "--disable-gpu",
@@ -33,7 +33,7 @@ _ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--force-color-profile=srgb",
-    # A tenant's host need not be in any name service.
+    # The host of a tenant need not be in any name service.
     "--host-resolver-rules=MAP *.example.test 127.0.0.1",
 )
 
@@ -55,7 +55,7 @@ class Page:
         return self._browser.send(method, parameters, session=self._session)
 
     def open(self, address: str) -> None:
-        """Load an address and wait until everything in it was loaded."""
+        """Load an address and wait until all its parts are loaded."""
         self._browser.forget()
         found = self.send("Page.navigate", url=address)
         assert not found.get("errorText"), found
@@ -69,7 +69,7 @@ class Page:
         return found["result"].get("value")
 
     def until(self, script: str, *, seconds: float = 10.0) -> None:
-        """Wait until an expression in the page is true; between two documents there is none."""
+        """Wait until an expression in the page is true. Between two documents there is no page to evaluate it in."""
 
         def is_true() -> bool:
             with suppress(PageError):
@@ -85,14 +85,14 @@ class Page:
         self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
 
     def fill(self, selector: str, value: str) -> None:
-        """Set a field as a person would: with the events that a script waits for."""
+        """Set a field with the events that a script waits for."""
         self.evaluate(
             f"(() => {{ const field = document.querySelector({json.dumps(selector)}); field.value = {json.dumps(value)};"
             " for (const name of ['input', 'change']) field.dispatchEvent(new Event(name, {bubbles: true})); })()"
         )
 
     def press(self, key: str) -> None:
-        """Press one key at what has the focus."""
+        """Press one key at the focused element."""
         code = {"Tab": 9, "Enter": 13, " ": 32}[key]
         text = {"Enter": "\r", " ": " "}.get(key, "")
         common = {"key": key, "code": "Space" if key == " " else key, "windowsVirtualKeyCode": code}
@@ -100,7 +100,7 @@ class Page:
         self.send("Input.dispatchKeyEvent", type="keyUp", **common)
 
     def show_as(self, *, width: int = 1280, height: int = 900, scheme: str = "light") -> None:
-        """Set the size of the window and the colours that its user prefers."""
+        """Set the size of the window and the preferred color scheme."""
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500)
         self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
@@ -113,7 +113,7 @@ class Page:
 
     @property
     def complaints(self) -> list[str]:
-        """What the console and the content policy said since the page was opened."""
+        """Messages of the console and violations of the content policy since the page was opened."""
         found = []
         for event in self._browser.events:
             parameters = event["params"]
@@ -136,25 +136,25 @@ class Chromium:
         self.events: list[dict[str, Any]] = []
 
     def page(self) -> Page:
-        """Open a tab in a profile of its own: no cookie of another page is in it."""
+        """Open a tab in its own profile, without cookies of other pages."""
         context = self.send("Target.createBrowserContext", {})["browserContextId"]
         target = self.send("Target.createTarget", {"url": "about:blank", "browserContextId": context})["targetId"]
         return Page(self, self.send("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"])
 
     def ordinary_page(self) -> Page:
-        """Open a tab in the browser's own profile, where sites keep cookies within pages of other sites."""
+        """Open a tab in the browser's own profile, where sites keep cookies in frames on other sites."""
         target = self.send("Target.createTarget", {"url": "about:blank"})["targetId"]
         return self.attached(target)
 
     def attached(self, target: str) -> Page:
-        """Return the tab or window behind a target."""
+        """Return the tab or window of a target."""
         return Page(self, self.send("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"])
 
     def forget(self) -> None:
         self.events.clear()
 
     def send(self, method: str, parameters: dict[str, Any], session: str | None = None) -> Any:
-        """Send a command and return its result; what the browser tells meanwhile is kept."""
+        """Send a command and return its result; keep the events that arrive in the meantime."""
         number = next(self._numbers)
         command = {"id": number, "method": method, "params": parameters, **({"sessionId": session} if session else {})}
         os.write(self._writing, json.dumps(command).encode() + b"\0")
@@ -184,12 +184,12 @@ class Chromium:
 
 @contextmanager
 def chromium(*further: str) -> Iterator[Chromium]:
-    """Run a browser with an empty profile, and with `further` arguments; it is gone at the end."""
+    """Run a browser with an empty profile, and with `further` arguments; it ends with the block."""
     assert PROGRAM is not None
     to_browser, writing = os.pipe()
     reading, from_browser = os.pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        # The browser reads commands at descriptor 3 and answers at 4; a shell puts them there.
+        # The browser reads commands from descriptor 3 and answers on 4; a shell sets them up.
         place = f'exec 3<&{to_browser} 4>&{from_browser}; exec "$0" "$@"'
         process = subprocess.Popen(
             ["bash", "-c", place, PROGRAM, *_ARGUMENTS, *further, f"--user-data-dir={profile}", "about:blank"],

@@ -1,4 +1,4 @@
-"""Real SCIM servers for the tests against them: every test runs once per server."""
+"""Real SCIM servers: each test runs once per server."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def scim_process(request: pytest.FixtureRequest) -> Iterator[RealServer]:
 
 @pytest.fixture
 def server(scim_process: RealServer) -> Iterator[RealServer]:
-    """A real server, empty."""
+    """A real server without users."""
     yield scim_process
     scim_process.clear()
 
 
 @pytest.fixture
 def relay(server: RealServer) -> Relay:
-    """What stands in front of the real server at the address of `front`."""
+    """The relay in front of the real server, at the address of `front`."""
     return Relay(server)
 
 

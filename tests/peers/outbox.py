@@ -1,4 +1,4 @@
-"""What the service sends to people, written into a folder as `make up` does, and read from there."""
+"""Messages to users, written into a folder as with `make up`, and read from there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
-import authapi.tasks  # noqa: F401  (as the worker does, so that it knows what jobs do)
+import authapi.tasks  # noqa: F401 (the worker imports it too, to register the jobs)
 from config.settings.email_url import email_settings
 from config.settings.sms_url import sms_settings
 from identity.models import Job
@@ -21,7 +21,7 @@ _LINK = re.compile(r"https?://[^\s\"<>]+/u/passwordless/link\?ticket=[\w-]+")
 
 
 class Outbox:
-    """A folder with mails and text messages; the workers' part is done when a test asks for it."""
+    """A folder with mails and text messages; a test runs the workers' part on request."""
 
     def __init__(self, folder: Path, settings: Any, *, tenant_id: str) -> None:
         self._folder = folder
@@ -32,11 +32,11 @@ class Outbox:
 
     @property
     def urls(self) -> dict[str, str]:
-        """What a web process needs to know, so that it takes requests for messages."""
+        """Return the settings of a web process so that it accepts messages."""
         return {"EMAIL_URL": f"file:{self._folder}", "SMS_URL": f"file:{self._folder}"}
 
     def deliver(self) -> None:
-        """Send what waits: a job may queue the message that it is about."""
+        """Send waiting messages, twice: a job may queue a further message."""
         for _ in range(2):
             waiting = Job.objects.of(self._tenant_id).filter(status__in=_WAITING).order_by("created_at", "pk")
             for key in list(waiting.values_list("pk", flat=True)):
@@ -53,15 +53,15 @@ class Outbox:
         return [json.loads(file.read_text()) for file in sorted(self._folder.glob("*.sms.json"))]
 
     def mailed_code(self, address: str) -> str:
-        """Return the newest code that was mailed to an address."""
+        """Return the newest code in the mails to an address."""
         return str(_CODE.findall(self._mailed(address))[0])
 
     def mailed_link(self, address: str) -> str:
-        """Return the newest link that was mailed to an address."""
+        """Return the newest link in the mails to an address."""
         return str(_LINK.findall(self._mailed(address))[0])
 
     def texted_code(self, number: str) -> str:
-        """Return the newest code that was sent to a number."""
+        """Return the newest code in the text messages to a number."""
         self.deliver()
         return str(_CODE.findall([text["body"] for text in self.texts() if text["to"] == number][-1])[0])
 

@@ -1,4 +1,4 @@
-"""Service providers of other makers in processes of their own, one JSON line to them and one back."""
+"""Third-party service providers in their own processes, with one JSON line per request and per response."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class PartnerRefused(Exception):
-    """The library of the partner has refused what it got; the text is its own."""
+    """The library of the partner has refused its input; the text comes from the library."""
 
 
 @dataclass
@@ -19,7 +19,7 @@ class Partner:
     process: subprocess.Popen[str]
 
     def __call__(self, act: str, **given: Any) -> Any:
-        """Let the partner do something. Raises `PartnerRefused`."""
+        """Send the partner a command. Raises `PartnerRefused`."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps({"act": act, **given}) + "\n")

@@ -1,4 +1,4 @@
-"""SCIM servers of other makers as processes, each unmodified: what differs is how it is started and how it lists its users."""
+"""Third-party SCIM servers as processes, each unmodified: they differ in their start command and in how they list users."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from config.launcher.peers import PLACE, place_of
 from config.launcher.peers import SERVERS as FOLDERS
 from tests.factories.scim import TOKEN, RealServer, free_port
 
-# Servers that find users by `externalId` as RFC 7644 says, and others that do not.
+# Servers that find users by `externalId` as RFC 7644 says, and servers that do not.
 SERVERS = ("scim2-server", "scimmy")
 ALL_SERVERS = (*SERVERS, "django-scim2", "canaille", "jackson")
 
-# What each running server has written, for the report of a failing test.
+# The output of each running server, for the report of a failing test.
 outputs: dict[str, Path] = {}
 
 _LONGEST_START_SECONDS = 120.0
@@ -36,7 +36,7 @@ _LONGEST_START_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Program:
-    """How a server is started, and the address of its users once it runs."""
+    """The start of a server, and the address of its users once it runs."""
 
     command: list[str]
     base_url: str
@@ -44,7 +44,7 @@ class Program:
 
 
 class UnpagedServer(RealServer):
-    """A server that cannot be asked for a page: Canaille 0.3.6 answers 500 to `count`."""
+    """A server without pages: Canaille 0.3.6 answers 500 to `count`."""
 
     def users(self) -> list[dict[str, Any]]:
         answer = requests.get(f"{self.base_url}/Users", headers={"Authorization": f"Bearer {self.token}"}, timeout=10).json()
@@ -54,7 +54,7 @@ class UnpagedServer(RealServer):
 
 @contextmanager
 def running(name: str) -> Iterator[RealServer]:
-    """Run the named server until the end of the block, on a free port; skip the test where it is not installed."""
+    """Run the named server on a free port until the end of the block; skip the test if it is not installed."""
     with tempfile.TemporaryDirectory(prefix=f"{name}-") as folder:
         program = _PROGRAMS[name](free_port(), folder)
         outputs[name] = Path(folder) / "output.log"
@@ -62,7 +62,7 @@ def running(name: str) -> Iterator[RealServer]:
             server = (UnpagedServer if name == "canaille" else RealServer)(program.base_url, name=name)
             _wait_until_ready(server, process, outputs[name])
             yield server
-            # Two folders of tests may run the same server side by side in one worker.
+            # Two folders of tests may run the same server in one worker at the same time.
             outputs.pop(name, None)
 
 
@@ -70,7 +70,7 @@ def running(name: str) -> Iterator[RealServer]:
 def _process(program: Program, output: Path) -> Iterator[subprocess.Popen[bytes]]:
     environment = {**os.environ, "SCIM_TOKEN": TOKEN, "PYTHONUNBUFFERED": "1", **program.environment}
     with output.open("wb") as file:
-        # It ends with the tests, also when they are killed.
+        # The server ends with the tests, even when they are killed.
         process = spawn.start(program.command, environment=environment, directory=output.parent, output=file, death_signal=signal.SIGKILL)
     try:
         yield process
@@ -131,7 +131,7 @@ def _python_program(name: str, port: int, folder: str) -> Program:
     if not (place / "installed").exists():
         pytest.skip(f"{name} is not installed: make test-peers")
     command = [str(place / "bin" / "python"), str(FOLDERS / name / "serve.py"), str(port), folder]
-    # Settings of our own Django must not reach another one.
+    # Settings of our own Django must not reach the other Django.
     return Program(command, f"http://127.0.0.1:{port}/scim/v2", {"DJANGO_SETTINGS_MODULE": "", "PYTHONPATH": ""})
 
 

@@ -1,4 +1,4 @@
-"""Debian's SimpleSAMLphp with settings of its own, on the web server of PHP."""
+"""Debian's SimpleSAMLphp with its own settings, on the web server of PHP."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ USER, PASSWORD = "grace", _PASSWORD
 
 @dataclass(frozen=True)
 class SimpleSaml:
-    """A running installation. Its files are read with each request, so partners may be made known while it runs."""
+    """A running installation. It reads its files for each request, so partners may be registered while it runs."""
 
     origin: str
     directory: Path
@@ -57,15 +57,15 @@ class SimpleSaml:
 
     @property
     def own_page(self) -> str:
-        """The page that logs in as a service provider, and shows who is logged in."""
+        """Return the page that logs in as a service provider, and shows the logged-in user."""
         return f"{self.base}/module.php/core/authenticate.php?as=default-sp"
 
     def log_in_at(self, metadata: bytes) -> None:
-        """Let the service provider trust this provider, and send people there."""
+        """Register this provider at the service provider, and send users there."""
         self._know("saml20-idp-remote", metadata)
 
     def log_in_for(self, metadata: bytes) -> None:
-        """Let the identity provider trust this service provider."""
+        """Register this service provider at the identity provider."""
         self._know("saml20-sp-remote", metadata)
 
     def _know(self, kind: str, metadata: bytes) -> None:
@@ -79,12 +79,12 @@ class SimpleSaml:
 
 @contextmanager
 def simplesamlphp(directory: Path, *, key: str, certificate: str, provider: str) -> Iterator[SimpleSaml]:
-    """Run it as a service provider, whose people log in at `provider`, and as an identity provider with one user."""
+    """Run it as a service provider whose users log in at `provider`, and as an identity provider with one user."""
     assert PROGRAM is not None
     port = _free_port()
     running = SimpleSaml(f"http://127.0.0.1:{port}", directory, directory / "log" / "output")
     _configure(running, key=key, certificate=certificate, provider=provider)
-    # The installation is a folder of files that name each other by paths below `/simplesamlphp`.
+    # The files of the installation refer to each other by paths below `/simplesamlphp`.
     (directory / "www").mkdir()
     (directory / "www" / "simplesamlphp").symlink_to(INSTALLED)
     with running.log.open("wb") as output:
@@ -152,7 +152,7 @@ def _configure(running: SimpleSaml, *, key: str, certificate: str, provider: str
 
 
 def _php(name: str, value: Mapping[str, Any]) -> str:
-    """Return a file of settings; text in JSON needs no escape of PHP but for quotes and backslashes."""
+    """Return a file of settings. Text in JSON needs no escape for PHP except for quotes and backslashes."""
     text = json.dumps(value).replace("\\", "\\\\").replace("'", "\\'")
     return f"<?php\n{name} = json_decode('{text}', true);\n"
 

@@ -1,4 +1,4 @@
-"""Factors that people add at their account page, in a real browser with an authenticator of its own, on a phone and on a desktop."""
+"""Factors that users add on their account page, in a real browser with its own authenticator, on a phone and on a desktop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chro
 
 @pytest.fixture(scope="module")
 def place(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[tuple[Connection, str]]:
-    """The people of a tenant whose account page is on, and the address of its service."""
+    """The users of a tenant with the account page enabled, and the address of its service."""
     with django_db_blocker.unblock():
         tenant = TenantFactory.create()
         factors = {"factors": ["webauthn-platform", "webauthn-roaming", "otp", "recovery-code"], "passkeys": True}
@@ -54,7 +54,7 @@ def landed(page: Page, path: str, selector: str) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 1280], ids=["phone", "desktop"])
-def test_a_person_adds_a_passkey_with_a_name_and_an_app_and_one_device_once(
+def test_a_user_adds_a_passkey_with_a_name_and_an_app_and_one_device_once(
     place: tuple[Connection, str], browser: Chromium, width: int
 ) -> None:
     connection, service = place
@@ -79,7 +79,7 @@ def test_a_person_adds_a_passkey_with_a_name_and_an_app_and_one_device_once(
     page.open(f"{service}/account/two-step/add")
     page.click("button[value=webauthn-platform]")
     landed(page, "/account/two-step/add/webauthn-platform", "form[data-key=create]")
-    # The authenticator has a passkey for this account already, and makes no second key.
+    # The authenticator already has a passkey for this account, and creates no second one.
     page.click("form[data-key] button[type=submit]")
     page.until("document.querySelector('form[data-key] [role=alert]').textContent.includes('set up for your account already')")
     kinds = EnrolledFactor.objects.of(user.tenant_id).filter(user=user, is_confirmed=True).values_list("kind", flat=True)

@@ -1,6 +1,6 @@
-"""Every page of the admin in a real browser: no barrier in light and dark, nothing wider than a phone, the keyboard alone is enough.
+"""Every page of the admin in a real browser: accessible in light and dark, no wider than a phone, and usable with the keyboard alone.
 
-The pages come from the site's own registry, so a new one is looked at without a line here.
+The pages come from the registry of the site, so new pages are included without a change here.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers"),
 ]
 
-# The frame is the same on every page: it is judged with the start page alone.
+# The frame is the same on every page, so only the start page checks it.
 _FRAME = {"exclude": ["#header", "#nav-sidebar", "#toggle-nav-sidebar", "#footer"]}
-# Scripts of tests cannot run within the frames, whose sandbox forbids every script.
+# Scripts of tests cannot run in the frames, whose sandbox forbids every script.
 _JUDGED = (
     "axe.run(%s, {preload: false, iframes: false, resultTypes: ['violations']})"
     ".then((result) => result.violations.map(({id, nodes}) => `${id}: ${nodes[0].html}`.slice(0, 400)))"
 )
-# More than any page has places for the focus; the navigation alone has sixty.
+# More than the number of focusable elements of any page; the navigation alone has sixty.
 _MOST_STOPS = 200
 _TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
@@ -65,7 +65,7 @@ def rows(tenant: Tenant) -> Rows:
 
 @pytest.fixture
 def session(tenant: Tenant) -> Client:
-    """An operator who looks at one tenant: there is no page that they do not see."""
+    """Return an operator with one selected tenant, who sees every page."""
     operator = browser_of(new_staff(None))
     operator.post(reverse("admin:choose_tenant"), {"tenant": tenant.pk})
     return operator
@@ -89,9 +89,9 @@ def base_of(web: WebProcess) -> str:
 
 
 def addresses(session: Client, rows: Rows) -> list[tuple[str, str]]:
-    """Return every page of the site and the colours to judge it in: forms in the light, everything else in the dark, the start in both."""
+    """Return every page of the site and its color schemes: forms in light, other pages in dark, the start page in both."""
     others = [reverse("admin:choose_tenant"), reverse("admin:password_change")]
-    # Some addresses only take what is posted, or name a row that is not there.
+    # Some addresses accept only POST, or need a row that does not exist.
     extra = [address for page in site.pages for address in addresses_of_page(page)]
     others += [address for address in extra if session.get(address).status_code == HTTPStatus.OK]
     start = reverse("admin:index")
@@ -108,7 +108,9 @@ def addresses(session: Client, rows: Rows) -> list[tuple[str, str]]:
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test-peers")
-def test_no_page_has_a_barrier_in_light_or_dark_or_is_wider_than_a_phone(page: Page, web: WebProcess, session: Client, rows: Rows) -> None:
+def test_no_page_has_an_accessibility_fault_in_light_or_dark_or_is_wider_than_a_phone(
+    page: Page, web: WebProcess, session: Client, rows: Rows
+) -> None:
     barriers = {}
     for number, (address, scheme) in enumerate(addresses(session, rows)):
         page.show_as(scheme=scheme)
@@ -119,7 +121,7 @@ def test_no_page_has_a_barrier_in_light_or_dark_or_is_wider_than_a_phone(page: P
 
 
 def barriers_of(page: Page, *, is_whole: bool) -> list[str]:
-    """Return what keeps people from using the page as it is shown, and whether it is wider than a phone."""
+    """Return the accessibility faults of the current page, and whether it is wider than a phone."""
     found = list(page.evaluate(_JUDGED % ("document" if is_whole else json.dumps(_FRAME))))
     page.show_as(width=360)
     wider = page.evaluate(_TOO_WIDE)
@@ -132,7 +134,7 @@ def test_the_keyboard_alone_leads_from_the_start_page_to_a_new_connection(page: 
     assert "Skip to main content" in page.evaluate("document.activeElement.textContent")
     page.press("Enter")
     page.until("document.activeElement.id === 'content-start'")
-    # The first steps come before everything else that one could do on the page of a new tenant.
+    # The first steps come first on the page of a new tenant.
     _tab_to(page, "document.activeElement.textContent.trim() === 'Add a connection'")
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     page.press("Enter")
@@ -176,7 +178,7 @@ def test_a_chart_opens_as_a_table_whose_numbers_are_links(page: Page, web: WebPr
     assert page.evaluate("document.querySelectorAll('#result_list tbody tr').length") == int(count) > 0
 
 
-def test_everything_that_matches_is_chosen_confirmed_and_followed(page: Page, web: WebProcess, rows: Rows) -> None:
+def test_all_matching_rows_are_selected_confirmed_and_followed(page: Page, web: WebProcess, rows: Rows) -> None:
     users = [new_user(rows.of(Connection), f"u{number:03}", {"email": f"user{number}@example.test"}) for number in range(120)]
     User.objects.of(rows.tenant.pk).bulk_create(users)
     page.open(base_of(web) + reverse("admin:identity_user_changelist"))
@@ -199,14 +201,14 @@ def test_everything_that_matches_is_chosen_confirmed_and_followed(page: Page, we
     page.show_as(scheme="light")
     assert [*barriers, *barriers_of(page, is_whole=False)] == []
     assert run_job(Job.objects.of(rows.tenant.pk).get(type=Job.Type.BULK_ACTION).pk)
-    # What is shown renews itself.
+    # The shown part reloads itself.
     page.until("document.body.innerText.includes('Completed')", seconds=20)
     assert "120 of 120" in page.text("#content")
     assert page.complaints == []
 
 
 def _tab_to(page: Page, is_there: str) -> None:
-    """Press the tabulator until the focus is where it should be, and fail where it never comes."""
+    """Press Tab until the element has the focus; fail if it never gets it."""
     for _ in range(_MOST_STOPS):
         page.press("Tab")
         if page.evaluate(is_there):

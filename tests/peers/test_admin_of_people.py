@@ -1,4 +1,4 @@
-"""The pages about a user and the audit log in a real browser: on every screen, in both colours, without a complaint of axe."""
+"""The pages about a user and the audit log in a real browser: on every screen, in both color schemes, without a finding of axe."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def browser() -> Iterator[Chromium]:
 
 @pytest.fixture
 def ada(tenant: Tenant, database_connection: Connection) -> User:
-    """A user with something in every panel, changed by somebody."""
+    """Return a user with something in every panel, after changes by staff."""
     ada = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test", name="Ada Lovelace")
     group, company, role = make_group(tenant, "Mathematicians"), make_organization(tenant, "engines"), make_role(tenant, "Author")
     groups.add_group_members(tenant_id=tenant.pk, group_id=group.pk, user_ids=[ada.user_id])
@@ -102,13 +102,13 @@ def test_the_pages_of_a_user_and_the_audit_log_fit_every_screen_and_axe_finds_no
             page.open(page.evaluate("location.href"))
             assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, (name, scheme, width)
             keep_picture(page, name, scheme, width)
-            # After the picture: axe puts styles of its own into the page.
+            # After the picture: axe adds its own styles to the page.
             assert page.complaints == [], (name, scheme, width)
             assert found_by_axe(page) == [], (name, scheme, width)
 
 
 def keep_picture(page: Page, name: str, scheme: str, width: int) -> None:
-    """Keep what the page looks like where `PICTURES` names a directory, for people to look at."""
+    """Save a picture of the page if `PICTURES` names a directory."""
     if place := os.environ.get("PICTURES"):
         page.show_as(width=width, scheme=scheme, height=min(int(page.evaluate("document.documentElement.scrollHeight")), 2600))
         page.picture(Path(place) / f"{name}-{scheme}-{width}.png")

@@ -1,4 +1,4 @@
-"""The pages of the event stream as people use them, in a real browser: the log, open connections, a test event, live."""
+"""The pages of the event stream in a real browser: the log, open connections, a test event, and the live page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chro
 LIVE, LOG, CONNECTIONS = "/admin/events/live/", "/admin/events/logentry/", "/admin/events/connections/"
 MARKUP = "</script><script>document.title = 'taken over'</script><img src=x onerror=\"document.title = 'taken over'\">"
 SHOWN = "[...document.querySelectorAll('#live-list li:not([hidden])')]"
-# How much of the list lies below what is in sight.
+# The height of the list below the visible part.
 BELOW = "(({scrollTop, scrollHeight, clientHeight}) => scrollHeight - scrollTop - clientHeight)(document.getElementById('live-scroll'))"
 AXE = PLACE / "node_modules" / "axe-core" / "axe.min.js"
 SCREENS = [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)]
@@ -56,7 +56,7 @@ def user(tenant: Tenant, database_connection: Connection) -> User:
 
 @pytest.fixture
 def visit(web: WebProcess, browser: Chromium, tenant: Tenant) -> Callable[[str], Page]:
-    """Return what opens an address of the admin in one tab, signed in by the form."""
+    """Return a function that opens an address of the admin in one tab, signed in with the form."""
     page = browser.page()
     page.show_as()
     base = f"http://127.0.0.1:{web.address[1]}"
@@ -74,7 +74,7 @@ def visit(web: WebProcess, browser: Chromium, tenant: Tenant) -> Callable[[str],
 
 
 def change(user: User, name: str) -> None:
-    """Let an event happen, with a name that no other one has."""
+    """Cause an event with a unique name."""
     update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"given_name": name})
     batch = number_tenant(user.tenant_id)
     assert batch is not None
@@ -87,7 +87,7 @@ def connected(page: Page) -> Page:
 
 
 def names_in(page: Page) -> list[str]:
-    """Return the names that the shown events carry, in their order."""
+    """Return the names in the shown events, in order."""
     page.evaluate(f"{SHOWN}.forEach((entry) => {{ entry.querySelector('details').open = true }})")
     page.until(f"{SHOWN}.every((entry) => entry.querySelector('pre'))")
     shown = page.evaluate(f"{SHOWN}.map((entry) => entry.querySelector('pre').textContent)")
@@ -112,7 +112,7 @@ def test_an_event_is_found_by_address_and_shows_what_changed(visit: Callable[[st
     assert page.complaints == []
 
 
-def test_an_event_made_meanwhile_appears_and_its_markup_stays_text(visit: Callable[[str], Page], user: User) -> None:
+def test_a_new_event_appears_and_its_markup_is_escaped(visit: Callable[[str], Page], user: User) -> None:
     page = connected(visit(LIVE))
     change(user, "first")
     shows(page, 1)
@@ -125,7 +125,7 @@ def test_an_event_made_meanwhile_appears_and_its_markup_stays_text(visit: Callab
     assert page.complaints == []
 
 
-def test_nothing_of_another_tenant_appears(visit: Callable[[str], Page], user: User, web: WebProcess) -> None:
+def test_no_event_of_another_tenant_appears(visit: Callable[[str], Page], user: User, web: WebProcess) -> None:
     page = connected(visit(LIVE))
     make_target(new_tenant(), web.address).write("user.deleted")
     change(user, "mine")
@@ -133,7 +133,7 @@ def test_nothing_of_another_tenant_appears(visit: Callable[[str], Page], user: U
     assert names_in(page) == ["mine"]
 
 
-def test_a_pause_keeps_what_comes_and_clear_empties_the_page(visit: Callable[[str], Page], user: User) -> None:
+def test_a_pause_buffers_new_events_and_clear_empties_the_page(visit: Callable[[str], Page], user: User) -> None:
     page = connected(visit(LIVE))
     page.click("#live-pause")
     change(user, "one")
@@ -149,7 +149,7 @@ def test_a_pause_keeps_what_comes_and_clear_empties_the_page(visit: Callable[[st
     assert "No events yet" in page.text("#live-scroll")
 
 
-def test_the_type_filter_applies_to_what_is_there_and_to_what_comes(
+def test_the_type_filter_applies_to_shown_and_to_new_events(
     visit: Callable[[str], Page], user: User, database_connection: Connection
 ) -> None:
     page = connected(visit(LIVE))
@@ -165,7 +165,7 @@ def test_the_type_filter_applies_to_what_is_there_and_to_what_comes(
     assert names_in(page) == ["wanted"]
 
 
-def test_a_lost_connection_is_opened_again_and_misses_nothing(visit: Callable[[str], Page], user: User) -> None:
+def test_a_lost_connection_is_reopened_without_a_missing_event(visit: Callable[[str], Page], user: User) -> None:
     page = connected(visit(LIVE))
     change(user, "before")
     shows(page, 1)
@@ -180,7 +180,7 @@ def test_a_lost_connection_is_opened_again_and_misses_nothing(visit: Callable[[s
     assert open_connections(user.tenant_id).connections[0].connection_id != connection.connection_id
 
 
-def test_whoever_scrolls_up_stays_there_until_they_ask_for_the_newest(visit: Callable[[str], Page], user: User) -> None:
+def test_scrolling_up_stops_automatic_scrolling_until_the_user_asks_for_the_newest_events(visit: Callable[[str], Page], user: User) -> None:
     page = connected(visit(LIVE))
     for number in range(20):
         change(user, f"early {number}")
@@ -197,7 +197,7 @@ def test_whoever_scrolls_up_stays_there_until_they_ask_for_the_newest(visit: Cal
     assert page.evaluate("document.getElementById('live-scroll').scrollTop") > 0
 
 
-def test_the_keyboard_alone_is_enough_and_nothing_is_read_aloud_unasked(visit: Callable[[str], Page], user: User) -> None:
+def test_the_keyboard_alone_is_enough_and_a_screen_reader_announces_nothing_unrequested(visit: Callable[[str], Page], user: User) -> None:
     page = connected(visit(LIVE))
     change(user, "one")
     shows(page, 1)
@@ -219,7 +219,7 @@ def test_the_keyboard_alone_is_enough_and_nothing_is_read_aloud_unasked(visit: C
     page.until("document.getElementById('live-pause').getAttribute('aria-pressed') === 'true'")
 
 
-def test_a_page_whose_session_has_ended_says_so_and_gives_up(visit: Callable[[str], Page], user: User) -> None:
+def test_a_page_whose_session_has_ended_says_so_and_stops_reconnecting(visit: Callable[[str], Page], user: User) -> None:
     page = connected(visit(LIVE))
     page.send("Network.clearBrowserCookies")
     [connection] = open_connections(user.tenant_id).connections
@@ -228,9 +228,7 @@ def test_a_page_whose_session_has_ended_says_so_and_gives_up(visit: Callable[[st
     page.until("document.getElementById('live-state').textContent.includes('Log in')")
 
 
-def test_without_script_the_live_page_leads_to_the_log_and_connections_load_themselves_again(
-    visit: Callable[[str], Page], user: User
-) -> None:
+def test_without_script_the_live_page_links_to_the_log_and_connections_reload_themselves(visit: Callable[[str], Page], user: User) -> None:
     page = visit(LOG)
     page.without_script()
     try:
@@ -250,7 +248,7 @@ def test_a_connection_is_watched_tested_and_closed(visit: Callable[[str], Page],
     assert "No open connections" in page.text()
     with target.subscribe() as stream:
         stream.opened()
-        # In place: what the reader has done on the page stays.
+        # In place: the page keeps the changes of the reader.
         page.evaluate("window.stays = true")
         page.until("document.querySelector('table.connections') !== null", seconds=15)
         assert page.evaluate("window.stays") is True
@@ -286,13 +284,13 @@ def test_every_page_fits_every_screen_and_is_accessible(visit: Callable[[str], P
             page.show_as(width=width, scheme=scheme)
             visit(places.get(path, path))
             assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, (scheme, width)
-            # Before axe, which puts styles of its own into the page.
+            # Before axe, which adds its own styles to the page.
             assert page.complaints == [], (scheme, width)
             assert found_by_axe(page) == [], (scheme, width)
 
 
 def found_by_axe(page: Page) -> list[Any]:
-    """Return what axe finds in the content of the page: the frame around it is judged with the site."""
+    """Return the findings of axe in the content of the page: another test checks the frame around it."""
     page.evaluate(AXE.read_text() + "; true")
     rules = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']}"
     found = page.evaluate(f"axe.run('#content', {rules}).then((report) => JSON.stringify(report.violations))")

@@ -36,7 +36,7 @@ def test_the_python_client_sets_protections_and_lifts_a_block(tenant: Tenant) ->
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python client is not installed: make test-peers")
-    # The buckets are those of Redis, which the server shares with this process.
+    # The buckets are in Redis, which the server shares with this process.
     stage = DEFAULTS["stage"]["pre-custom-token-exchange"]
     for _ in range(stage["max_attempts"]):
         count_attempt(tenant.pk, ADDRESS, "pre-custom-token-exchange")

@@ -1,4 +1,4 @@
-"""auth0-js, unmodified, in a browser: an application that shows its own login form, and one that logs in in a window of its own."""
+"""Unmodified auth0-js in a browser: an application with its own login form, and one that logs in in a popup window."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None or not LIBRARY.exists(), reason="chromium or auth0-js is not installed: make test-peers"),
 ]
 
-# Each page of the application makes a client of the library, as its documents show, and keeps what it was told.
+# Each page of the application creates a client of the library, as its documentation shows, and keeps the results.
 PAGE = """<!doctype html><title>Application</title><script src="/auth0.js"></script><script>
 window.told = null;
 const auth = new auth0.WebAuth(%(options)s);
@@ -48,7 +48,7 @@ SCRIPTS = {
 
 @dataclass
 class Application:
-    """An application with a web server of its own, at a service with TLS."""
+    """An application with its own web server, at a service with TLS."""
 
     service: str
     origin: str
@@ -63,7 +63,7 @@ class Application:
         return page
 
     def told(self, page: Page) -> Any:
-        """Wait until the library has told the page something, and return that."""
+        """Wait until the library has returned a result to the page, and return it."""
         page.until("!!window.told", seconds=20)
         return page.evaluate("window.told")
 
@@ -71,7 +71,7 @@ class Application:
 @pytest.fixture
 def application(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> Iterator[Application]:
     options: dict[str, Any] = {"responseType": "token id_token", "scope": "openid profile email"}
-    # Of one site, as with a custom domain: this browser keeps no cookies of other sites.
+    # The same site, as with a custom domain: this browser stores no cookies of other sites.
     with (
         serving(tenant, tmp_path) as (web, certificate),
         _Pages(options, certificate) as origin,
@@ -93,7 +93,7 @@ def application(tenant: Tenant, database_connection: Connection, tmp_path: Path)
 
 
 class _Pages:
-    """A context that serves the application's pages; the options of the library are known once the service runs."""
+    """Return a context that serves the application's pages; the options of the library are known once the service runs."""
 
     def __init__(self, options: dict[str, Any], certificate: ServerCertificate) -> None:
         class Handler(BaseHTTPRequestHandler):
@@ -146,7 +146,7 @@ def test_a_form_of_the_application_logs_a_user_in(application: Application) -> N
     assert (told["data"]["idTokenPayload"]["email"], told["data"]["idTokenPayload"]["sub"]) == (EMAIL, application.user.user_id)
     assert told["data"]["accessToken"]
 
-    # The session that the ticket began serves silent logins.
+    # The session from the ticket allows silent logins.
     page.evaluate("window.told = null; auth.checkSession({}, tell)")
     silent = application.told(page)
     assert silent["error"] is None, silent
@@ -163,7 +163,7 @@ def test_a_form_of_the_application_logs_a_user_in_without_leaving_the_page(appli
     assert page.evaluate("location.pathname") == "/"
 
 
-def test_a_window_of_its_own_tells_the_application_of_the_login(application: Application) -> None:
+def test_a_popup_window_returns_the_login_to_the_application(application: Application) -> None:
     page = application.page()
     page.evaluate(f"auth.popup.authorize({json.dumps({'redirectUri': f'{application.origin}/popup'})}, tell); undefined")
     window = _window(application, page)
@@ -176,9 +176,9 @@ def test_a_window_of_its_own_tells_the_application_of_the_login(application: App
     assert told["data"]["idTokenPayload"]["email"] == EMAIL
 
 
-def test_a_browser_that_keeps_no_cookie_of_the_service_is_proven_by_the_page_that_asked(application: Application) -> None:
+def test_a_browser_without_cookies_of_the_service_is_verified_by_the_page_that_requested_the_login(application: Application) -> None:
     page = application.page()
-    # What such browsers do: the answer of the script leaves no cookie.
+    # The state of such browsers: the response to the script leaves no cookie.
     page.send("Network.enable")
     ticket = page.evaluate(
         f"fetch({json.dumps(application.service + '/co/authenticate')}, {{method: 'POST', credentials: 'omit',"
@@ -236,7 +236,7 @@ def test_old_calls_of_scripts_are_answered(application: Application) -> None:
 
 
 def _window(application: Application, page: Page) -> Page:
-    """Return the window that the application has opened."""
+    """Return the popup window of the application."""
     found: list[str] = []
 
     def is_there() -> bool:

@@ -1,4 +1,4 @@
-"""An unmodified client pushes, signs and proves, over TLS with a private authority (RFC 9126, RFC 9101, RFC 9449)."""
+"""An unmodified client pushes and signs requests and proves its key, over TLS with a private authority (RFC 9126, RFC 9101, RFC 9449)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DRIVERS = Path(__file__).parent / "drivers"
 
 
 def hardened(tenant: Tenant, given: dict[str, Any]) -> dict[str, str]:
-    """The client with assertions, which from now on must push, with a key for signed requests."""
+    """Register a client with assertions, which must push its requests, with a key for signed requests."""
     known = given["clients"]["assertion"]
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
@@ -37,7 +37,9 @@ def hardened(tenant: Tenant, given: dict[str, Any]) -> dict[str, str]:
     return {**known, "requestKey": private}
 
 
-def test_openid_client_pushes_signs_and_proves(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> None:
+def test_openid_client_pushes_and_signs_requests_and_proves_its_key(
+    tenant: Tenant, database_connection: Connection, tmp_path: Path
+) -> None:
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "openid-client").exists():
         pytest.skip("openid-client is not installed: make test-peers")

@@ -1,4 +1,4 @@
-"""The looks of a tenant, driven by the unmodified Python client over real HTTP."""
+"""The branding of a tenant, driven by the unmodified Python client over real HTTP."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SEEN = {
 }
 
 
-def test_the_python_client_writes_and_reads_looks(tenant: Tenant) -> None:
+def test_the_python_client_writes_and_reads_the_branding(tenant: Tenant) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python client is not installed: make test-peers")

@@ -1,4 +1,4 @@
-"""Logouts that the browser itself carries to applications: frames of the logout page, and a frame that watches the session."""
+"""Logouts that the browser itself reports to applications: frames of the logout page, and a frame that watches the session."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OUT = "Please log in."
 
 @dataclass
 class World:
-    """Two applications with servers of their own, and a tab."""
+    """Two applications with their own servers, and a tab."""
 
     tenant: Tenant
     page: Page
@@ -44,7 +44,7 @@ class World:
         self.page.until(f"location.origin === {json.dumps(application.origin)} && document.readyState === 'complete'", seconds=20)
 
     def log_in(self) -> None:
-        """Log in at the shop with the password; the blog asks for nothing more."""
+        """Log in at the shop with the password; the blog then needs no password."""
         self.page.open(f"{self.shop.origin}/login")
         self.page.fill("input[autocomplete=username]", EMAIL)
         self.page.fill("input[type=password]", PASSWORD)
@@ -60,7 +60,7 @@ class World:
         return tuple(said)
 
     def watched(self, message: str) -> str:
-        """What the frame of the service answers to the page that is open."""
+        """Return the response of the service's frame in the open page."""
         address, text = json.dumps(f"{self.service}/oidc/check_session"), json.dumps(message)
         script = f"""new Promise((resolve) => {{
             const frame = document.createElement("iframe");
@@ -103,7 +103,7 @@ def world(tenant: Tenant) -> Iterator[World]:
 
 
 def _listen_to_the_front_channel(application: Listener, world: World) -> None:
-    """Forget a person whom a frame of the service logs out, and keep the state that came with a login."""
+    """Forget a user whom a frame of the service logs out, and keep the state of a login."""
     finish = application.routes["/callback"]
 
     def callback(asked: Asked) -> Said:
@@ -112,13 +112,13 @@ def _listen_to_the_front_channel(application: Listener, world: World) -> None:
 
     def log_out(asked: Asked) -> Said:
         assert asked.fields["iss"] == f"{world.service}/"
-        # A frame that may send the cookie of the application: both run on one site here.
+        # A frame that may send the cookie of the application: both are on one site here.
         assert asked.cookie == asked.fields["sid"]
         application.people.pop(asked.fields["sid"])
         return Said(page="Bye.")
 
     def begin(asked: Asked) -> Said:
-        # The person stays known: only the frame logs out.
+        # The application still knows the user: only the frame logs the user out.
         return Said(location=f"{world.service}/v2/logout?client_id={world.clients[application.title].client_id}")
 
     application.routes |= {"/callback": callback, "/frontchannel": log_out, "/logout": begin}
@@ -138,7 +138,7 @@ def test_a_logout_at_one_application_logs_out_of_both(world: World, *, has_scrip
     assert not world.page.complaints
 
 
-def test_an_application_sees_its_session_change_and_no_other_origin_does(world: World) -> None:
+def test_an_application_notices_the_change_of_its_session_and_other_origins_do_not(world: World) -> None:
     world.log_in()
     message = f"{world.clients['Shop'].client_id} {world.states['Shop']}"
     world.page.open(f"{world.shop.origin}/")

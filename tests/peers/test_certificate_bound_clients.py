@@ -1,4 +1,4 @@
-"""Unmodified clients authenticate by certificates of a private authority and get tokens that are bound to them (RFC 8705)."""
+"""Unmodified clients authenticate with certificates of a private authority and get certificate-bound tokens (RFC 8705)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pytestmark = [
 
 @pytest.fixture
 def given(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> Iterator[dict[str, Any]]:
-    """What a driver needs to know of a service whose API wants tokens that are bound to a certificate."""
+    """Return the values that a driver needs for a service whose API requires certificate-bound tokens."""
     make_user(connection=database_connection, email=EMAIL, password=PASSWORD, email_verified=True)
     things = ApiResourceFactory.create(
         tenant_id=tenant.pk,
@@ -43,7 +43,7 @@ def given(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> It
         settings={"allow_offline_access": True, "proof_of_possession": {"mechanism": "mtls", "required": True}},
     )
     with edge(tenant, tmp_path) as front:
-        # One certificate that the authority has signed, and one that signs itself.
+        # One certificate signed by the authority, and one self-signed certificate.
         shown = {"tls_client_auth": front.authority.issue("client"), "self_signed_tls_client_auth": self_signed(tmp_path)}
         own = shown["self_signed_tls_client_auth"][0].read_text()
         credentials = {

@@ -1,4 +1,4 @@
-"""Unmodified clients ask a user for an approval elsewhere, over TLS with a private authority; a person opens the link of the mail."""
+"""Unmodified clients request an approval, over TLS with a private authority; a user opens the link of the mail."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ World = tuple[dict[str, Any], ServerCertificate, Outbox]
 
 @pytest.fixture
 def world(tenant: Tenant, database_connection: Connection, tmp_path: Path, settings: Any) -> Iterator[World]:
-    """A tenant with an application that asks for approvals; what a driver needs to know of it."""
+    """Create a tenant with an application that requests approvals; return the values that a driver needs."""
     user = make_user(connection=database_connection, email=EMAIL, password=PASSWORD, email_verified=True)
     columns: dict[str, Any] = {"grant_types": (GRANT,), "token_endpoint_auth_method": "client_secret_post"}
     client, secret = create_client(tenant_id=tenant.pk, name="Call center", **columns)
@@ -51,7 +51,7 @@ def world(tenant: Tenant, database_connection: Connection, tmp_path: Path, setti
         yield given, certificate, outbox
 
 
-def test_openid_client_asks_a_user_and_polls_until_the_link_was_followed(world: World, tmp_path: Path) -> None:
+def test_openid_client_requests_an_approval_and_polls_until_the_user_opens_the_link(world: World, tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "openid-client").exists():
         pytest.skip("openid-client is not installed: make test-peers")
@@ -61,7 +61,7 @@ def test_openid_client_asks_a_user_and_polls_until_the_link_was_followed(world: 
     with ThreadPoolExecutor(1) as pool:
         driven = pool.submit(drive, [node, str(driver)], given, tmp_path, environment)
         eventually(lambda: driven.done() or _mailed(outbox), seconds=60.0)
-        # In one step, so that the driver reads no half of it.
+        # Write the file in one step, so that the driver never reads half of it.
         ready = tmp_path / "ready"
         ready.write_text(_mailed(outbox))
         ready.rename(given["link"])
@@ -73,7 +73,7 @@ def test_openid_client_asks_a_user_and_polls_until_the_link_was_followed(world: 
     }
 
 
-def test_auth0_python_asks_a_user_and_reads_why_it_waits(world: World, tmp_path: Path) -> None:
+def test_auth0_python_requests_an_approval_and_reads_the_reason_to_wait(world: World, tmp_path: Path) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python clients are not installed: make test-peers")
@@ -91,7 +91,7 @@ def test_auth0_python_asks_a_user_and_reads_why_it_waits(world: World, tmp_path:
 
 
 def _mailed(outbox: Outbox) -> str:
-    """Send what waits; return the link of the newest mail, empty before there is one."""
+    """Send waiting messages; return the link of the newest mail, or an empty text before there is one."""
     outbox.deliver()
     found = [_LINK.search(str(mail.get_body(("plain",)))) for mail in outbox.mails()]
     return next((match[0] for match in reversed(found) if match), "")

@@ -34,12 +34,12 @@ SEEN = {
 }
 
 
-def test_the_python_client_keeps_members_of_clients_and_reads_discovered_endpoints(tenant: Tenant) -> None:
+def test_the_python_client_writes_members_of_clients_and_reads_discovered_endpoints(tenant: Tenant) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python client is not installed: make test-peers")
     token = access_token(tenant, global_client(tenant))
-    # Clients know the strategy of databases by the name it has in their own types.
+    # Clients use their own name for the strategy of databases.
     with provider() as upstream, web_process("uvicorn", LOCALHOST_TENANT=tenant.pk, DATABASE_STRATEGY="auth0") as web:
         arguments = [f"http://127.0.0.1:{web.address[1]}/api/v2", token, upstream.issuer, public_pem()]
         command = [str(python), str(DRIVERS / "client_members.py"), *arguments]

@@ -1,4 +1,4 @@
-"""Connecting a SCIM server as people do: by keyboard alone, in a real browser, against a real server, step after step."""
+"""Connecting a SCIM server with the keyboard alone, in a real browser, with a real server, step by step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from events.models import EventStream
 from identity.models import Connection, Job, Tenant
 from identity.services.jobs import run_job
-from provisioning.synchronization import work  # noqa: F401  (it registers what the jobs do)
+from provisioning.synchronization import work  # noqa: F401 (it registers the functions of the jobs)
 from tests.conformance.web_process import WebProcess, web_process
 from tests.factories.admin import PASSWORD, new_staff
 from tests.factories.identity import make_user
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chro
 BEGIN = "/admin/provisioning/connect/"
 SUBMIT, NEXT = "#content input[type=submit]", ".connect-next a"
 _MOST_STOPS = 150
-# Axe puts styles of its own into a page and loads style sheets once more; that may be said only once the next page is there.
+# Axe adds styles to a page and loads style sheets again; the browser may report that only when the next page is open.
 _OF_AXE = ("inline style", "widgets.css")
 
 
@@ -35,7 +35,7 @@ def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[W
 
 @pytest.fixture
 def page(web: WebProcess, tenant: Tenant) -> Iterator[Page]:
-    """A tab in which an administrator of the tenant has signed in, where it begins."""
+    """Open a tab, signed in as an administrator of the tenant, at the first step."""
     with chromium() as browser:
         page = browser.page()
         page.show_as()
@@ -78,7 +78,7 @@ def enter(page: Page, selector: str, text: str) -> None:
 
 
 def judged(page: Page) -> None:
-    """Hold a page against the rules of access, in both widths, and against the content policy."""
+    """Check a page for accessibility, in both widths, and against the content policy."""
     for width in (360, 1280):
         page.show_as(width=width)
         assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, (page.text("h1"), width)
@@ -88,14 +88,16 @@ def judged(page: Page) -> None:
 
 
 def work_off(tenant: Tenant) -> None:
-    """Do what a worker does with the job that was begun last."""
+    """Run the newest job like a worker."""
     job = Job.objects.of(tenant.pk).order_by("-created_at", "-pk")[0]
     run_job(job.pk)
     job.refresh_from_db()
     assert job.status == Job.Status.COMPLETED, job.status_details
 
 
-def test_a_server_is_connected_by_keyboard_alone(page: Page, tenant: Tenant, database_connection: Connection, server: RealServer) -> None:
+def test_a_server_is_connected_with_the_keyboard_alone(
+    page: Page, tenant: Tenant, database_connection: Connection, server: RealServer
+) -> None:
     make_user(connection=database_connection, email="anna@example.test", name="Anna Example")
     judged(page)
     press(page, "a[href$='/connect/new/']")
@@ -129,7 +131,7 @@ def test_a_server_is_connected_by_keyboard_alone(page: Page, tenant: Tenant, dat
     press(page, SUBMIT)
     page.until("document.querySelector('p[role=status]') !== null")
     work_off(tenant)
-    # The page loads itself again.
+    # The page reloads itself.
     page.until("document.body.innerText.includes('1 created') && document.readyState === 'complete'", seconds=30)
     assert server.users() == []
     judged(page)

@@ -1,4 +1,4 @@
-"""Export and import of a whole tenant with the unmodified deploy tool, over TLS: what comes out again is what went in."""
+"""Export and import of a whole tenant with the unmodified deploy tool, over TLS: an export after an import equals the first one."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from tests.factories.models.identity import TenantFactory
 from tests.management import Management
 from tests.peers.sign_in_world import serving
 
-# Each import first compiles the schema of the tool, which takes 10 s of a processor, and several times that on a busy machine.
+# Each import first compiles the schema of the tool, which takes 10 s of processor time, and several times that on a busy machine.
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(400)]
 
 TOOL = PLACE / "node_modules" / "auth0-deploy-cli" / "lib" / "index.js"
 SECONDS = 240
 AUDIENCE = "https://orders.example.test/"
 OWN_API = "Management interface"
-# The tool knows actions by their code alone; those of this service have a template instead, so another tenant cannot make them.
-# A domain leads to one tenant.
+# The tool transfers actions as code only; actions of this service use a template instead. The tool cannot create them in another tenant.
+# A custom domain belongs to one tenant.
 OF_ONE_TENANT = ("actions", "eventStreams", "customDomains")
 PROVIDER = "https://login.example.test"
 
 
 @dataclass(frozen=True)
 class Target:
-    """A tenant as the tool reaches it."""
+    """A tenant with the credentials of the tool."""
 
     domain: str
     token: str
@@ -64,7 +64,7 @@ class Target:
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
     def export(self, directory: Path, *, form: str = "yaml") -> Path:
-        """Export the tenant and return where it stands."""
+        """Export the tenant and return the directory."""
         directory.mkdir()
         self.run("export", "--format", form, "--output_folder", str(directory))
         return directory
@@ -87,7 +87,7 @@ def target_of(tenant: Tenant, web: WebProcess, certificate: ServerCertificate) -
 
 
 def fill(api: Management) -> None:
-    """Give a tenant one of everything that the tool carries."""
+    """Give a tenant one of each kind that the tool transfers."""
 
     def made(path: str, body: Any) -> Any:
         answer = api.post(path, body)
@@ -137,7 +137,7 @@ def fill(api: Management) -> None:
 
 
 def files_of(directory: Path) -> dict[str, str]:
-    """Return the text of every file below a directory, by its place."""
+    """Return the text of every file below a directory, by its path."""
     return {str(file.relative_to(directory)): file.read_text() for file in sorted(directory.rglob("*")) if file.is_file()}
 
 
@@ -147,12 +147,12 @@ def sections_of(directory: Path, *, without: tuple[str, ...] = ()) -> dict[str, 
     return {name: section for name, section in sections.items() if name not in without}
 
 
-def test_exports_are_equal_after_an_import_into_the_same_and_into_an_empty_tenant(
+def test_exports_are_equal_after_an_import_into_the_same_tenant_and_into_an_empty_one(
     tenant: Tenant, settings: Settings, tmp_path: Path
 ) -> None:
     if shutil.which("node") is None or not TOOL.exists():
         pytest.skip("the deploy tool is not installed: make test-peers")
-    # The tool knows databases by this strategy alone.
+    # The tool knows databases by this strategy only.
     settings.DATABASE_STRATEGY = "auth0"
     settings.RATE_LIMITS_ENABLED = False
     name = f"e-{secrets.token_hex(6)}"

@@ -1,4 +1,4 @@
-"""The files below `deploy/`, Dockerfile and compose.yaml, judged by the programs that are to read them."""
+"""The files below `deploy/`, Dockerfile and compose.yaml, checked with the programs that read them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DEPLOY = ROOT / "deploy"
 UNITS = sorted(path for path in (DEPLOY / "systemd").iterdir() if path.suffix in {".service", ".target"})
 NGINX = shutil.which("nginx", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
 JUDGES = PLACE / "python" / "bin"
-# The greatest exposure that systemd may find: 0 is none, 10 is everything.
+# The highest exposure that systemd may report: 0 is none, 10 is full.
 MOST_EXPOSED = 20
 
 needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
@@ -52,15 +52,15 @@ def judge(program: str, *arguments: str) -> None:
     assert said.returncode == 0, said.stdout + said.stderr
 
 
-def test_the_linter_of_dockerfiles_finds_nothing() -> None:
+def test_the_linter_of_dockerfiles_finds_no_fault() -> None:
     judge("hadolint", "--failure-threshold", "style", "Dockerfile")
 
 
-def test_the_composition_keeps_to_the_specification() -> None:
+def test_the_composition_follows_the_specification() -> None:
     judge("check-jsonschema", "--builtin-schema", "vendor.compose-spec", "compose.yaml")
 
 
-def test_the_image_holds_every_directory_that_a_running_service_imports() -> None:
+def test_the_image_contains_every_directory_that_a_running_service_imports() -> None:
     copied = set(re.findall(r"^COPY (\w+) \1$", (ROOT / "Dockerfile").read_text(), re.MULTILINE))
     allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
 
@@ -70,9 +70,9 @@ def test_the_image_holds_every_directory_that_a_running_service_imports() -> Non
 
 @needs_systemd
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
-def test_systemd_takes_every_unit(unit: Path, tmp_path: Path) -> None:
+def test_systemd_accepts_every_unit(unit: Path, tmp_path: Path) -> None:
     for each in UNITS:
-        # The only thing that is not on this machine.
+        # The only file that this machine does not have.
         text = each.read_text().replace("/opt/identity/current/.venv/bin/python", sys.executable)
         (tmp_path / each.name).write_text(text)
     named = unit.name.replace("@.", "@8001.")
@@ -95,7 +95,7 @@ def test_the_processes_are_confined(unit: Path) -> None:
 
 @pytest.fixture
 def front(tenant: Tenant, tmp_path: Path) -> Iterator[tuple[str, ServerCertificate]]:
-    """The nginx of `deploy/` before one web process that believes it; yields where it listens."""
+    """The nginx of `deploy/` in front of one web process that trusts it; yield its address."""
     if NGINX is None:
         pytest.skip("nginx is not installed: make test-peers")
     served = server_certificate(tmp_path)
@@ -125,7 +125,7 @@ def running_nginx(configuration: Path, port: int) -> Iterator[None]:
 
 
 def configured(directory: Path, served: ServerCertificate, *, port: int, plain: int, upstream: int) -> Path:
-    """Write the files of `deploy/nginx` with places and ports of this test, and nothing else changed."""
+    """Write the files of `deploy/nginx` with the paths and ports of this test, and no other changes."""
     places = {
         "/etc/identity/tls/fullchain.pem": str(served.chain),
         "/etc/identity/tls/privkey.pem": str(served.key),
@@ -153,13 +153,13 @@ def configured(directory: Path, served: ServerCertificate, *, port: int, plain: 
     return main
 
 
-def test_behind_this_nginx_addresses_are_https_and_streams_are_not_collected(front: tuple[str, ServerCertificate]) -> None:
+def test_behind_this_nginx_addresses_are_https_and_streams_are_not_buffered(front: tuple[str, ServerCertificate]) -> None:
     authority, served = front
 
     def get(path: str, **options: object) -> requests.Response:
         return requests.get(f"https://{authority}{path}", verify=str(served.authority), timeout=20, **options)  # type: ignore[arg-type]
 
-    # What a client claims about itself goes no further.
+    # Headers that a client forges are not forwarded.
     claims = {"X-Forwarded-Proto": "http", "X-Forwarded-For": "203.0.113.7", "cname-api-key": "guess", "client-certificate": "x"}
     told = get("/.well-known/openid-configuration", headers=claims, allow_redirects=False)
     assert (told.status_code, told.json()["issuer"]) == (200, f"https://{authority}/")
@@ -169,12 +169,12 @@ def test_behind_this_nginx_addresses_are_https_and_streams_are_not_collected(fro
     assert get("/metrics", headers={"Host": "elsewhere.example.test"}).status_code == 404
 
 
-def test_a_token_in_the_address_stands_in_no_log_of_this_nginx(tmp_path: Path) -> None:
+def test_no_log_of_this_nginx_contains_a_token_of_an_address(tmp_path: Path) -> None:
     if NGINX is None:
         pytest.skip("nginx is not installed: make test-peers")
     served, port, token = server_certificate(tmp_path), free_port(), "s3cr3t-in-the-address"
     (tmp_path / "edge-keys.map").write_text("")
-    # Nothing listens there: nginx writes a line about the failure, with the request in it.
+    # No server listens there: nginx logs the failure with the request line.
     configuration = configured(tmp_path, served, port=port, plain=free_port(), upstream=free_port())
     with running_nginx(configuration, port):
         for path in ("/userinfo", "/authorize"):
@@ -190,7 +190,7 @@ def test_a_token_in_the_address_stands_in_no_log_of_this_nginx(tmp_path: Path) -
     assert not any("/userinfo" in line for line in failures)
 
 
-def test_mutual_tls_is_asked_for_on_hosts_of_the_edge_alone(front: tuple[str, ServerCertificate]) -> None:
+def test_only_hosts_of_the_edge_request_client_certificates(front: tuple[str, ServerCertificate]) -> None:
     authority, _ = front
     port = int(authority.partition(":")[2])
 
@@ -198,7 +198,7 @@ def test_mutual_tls_is_asked_for_on_hosts_of_the_edge_alone(front: tuple[str, Se
     assert asks_for_certificate("mtls.login.example.com", port)
 
 
-def test_a_client_authenticates_by_its_certificate_through_the_edge(
+def test_a_client_authenticates_with_its_certificate_through_the_edge(
     tenant: Tenant, front: tuple[str, ServerCertificate], tmp_path: Path
 ) -> None:
     own, host, port = certificate("first"), host_of(tenant).host, front[0].partition(":")[2]
@@ -238,7 +238,7 @@ def pem_of(key: RSAPrivateKey) -> str:
 
 
 def asks_for_certificate(host: str, port: int) -> bool:
-    """Tell whether the server asks the client for a certificate, by the words of OpenSSL."""
+    """Report whether the server requests a client certificate, by the output of OpenSSL."""
     command = ["openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-servername", host, "-tls1_2"]
     said = subprocess.run(command, input="", capture_output=True, text=True, timeout=20, check=False).stdout
     assert "SSL-Session" in said, said

@@ -1,4 +1,4 @@
-"""Custom domains, device credentials and operations that are not there, driven by the unmodified Python client over real HTTP."""
+"""Custom domains, device credentials and operations that do not exist, driven by the unmodified Python client over real HTTP."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SEEN = {
 }
 
 
-def test_the_python_client_manages_domains_and_devices_and_is_told_what_is_not_there(
+def test_the_python_client_manages_domains_and_devices_and_learns_which_operations_do_not_exist(
     tenant: Tenant, database_connection: Connection
 ) -> None:
     python = PLACE / "python" / "bin" / "python"
@@ -55,7 +55,7 @@ def test_the_python_client_manages_domains_and_devices_and_is_told_what_is_not_t
         arguments = [f"http://127.0.0.1:{web.address[1]}/api/v2", token, host, database_connection.pk, ada.user_id]
         command = [str(python), str(DRIVERS / "domains.py"), *arguments]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with subprocess.Popen(command, cwd=PLACE, text=True, **pipes) as driver:  # type: ignore[call-overload]  # the pipes of a dict
+        with subprocess.Popen(command, cwd=PLACE, text=True, **pipes) as driver:  # type: ignore[call-overload]  # mypy cannot match a dict of pipes
             shown = driver.stdout.readline()
             if shown:
                 name, record = json.loads(shown)

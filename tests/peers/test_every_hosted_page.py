@@ -29,16 +29,16 @@ pytestmark = [
 ]
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates" / "hosted"
-# Pages that a visit of another one sees as well.
+# Pages that the visit of another page covers.
 ON_THE_WAY = {
     *("mfa_list.html", "mfa_recovery.html", "mfa_new_code.html"),
     *("mfa_enroll_address.html", "mfa_enroll_app.html", "mfa_enroll_key.html"),
 }
-# Parts of pages, and what the admin shows in a frame (`tests/peers/test_admin_console.py`).
+# Parts of pages, and pages that the admin shows in a frame (`tests/peers/test_admin_console.py`).
 PARTS = {"base.html", "back_to_application.html", "errors.html", "form_of_login.html", "preview.html", "preview_providers.html"}
 VISITS: dict[str, visits.Visit] = {
     "login.html": visits.log_in,
-    "login.html, with every way in": visits.log_in_in_every_way,
+    "login.html, with every login method": visits.log_in_in_every_way,
     "login.html, of a remembered account": visits.log_in_again,
     "login.html, with passkeys": passkeys.log_in,
     "passkey.html": passkeys.offer,
@@ -79,20 +79,20 @@ VISITS: dict[str, visits.Visit] = {
     "account/password.html": account.change,
     "account/add_method.html": account.add_factors,
 }
-# Script is on and off in turn, and three languages go round twice: a sample of two shows each page with script and without it.
+# Script on and off alternate, and the list has each of the three languages twice: a sample of two shows each page with and without script.
 BROWSERS = [(language, number % 2 == 0) for number, language in enumerate(LANGUAGES * 2)]
 
 
 @pytest.fixture(scope="module")
 def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
-    """One server and one browser for all visits; they share no account that a visit changes."""
+    """One server and one browser for all visits; no visits share an account that one of them changes."""
     with django_db_blocker.unblock(), new_world() as made:
         yield made
 
 
 @pytest.fixture
 def pictures() -> Path | None:
-    """Where pictures of all states are put, for a person who wants to see them."""
+    """The directory for pictures of all states, if set."""
     wanted = os.environ.get("PICTURES_OF_PAGES")
     return Path(wanted) if wanted else None
 
@@ -106,7 +106,7 @@ def pictures() -> Path | None:
         for language, has_script in sample(BROWSERS, name, 2)
     ],
 )
-def test_a_page_is_whole_in_every_window_colour_and_language(
+def test_a_page_is_complete_in_every_window_color_scheme_and_language(
     world: World, name: str, language: str, has_script: bool, pictures: Path | None
 ) -> None:
     walk = Walk(world, language, has_script=has_script, pictures=pictures)
@@ -115,7 +115,7 @@ def test_a_page_is_whole_in_every_window_colour_and_language(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_page_of_a_flood_is_whole_and_in_the_language_of_the_browser(
+def test_the_page_about_too_many_requests_is_complete_and_in_the_language_of_the_browser(
     world: World, flooded: str, language: str, pictures: Path | None
 ) -> None:
     walk = Walk(replace(world, service=flooded), language, has_script=True, pictures=pictures)
@@ -125,7 +125,7 @@ def test_the_page_of_a_flood_is_whole_and_in_the_language_of_the_browser(
 
 @pytest.fixture(scope="module")
 def flooded(world: World) -> Iterator[str]:
-    """The address of a server that takes a flood for what others take for a few people."""
+    """Return the address of a server with a much lower rate limit than other servers."""
     figures = ("ADDRESS_RATE_PER_SECOND", "ADDRESS_RATE_BURST", "ANONYMOUS_RATE_PER_SECOND")
     with web_process("uvicorn", LOCALHOST_TENANT=world.tenant.pk, **dict.fromkeys(figures, "1")) as web:
         yield f"http://127.0.0.1:{web.address[1]}"
@@ -144,29 +144,29 @@ def test_no_page_is_left_out() -> None:
     assert {file.name for file in TEMPLATES.glob("*.html")} - visited == set()
 
 
-def test_a_text_of_another_language_is_seen() -> None:
+def test_a_text_of_another_language_is_found() -> None:
     assert foreign_texts(["Log in", "Continue to Zettelkasten", "ada@example.test", "12:30"], "en") == []
     assert foreign_texts(["Log in", "Anmelden", "Weiter zu Zettelkasten"], "de") == ["Log in"]
     assert foreign_texts(["Anmelden"], "en") == ["Anmelden"]
 
 
-# --- The keyboard alone ----------------------------------------------------------------------------------------------------------
+# --- Keyboard only ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(params=[True, False], ids=["script", "plain"])
 def walk(world: World, request: pytest.FixtureRequest) -> Walk:
-    """A person who reads from the right and has a phone with a keyboard."""
+    """A user who reads from right to left, on a phone with a keyboard."""
     walk = Walk(world, "ar", has_script=request.param)
     walk.page.show_as(width=360, height=740)
     return walk
 
 
-def test_a_person_logs_in_with_the_keyboard_alone(walk: Walk) -> None:
+def test_a_user_logs_in_with_the_keyboard_alone(walk: Walk) -> None:
     walk.ask("plain")
     keyboard = Keyboard(walk)
     keyboard.go_to("[name=username]")
     keyboard.write(EMAIL)
-    # A page with a problem begins where the person goes on: at the password.
+    # A page with an error puts the focus on the next field: the password.
     for password, is_in in (("wrong", False), (PASSWORD, True)):
         keyboard.go_to("[name=password]")
         keyboard.write(password)
@@ -175,7 +175,7 @@ def test_a_person_logs_in_with_the_keyboard_alone(walk: Walk) -> None:
         assert keyboard.has_landed() is is_in
 
 
-def test_a_person_connects_a_device_with_the_keyboard_alone(walk: Walk) -> None:
+def test_a_user_connects_a_device_with_the_keyboard_alone(walk: Walk) -> None:
     code = devices.new_code(walk)
     walk.open("/activate")
     keyboard = Keyboard(walk)
@@ -193,7 +193,7 @@ def test_a_person_connects_a_device_with_the_keyboard_alone(walk: Walk) -> None:
     eventually(lambda: DeviceGrant.objects.of(walk.world.tenant.pk).latest("pk").status == DeviceGrant.AUTHORIZED)
 
 
-def test_a_person_logs_another_device_out_with_the_keyboard_alone(walk: Walk) -> None:
+def test_a_user_logs_another_device_out_with_the_keyboard_alone(walk: Walk) -> None:
     user = walk.world.another_person(walk.unique("keys-account"))
     other, _ = session_of(user)
     walk.log_in_silently(user)
@@ -206,7 +206,7 @@ def test_a_person_logs_another_device_out_with_the_keyboard_alone(walk: Walk) ->
     eventually(lambda: not Session.objects.of(user.tenant_id).filter(pk=other.pk).exists())
 
 
-def test_a_person_signs_up_with_the_keyboard_alone(walk: Walk) -> None:
+def test_a_user_signs_up_with_the_keyboard_alone(walk: Walk) -> None:
     walk.ask("plain")
     keyboard = Keyboard(walk)
     keyboard.go_to("a[href*='/u/signup']")
@@ -219,7 +219,7 @@ def test_a_person_signs_up_with_the_keyboard_alone(walk: Walk) -> None:
     assert keyboard.has_landed()
 
 
-def test_a_person_sets_a_new_password_with_the_keyboard_alone(walk: Walk) -> None:
+def test_a_user_sets_a_new_password_with_the_keyboard_alone(walk: Walk) -> None:
     user = walk.world.another_person(walk.unique("keys-reset"))
     walk.ask("plain")
     keyboard = Keyboard(walk)
@@ -241,7 +241,7 @@ def test_a_person_sets_a_new_password_with_the_keyboard_alone(walk: Walk) -> Non
     assert AccountTicket.objects.of(user.tenant_id).filter(user=user, used_at__isnull=False).exists()
 
 
-def test_a_person_logs_in_with_a_code_and_the_keyboard_alone(walk: Walk) -> None:
+def test_a_user_logs_in_with_a_code_and_the_keyboard_alone(walk: Walk) -> None:
     walk.ask("by code")
     keyboard = Keyboard(walk)
     keyboard.go_to("[name=email]")
@@ -254,7 +254,7 @@ def test_a_person_logs_in_with_a_code_and_the_keyboard_alone(walk: Walk) -> None
     assert keyboard.has_landed()
 
 
-def test_a_person_sets_an_app_up_with_the_keyboard_alone(walk: Walk) -> None:
+def test_a_user_sets_an_app_up_with_the_keyboard_alone(walk: Walk) -> None:
     user = walk.world.another_person(walk.unique("keys-factor"))
     walk.ask("demanding")
     walk.submit_login(user.email or "")

@@ -1,4 +1,4 @@
-"""Applications of other makers ask for passkeys and second factors: `@simplewebauthn/browser` in Chromium, and auth0-python."""
+"""Third-party libraries in applications request passkeys and second factors: `@simplewebauthn/browser` in Chromium, and auth0-python."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.peer
 
 BUNDLE = PLACE / "node_modules" / "@simplewebauthn" / "browser" / "dist" / "bundle" / "index.umd.min.js"
 ADA = "ada@example.test"
-# Runs in the page: asks the service, has the library do the ceremony, and hands the answer over.
+# Runs in the page: requests the options, lets the library run the ceremony, and sends its response.
 FLOW = """(async () => {
   const call = async (path, body) => {
     const answer = await fetch(path, {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body)});
@@ -57,7 +57,7 @@ def test_simplewebauthn_signs_a_user_up_and_logs_in(tenant: Tenant) -> None:
 
     with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk) as web, chromium() as browser:
         page = with_authenticator(browser)
-        # The library is the application's own, and runs at the host whose passkeys it asks for.
+        # The library belongs to the application, and runs at the host of the passkeys.
         page.send("Page.setBypassCSP", enabled=True)
         page.open(f"http://localhost:{web.address[1]}/.well-known/openid-configuration")
         page.evaluate(BUNDLE.read_text() + "; typeof SimpleWebAuthnBrowser")
@@ -75,7 +75,7 @@ def test_simplewebauthn_signs_a_user_up_and_logs_in(tenant: Tenant) -> None:
     assert factor.kind == "passkey"
 
 
-def test_auth0_python_goes_on_with_a_login_that_needs_a_second_factor(tenant: Tenant, tmp_path: Path) -> None:
+def test_auth0_python_continues_a_login_that_needs_a_second_factor(tenant: Tenant, tmp_path: Path) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python client is not installed: make test-peers")

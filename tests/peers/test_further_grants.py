@@ -1,4 +1,4 @@
-"""Unmodified clients go through device logins, token exchanges, introspection and registration, over TLS with a private authority."""
+"""Unmodified clients use device logins, token exchange, introspection and registration, over TLS with a private authority."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ World = tuple[dict[str, Any], ServerCertificate]
 
 @pytest.fixture
 def world(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> Iterator[World]:
-    """A tenant with an application, a device, and an API that calls the next one; what a driver needs to know of them."""
+    """Create a tenant with an application, a device, and an API that calls the next one; return the values that a driver needs."""
     update_tenant_settings(tenant_id=tenant.pk, changes=SETTINGS)
     make_user(connection=database_connection, email=EMAIL, password=PASSWORD, email_verified=True)
     ApiResourceFactory.create(tenant_id=tenant.pk, identifier=AUDIENCE, scopes=[{"value": "read:things"}])
@@ -77,7 +77,7 @@ def world(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> It
 
 
 def request_key(tenant: Tenant, client_id: str) -> str:
-    """Register a key for signed requests; return its private part in PEM."""
+    """Register a key for signed requests; return its private key in PEM."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
     new = NewCredential(type=ClientCredential.Type.PUBLIC_KEY, pem=public, algorithm="PS256")
@@ -88,7 +88,7 @@ def request_key(tenant: Tenant, client_id: str) -> str:
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain).decode()
 
 
-def test_openid_client_logs_devices_in_exchanges_inspects_and_registers(world: World, tmp_path: Path) -> None:
+def test_openid_client_logs_devices_in_exchanges_introspects_and_registers(world: World, tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "openid-client").exists():
         pytest.skip("openid-client is not installed: make test-peers")
@@ -106,7 +106,7 @@ def test_openid_client_logs_devices_in_exchanges_inspects_and_registers(world: W
     }
 
 
-def test_authlib_pushes_signs_logs_devices_in_exchanges_inspects_and_registers(world: World, tmp_path: Path) -> None:
+def test_authlib_pushes_signs_logs_devices_in_exchanges_introspects_and_registers(world: World, tmp_path: Path) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python clients are not installed: make test-peers")

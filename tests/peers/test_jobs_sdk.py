@@ -35,7 +35,7 @@ SEEN = {
 
 @contextmanager
 def jobs_worked_off(tenant: Tenant) -> Iterator[None]:
-    """Do, in a thread, what a worker does for the jobs of this tenant."""
+    """Run the jobs of this tenant in a thread, like a worker."""
     stopping = threading.Event()
 
     def work() -> None:
@@ -53,7 +53,7 @@ def jobs_worked_off(tenant: Tenant) -> Iterator[None]:
         thread.join()
 
 
-def test_the_python_client_imports_exports_and_mails(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_python_client_imports_exports_and_requests_mails(tenant: Tenant, database_connection: Connection) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python client is not installed: make test-peers")

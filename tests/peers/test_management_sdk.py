@@ -43,10 +43,10 @@ SEEN = {
 
 
 def drive(tenant: Tenant, command: list[str]) -> Any:
-    """Run a driver against a real server on which `tenant` answers; return what it saw."""
+    """Run a driver against a real server that serves `tenant`; return its results."""
     token = access_token(tenant, global_client(tenant))
     action = make_deployed_action(tenant)
-    # Clients know the strategy of databases by the name it has in their own types.
+    # Clients use their own name for the strategy of databases.
     with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk, DATABASE_STRATEGY="auth0") as web:
         arguments = [f"http://127.0.0.1:{web.address[1]}/api/v2", token, str(action.pk)]
         driven = subprocess.run([*command, *arguments], cwd=PLACE, capture_output=True, text=True, timeout=90, check=False)
@@ -65,6 +65,6 @@ def test_the_node_client_manages_users_connections_and_event_streams(tenant: Ten
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "auth0").exists():
         pytest.skip("the Node client is not installed: make test-peers")
-    # Node looks for packages beside the program it runs.
+    # Node searches for packages beside the program that it runs.
     driver = shutil.copy(DRIVERS / "management.js", PLACE)
     assert drive(tenant, [node, str(driver)]) == SEEN

@@ -1,4 +1,4 @@
-"""What people read, set by the unmodified Python client over real HTTP: mail provider, templates, texts of prompts, languages."""
+"""Texts for users, set by the unmodified Python client over real HTTP: mail provider, templates, texts of prompts, languages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PROVIDER = {
     "gone": ["NotFoundError", 404, "inexistent_email_provider"],
 }
 TEMPLATES = {
-    # For this call the client knows no class of its own.
+    # The client has no class for this call.
     "none": ["ApiError", 404, "inexistent_email_template"],
     "none to change": ["NotFoundError", 404, "inexistent_email_template"],
     "is alike": True,
@@ -59,7 +59,7 @@ LANGUAGES = {
 UNALLOWED = ["ForbiddenError", 403, "insufficient_scope"]
 
 
-def test_the_python_client_sets_what_people_read(tenant: Tenant) -> None:
+def test_the_python_client_sets_the_texts_for_users(tenant: Tenant) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python client is not installed: make test-peers")

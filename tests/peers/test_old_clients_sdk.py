@@ -1,4 +1,4 @@
-"""auth0-python, unmodified, at the endpoints of old clients."""
+"""Unmodified auth0-python at the endpoints of old clients."""
 
 from __future__ import annotations
 

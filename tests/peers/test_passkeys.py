@@ -1,4 +1,4 @@
-"""Passkeys as people use them, in a real browser with an authenticator of its own: offered, made, used by the button and by the browser."""
+"""Passkeys in a real browser with its own authenticator: offered, created, and used by the button and by autofill."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ pytestmark = [
 ]
 BUTTON = "form[data-key=get] button[type=submit]"
 BACK = "location.pathname === '/callback'"
-# Where pictures of the pages go, for people who look at them.
+# The directory for pictures of the pages, if set.
 PICTURES = os.environ.get("PAGE_PICTURES", "")
 
 
 class Place:
-    """A tenant whose people have passkeys, its service, and an application."""
+    """A tenant whose users have passkeys, its service, and an application."""
 
     def __init__(self, tenant: Tenant, web: WebProcess, origin: str) -> None:
         self.tenant, self.origin = tenant, origin
@@ -77,7 +77,7 @@ def with_authenticator(browser: Chromium) -> Page:
 
 
 def look_at(page: Page, name: str) -> None:
-    """Hold a page against axe at every width and color; keep pictures where they are wanted."""
+    """Check a page with axe at every width and color scheme; save pictures if a directory is set."""
     is_clean(page, name)
     for scheme, width in (("light", 360), ("dark", 1280)) if PICTURES else ():
         page.show_as(scheme=scheme, width=width)
@@ -86,7 +86,7 @@ def look_at(page: Page, name: str) -> None:
     page.show_as()
 
 
-def test_a_person_is_offered_a_passkey_makes_one_and_needs_no_password_any_more(place: Place, browser: Chromium) -> None:
+def test_a_user_is_offered_a_passkey_creates_one_and_then_needs_no_password(place: Place, browser: Chromium) -> None:
     place.ask_by("button")
     user = person(place.connection)
     page = with_authenticator(browser)
@@ -113,7 +113,7 @@ def test_a_person_is_offered_a_passkey_makes_one_and_needs_no_password_any_more(
     factor.refresh_from_db()
     assert factor.sign_count > count
 
-    # The browser offers it at the field of the name; the software authenticator takes the offer at once.
+    # The browser offers it at the field of the name; the software authenticator accepts the offer at once.
     place.ask_by("autofill")
     page.open(place.authorize())
     page.until(BACK)
@@ -123,7 +123,7 @@ def test_a_person_is_offered_a_passkey_makes_one_and_needs_no_password_any_more(
     assert page.complaints == []
 
 
-def test_a_browser_that_can_make_none_is_offered_none(place: Place, browser: Chromium) -> None:
+def test_a_browser_that_cannot_create_a_passkey_gets_no_offer(place: Place, browser: Chromium) -> None:
     place.ask_by("both")
     user = person(place.connection, email="eve@example.test")
     page = browser.page()

@@ -1,4 +1,4 @@
-"""auth0-js, unmodified, in a browser: codes and links that a page of an application asks for, and logins with them."""
+"""Unmodified auth0-js in a browser: a page of an application requests codes and links, and logs in with them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from identity.services.connections import create_connection
 from tests.authapi.memory import forget_all
 from tests.peers.chromium import PROGRAM, Page
 from tests.peers.outbox import Outbox
-from tests.peers.test_auth0_js import LIBRARY, Application, application  # noqa: F401  (the application of the other tests)
+from tests.peers.test_auth0_js import LIBRARY, Application, application  # noqa: F401 (the application of the other tests)
 
 pytestmark = [
     pytest.mark.peer,
@@ -29,7 +29,7 @@ ADA, NUMBER = "eve@example.test", "+4915112345678"
 
 @dataclass
 class Door:
-    """A page of the application, and what was sent to people."""
+    """A page of the application, and the sent messages."""
 
     application: Application
     outbox: Outbox
@@ -39,14 +39,14 @@ class Door:
         self.page.evaluate(f"window.told = null; auth.{method}({json.dumps(wanted)}, tell); undefined")
 
     def ask(self, **wanted: Any) -> Any:
-        """Ask for a message; return what the library tells of it."""
+        """Request a message; return the result of the library."""
         self.call("passwordlessStart", **wanted)
         told = self.application.told(self.page)
         self.page.evaluate("window.told = null")
         return told
 
     def logged_in(self) -> dict[str, Any]:
-        """Wait for the page that the browser comes back to; return the claims of the id token."""
+        """Wait for the page to which the browser returns; return the claims of the id token."""
         self.page.until("location.pathname === '/callback'", seconds=25)
         told = self.application.told(self.page)
         assert told["error"] is None, told
@@ -68,7 +68,7 @@ def outbox(tenant: Tenant, settings: Any, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.fixture
-def door(outbox: Outbox, application: Application) -> Door:  # noqa: F811  (the fixture of this name)
+def door(outbox: Outbox, application: Application) -> Door:  # noqa: F811 (the fixture of this name)
     client = application.client
     update_client(
         tenant_id=client.tenant_id,
@@ -85,7 +85,7 @@ def wrong(code: str) -> str:
     return f"{(int(code) + 1) % 1_000_000:06d}"
 
 
-def test_a_page_asks_for_a_code_and_logs_a_person_in_with_it(door: Door) -> None:
+def test_a_page_requests_a_code_and_logs_a_user_in_with_it(door: Door) -> None:
     asked = door.ask(connection="email", send="code", email=ADA)
     assert asked["error"] is None, asked
     assert (asked["data"]["email"], asked["data"]["emailVerified"]) == (ADA, False)
@@ -100,14 +100,14 @@ def test_a_page_asks_for_a_code_and_logs_a_person_in_with_it(door: Door) -> None
     user = User.objects.of(door.application.client.tenant_id).get(email=ADA)
     assert (claims["sub"], claims["email"], claims["email_verified"]) == (user.user_id, ADA, True)
 
-    # The ticket began a session, and used the code up.
+    # The ticket started a session, and used up the code.
     door.call("checkSession")
     assert door.application.told(door.page)["data"]["idTokenPayload"]["sub"] == user.user_id
     door.call("passwordlessLogin", connection="email", email=ADA, verificationCode=code)
     assert door.application.told(door.page)["error"]["description"] == "Wrong email or verification code."
 
 
-def test_a_page_asks_for_a_text_message_and_logs_a_person_in_with_it(door: Door) -> None:
+def test_a_page_requests_a_text_message_and_logs_a_user_in_with_it(door: Door) -> None:
     asked = door.ask(connection="sms", send="code", phoneNumber=NUMBER)
     assert asked["error"] is None, asked
     assert (asked["data"]["phoneNumber"], asked["data"]["phoneVerified"]) == (NUMBER, False)
@@ -115,7 +115,7 @@ def test_a_page_asks_for_a_text_message_and_logs_a_person_in_with_it(door: Door)
     assert door.logged_in()["sub"].startswith("sms|")
 
 
-def test_a_code_is_verified_and_the_browser_asked_before_it_is_logged_in(door: Door) -> None:
+def test_a_code_is_verified_and_the_browser_must_confirm_before_the_login(door: Door) -> None:
     door.ask(connection="email", send="code", email=ADA)
     code = door.outbox.mailed_code(ADA)
     door.call("passwordlessVerify", connection="email", email=ADA, verificationCode=wrong(code))
@@ -127,7 +127,7 @@ def test_a_code_is_verified_and_the_browser_asked_before_it_is_logged_in(door: D
     assert door.logged_in()["email"] == ADA
 
 
-def test_a_link_leads_back_to_the_page_that_asked_for_it(door: Door) -> None:
+def test_a_link_leads_back_to_the_page_that_requested_it(door: Door) -> None:
     door.ask(connection="email", send="link", email=ADA)
     door.page.open(door.outbox.mailed_link(ADA))
     door.agree()
@@ -135,7 +135,7 @@ def test_a_link_leads_back_to_the_page_that_asked_for_it(door: Door) -> None:
     assert door.logged_in()["email"] == ADA
 
 
-def test_what_is_odd_about_a_request_is_told_by_its_code(door: Door) -> None:
+def test_an_invalid_request_gets_its_error_code(door: Door) -> None:
     odd = {
         "bad.request": {"connection": "email", "send": "code", "email": "no address"},
         "bad.phone_number": {"connection": "sms", "send": "code", "phoneNumber": "5550100"},

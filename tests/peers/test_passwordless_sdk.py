@@ -1,4 +1,4 @@
-"""Unmodified clients of Python and Node ask for codes and links and log people in with what arrives."""
+"""Unmodified clients of Python and Node request codes and links and log users in with them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOKENS = ["access_token", "expires_in", "id_token", "scope", "token_type"]
 
 
 def described(tenant: Tenant) -> dict[str, Any]:
-    """Make a client with both ways in without a password; return what a driver needs to know of it."""
+    """Create a client with both kinds of login without a password; return the values that a driver needs."""
     grants = ["authorization_code", PasswordlessGrant.name]
     client, secret = create_client(
         tenant_id=tenant.pk,
@@ -51,7 +51,7 @@ def received(outbox: Outbox) -> dict[str, str]:
 
 
 def both_steps(tenant: Tenant, outbox: Outbox, command: list[str], authority: str, directory: Path) -> tuple[Any, Any]:
-    """Have a driver ask for messages, deliver them, and have it log in with what they hold; return what it saw."""
+    """Let a driver request messages, deliver them, and let it log in with their contents; return its results."""
     given = described(tenant)
     with serving(tenant, directory, **outbox.urls) as (web, certificate):
         given["domain"] = f"localhost:{web.address[1]}"
@@ -60,7 +60,7 @@ def both_steps(tenant: Tenant, outbox: Outbox, command: list[str], authority: st
         return asked, drive(command, {**given, **received(outbox), "step": "log in"}, directory, environment)
 
 
-def test_auth0_python_logs_people_in_without_a_password(tenant: Tenant, settings: Any, tmp_path: Path) -> None:
+def test_auth0_python_logs_users_in_without_a_password(tenant: Tenant, settings: Any, tmp_path: Path) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python clients are not installed: make test-peers")
@@ -94,12 +94,12 @@ def test_auth0_python_logs_people_in_without_a_password(tenant: Tenant, settings
     assert sorted(users.values_list("email", "phone_number"), key=str) == [(EMAIL, None), (None, NUMBER)]
 
 
-def test_the_older_client_for_node_logs_people_in_without_a_password(tenant: Tenant, settings: Any, tmp_path: Path) -> None:
+def test_the_older_client_for_node_logs_users_in_without_a_password(tenant: Tenant, settings: Any, tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "auth0-legacy").exists():
         pytest.skip("the client for Node is not installed: make test-peers")
     outbox = Outbox(tmp_path / "outbox", settings, tenant_id=tenant.pk)
-    # Node looks for packages beside the program it runs.
+    # Node searches for packages beside the program that it runs.
     driver = shutil.copy(DRIVERS / "passwordless.cjs", PLACE)
     asked, seen = both_steps(tenant, outbox, [node, str(driver)], "NODE_EXTRA_CA_CERTS", tmp_path)
 

@@ -1,4 +1,4 @@
-"""Our metadata and messages for providers elsewhere against the schemas of OASIS and W3C."""
+"""Our metadata and messages for external providers, checked against the schemas of OASIS and W3C."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from authapi.upstream.saml.requests import login_request, logout_request, logout
 from authapi.xml.bindings import Signer
 from authapi.xml.parsing import Element, serialized
 from tests.factories.saml_provider import OTHER, SIGN_IN, SIGN_OUT, SIGNING
-from tests.peers.test_saml_schemas import judge, pytestmark  # noqa: F401  (the marks of a module)
+from tests.peers.test_saml_schemas import judge, pytestmark  # noqa: F401 (the marks of a module)
 
 NOW = datetime(2026, 11, 23, 10, 0, tzinfo=UTC)
 NAME = NameId("248289", "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent", "https://idp.example.test", "urn:auth0:acme:corp")

@@ -1,4 +1,4 @@
-"""Unmodified service providers of other makers log users in and out by SAML, in both bindings."""
+"""Unmodified third-party service providers log users in and out by SAML, in both bindings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def node(tmp_path: Path) -> Iterator[Partner]:
     program = shutil.which("node")
     if program is None or not (PLACE / "node_modules" / "@node-saml").exists():
         pytest.skip("@node-saml/node-saml is not installed: make test-peers")
-    # Node looks for packages beside the program that it runs.
+    # Node searches for packages beside the program that it runs.
     driver = shutil.copy(DRIVERS / "node_saml.mjs", PLACE)
     with partner([program, str(driver)]) as running:
         yield running
@@ -53,7 +53,7 @@ def application(tenant: Tenant) -> Application:
 
 
 def options(application: Application, **changes: Any) -> dict[str, Any]:
-    """Options of node-saml, with its defaults but for what names the two sides."""
+    """Return options of node-saml: its defaults, and the names of the two sides."""
     base = f"http://{application.browser.host}"
     return {
         "entryPoint": f"{base}{application.path}",
@@ -111,7 +111,7 @@ def test_node_saml_logs_a_user_in_by_post(node: Partner, application: Applicatio
     ],
     ids=["assertion", "response", "sha512", "sha1", "encrypted", "encrypted and both signed"],
 )
-def test_node_saml_takes_what_is_signed_and_encrypted(
+def test_node_saml_accepts_signed_and_encrypted_assertions(
     node: Partner, application: Application, signed: dict[str, Any], wanted: dict[str, Any]
 ) -> None:
     application.set(**signed, signingCert=pem_of(trusted()))
@@ -120,21 +120,21 @@ def test_node_saml_takes_what_is_signed_and_encrypted(
     assert node("readResponse", name="a", fields=page.fields())["profile"]["nameID"] == "ada@example.test"
 
 
-def test_node_saml_takes_a_login_that_begins_here(node: Partner, application: Application) -> None:
+def test_node_saml_accepts_a_login_that_the_provider_starts(node: Partner, application: Application) -> None:
     application.set(**BOTH, audience=ENTITY)
     node("make", name="a", options=options(application, validateInResponseTo="never"))
     page = application.log_in(application.browser.get(application.path))
     assert node("readResponse", name="a", fields=page.fields())["profile"]["nameID"] == application.user.user_id
 
 
-def test_node_saml_is_told_why_there_is_no_login(node: Partner, application: Application) -> None:
+def test_node_saml_gets_the_reason_for_a_failed_login(node: Partner, application: Application) -> None:
     node("make", name="a", options=options(application, passive=True))
     page = go(application, node("askByRedirect", name="a", relayState=""))
-    # The library reads NoPassive as "not logged in", which is no error.
+    # The library reads NoPassive as "not logged in", which is not an error.
     assert node("readResponse", name="a", fields=page.fields()) == {"profile": None, "loggedOut": False}
 
 
-def test_node_saml_logs_out_by_redirect_and_reads_our_answer(node: Partner, application: Application) -> None:
+def test_node_saml_logs_out_by_redirect_and_reads_our_response(node: Partner, application: Application) -> None:
     application.set(**BOTH, **REDIRECT_LOGOUT, signingCert=pem_of(trusted()))
     node("make", name="a", options=options(application))
     profile = node("readResponse", name="a", fields=go(application, node("askByRedirect", name="a", relayState="")).fields())["profile"]
@@ -152,7 +152,7 @@ def test_two_applications_of_node_saml_log_out_together(node: Partner, applicati
     other = Application(application.tenant, client, application.user, application.browser, "https://b.example.test/acs")
     profiles = {}
     for name, each in (("a", application), ("b", other)):
-        # With "always" the library looks for the id of a login in the answer to a logout as well.
+        # With "always", the library also requires the id of a login in the response to a logout.
         node("make", name=name, options=options(each, validateInResponseTo="ifPresent"))
         page = go(each, node("askByRedirect", name=name, relayState=""))
         profiles[name] = node("readResponse", name=name, fields=page.fields())["profile"]
@@ -167,7 +167,7 @@ def test_two_applications_of_node_saml_log_out_together(node: Partner, applicati
     assert node("readResponse", name="a", fields=page.fields())["loggedOut"] is True
 
 
-def test_a_rollover_under_a_live_application_breaks_no_login(node: Partner, application: Application) -> None:
+def test_a_certificate_rollover_breaks_no_login_of_a_live_application(node: Partner, application: Application) -> None:
     def logs_in() -> str:
         page = go(application, node("askByRedirect", name="a", relayState=""))
         return str(node("readResponse", name="a", fields=page.fields())["profile"]["nameID"])
@@ -175,14 +175,14 @@ def test_a_rollover_under_a_live_application_breaks_no_login(node: Partner, appl
     node("make", name="a", options=options(application))
     assert logs_in() == "ada@example.test"
     prepare_key(application.tenant.pk)
-    # The application loads the metadata again: it has two certificates.
+    # The application loads the metadata again: the metadata has two certificates.
     node("make", name="a", options=options(application))
     assert logs_in() == "ada@example.test"
     rotate_key(application.tenant.pk)
     assert logs_in() == "ada@example.test"
 
 
-def test_an_application_that_never_got_the_new_certificate_refuses_it(node: Partner, application: Application) -> None:
+def test_an_application_without_the_new_certificate_refuses_it(node: Partner, application: Application) -> None:
     node("make", name="a", options=options(application))
     prepare_key(application.tenant.pk)
     rotate_key(application.tenant.pk)
@@ -191,7 +191,7 @@ def test_an_application_that_never_got_the_new_certificate_refuses_it(node: Part
         node("readResponse", name="a", fields=page.fields())
 
 
-def test_the_metadata_of_node_saml_sets_up_its_application(node: Partner, tenant: Tenant) -> None:
+def test_the_metadata_of_node_saml_configures_its_application(node: Partner, tenant: Tenant) -> None:
     described = {
         "issuer": ENTITY,
         "callbackUrl": "https://sp.example.test/acs",
@@ -224,7 +224,7 @@ def pysaml2() -> Iterator[Partner]:
 
 
 def configured(application: Application, directory: Path, **service: Any) -> dict[str, Any]:
-    """A configuration of pysaml2 that knows us by our metadata alone."""
+    """Return a configuration of pysaml2 that knows us by our metadata alone."""
     (directory / "sp.key").write_text(PRIVATE)
     (directory / "sp.pem").write_text(pem_of(trusted()))
     described = application.browser.get(f"/samlp/metadata/{application.client.client_id}").body
@@ -256,7 +256,7 @@ def configured(application: Application, directory: Path, **service: Any) -> dic
 
 
 def asked_by(pysaml2: Partner, application: Application, binding: str) -> tuple[str, Page]:
-    """Let pysaml2 send a request in a binding; return its id and the page with our answer."""
+    """Let pysaml2 send a request in a binding; return its id and the page with our response."""
     asked = pysaml2("ask", name="a", binding=binding, provider=f"urn:{application.browser.host}", relay_state="/x")
     if binding == "redirect":
         return asked["id"], go(application, dict(asked["headers"])["Location"])

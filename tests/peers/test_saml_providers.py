@@ -1,4 +1,4 @@
-"""Unmodified identity providers of other makers log users in here, and a WS-Federation client of another maker is logged in."""
+"""Unmodified third-party identity providers log users in here, and a third-party WS-Federation client uses our logins."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ RETURN_TO = "https://app.example.test/bye"
 
 
 def connected(tenant: Tenant, **options: Any) -> SamlLogin:
-    """A client whose users come through a SAML connection."""
+    """A client whose users log in through a SAML connection."""
     client, _ = web_client(tenant)
     connection = create_connection(tenant_id=tenant.pk, name="corp", strategy="samlp", enabled_clients=[client.client_id], options=options)
     return SamlLogin(tenant, client, connection)
 
 
 class _Page:
-    """A page of a partner, as `fields_of` reads one."""
+    """A page of a partner, parsed by `fields_of`."""
 
     def __init__(self, text: str) -> None:
         self.content = text.encode()
@@ -56,13 +56,13 @@ def sent_by(elsewhere: Any) -> dict[str, str]:
 
 
 def asked_by(sent: dict[str, str], binding: str) -> dict[str, Any]:
-    """Return our request as pysaml2 takes it, with the signature beside it where it came by redirect."""
+    """Return our request as pysaml2 expects it, with the detached signature of a redirect."""
     signature = {"sigalg": sent["SigAlg"], "signature": sent["Signature"]} if "SigAlg" in sent else {}
     return {"request": sent["SAMLRequest"], "relay_state": sent["RelayState"], "binding": binding, "signature": signature}
 
 
 def come_back(login: SamlLogin, form: str) -> Any:
-    """Post the form of a partner as a browser does."""
+    """Submit the form of a partner as a browser does."""
     fields = {name.replace("\n", ""): value for name, value in fields_of(_Page(form)).items()}
     assert fields.pop("action") == login.acs
     return login.browser.post("/login/callback?connection=corp", fields)
@@ -110,7 +110,7 @@ def configured(directory: Path, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def known(pysaml2: Partner, tenant: Tenant, tmp_path: Path) -> SamlLogin:
-    """A connection that was set up from the metadata of both sides and nothing else."""
+    """Create a connection from the metadata of both sides and nothing else."""
     login = connected(tenant, metadataXml=pysaml2("metadata", config=configured(tmp_path)))
     (tmp_path / "sp.xml").write_bytes(login.browser.get("/samlp/metadata", {"connection": "corp"}).content)
     pysaml2("make", name="a", config=configured(tmp_path, metadata={"local": [str(tmp_path / "sp.xml")]}))
@@ -145,14 +145,14 @@ def test_pysaml2_logs_a_user_in_from_the_metadata_of_both_sides(
     assert (user.user_id, user.email, user.given_name) == ("samlp|corp|248289", "ada@corp.example.test", "Ada")
 
 
-def test_pysaml2_encrypts_with_triple_des_which_is_refused_in_words(pysaml2: Partner, known: SamlLogin) -> None:
+def test_pysaml2_encrypts_with_triple_des_which_is_refused_with_an_explanation(pysaml2: Partner, known: SamlLogin) -> None:
     asked = asked_by(sent_by(known.go()), "redirect")
     answer = pysaml2("answer", name="a", user="248289", identity=IDENTITY, sign_response=True, encrypt_assertion=True, **asked)
     assert "code" not in known.told(come_back(known, answer["form"]))
     assert "encrypted with an algorithm that is not allowed" in failure(known.tenant)
 
 
-def test_pysaml2_begins_a_login_on_its_own_where_that_is_on(pysaml2: Partner, known: SamlLogin) -> None:
+def test_pysaml2_starts_a_login_itself_if_that_is_enabled(pysaml2: Partner, known: SamlLogin) -> None:
     unasked = {"service": known.entity_id, "destination": known.acs, "user": "248289", "identity": IDENTITY}
     form = pysaml2("unasked", name="a", sign_assertion=True, sign_response=True, **unasked)["form"]
     assert come_back(known, form).status_code == 403
@@ -163,7 +163,7 @@ def test_pysaml2_begins_a_login_on_its_own_where_that_is_on(pysaml2: Partner, kn
     assert "code" in known.told(come_back(known, form)), failure(known.tenant)
 
 
-def test_pysaml2_ends_its_login_and_we_read_its_answer(pysaml2: Partner, known: SamlLogin) -> None:
+def test_pysaml2_ends_its_login_and_we_read_its_response(pysaml2: Partner, known: SamlLogin) -> None:
     update_client(tenant_id=known.tenant.pk, client_id=known.client.client_id, changes={"post_logout_redirect_uris": RETURN_TO})
     sent = sent_by(known.go())
     answer = pysaml2("answer", name="a", user="248289", identity=IDENTITY, sign_response=True, **asked_by(sent, "redirect"))
@@ -189,7 +189,7 @@ def federation() -> Iterator[Partner]:
     program, place = shutil.which("node"), place_of("federation")
     if program is None or not (place / "node_modules" / "samlp").exists():
         pytest.skip("samlp and passport-wsfed-saml2 are not installed: make test-peers")
-    # Node looks for packages beside the program that it runs.
+    # Node searches for packages beside the program that it runs.
     driver = shutil.copy(DRIVERS / "federation.cjs", place)
     with partner([program, str(driver)]) as running:
         yield running
@@ -226,7 +226,7 @@ def test_samlp_of_npm_logs_a_user_in(federation: Partner, tenant: Tenant, signed
     assert (user.user_id, user.email, user.family_name) == ("samlp|corp|248289", "ada@corp.example.test", "Lovelace")
 
 
-def test_samlp_of_npm_with_sha1_is_refused_in_words(federation: Partner, tenant: Tenant) -> None:
+def test_samlp_of_npm_with_sha1_is_refused_with_an_explanation(federation: Partner, tenant: Tenant) -> None:
     login = connected(tenant, signInEndpoint=f"{IDP}/samlp", signingCert=CERTIFICATE)
     old = {"signatureAlgorithm": "rsa-sha1", "digestAlgorithm": "sha1"}
     options = {"issuer": f"{IDP}/metadata", "cert": CERTIFICATE, "key": PRIVATE, "recipient": login.acs, "destination": login.acs, **old}
@@ -275,7 +275,7 @@ def test_passport_wsfed_saml2_logs_a_user_in(federation: Partner, tenant: Tenant
         federation("read", name="a", fields=changed, address=REPLY)
 
 
-def test_passport_wsfed_saml2_reads_why_there_is_no_token(federation: Partner, tenant: Tenant) -> None:
+def test_passport_wsfed_saml2_reads_why_it_gets_no_token(federation: Partner, tenant: Tenant) -> None:
     client, _ = web_client(tenant, redirect_uris=REPLY, settings={"addons": {"wsfed": {}}})
     people(tenant, client)
     login = SamlLogin(tenant, client, create_connection(tenant_id=tenant.pk, name="unused", strategy="samlp"))
@@ -289,7 +289,7 @@ def test_passport_wsfed_saml2_reads_why_there_is_no_token(federation: Partner, t
     assert "invalid_request" in str(refused.value)
 
 
-def test_a_jwt_of_ours_is_read_by_passport_wsfed_saml2(federation: Partner, tenant: Tenant) -> None:
+def test_passport_wsfed_saml2_reads_a_jwt_of_ours(federation: Partner, tenant: Tenant) -> None:
     client, _ = web_client(tenant, redirect_uris=REPLY, settings={"addons": {"wsfed": {"tokenType": "plain_jwt"}}})
     person(people(tenant, client))
     login = SamlLogin(tenant, client, create_connection(tenant_id=tenant.pk, name="unused", strategy="samlp"))

@@ -1,4 +1,4 @@
-"""Our metadata and messages against the schemas of OASIS and W3C, as Debian packages them."""
+"""Our metadata and messages, checked against the schemas of OASIS and W3C, as Debian packages them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ pytestmark = [
 
 @cache
 def schema() -> etree.XMLSchema:
-    """All schemas at once. The first import of a namespace counts, so none is looked for on the network."""
+    """Load all schemas at once. The first import of a namespace counts, so none is loaded from the network."""
     imports = "".join(f'<xs:import namespace="{name}" schemaLocation="file://{file}"/>' for name, file in IMPORTS.items())
     whole = f'<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">{imports}</xs:schema>'
     return etree.XMLSchema(etree.fromstring(whole, etree.XMLParser(no_network=True, load_dtd=False)))
@@ -82,7 +82,7 @@ def message(made: Element) -> bytes:
     return serialized(SIGNER.signed(made))
 
 
-def test_a_failure_and_the_messages_of_logouts_are_valid() -> None:
+def test_a_failure_response_and_the_logout_messages_are_valid() -> None:
     judge(serialized(failure(ANSWERING, (REQUESTER, INVALID_NAME_ID_POLICY), "No such format.", SIGNER)))
     known = Participation(NameId("ada@example.test", PERSISTENT_NAME), "_index")
     judge(message(logout_request(issuer="urn:acme", address="https://sp.test/slo", request_id="_r", participation=known, now=NOW)))
@@ -95,7 +95,7 @@ def test_a_failure_and_the_messages_of_logouts_are_valid() -> None:
     )
 
 
-def test_what_is_served_is_valid(tenant: Any) -> None:
+def test_the_served_metadata_is_valid(tenant: Any) -> None:
     client = saml_client(tenant)
     application = Application(tenant, client, person(people(tenant, client)), Browser(tenant))
     judge(application.browser.get(f"/samlp/metadata/{client.client_id}").body)

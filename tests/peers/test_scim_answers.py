@@ -1,4 +1,4 @@
-"""Answers that are lost, late or wrong, in front of servers of other makers that did what was asked: what is true in the end.
+"""Responses that are lost, late or wrong, in front of third-party servers that performed the request: the final state is right.
 
 The numbers are those of the table in docs/reference/scim.md.
 """
@@ -29,12 +29,12 @@ def lost(answer: bytes) -> Wire:
 
 
 def cut(answer: bytes) -> Wire:
-    """End the connection in the middle of the body."""
+    """Close the connection in the middle of the body."""
     return Misbehaviour(lambda connection: connection.sendall(answer[:-5]))
 
 
 def dripped(answer: bytes) -> Wire:
-    """Send the answer so slowly that it would take minutes."""
+    """Send the response so slowly that it would take minutes."""
 
     def drip(connection: socket.socket) -> None:
         for place in range(len(answer)):
@@ -77,7 +77,7 @@ def empty(answer: bytes) -> Wire:
 
 
 def attempts_until_done(base_url: str, *, attempts: int = 3) -> list[Any]:
-    """Run the creation as the delivery engine does: again after each failure, until it succeeds."""
+    """Run the creation like the delivery engine: again after each failure, until it succeeds."""
     ran: list[Any] = []
     for attempt in range(1, attempts + 1):
         ran.append(run_event(base_url, attempt=attempt, secrets={"SCIM_TIMEOUT_MS": "400"}))
@@ -87,7 +87,7 @@ def attempts_until_done(base_url: str, *, attempts: int = 3) -> list[Any]:
 
 
 @pytest.mark.parametrize("answers", [[lost], [cut], [lost, lost], [lost, cut, lost]], ids=["lost", "cut", "twice", "three times"])
-def test_4_a_creation_whose_answers_are_lost_makes_exactly_one_user(
+def test_4_a_creation_with_lost_responses_creates_exactly_one_user(
     server: RealServer, relay: Relay, front: MisbehavingServer, answers: list[Mangler]
 ) -> None:
     relay.after["POST"] = list(answers)
@@ -97,14 +97,14 @@ def test_4_a_creation_whose_answers_are_lost_makes_exactly_one_user(
     assert [found["externalId"] for found in server.users()] == ["database|anna"]
 
 
-def test_4_a_creation_that_never_arrived_is_made_by_the_next_request(server: RealServer, relay: Relay, front: MisbehavingServer) -> None:
+def test_4_a_creation_that_never_arrived_succeeds_with_the_next_request(server: RealServer, relay: Relay, front: MisbehavingServer) -> None:
     relay.instead["POST"] = [HANG_UP]
     assert attempts_until_done(front.base_url)[-1].reason == "created"
     assert len(server.users()) == 1
 
 
 @pytest.mark.parametrize("event_type", ["user.updated", "user.deleted"])
-def test_4_a_change_whose_answer_is_lost_is_made_once_more_and_is_there(
+def test_4_a_change_with_a_lost_response_is_repeated_and_applied(
     server: RealServer, relay: Relay, front: MisbehavingServer, event_type: str
 ) -> None:
     run_event(server.base_url)
@@ -115,7 +115,7 @@ def test_4_a_change_whose_answer_is_lost_is_made_once_more_and_is_there(
     assert (found is None) if event_type == "user.deleted" else (found is not None and found["displayName"] == "New")
 
 
-# What stands between us and a server, a proxy or a gateway, answers in its place; the server never heard of the request.
+# An intermediary, such as a proxy or a gateway, answers instead of the server, which never gets the request.
 IN_ITS_PLACE = {
     "a page with 404": (reply(404, raw=b"<html>Not Found</html>"), "configuration"),
     "an empty 404": (reply(404), "configuration"),
@@ -129,7 +129,7 @@ IN_ITS_PLACE = {
 
 @pytest.mark.parametrize("upsert", [False, True])
 @pytest.mark.parametrize("said", IN_ITS_PLACE)
-def test_7_a_put_answered_by_something_else_is_neither_gone_nor_done(
+def test_7_a_put_answered_by_an_intermediary_counts_neither_as_missing_nor_as_done(
     server: RealServer, relay: Relay, front: MisbehavingServer, said: str, upsert: bool
 ) -> None:
     run_event(server.base_url)
@@ -142,7 +142,7 @@ def test_7_a_put_answered_by_something_else_is_neither_gone_nor_done(
 
 
 @pytest.mark.parametrize("said", [name for name in IN_ITS_PLACE if name != "a SCIM 404"])
-def test_7_a_delete_answered_by_something_else_is_not_taken_for_gone(
+def test_7_a_delete_answered_by_an_intermediary_does_not_count_as_done(
     server: RealServer, relay: Relay, front: MisbehavingServer, said: str
 ) -> None:
     run_event(server.base_url)
@@ -157,7 +157,7 @@ def in_two_minutes() -> str:
 
 
 @pytest.mark.parametrize(("value", "asked"), [("120", 120), (in_two_minutes, 120), (str(10**9), 24 * 3600)], ids=["120", "date", "10^9"])
-def test_9_a_server_that_asks_for_patience_gets_it_from_the_delivery(
+def test_9_the_delivery_waits_as_long_as_a_server_requests(
     server: RealServer, relay: Relay, front: MisbehavingServer, value: str | Callable[[], str], asked: float
 ) -> None:
     said = value if isinstance(value, str) else value()
@@ -170,7 +170,7 @@ def test_9_a_server_that_asks_for_patience_gets_it_from_the_delivery(
 
 
 @pytest.mark.parametrize("value", ["1", "soon", "-5", ""])
-def test_9_a_short_or_unreadable_wish_is_no_reason_to_wait_for_the_next_attempt(
+def test_9_a_short_or_invalid_retry_after_does_not_delay_the_next_attempt(
     server: RealServer, relay: Relay, front: MisbehavingServer, value: str
 ) -> None:
     relay.instead["POST"] = [scim_error(429, **{"Retry-After": value})]
@@ -179,7 +179,7 @@ def test_9_a_short_or_unreadable_wish_is_no_reason_to_wait_for_the_next_attempt(
 
 
 @pytest.mark.parametrize("mangle", [without_id, with_number_id, as_page, empty])
-def test_10_a_creation_of_a_wrong_shape_fails_with_the_text_and_is_found_by_the_next_attempt(
+def test_10_a_creation_with_an_invalid_response_fails_and_the_next_attempt_finds_the_user(
     server: RealServer, relay: Relay, front: MisbehavingServer, mangle: Mangler
 ) -> None:
     relay.after["POST"] = [mangle]
@@ -202,7 +202,7 @@ def test_10_a_creation_of_a_wrong_shape_fails_with_the_text_and_is_found_by_the_
     ids=["no Resources", "one bad element", "no array", "a page", "nothing"],
 )
 @pytest.mark.parametrize("event_type", ["user.updated", "user.deleted"])
-def test_10_a_lookup_of_a_wrong_shape_writes_nothing(
+def test_10_a_lookup_with_an_invalid_response_causes_no_write(
     server: RealServer, relay: Relay, front: MisbehavingServer, answer: bytes, event_type: str
 ) -> None:
     run_event(server.base_url)
@@ -214,7 +214,7 @@ def test_10_a_lookup_of_a_wrong_shape_writes_nothing(
 
 
 @pytest.mark.parametrize("mangle", [dripped, endless, bomb, cut])
-def test_11_an_answer_without_an_end_ends_with_the_deadline_and_the_user_is_there_once(
+def test_11_an_endless_response_ends_at_the_deadline_and_the_user_exists_once(
     server: RealServer, relay: Relay, front: MisbehavingServer, mangle: Mangler
 ) -> None:
     relay.after["POST"] = [mangle, mangle]

@@ -1,4 +1,4 @@
-"""Deliveries to servers of other makers, from the service call on: patience, outages, floods, redelivery, secrecy.
+"""Deliveries to third-party servers, starting with the service call: requested delays, outages, floods, redelivery, secrecy.
 
 The numbers are those of the table in docs/reference/scim.md.
 """
@@ -58,7 +58,7 @@ def make_stream(tenant: Tenant) -> MakeStream:
 
 
 def deliver(stream: EventStream) -> dict[str, int]:
-    """Number, dispatch, and run everything that is due; return how many deliveries are in which state."""
+    """Number, dispatch, and deliver all due events; return the number of deliveries in each state."""
     number_tenant(stream.tenant_id)
     dispatch.dispatch_tenant(stream.tenant_id)
     claim = lanes.claim_oldest(stream.pk)
@@ -75,7 +75,7 @@ def people(tenant: Tenant, connection_of: Connection, count: int) -> list[User]:
 
 
 @pytest.mark.parametrize(("asked", "least", "most"), [("1", 0, 5), ("120", 115, 150), ("soon", 0, 5), (str(10**9), 3590, 3700)])
-def test_9_the_lane_pauses_for_as_long_as_the_server_asks_and_at_most_an_hour(
+def test_9_the_lane_pauses_for_the_requested_time_and_at_most_an_hour(
     tenant: Tenant,
     database_connection: Connection,
     make_stream: MakeStream,
@@ -95,7 +95,7 @@ def test_9_the_lane_pauses_for_as_long_as_the_server_asks_and_at_most_an_hour(
     assert least < pause < most
 
 
-def test_12_an_outage_holds_the_stream_buries_nothing_and_ends_in_the_order_it_began(
+def test_12_an_outage_holds_the_stream_causes_no_dead_letter_and_keeps_the_order(
     tenant: Tenant,
     database_connection: Connection,
     make_stream: MakeStream,
@@ -104,7 +104,7 @@ def test_12_an_outage_holds_the_stream_buries_nothing_and_ends_in_the_order_it_b
     front: MisbehavingServer,
     settings: Settings,
 ) -> None:
-    """The same with 1,000 users, real workers and real time stands in tests/faults/test_provisioning_outage.py."""
+    """tests/faults/test_provisioning_outage.py runs the same with 1,000 users, real workers and real time."""
     settings.DELIVERY_RETRY_DELAYS = [0.0] * 5
     settings.BREAKER_FAILURES, settings.BREAKER_USERS = 5, 3
     stream = make_stream(front.base_url)
@@ -131,7 +131,7 @@ def test_12_an_outage_holds_the_stream_buries_nothing_and_ends_in_the_order_it_b
         assert re.fullmatch("(POST)+PUT", "".join(verbs)), verbs
 
 
-def test_13_five_hundred_are_redelivered_by_a_job_that_is_cancelled_half_way_and_finished_by_another(
+def test_13_five_hundred_letters_are_redelivered_by_a_canceled_job_and_a_second_one(
     tenant: Tenant,
     database_connection: Connection,
     make_stream: MakeStream,
@@ -172,14 +172,14 @@ def test_13_five_hundred_are_redelivered_by_a_job_that_is_cancelled_half_way_and
     end = progress_of(Job.objects.of(tenant.pk).get(pk=rest.pk))
     assert (end.total, end.left, end.failed) == (260, 0, 0)
     assert half.superseded + end.superseded == 50
-    # Who asked for it and why stands with each letter, and nothing newer was overwritten.
+    # Each letter has the author and the reason of its redelivery, and no newer value was overwritten.
     told = DeadLetter.objects.filter(stream_id=stream.pk, state="resolved").values_list("redelivery_actor", "redelivery_reason")
     assert sorted(told) == [("ada@example.test", "fixed")] * 240 + [("bob@example.test", "")] * 260
     found = {user["externalId"]: user["displayName"] for user in server.users()}
     assert found == {user.user_id: "Newer" if at < 50 else "Old" for at, user in enumerate(users)}
 
 
-def test_14_the_token_stands_in_no_row_no_log_no_page_and_no_file(
+def test_14_the_token_is_in_no_row_no_log_no_page_and_no_file(
     tenant: Tenant,
     database_connection: Connection,
     make_stream: MakeStream,
@@ -210,20 +210,20 @@ def test_14_the_token_stands_in_no_row_no_log_no_page_and_no_file(
 
 
 def rows_with(secret: str) -> list[str]:
-    """Return the tables that hold the secret, as text or as the text of bytes."""
+    """Return the tables that contain the secret, as text or as the text of bytes."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
         tables = [name for (name,) in cursor.fetchall()]
         patterns = [f"%{secret}%", f"%{secret.encode().hex()}%"]
         found = []
         for table in tables:
-            cursor.execute(f'SELECT 1 FROM "{table}" t WHERE t::text LIKE ANY(%s) LIMIT 1', [patterns])  # noqa: S608  (its own tables)
+            cursor.execute(f'SELECT 1 FROM "{table}" t WHERE t::text LIKE ANY(%s) LIMIT 1', [patterns])  # noqa: S608 (its own tables)
             found += [table for _ in cursor.fetchall()]
     return found
 
 
 def everything_shown(tenant: Tenant, stream: EventStream) -> list[str]:
-    """Return the pages, files and answers that show deliveries, dead letters, attempts and the action."""
+    """Return the pages, files and responses that show deliveries, dead letters, attempts and the action."""
     browser = browser_of(new_staff(tenant))
     pages = [reverse("admin:provisioning_deadletter_changelist"), reverse("admin:provisioning_delivery_changelist")]
     models: dict[str, Any] = {
@@ -249,7 +249,7 @@ def everything_shown(tenant: Tenant, stream: EventStream) -> list[str]:
     return shown
 
 
-def test_15_fifty_deletions_wait_for_a_person_and_then_go_in_their_order(
+def test_15_fifty_deletions_wait_for_approval_and_are_then_delivered_in_order(
     tenant: Tenant, database_connection: Connection, make_stream: MakeStream, server: RealServer, relay: Relay, front: MisbehavingServer
 ) -> None:
     stream = make_stream(front.base_url)
@@ -274,7 +274,7 @@ def test_15_fifty_deletions_wait_for_a_person_and_then_go_in_their_order(
 
 
 @pytest.mark.parametrize("mode", ["put", "patch", "patch_per_attribute"])
-def test_16_the_preview_is_byte_for_byte_what_reaches_the_server(
+def test_16_the_preview_equals_the_sent_request_byte_for_byte(
     tenant: Tenant, database_connection: Connection, make_stream: MakeStream, relay: Relay, front: MisbehavingServer, mode: str
 ) -> None:
     stream = make_stream(front.base_url, update_mode=mode, enterprise=True)

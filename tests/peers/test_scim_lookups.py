@@ -1,4 +1,4 @@
-"""Finding the right user on servers of other makers, and writing in the way each of them understands.
+"""Finding the right user on third-party servers, and writing in the mode that each of them understands.
 
 The numbers are those of the table in docs/reference/scim.md.
 """
@@ -34,7 +34,7 @@ ODD_IDS = [
     "a#b",
     "a b",
 ]
-# SCIMMY 1.3.5 compares the text of a filter as it was escaped, so a value that must be escaped is never found.
+# SCIMMY 1.3.5 compares the escaped text of a filter, so it never finds a value that must be escaped.
 NEVER_FOUND = {"scimmy": {"database|a\\b", "database|a\tb"}}
 
 
@@ -43,12 +43,12 @@ def changed(**changes: Any) -> dict[str, Any]:
 
 
 def everybody(server: RealServer) -> Callable[[Received], Wire | None]:
-    """Answer every lookup with all real users, as a server that ignores filters or reads them as patterns does."""
+    """Answer every lookup with all real users, like a server that ignores filters or treats them as patterns."""
     return lambda request: listing(*server.users()) if request.filter else None
 
 
 @pytest.mark.parametrize("mode", ["put", "patch_per_attribute"])
-def test_1_changing_and_deleting_one_user_leaves_another_of_the_same_connection_alone(server: RealServer, mode: str) -> None:
+def test_1_changing_and_deleting_one_user_does_not_change_another_of_the_same_connection(server: RealServer, mode: str) -> None:
     first = server.add(externalId="auth0|a", userName="a@example.test")
     second = changed(user_id="auth0|b", email="b@example.test")
     assert run_event(server.base_url, "user.created", second).reason == "created"
@@ -61,10 +61,10 @@ def test_1_changing_and_deleting_one_user_leaves_another_of_the_same_connection_
 
 
 @pytest.mark.parametrize("event_type", ["user.updated", "user.deleted"])
-def test_1_a_filter_read_as_a_pattern_never_leads_to_a_stranger(
+def test_1_a_filter_treated_as_a_pattern_never_selects_a_foreign_account(
     server: RealServer, relay: Relay, front: MisbehavingServer, event_type: str
 ) -> None:
-    """The real users behind a lookup that returns everybody whose key begins alike, as scimgateway does."""
+    """Answer lookups with all users whose key has the same beginning, as scimgateway does."""
     for name in "ac":
         server.add(externalId=f"auth0|{name}", userName=name)
     strangers = server.users()
@@ -75,7 +75,7 @@ def test_1_a_filter_read_as_a_pattern_never_leads_to_a_stranger(
 
 
 @pytest.mark.parametrize("event_type", ["user.updated", "user.deleted"])
-def test_2_a_stranger_of_a_server_that_ignores_filters_is_unverifiable_and_untouched(
+def test_2_a_foreign_account_on_a_server_that_ignores_filters_is_unverifiable_and_untouched(
     server: RealServer, relay: Relay, front: MisbehavingServer, event_type: str
 ) -> None:
     stranger = server.add(userName="stranger@example.test")
@@ -87,14 +87,14 @@ def test_2_a_stranger_of_a_server_that_ignores_filters_is_unverifiable_and_untou
 
 
 @pytest.mark.parametrize("user_id", ODD_IDS)
-def test_3_an_odd_key_is_created_changed_and_deleted_alone(server: RealServer, user_id: str) -> None:
+def test_3_a_user_with_an_unusual_key_is_created_changed_and_deleted_alone(server: RealServer, user_id: str) -> None:
     bystander = server.add(userName="bystander", externalId="database|bystander")
     document = changed(user_id=user_id)
     assert run_event(server.base_url, "user.created", document).reason == "created"
     updated = run_event(server.base_url, "user.updated", changed(user_id=user_id, name="New"))
     deleted = run_event(server.base_url, "user.deleted", document)
     if user_id in NEVER_FOUND.get(server.name, set()):
-        # A limit of the server, told with a warning: nobody else is taken for the user.
+        # A limit of the server, reported with a warning: no other account is mistaken for the user.
         assert (updated.reason, deleted.reason) == ("no user to update", "no user to delete")
         assert sorted(found["externalId"] for found in server.users()) == sorted([user_id, "database|bystander"])
         return
@@ -103,7 +103,7 @@ def test_3_an_odd_key_is_created_changed_and_deleted_alone(server: RealServer, u
 
 
 @pytest.mark.parametrize("mode", ["put", "patch_per_attribute"])
-def test_5_an_email_change_is_followed_by_the_correlation_key(server: RealServer, mode: str) -> None:
+def test_5_a_change_of_the_email_is_applied_through_the_correlation_key(server: RealServer, mode: str) -> None:
     run_event(server.base_url)
     moved = changed(email="new@example.test")
     assert run_event(server.base_url, "user.updated", moved, options={"update_mode": mode}).reason == "updated"
@@ -118,10 +118,10 @@ def without_external_id(request: Received) -> Wire | None:
     return scim_error(400, "invalidFilter") if request.filter.startswith("externalId") else None
 
 
-def test_5_without_a_filter_on_the_key_a_changed_email_is_not_followed_and_the_rest_is(
+def test_5_without_a_filter_on_the_key_a_changed_email_is_not_applied_and_other_changes_are(
     server: RealServer, relay: Relay, front: MisbehavingServer
 ) -> None:
-    """The documented limit: only the name is left to look for, and the name is what changed."""
+    """The documented limit: only the name can be searched, and the name has changed."""
     relay.refuses = without_external_id
     run_event(front.base_url)
     assert run_event(front.base_url, "user.updated", changed(name="New")).reason == "updated"
@@ -133,12 +133,12 @@ def test_5_without_a_filter_on_the_key_a_changed_email_is_not_followed_and_the_r
     assert server.users() == []
 
 
-# What each server makes of a PATCH without a path: SCIMMY adds the elements to those that are there.
+# Effects of a PATCH without a path on each server: SCIMMY adds the elements to the existing ones.
 RIGHT_MODES = {"scim2-server": ["put", "patch", "patch_per_attribute"], "scimmy": ["put", "patch_per_attribute"]}
 
 
 @pytest.mark.parametrize("mode", ["put", "patch", "patch_per_attribute"])
-def test_6_in_the_modes_that_its_server_understands_nothing_is_doubled_or_corrupt(server: RealServer, mode: str) -> None:
+def test_6_in_supported_modes_no_value_is_duplicated_or_corrupted(server: RealServer, mode: str) -> None:
     options = {"update_mode": mode, "enterprise": True}
     document = changed(app_metadata={"department": "Tours"}, user_metadata={"phone": "+4712345678"})
     run_event(server.base_url, "user.created", document, options=options)
@@ -148,7 +148,7 @@ def test_6_in_the_modes_that_its_server_understands_nothing_is_doubled_or_corrup
     assert found is not None
     addresses = [entry["value"] for entry in found["emails"]]
     if mode not in RIGHT_MODES[server.name]:
-        # Accepted by the server and wrong afterwards: why the write check reads back what it wrote.
+        # The server accepts the write and stores a wrong value, so the write check must read the user back.
         assert len(addresses) > 1
         return
     assert (addresses, len(found["phoneNumbers"])) == (["new@example.test"], 1)
@@ -156,7 +156,7 @@ def test_6_in_the_modes_that_its_server_understands_nothing_is_doubled_or_corrup
     assert not [name for name in found if name.startswith("urn:") and not name.endswith(":User")]
 
 
-def test_6_the_write_check_sees_which_modes_work_and_leaves_nothing_behind(tenant: Tenant, server: RealServer) -> None:
+def test_6_the_write_check_finds_the_working_modes_and_leaves_nothing(tenant: Tenant, server: RealServer) -> None:
     secrets = {"SCIM_BASE_URL": server.base_url, "SCIM_BEARER_TOKEN": TOKEN}
     action = ActionFactory.create(tenant_id=tenant.pk, name="to scim", template="scim-user-provisioning", secrets=secrets, deploy=True)
     report = run_connection_test(draft_setup(action), actor="somebody", with_write_check=True)
@@ -168,7 +168,7 @@ def test_6_the_write_check_sees_which_modes_work_and_leaves_nothing_behind(tenan
 
 @pytest.mark.parametrize("identifier", ["..", ".", "a\x00b", "x" * 10_240])
 @pytest.mark.parametrize("event_type", ["user.updated", "user.deleted"])
-def test_8_an_id_that_cannot_stand_in_a_path_touches_nobody(
+def test_8_an_id_that_cannot_be_in_a_path_affects_no_account(
     server: RealServer, relay: Relay, front: MisbehavingServer, identifier: str, event_type: str
 ) -> None:
     bystander = server.add(userName="bystander", externalId="database|bystander")
@@ -179,7 +179,7 @@ def test_8_an_id_that_cannot_stand_in_a_path_touches_nobody(
 
 @pytest.mark.parametrize("identifier", ["a/b", "a?b#c", "a%2e%2e", "../Users"])
 @pytest.mark.parametrize("event_type", ["user.updated", "user.deleted"])
-def test_8_an_odd_id_reaches_the_server_as_one_segment_and_no_one_else_is_written(
+def test_8_an_unusual_id_is_one_path_segment_and_no_other_account_is_written(
     server: RealServer, relay: Relay, front: MisbehavingServer, identifier: str, event_type: str
 ) -> None:
     bystander = server.add(userName="bystander", externalId="database|bystander")

@@ -1,4 +1,4 @@
-"""Second factors at a login as people use them, in a real browser with an authenticator of its own, on a phone and on a desktop."""
+"""Second factors at a login in a real browser with its own authenticator, on a phone and on a desktop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chro
 
 
 class Place:
-    """A tenant that always demands a second factor, its service, and an application."""
+    """A tenant that always requires a second factor, its service, and an application."""
 
     def __init__(self, tenant: Tenant, web: WebProcess, origin: str) -> None:
         self.tenant, self.origin = tenant, origin
@@ -74,7 +74,7 @@ def log_in(page: Page, place: Place, user: User) -> None:
 @pytest.mark.parametrize(
     ("width", "transport", "kind"), [(360, "internal", "webauthn-platform"), (1280, "usb", "webauthn-roaming")], ids=["phone", "desktop"]
 )
-def test_a_person_sets_a_key_up_and_logs_in_with_it(place: Place, browser: Chromium, width: int, transport: str, kind: str) -> None:
+def test_a_user_enrolls_a_key_and_logs_in_with_it(place: Place, browser: Chromium, width: int, transport: str, kind: str) -> None:
     user = person(place.connection, email=f"{kind}@example.test")
     page = with_authenticator(browser, width=width, transport=transport)
     log_in(page, place, user)
@@ -97,7 +97,7 @@ def test_a_person_sets_a_key_up_and_logs_in_with_it(place: Place, browser: Chrom
     assert factor.sign_count > before
 
 
-def test_a_person_whose_key_is_not_here_is_told_so_and_goes_another_way(place: Place, browser: Chromium) -> None:
+def test_a_user_whose_key_is_missing_is_told_so_and_uses_another_method(place: Place, browser: Chromium) -> None:
     user = person(place.connection, email="elsewhere@example.test")
     EnrolledFactor(
         tenant_id=user.tenant_id, user=user, kind="webauthn-roaming", credential_id="a2V5", relying_party="localhost", public_key=b"key"

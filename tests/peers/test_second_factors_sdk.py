@@ -37,7 +37,7 @@ SEEN = {
 }
 
 
-def test_the_python_client_rules_second_factors(tenant: Tenant) -> None:
+def test_the_python_client_manages_second_factors(tenant: Tenant) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python client is not installed: make test-peers")

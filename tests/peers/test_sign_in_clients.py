@@ -1,4 +1,4 @@
-"""Unmodified OpenID Connect clients sign people in, over TLS with a private authority, through every flow."""
+"""Unmodified OpenID Connect clients log users in, over TLS with a private authority, through every flow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_openid_client_goes_through_every_flow(tenant: Tenant, database_connecti
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "openid-client").exists():
         pytest.skip("openid-client is not installed: make test-peers")
-    # Node looks for packages beside the program it runs.
+    # Node searches for packages beside the program that it runs.
     driver = [shutil.copy(DRIVERS / name, PLACE) for name in ("browser.mjs", "openid_client.mjs")][-1]
     with serving(tenant, tmp_path) as (web, certificate):
         given = described(tenant, database_connection, web)
@@ -79,7 +79,9 @@ def test_passport_auth0_logs_a_user_in(tenant: Tenant, database_connection: Conn
     assert "access_token" not in written
 
 
-def test_clients_that_refuse_claims_of_a_wrong_type_log_a_user_in(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> None:
+def test_strict_clients_that_check_the_types_of_claims_log_a_user_in(
+    tenant: Tenant, database_connection: Connection, tmp_path: Path
+) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not list(PLACE.glob("python/lib/*/site-packages/idpyoidc")):
         pytest.skip("pyoidc and idpyoidc are not installed: make test-peers")

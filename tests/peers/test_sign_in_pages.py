@@ -1,4 +1,4 @@
-"""The hosted pages as people use them, in a real browser: with the keyboard, without script, in the dark, on a phone."""
+"""The hosted pages in a real browser: with the keyboard, without script, in dark mode, on a phone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EMAIL, PASSWORD = "ada@example.test", "correct horse battery staple 7"
 AUDIENCE = "https://things.example.test/"
 AXE = PLACE / "node_modules" / "axe-core" / "axe.min.js"
 SCREENS = [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)]
-# Two pages of one application: where a login ends, and one that logs in silently in a frame.
+# Two pages of one application: the redirect target of logins, and one that logs in silently in a frame.
 LANDING = "<!doctype html><title>Application</title><p>You are back.</p>"
 SILENT = """<!doctype html><title>Waiting</title><script>
 addEventListener('message', (event) => { window.told = {origin: event.origin, ...event.data}; document.title = 'Told'; });
@@ -42,7 +42,7 @@ addEventListener('message', (event) => { window.told = {origin: event.origin, ..
 
 @dataclass
 class Application:
-    """A tenant, its service, and an application with a web server of its own."""
+    """A tenant, its service, and an application with its own web server."""
 
     service: str
     origin: str
@@ -61,14 +61,14 @@ class Application:
         return f"{self.service}/authorize?{urlencode(asked | parameters)}"
 
     def page(self, **parameters: str) -> Page:
-        """Open `/authorize` in a tab with a profile of its own."""
+        """Open `/authorize` in a tab with its own profile."""
         page = self.browser.page()
         page.show_as()
         page.open(self.address(**parameters))
         return page
 
     def landed(self, page: Page) -> dict[str, str]:
-        """Wait until the application has the answer, and return its parameters."""
+        """Wait until the application has the response, and return its parameters."""
         page.until(f"location.origin === {json.dumps(self.origin)}")
         query = parse_qs(urlsplit(str(page.evaluate("location.href"))).query)
         return {name: values[0] for name, values in query.items()}
@@ -90,7 +90,7 @@ class _Pages(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *args: Any) -> None:
-        """Keep the output of the tests free of requests."""
+        """Log no requests."""
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def browser() -> Iterator[Chromium]:
 
 @pytest.fixture
 def make(tenant: Tenant, database_connection: Connection, origin: str, browser: Chromium) -> Iterator[Callable[..., Application]]:
-    """Return what makes the application, of a first party unless it is said otherwise."""
+    """Return a function that creates the application; by default a first-party one."""
     ApiResourceFactory.create(
         tenant_id=tenant.pk, identifier=AUDIENCE, name="Things", scopes=[{"value": "read:things", "description": "See your things"}]
     )
@@ -133,7 +133,7 @@ def make(tenant: Tenant, database_connection: Connection, origin: str, browser: 
         yield made
 
 
-def test_a_person_logs_in_with_the_keyboard_alone(make: Callable[..., Application]) -> None:
+def test_a_user_logs_in_with_the_keyboard_alone(make: Callable[..., Application]) -> None:
     application = make()
     page = application.page()
     assert page.evaluate("document.activeElement.autocomplete") == "username"
@@ -150,7 +150,7 @@ def test_a_person_logs_in_with_the_keyboard_alone(make: Callable[..., Applicatio
     assert page.complaints == []
 
 
-def test_a_wrong_password_is_said_beside_the_form_and_works_without_script(make: Callable[..., Application]) -> None:
+def test_a_wrong_password_is_reported_at_the_form_and_without_script_too(make: Callable[..., Application]) -> None:
     application = make()
     page = application.browser.page()
     page.open(application.address(login_hint=EMAIL))
@@ -165,7 +165,7 @@ def test_a_wrong_password_is_said_beside_the_form_and_works_without_script(make:
     assert "code" in application.log_in(page)
 
 
-def test_a_password_is_shown_with_the_keyboard_and_sent_as_a_secret(make: Callable[..., Application]) -> None:
+def test_a_password_is_shown_with_the_keyboard_and_submitted_as_a_password_field(make: Callable[..., Application]) -> None:
     page = make().page()
     page.fill("input[autocomplete=username]", EMAIL)
     page.fill("input[type=password]", "not it")
@@ -197,7 +197,7 @@ def test_the_account_of_the_last_login_is_offered_and_can_be_removed(make: Calla
     assert "code" in application.log_in(page)
 
 
-def test_somebody_new_signs_up_and_is_logged_in(make: Callable[..., Application], tenant: Tenant) -> None:
+def test_a_new_user_signs_up_and_is_logged_in(make: Callable[..., Application], tenant: Tenant) -> None:
     application = make()
     page = application.page(screen_hint="signup")
     page.fill("input[type=email], input[autocomplete=username]", "bob@example.test")
@@ -209,7 +209,7 @@ def test_somebody_new_signs_up_and_is_logged_in(make: Callable[..., Application]
     assert Session.objects.of(tenant.pk).get().user_id == bob.pk
 
 
-def test_a_foreign_application_is_let_in_only_after_it_was_allowed_to(make: Callable[..., Application], tenant: Tenant) -> None:
+def test_a_third_party_application_needs_consent(make: Callable[..., Application], tenant: Tenant) -> None:
     application = make(is_first_party=False)
     asked = {"scope": "openid email read:things", "audience": AUDIENCE}
     page = application.page(**asked)
@@ -249,7 +249,7 @@ def test_an_application_logs_in_silently_in_a_frame(make: Callable[..., Applicat
     assert told["origin"] == application.service
 
 
-def test_a_foreign_page_cannot_frame_the_form(make: Callable[..., Application]) -> None:
+def test_a_page_of_another_site_cannot_frame_the_form(make: Callable[..., Application]) -> None:
     application = make()
     page = application.browser.page()
     page.open(f"{application.origin}/silent")
@@ -258,7 +258,7 @@ def test_a_foreign_page_cannot_frame_the_form(make: Callable[..., Application]) 
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test-peers")
-def test_no_page_has_a_barrier_in_any_colours_and_width(make: Callable[..., Application]) -> None:
+def test_no_page_has_an_accessibility_fault_in_any_color_scheme_and_width(make: Callable[..., Application]) -> None:
     application = make(is_first_party=False)
     page = application.page()
     pages = {

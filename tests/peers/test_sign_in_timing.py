@@ -1,8 +1,8 @@
-"""What the time of an answer tells about who has an account: nothing. Measured with the hashes of production.
+"""The time of a response does not reveal whether an account exists. Measured with the hashes of production.
 
-Answers about people who are here and people who are not come in turn, so that whatever else the machine does slows both alike. The
-share of pairs in which the first kind took longer is one half when time tells nothing, with a spread of 0.075 for 30 of each; where
-a hash is missing it is one. The margin is four spreads wide.
+Requests for existing and for missing accounts alternate, so that the load of the machine affects both alike. The share of pairs
+in which the first kind took longer is one half if the time reveals nothing, with a spread of 0.075 for 30 pairs. If a hash is
+missing, the share is one. The margin is four spreads wide.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def client(tenant: Tenant) -> Client:
 
 @pytest.fixture
 def connection(tenant: Tenant, client: Client) -> Connection:
-    """A connection with many people; every other one came with a hash of another system, which takes longer to check."""
+    """Create a connection with many users; every other one has an imported hash, whose check takes longer."""
     connection = people(tenant, client, requires_username=True)
     kinds = (hashing.hashed("whatever"), bcrypt_form(bcrypt.hashpw(b"whatever", bcrypt.gensalt(10)).decode()))
     for number in range(PEOPLE):
@@ -64,7 +64,7 @@ def connection(tenant: Tenant, client: Client) -> Connection:
 
 
 def ask(client: Client, path: str, body: dict[str, Any]) -> tuple[float, Received]:
-    """Return how long an answer takes. Each comes from an address of its own, which has not failed before."""
+    """Return the duration of a request. Each request has a new address without failures."""
     number = next(_addresses)
     sent = {"client_id": client.client_id, **body}
     started = time.perf_counter()
@@ -80,7 +80,7 @@ def ask(client: Client, path: str, body: dict[str, Any]) -> tuple[float, Receive
 
 
 def share_of_slower(first: Callable[[int], float], second: Callable[[int], float]) -> float:
-    """Time both in turn, in an order that is drawn each time; return in how many of all pairs the first kind took longer."""
+    """Time both kinds in turn, in random order; return the share of pairs in which the first kind took longer."""
     drawn = random.Random(7)
     for number in range(3):
         first(number), second(number)
@@ -99,12 +99,12 @@ def log_in(client: Client, name: str) -> float:
     return took
 
 
-def test_a_failed_login_takes_as_long_for_somebody_as_for_nobody(client: Client, connection: Connection) -> None:
+def test_a_failed_login_takes_equally_long_for_existing_and_missing_accounts(client: Client, connection: Connection) -> None:
     share = share_of_slower(lambda n: log_in(client, f"here-{n}"), lambda n: log_in(client, f"gone-{n}"))
     assert LOW < share < HIGH
 
 
-def test_the_measure_sees_a_hash_that_is_not_made(client: Client, connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_measurement_detects_a_missing_hash(client: Client, connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     def careless(n: int) -> float:
         with monkeypatch.context() as patched:
             patched.setattr("authapi.accounts.password_login.stand_in", lambda *_: "gibberish")
@@ -114,7 +114,7 @@ def test_the_measure_sees_a_hash_that_is_not_made(client: Client, connection: Co
     assert share_of_slower(lambda n: log_in(client, f"here-{n}"), careless) > HIGH
 
 
-def test_a_refused_sign_up_takes_as_long_for_a_taken_address_as_for_a_taken_name(client: Client, connection: Connection) -> None:
+def test_a_refused_sign_up_takes_equally_long_for_a_used_address_and_a_used_name(client: Client, connection: Connection) -> None:
     def sign_up(email: str, username: str) -> float:
         body = {"connection": "people", "email": f"{email}@example.test", "username": username, "password": "Correct-Horse-9-Battery"}
         took, answer = ask(client, "/dbconnections/signup", body)
@@ -125,7 +125,7 @@ def test_a_refused_sign_up_takes_as_long_for_a_taken_address_as_for_a_taken_name
     assert LOW < share < HIGH
 
 
-def test_asking_for_a_new_password_takes_as_long_for_somebody_as_for_nobody(client: Client, connection: Connection) -> None:
+def test_a_password_reset_request_takes_equally_long_for_existing_and_missing_accounts(client: Client, connection: Connection) -> None:
     def ask_for_reset(name: str) -> float:
         took, answer = ask(client, "/dbconnections/change_password", {"connection": "people", "email": f"{name}@example.test"})
         assert answer.status == 200

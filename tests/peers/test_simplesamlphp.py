@@ -1,4 +1,4 @@
-"""Debian's SimpleSAMLphp in a real browser: as a service provider of ours, and as the identity provider of a connection."""
+"""Debian's SimpleSAMLphp in a real browser: as one of our service providers, and as the identity provider of a connection."""
 
 from __future__ import annotations
 

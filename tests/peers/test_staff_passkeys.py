@@ -1,4 +1,4 @@
-"""Second factors of staff as people use them, in a real browser with an authenticator of its own: passkeys, codes, the keyboard."""
+"""Second factors of staff in a real browser with its own authenticator: passkeys, codes, the keyboard."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def staff(tenant: Tenant) -> Staff:
 
 
 class Person:
-    """A tab, its authenticator, and what its person does."""
+    """A tab, its authenticator, and the actions of its user."""
 
     def __init__(self, browser: Chromium, web: WebProcess, *, verifies: bool = True) -> None:
         self.base = f"http://localhost:{web.address[1]}"
@@ -83,7 +83,7 @@ class Person:
         self.page.until("location.pathname !== '/admin/account/' && document.readyState === 'complete'")
 
     def grow_old(self) -> None:
-        """Let the last proof of the session be long ago."""
+        """Move the last proof of the session into the past."""
         cookies = self.page.send("Network.getCookies", urls=[self.base])["cookies"]
         session = SessionStore(next(cookie["value"] for cookie in cookies if cookie["name"] == "staff"))
         session["proof"] = {**session["proof"], "at": 0}
@@ -93,7 +93,7 @@ class Person:
         self.page.send("WebAuthn.setUserVerified", authenticatorId=self.authenticator, isUserVerified=verifies)
 
     def tab_to(self, script: str) -> None:
-        """Press Tab until what has the focus fits."""
+        """Press Tab until the focused element matches."""
         for _ in range(40):
             if self.page.evaluate(f"((focused) => {script})(document.activeElement)"):
                 return
@@ -107,7 +107,7 @@ def person(browser: Chromium, web: WebProcess) -> Person:
 
 
 def is_clean(page: Page, name: str) -> None:
-    """Look at a page in both colours, wide and narrow: nothing stands out of it, and axe finds nothing."""
+    """Check a page in both color schemes, wide and narrow: it has no overflow, and axe finds nothing."""
     for scheme, width in SCREENS:
         page.show_as(scheme=scheme, width=width)
         wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
@@ -120,7 +120,7 @@ def is_clean(page: Page, name: str) -> None:
     page.show_as()
 
 
-def test_whoever_must_have_a_factor_adds_a_passkey_and_signs_in_with_it_alone(person: Person, staff: Staff) -> None:
+def test_an_account_that_must_have_a_factor_adds_a_passkey_and_signs_in_with_it_alone(person: Person, staff: Staff) -> None:
     person.give_password(staff)
     assert "needs a second factor" in person.page.text()
     person.add_passkey()
@@ -139,7 +139,7 @@ def test_whoever_must_have_a_factor_adds_a_passkey_and_signs_in_with_it_alone(pe
     assert person.page.complaints == []
 
 
-def test_a_passkey_that_does_not_verify_its_user_lets_nobody_in(person: Person, staff: Staff) -> None:
+def test_a_passkey_without_user_verification_is_refused(person: Person, staff: Staff) -> None:
     person.give_password(staff)
     person.add_passkey()
     person.open("/admin/account/")
@@ -157,7 +157,7 @@ def test_a_passkey_that_does_not_verify_its_user_lets_nobody_in(person: Person, 
 def test_an_app_and_the_keyboard_are_enough(person: Person, staff: Staff) -> None:
     person.give_password(staff)
     page = person.open("/admin/account/app/")
-    # The whole picture is in sight: a camera needs its three corners and the margin.
+    # The whole picture is visible: a camera needs its three corners and the margin.
     width = page.evaluate("document.querySelector('.qr').getBoundingClientRect().width")
     drawn = page.evaluate("document.querySelector('.qr svg path').getBoundingClientRect().width")
     assert 150 < drawn <= width
@@ -189,7 +189,7 @@ def test_an_app_and_the_keyboard_are_enough(person: Person, staff: Staff) -> Non
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test-peers")
-def test_no_page_of_these_has_a_barrier_in_any_colours_and_width(person: Person, staff: Staff) -> None:
+def test_none_of_these_pages_has_an_accessibility_fault_in_any_color_scheme_and_width(person: Person, staff: Staff) -> None:
     page = person.open("/admin/login/")
     is_clean(page, "sign in")
     person.give_password(staff)

@@ -1,4 +1,4 @@
-"""What `events doctor` says about nginx: the careless configurations by name, nothing about the right one."""
+"""`events doctor` with nginx: it names the faulty configurations, and reports nothing about a correct one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.peers.nginx import PROGRAM, nginx
 pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="nginx is not installed: make test-peers")]
 
 RIGHT = "proxy_http_version 1.1; proxy_set_header Connection ''; proxy_buffering off; gzip off; proxy_read_timeout 1h;"
-# Somebody wanted everything small and fast. Without the hidden header nginx would leave the stream alone: the service names an
-# encoding, which nginx does not pack again.
+# A configuration that compresses. It must hide the header: nginx does not compress a response that names an encoding, and the service names
+# one.
 COMPRESSING = (
     "proxy_http_version 1.1; proxy_set_header Connection ''; proxy_buffering on; proxy_ignore_headers X-Accel-Buffering;"
     " proxy_hide_header Content-Encoding; gzip on; gzip_proxied any; gzip_types text/event-stream;"
@@ -38,18 +38,18 @@ def examined(tenant: Tenant, location: str, directory: Path, *options: str, hear
     return done.returncode, {finding["check"]: finding for finding in document["findings"]}
 
 
-def test_a_right_configuration_is_found_well(tenant: Tenant, tmp_path: Path) -> None:
+def test_the_doctor_reports_nothing_about_a_correct_configuration(tenant: Tenant, tmp_path: Path) -> None:
     status, findings = examined(tenant, RIGHT, tmp_path, "--slots")
     assert (status, {finding["verdict"] for finding in findings.values()}) == (0, {"ok", "skip"}), findings
 
 
-def test_a_compressor_is_found_and_its_cure_named(tenant: Tenant, tmp_path: Path) -> None:
+def test_the_doctor_finds_compression_and_names_the_fix(tenant: Tenant, tmp_path: Path) -> None:
     status, findings = examined(tenant, COMPRESSING, tmp_path)
     assert (status, findings["compression"]["verdict"]) == (2, "FAIL"), findings
     assert findings["compression"]["advice"].startswith("nginx: gzip off;")
 
 
-def test_an_idle_cut_is_found_by_who_ends_the_stream(tenant: Tenant, tmp_path: Path) -> None:
+def test_the_doctor_finds_an_idle_timeout_because_the_proxy_ends_the_stream(tenant: Tenant, tmp_path: Path) -> None:
     status, findings = examined(tenant, CUTTING, tmp_path, heartbeat_seconds=30)
     assert (status, findings["heartbeat"]["verdict"]) == (2, "FAIL"), findings
     assert "without a word from the service" in findings["heartbeat"]["finding"]

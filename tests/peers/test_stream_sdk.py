@@ -1,4 +1,4 @@
-"""The stream, read by unmodified client libraries: comments between the messages disturb nobody, canaries are events."""
+"""Unmodified client libraries read the stream: comments between the messages are ignored, and canaries are events."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def _until(lines: Iterator[str], event_id: str) -> list[dict[str, Any]]:
 
 
 def _kind(message: dict[str, Any]) -> str:
-    """Return the type of a message; one client names it as on the wire, the other by a class."""
+    """Return the type of a message. One client gives it the name on the wire, the other uses a class."""
     return re.sub(r"[^a-z]", "", message["kind"].lower())
 
 
 @pytest.fixture(params=["python", "node"])
 def client(request: pytest.FixtureRequest) -> list[str]:
-    """The command of a client that subscribes and prints what it reads."""
+    """Return the command of a client that subscribes and prints the messages."""
     if request.param == "python":
         if not PYTHON.exists():
             pytest.skip("the Python client is not installed: make test-peers")
@@ -66,14 +66,14 @@ def client(request: pytest.FixtureRequest) -> list[str]:
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "auth0").exists():
         pytest.skip("the Node client is not installed: make test-peers")
-    # Node looks for packages beside the program.
+    # Node searches for packages beside the program that it runs.
     return [node, str(shutil.copy(DRIVERS / "stream.js", PLACE / "stream.js"))]
 
 
 def test_a_client_reads_events_heartbeats_and_canaries(
     client: list[str], tenant: Tenant, database_connection: Connection, settings: Settings
 ) -> None:
-    # The clients know the fields of the envelope by the names of their own service.
+    # The clients use the field names of their own service for the envelope.
     settings.EVENT_ATTRIBUTE_PREFIX = "a0"
     with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk, EVENT_ATTRIBUTE_PREFIX="a0", EVENTS_HEARTBEAT_SECONDS="0.3") as web:
         token = access_token(tenant, global_client(tenant))
@@ -83,7 +83,7 @@ def test_a_client_reads_events_heartbeats_and_canaries(
             try:
                 opening = json.loads(running.stdout.readline())
                 assert "offsetonly" in _kind(opening)
-                # Only now does the client surely listen: a heartbeat with its comments has come in between.
+                # Only now is the client certainly listening: a heartbeat with its comments arrived in between.
                 beat = json.loads(running.stdout.readline())
                 assert (beat["kind"], beat["offset"]) == (opening["kind"], opening["offset"])
                 canary = _until(running.stdout, _canary(web, token))[-1]
@@ -110,7 +110,7 @@ def _causes(tenant: Tenant) -> dict[str, ChangeContext]:
 
 
 @pytest.mark.parametrize("cause", ["staff", "client", "command"])
-def test_the_models_of_the_python_client_read_every_type(tenant: Tenant, settings: Settings, cause: str) -> None:
+def test_the_models_of_the_python_client_accept_every_type(tenant: Tenant, settings: Settings, cause: str) -> None:
     if not PYTHON.exists():
         pytest.skip("the Python client is not installed: make test-peers")
     settings.EVENT_ATTRIBUTE_PREFIX = "a0"
@@ -118,7 +118,7 @@ def test_the_models_of_the_python_client_read_every_type(tenant: Tenant, setting
     with change_context(_causes(tenant)[cause]):
         tell_every_type(tenant)
     number_tenant(tenant.pk)
-    # The client drops a message that its models refuse, with a warning and nothing else.
+    # The client drops a message that its models refuse, and only logs a warning.
     recorded = list(Event.objects.filter(tenant_id=tenant.pk).order_by("pk").values_list("event_id", flat=True))
     with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk, EVENT_ATTRIBUTE_PREFIX="a0", EVENTS_HEARTBEAT_SECONDS="0.3") as web:
         arguments = [str(PYTHON), str(DRIVERS / "stream.py"), f"http://127.0.0.1:{web.address[1]}/api/v2"]

@@ -1,4 +1,4 @@
-"""Applications of three protocols share one login in a real browser, and a logout that begins at any of them ends all."""
+"""Applications with three protocols share one login in a real browser, and a logout at any of them ends all."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class World:
         return (self.shop, self.payroll, self.archive)
 
     def reach(self, application: Listener, path: str) -> None:
-        """Open a page of an application, and wait until the browser has come back to it by every way round."""
+        """Open a page of an application, and wait until the browser has returned after all redirects."""
         self.page.open(f"{application.origin}{path}")
         self.arrive(application)
 
@@ -72,7 +72,7 @@ class World:
             pytest.fail(str(seen))
 
     def log_in(self) -> None:
-        """Log in at the shop with the password, then at the others, which nothing more is said to."""
+        """Log in at the shop with the password, then at the others without further input."""
         self.page.open(f"{self.shop.origin}/login")
         self.page.fill("input[autocomplete=username]", EMAIL)
         self.page.fill("input[type=password]", PASSWORD)
@@ -82,7 +82,7 @@ class World:
         self.reach(self.archive, "/login")
 
     def shown(self) -> dict[str, str]:
-        """What each application says about this browser."""
+        """Return the logged-in user that each application shows."""
         said = {}
         for application in self.applications:
             self.page.open(f"{application.origin}/")
@@ -104,7 +104,7 @@ def _driven(driver: str, place: Path, package: str) -> Iterator[Partner]:
     program = shutil.which("node")
     if program is None or not (place / "node_modules" / package).exists():
         pytest.skip(f"{package} is not installed: make test-peers")
-    # Node looks for packages beside the program that it runs.
+    # Node searches for packages beside the program that it runs.
     with partner([program, str(shutil.copy(DRIVERS / driver, place))]) as running:
         yield running
 
@@ -156,19 +156,19 @@ def _saml_options(payroll: Listener, entry: str, certificates: list[str]) -> dic
         "publicCert": pem_of(trusted()),
         "signatureAlgorithm": "sha256",
         "digestAlgorithm": "sha256",
-        # With "always" the library looks for the id of a login in the answer to a logout as well.
+        # With "always", the library also requires the id of a login in the response to a logout.
         "validateInResponseTo": "ifPresent",
     }
 
 
 def tell_by_the_back_channel() -> None:
-    """Do the work that waits for a worker."""
+    """Run the waiting jobs of the worker."""
     for notice in due_notices():
         tasks.send_logout_notice(str(notice))
 
 
 @pytest.mark.parametrize("start", ["Shop", "Payroll", "Archive"])
-def test_one_password_logs_in_everywhere_and_a_logout_anywhere_ends_all(world: World, start: str) -> None:
+def test_one_password_logs_in_at_all_applications_and_a_logout_at_any_of_them_ends_all(world: World, start: str) -> None:
     world.log_in()
     assert world.shown() == {"Shop": EMAIL, "Payroll": EMAIL, "Archive": EMAIL}
     session = Session.objects.of(world.tenant.pk).get()

@@ -33,7 +33,7 @@ INVITATIONS = {
 }
 
 
-def test_the_python_client_makes_tickets_and_invitations(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_python_client_creates_tickets_and_invitations(tenant: Tenant, database_connection: Connection) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python client is not installed: make test-peers")

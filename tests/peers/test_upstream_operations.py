@@ -1,4 +1,4 @@
-"""The table of operations against the installed client libraries: it names what they know, and nothing else."""
+"""The table of operations has exactly the operations of the installed client libraries."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from config.upstream.table import Kind, table
 pytestmark = pytest.mark.peer
 
 KNOWN = {(entry.method, entry.path): entry.name for entry in table() if entry.kind is not Kind.ADDITION}
-# The Node library is newer in these.
+# Operations in which the Node library is newer.
 ONLY_NODE = {place for place, name in KNOWN.items() if name.startswith("organizations.organization_template.")}
 _NODE_CALL = re.compile(r"(?:`([^`\n]*)`|\"([^\"\n]*)\")\),?\s*method: \"(\w+)\"")
 
 
 def python_operations() -> dict[tuple[str, str], str]:
-    """Return every request of the Python library with the name of its method, read off its source."""
+    """Return every request of the Python library with the name of its method, from its source."""
     root = next((PLACE / "python" / "lib").glob("python3*/site-packages/auth0/management"), None)
     if root is None:
         pytest.skip("the Python client is not installed: make test-peers")
@@ -59,7 +59,7 @@ def node_operations(root: Path) -> set[tuple[str, str]]:
     return found
 
 
-def test_the_table_names_every_operation_of_the_python_client_as_it_does() -> None:
+def test_the_table_names_every_operation_of_the_python_client_by_the_same_name() -> None:
     assert {place: name for place, name in KNOWN.items() if place not in ONLY_NODE} == python_operations()
 
 

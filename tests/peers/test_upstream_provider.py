@@ -1,4 +1,4 @@
-"""Login by a provider of another maker: npm oidc-provider with its own pages, PKCE required and `iss` in its answers."""
+"""Login through a third-party provider: npm oidc-provider with its own pages, required PKCE and `iss` in its responses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def provider(callback: str, algorithm: str) -> Iterator[str]:
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "oidc-provider").exists():
         pytest.skip("oidc-provider is not installed: make test-peers")
-    # Node finds packages beside the file that asks for them.
+    # Node searches for packages beside the file that imports them.
     driver = Path(shutil.copy(_DRIVER, PLACE))
     port = free_port()
     with listening([node, str(driver), str(port), callback, algorithm], port):
@@ -40,7 +40,7 @@ def provider(callback: str, algorithm: str) -> Iterator[str]:
 
 
 def log_in(address: str, name: str) -> str:
-    """Go through the provider's pages with a browser; return where it is sent afterwards."""
+    """Go through the provider's pages with a browser; return the address of the final redirect."""
     browser = requests.Session()
     page = browser.get(address, timeout=30)
     for prompt in ("login", "consent"):
@@ -58,7 +58,7 @@ def log_in(address: str, name: str) -> str:
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "ES256"])
-def test_people_of_another_provider_become_users(tenant: Tenant, algorithm: str) -> None:
+def test_users_of_another_provider_become_users_of_the_tenant(tenant: Tenant, algorithm: str) -> None:
     host = f"{tenant.pk}.example.test"
     metadata.documents.clear()
     client, _ = web_client(tenant)

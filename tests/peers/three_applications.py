@@ -1,4 +1,4 @@
-"""Applications of three protocols with web servers of their own: each says at `/` who is logged in at it."""
+"""Applications with three protocols and their own web servers: each shows the logged-in user at `/`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CLEAN_UP = "wsignoutcleanup1.0"
 
 @dataclass(frozen=True)
 class Asked:
-    """A request: its parameters in the query or the form, and the query to the letter."""
+    """A request: its parameters from the query or the form, and the exact query."""
 
     fields: Mapping[str, str]
     query: str
@@ -33,7 +33,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Said:
-    """An answer: a page, or where to go; `logs_in` names who is logged in in this browser from now on."""
+    """A response: a page, or a redirect; `logs_in` names the user who is logged in in this browser from now on."""
 
     page: str = ""
     location: str = ""
@@ -42,7 +42,7 @@ class Said:
 
 @dataclass
 class Listener:
-    """The web server of an application. It forgets people by the names of their logins, as logouts of the back channel do."""
+    """The web server of an application. It forgets users by the names of their logins, as back-channel logouts do."""
 
     title: str
     port: int = 0
@@ -65,14 +65,14 @@ class Listener:
         try:
             return route(Asked(fields, parts.query, cookie))
         except Exception as error:
-            # A test reads why; a page says only that.
+            # A test reads the reason here; the page shows only a summary.
             self.failures.append(f"{target}: {error!r}")
             return Said(page="This went wrong.")
 
 
 @contextmanager
 def listening(title: str) -> Iterator[Listener]:
-    """Run the web server of an application that has no pages yet."""
+    """Run the web server of an application without pages."""
     listener = Listener(title)
     # A browser sends the cookies of a host to all of its ports.
     name = f"{title.lower()}_login"
@@ -100,7 +100,7 @@ def listening(title: str) -> Iterator[Listener]:
             self.wfile.write(page)
 
         def log_message(self, *args: Any) -> None:
-            """Keep the output of the tests free of requests."""
+            """Log no requests."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
     listener.port = server.server_port
@@ -111,7 +111,7 @@ def listening(title: str) -> Iterator[Listener]:
 
 
 def speak_oidc(listener: Listener, *, service: str, client_id: str, secret: str, **more: str) -> None:
-    """OpenID Connect: the code flow, RP-initiated logout, and logout by the back channel. `more` goes with requests for a login."""
+    """OpenID Connect: the code flow, RP-initiated logout, and back-channel logout. `more` is added to login requests."""
     tokens: dict[str, str] = {}
 
     def log_in(asked: Asked) -> Said:
@@ -179,7 +179,7 @@ def speak_saml(listener: Listener, node: Partner, *, options: Mapping[str, Any])
 
 
 def speak_wsfed(listener: Listener, federation: Partner, *, service: str, options: Mapping[str, Any]) -> None:
-    """WS-Federation by passport-wsfed-saml2; the library leaves sign-out and clean-up to the application."""
+    """WS-Federation with passport-wsfed-saml2; the library leaves sign-out and clean-up to the application."""
     federation("make", name="rp", options=options)
 
     def log_in(asked: Asked) -> Said:
@@ -187,7 +187,7 @@ def speak_wsfed(listener: Listener, federation: Partner, *, service: str, option
 
     def consume(asked: Asked) -> Said:
         if asked.fields.get("wa") == _CLEAN_UP:
-            # The request names no one: it counts for the browser that brings it.
+            # The request names no user: it applies to the browser that sends it.
             listener.people.pop(asked.cookie)
             return Said()
         read = federation("read", name="rp", fields=dict(asked.fields), address=f"{listener.origin}/wsfed")

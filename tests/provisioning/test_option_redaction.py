@@ -1,4 +1,4 @@
-"""Removing secrets of connections that an earlier version published from log, dead letters, attempts, audit log, marks and rows."""
+"""Removing secrets of connections that an earlier version published: from log, dead letters, attempts, audit log, marks and rows."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def there(tenant: Tenant) -> Published:
 
 
 def holding(left: Published) -> set[str]:
-    """Return the tables that hold one of the secrets, in text, JSON or bytes, in a row that is not of another tenant."""
+    """Return the tables that contain one of the secrets, in text, JSON or bytes, in a row that does not belong to another tenant."""
     found = set()
     patterns = [f"%{written}%" for text in left.hidden.values() for written in (text, text.encode().hex())]
     with connection.cursor() as cursor:
@@ -130,7 +130,7 @@ def holding(left: Published) -> set[str]:
 def changed_as_a_redaction(entry: AuditEntry, change: str) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT set_config('identity.audit_redaction', 'connection options', true)")
-        cursor.execute(f"UPDATE identity_auditentry SET {change} WHERE id = %s", [entry.pk])  # noqa: S608  (a test's own text)
+        cursor.execute(f"UPDATE identity_auditentry SET {change} WHERE id = %s", [entry.pk])  # noqa: S608 (the test's own text)
 
 
 def command(*arguments: str) -> str:
@@ -168,7 +168,7 @@ def test_a_dry_run_lists_the_secrets_and_changes_nothing(here: Published) -> Non
     assert numbered(here.tenant.pk) == before
 
 
-def test_no_table_holds_a_secret_afterwards_and_events_keep_everything_else(here: Published, there: Published) -> None:
+def test_after_the_run_no_table_contains_a_secret_and_events_keep_everything_else(here: Published, there: Published) -> None:
     before = {event["id"]: event for event in numbered(here.tenant.pk)}
     places = list(LogEntry.objects.filter(tenant_id=here.tenant.pk).order_by("position").values())
     theirs = numbered(there.tenant.pk)
@@ -207,7 +207,7 @@ def test_secrets_to_rotate_are_listed_with_their_use_and_recorded_in_the_audit_l
     assert "No secret was readable." in command("--tenant", here.tenant.pk)
 
 
-def test_a_run_that_was_stopped_is_finished_by_the_next(here: Published) -> None:
+def test_the_next_run_finishes_a_run_that_was_stopped(here: Published) -> None:
     mask = Mask(here.hidden.values())
     redact_attempts(here.tenant.pk, mask, is_applied=True)
     redact_letters(here.tenant.pk, mask)
@@ -245,7 +245,7 @@ def test_events_after_the_run_still_lead_to_the_state_of_the_tables(here: Publis
     assert folded(numbered(here.tenant.pk)) == tables(here.tenant.pk)
 
 
-def test_entries_of_the_audit_log_say_that_a_value_is_hidden(here: Published) -> None:
+def test_audit_entries_show_that_a_value_is_hidden(here: Published) -> None:
     command("--apply", "--tenant", here.tenant.pk)
 
     added, changed = AuditEntry.objects.filter(object_id=here.connection.pk, actor_name="ada").order_by("pk")
@@ -266,13 +266,13 @@ def test_entries_of_the_audit_log_say_that_a_value_is_hidden(here: Published) ->
         "before = '{\"options\": {}}'",
     ],
 )
-def test_the_redaction_of_the_audit_log_changes_nothing_but_options(here: Published, change: str) -> None:
+def test_redaction_changes_only_options_in_the_audit_log(here: Published, change: str) -> None:
     entry = AuditEntry.objects.filter(object_id=here.connection.pk, kind="add", actor_name="ada").get()
     with pytest.raises(DatabaseError, match="append-only"):
         changed_as_a_redaction(entry, change)
 
 
-def test_entries_about_other_rows_are_not_opened_by_the_redaction(tenant: Tenant) -> None:
+def test_redaction_does_not_make_other_audit_entries_writable(tenant: Tenant) -> None:
     entry = AuditEntryFactory.create(tenant_id=tenant.pk, object_type="identity.user", kind="change", after={"options": {"a": 1}})
     with pytest.raises(DatabaseError, match="append-only"):
         changed_as_a_redaction(entry, "after = '{\"options\": {}}'")

@@ -1,4 +1,4 @@
-"""Every page of the admin that writes leaves its entry in the audit log: the registry is walked, so that no page is forgotten."""
+"""Every page of the admin that writes adds an entry to the audit log. The test walks the registry, so no page can be forgotten."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tests.management import Management
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
 WRITABLE = [model for model in MODELS if not isinstance(site.get_model_admin(model), ReadOnlyAdmin)]
-# What ends the tenant, or the account of a row, comes when everything else has been tried.
+# Actions that end the tenant or the account of a row come last.
 ACTIONS = sorted(
     ((model, action) for model in MODELS for action in getattr(site.get_model_admin(model), "object_actions", ())),
     key=lambda found: (found[0] in (User, Tenant), found[1].name in ("suspend", "delete")),
 )
-# Fields of forms whose text may be changed to anything, the first that a form has.
+# Text fields that accept any change; the test changes the first that a form has.
 _TEXTS = ("display_name", "description", "nickname", "name", "friendly_name")
-# What a page asks for that a row made by its types alone does not have.
+# Values that a form requires and that a generated row does not have.
 _NEEDED = {"authapi.client": {"grant_types": "client_credentials"}}
 
 
@@ -61,7 +61,7 @@ def place(model: type[models.Model], page: str, key: Any = None) -> str:
 
 
 def form_of(page: Any) -> dict[str, Any]:
-    """Return what a browser would send if nobody changed anything on the page."""
+    """Return the values that a browser sends if the user changes nothing on the page."""
     context = page.context
     form = context["adminform"].form if "adminform" in context else context["form"]
     return {name: value for name in form.fields if (value := form[name].value()) not in (None, False)}
@@ -71,11 +71,11 @@ def entries(rows: Rows, **about: Any) -> list[AuditEntry]:
     return list(AuditEntry.objects.filter(tenant_id=rows.tenant.pk, **about).order_by("pk"))
 
 
-def test_every_model_that_a_page_writes_is_watched() -> None:
+def test_every_model_that_a_page_writes_is_audited() -> None:
     assert [label(model) for model in WRITABLE if model not in row_audit.watched()] == []
 
 
-def test_what_is_not_watched_has_a_reason_and_is_there() -> None:
+def test_every_model_without_an_audit_exists_and_has_a_reason() -> None:
     ours = {label(model) for name in ("identity", "authapi", "events", "provisioning") for model in apps.get_app_config(name).get_models()}
 
     assert set(NOT_WATCHED) <= ours
@@ -83,7 +83,7 @@ def test_what_is_not_watched_has_a_reason_and_is_there() -> None:
     assert all(NOT_WATCHED.values())
 
 
-def test_a_change_on_any_page_leaves_one_entry_with_before_and_after(rows: Rows, staff: Staff, browser: Client) -> None:
+def test_a_change_on_any_page_adds_one_entry_with_before_and_after(rows: Rows, staff: Staff, browser: Client) -> None:
     tried = []
     for model in WRITABLE:
         row = rows.of(model)
@@ -91,7 +91,7 @@ def test_a_change_on_any_page_leaves_one_entry_with_before_and_after(rows: Rows,
         values = form_of(page) if page.status_code == 200 else {}
         field = next((name for name in _TEXTS if name in values), None)
         text = f"x{secrets.token_hex(4)}"
-        # A stream leads to an action that is deployed: its page has tests of its own.
+        # Streams require a deployed action; the tests of the stream form cover them.
         if field is None or label(model) == "events.eventstream":
             continue
         sent = {**values, **_NEEDED.get(label(model), {}), field: text}
@@ -106,10 +106,10 @@ def test_a_change_on_any_page_leaves_one_entry_with_before_and_after(rows: Rows,
     assert {"identity.user", "identity.connection", "identity.role", "authapi.client", "provisioning.action"} <= set(tried)
 
 
-def test_a_deletion_on_any_page_leaves_an_entry_with_what_was_there(rows: Rows, staff: Staff, browser: Client) -> None:
+def test_a_deletion_on_any_page_adds_an_entry_with_the_deleted_values(rows: Rows, staff: Staff, browser: Client) -> None:
     made = {model: rows.of(model) for model in MODELS if getattr(site.get_model_admin(model), "tenant_column", None)}
     tried = []
-    # Relations first: they go with what they relate.
+    # Delete relations first: they disappear with the rows that they relate.
     for model in sorted(WRITABLE, key=lambda model: -len([one for one in model._meta.fields if one.is_relation])):
         row = made[model]
         answer = browser.post(place(model, "delete", row.pk), {"post": "yes"})
@@ -124,14 +124,14 @@ def test_a_deletion_on_any_page_leaves_an_entry_with_what_was_there(rows: Rows, 
     assert {"identity.groupmember", "identity.userrole", "identity.user", "authapi.clientgrant", "events.eventstream"} <= set(tried)
 
 
-def test_a_button_on_any_page_leaves_an_entry_with_its_name_and_reason(rows: Rows, browser: Client) -> None:
+def test_a_button_on_any_page_adds_an_entry_with_its_name_and_reason(rows: Rows, browser: Client) -> None:
     operator, tried = browser_of(new_staff(None)), []
     for model, action in ACTIONS:
         row = rows.of(model)
         acting = operator if action.for_operators_only else browser
         address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_action", args=(quote(row.pk), action.name))
         asked = acting.get(address)
-        # Not offered in this state of the row, or another button has taken the row away.
+        # The state of the row does not offer this button, or an earlier button has deleted the row.
         if asked.status_code != 200:
             continue
         answer = acting.post(address, {**form_of(asked), "reason": "because of a test"})
@@ -153,7 +153,7 @@ def test_the_walk_reaches_most_buttons() -> None:
     assert all(isinstance(site.get_model_admin(model), ObjectActionsAdmin) for model in WRITABLE)
 
 
-def test_what_is_refused_leaves_no_entry(rows: Rows) -> None:
+def test_a_refused_act_adds_no_entry(rows: Rows) -> None:
     user = rows.of(User)
     auditor = browser_of(new_staff(rows.tenant, role="auditor"))
     before = len(entries(rows))
@@ -164,7 +164,7 @@ def test_what_is_refused_leaves_no_entry(rows: Rows) -> None:
     assert len(entries(rows)) == before
 
 
-def test_a_form_that_changes_nothing_leaves_no_entry(rows: Rows, browser: Client) -> None:
+def test_a_form_without_changes_adds_no_entry(rows: Rows, browser: Client) -> None:
     user = rows.of(User)
     address = place(User, "change", user.pk)
 
@@ -173,7 +173,7 @@ def test_a_form_that_changes_nothing_leaves_no_entry(rows: Rows, browser: Client
     assert entries(rows) == []
 
 
-def test_django_s_own_log_is_not_written_any_more(rows: Rows, browser: Client) -> None:
+def test_the_log_of_django_admin_is_not_written(rows: Rows, browser: Client) -> None:
     user = rows.of(User)
 
     browser.post(place(User, "delete", user.pk), {"post": "yes"})
@@ -182,7 +182,7 @@ def test_django_s_own_log_is_not_written_any_more(rows: Rows, browser: Client) -
     assert not LogEntry.objects.filter(object_id=str(user.pk)).exists()
 
 
-def test_rows_chosen_in_a_list_are_noted_each_with_the_name_of_the_action(rows: Rows, browser: Client) -> None:
+def test_each_row_of_a_list_action_gets_an_entry_with_the_name_of_the_action(rows: Rows, browser: Client) -> None:
     user = rows.of(User)
 
     confirmed = {"confirmed": "yes", "shown": "1", "reason": "Asked to"}
@@ -197,7 +197,7 @@ def test_rows_chosen_in_a_list_are_noted_each_with_the_name_of_the_action(rows: 
     )
 
 
-def test_no_secret_that_passes_through_the_admin_stands_in_the_log(rows: Rows, browser: Client) -> None:
+def test_the_audit_log_contains_no_secret_that_passes_through_the_admin(rows: Rows, browser: Client) -> None:
     password, option = f"Planted-{secrets.token_hex(8)}-1", f"planted-{secrets.token_hex(8)}"
     user, account = rows.of(User), new_staff(rows.tenant)
     address = place(User, "change", user.pk)
@@ -220,7 +220,7 @@ def test_no_secret_that_passes_through_the_admin_stands_in_the_log(rows: Rows, b
 
 
 def _secrets_of(rows: Rows) -> set[str]:
-    """Return every hash, digest and sealed value that the database keeps for the tenant."""
+    """Return every hash, digest and sealed value that the database has for the tenant."""
     statements = (
         "SELECT password_hash FROM identity_passwordcredential c JOIN identity_user u ON u.id = c.user_id WHERE u.tenant_id = %s",
         "SELECT password FROM identity_staff WHERE tenant_id = %s",
@@ -233,7 +233,7 @@ def _secrets_of(rows: Rows) -> set[str]:
         return {text for (text,) in cursor.fetchall() if text}
 
 
-def test_a_client_of_the_management_interface_is_noted_for_settings_and_not_for_people(rows: Rows) -> None:
+def test_writes_of_a_management_client_are_audited_for_settings_and_not_for_users(rows: Rows) -> None:
     api = Management(rows.tenant)
 
     assert api.post("roles", {"name": "noted", "type": "tenant"}).status == 200

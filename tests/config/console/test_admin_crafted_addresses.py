@@ -1,4 +1,4 @@
-"""Crafted query strings at the pages of the admin: a message or 400, never a failure and never a slow comparison in the database."""
+"""Crafted query strings on the pages of the admin get a message or 400. They cause no 500 and no slow comparison in the database."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.depth import sample
 from tests.factories.admin import Rows, browser_of, new_staff, new_tenant
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
-# What a list does not offer: patterns that the database may need hours for, parts of times, comparisons without an index.
+# Lookups that no list offers: patterns that may take the database hours, parts of times, and comparisons without an index.
 LOOKUPS = (
     "regex",
     "iregex",
@@ -53,9 +53,9 @@ VALUES = (
     "",
 )
 FILTER_VALUES = (VALUES[0], "0001-01-01 00:00:00+14:00", "\U0001f600" * 200, "((", "")
-# A pattern operator of PostgreSQL, or a function that matches one.
+# A pattern operator or a pattern function of PostgreSQL.
 _PATTERN = re.compile(r" ~\*? | SIMILAR TO |regexp_", re.IGNORECASE)
-# Names that every list reads, beside those of its filters.
+# Parameters that every list reads, besides its filters.
 PLACES = ("q", "p", "o", "after", "before")
 NAMES = ("e", "all", "_popup", "_to_field", "_facets", "_changelist_filters", "no_such_column", "tenant", "next")
 _FIELD = re.compile(r"<(?:input|select)\b[^>]*\bname=\"([^\"]+)\"")
@@ -80,7 +80,7 @@ def list_of(model: type[models.Model]) -> str:
 
 @dataclass
 class Asked:
-    """A browser that notes every answer that is neither a page, a redirect nor a refusal."""
+    """Return a browser that records every answer other than a page, a redirect or a refusal."""
 
     browser: Client
     failed: dict[str, int] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Asked:
 
 @contextmanager
 def attacked(browser: Client) -> Iterator[Asked]:
-    """Judge, at the end, every answer and every statement of the database."""
+    """Check every answer and every SQL statement at the end of the test."""
     asked = Asked(browser)
     with CaptureQueriesContext(connection) as queries:
         yield asked
@@ -144,7 +144,7 @@ def test_a_crafted_filter_of_a_list_is_refused_or_finds_nothing(operator: Client
 
 @pytest.mark.sized
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:20])
-def test_a_crafted_place_or_search_of_a_list_is_refused_or_finds_nothing(bound: Client, value: str | bytes) -> None:
+def test_a_crafted_position_or_search_in_a_list_is_refused_or_finds_nothing(bound: Client, value: str | bytes) -> None:
     with attacked(bound) as asked:
         for model in sample(MODELS, repr(value), 3):
             asked.ask(list_of(model), dict.fromkeys(PLACES, value))

@@ -1,4 +1,4 @@
-"""What the admin does not show cannot be asked for in the address of a list either."""
+"""The address of a list cannot filter by columns that the admin hides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from identity.models import Tenant
 from tests.factories.models.identity import StaffFactory
 
 _PASSWORD = "Correct-Horse-7-Battery"
-# Columns that hold what nobody may read, by the model's label.
+# Columns with secrets, by the label of the model.
 _HIDDEN = {
     "identity.staff": ("password",),
     "identity.passwordcredential": ("password_hash",),
@@ -47,7 +47,7 @@ def test_a_list_is_not_filtered_by_a_hidden_column(browser: Client, label: str, 
 
 
 @pytest.mark.parametrize("label", sorted(_MODELS))
-def test_every_filter_a_list_offers_works(browser: Client, label: str) -> None:
+def test_every_filter_of_a_list_works(browser: Client, label: str) -> None:
     page = site.get_model_admin(_MODELS[label])
     offered = [name for name in page.list_filter if isinstance(name, str)]
 

@@ -1,4 +1,4 @@
-"""What the lists of the admin cost: no page of a table that grows looks at more than a bounded number of its rows."""
+"""The cost of the lists of the admin: each page of a growing table reads at most a bounded number of rows."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from tests.factories.filled_tables import fill
 
 ROWS = 1_600
 TENANTS = 4
-# What one page may look at in this test, everything together; a tenant has 400 rows.
+# The most rows that one page may read in this test, over all tables; a tenant has 400 rows.
 LIMIT = 60
 BOUND = 260
-# A place in a list that lies behind more rows than that.
+# A page of a list that begins behind more rows than the bound.
 FAR = 350
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
 GROWING = [model for model in MODELS if site.get_model_admin(model).grows]  # type: ignore[attr-defined]
-# Rows that people make one by one, and tables with a row or a few per tenant, stream or process.
+# Rows that staff create one by one, and tables with a few rows per tenant, stream or process.
 SMALL = {
     "authapi.apiresource",
     "authapi.client",
@@ -68,7 +68,7 @@ SMALL = {
 
 @dataclass
 class Filled:
-    """The rows of each model that were copied, and browsers that see one tenant or all."""
+    """The rows of each model that were copied, and browsers that see one tenant or all tenants."""
 
     rows: Rows
     bound: Client
@@ -93,7 +93,7 @@ _NOT_FILLED = {"identity.tenant", "events.head", "authapi.tenantsettings"}
 
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make every limit so small that a list which ignores it looks at too much."""
+    """Lower every limit, so that a list which ignores the limit reads too many rows."""
     for place, value in {
         "foundation.admin.keyset_list.WALK": LIMIT,
         "foundation.admin.keyset_list.FOUND": LIMIT,
@@ -114,7 +114,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Watch:
-    """What the queries of a page looked at, table by table."""
+    """Yield the number of rows that the queries of a page read, per table."""
 
     faults: list[str] = field(default_factory=list)
 
@@ -138,11 +138,11 @@ def faults_of(node: dict[str, Any]) -> Iterator[str]:
         touched = (node["Actual Rows"] + removed) * node["Actual Loops"]
         if touched > BOUND:
             yield f"{node['Node Type']} looked at {touched:.0f} rows of {table}"
-        # What an index passes over on the way counts nowhere.
+        # The plan does not count the rows that an index scan skips.
         condition = node.get("Index Cond", "")
         if set(re.findall(r"\((\(?\w+\)?(?:::text)?) = ", condition)) & set(re.findall(r"ROW\((\(?\w+\)?(?:::text)?),", condition)):
             yield f"{node['Index Name']} is read from its start: {condition}"
-        # From version 18 on PostgreSQL may leap from tenant to tenant, and says in how many searches.
+        # From version 18 on, PostgreSQL may skip from tenant to tenant; `Index Searches` says how often.
         leaps = node.get("Index Searches", 1) > 1
         if condition and not leaps and (leading := _leading_column(node["Index Name"])) not in condition:
             yield f"{node['Index Name']} is read from end to end, without {leading}: {condition}"
@@ -154,7 +154,7 @@ def _leading_column(index: str) -> str:
     with connection.connection.cursor() as cursor:
         cursor.execute("SELECT pg_get_indexdef(%s::regclass, 1, true)", [index])
         found = str(cursor.fetchone()[0])
-    # A column within an expression stands differently in a condition.
+    # PostgreSQL prints a column within an expression differently in a condition.
     return re.sub(r".*\((\w+)::.*", r"\1", found)
 
 
@@ -164,7 +164,8 @@ _WATCHED = {model._meta.db_table for model in GROWING}
 @contextmanager
 def watched() -> Iterator[Watch]:
     watch = Watch()
-    # In tables as small as these, reading all of them is often cheapest. Let rows be dear, as they are where there are millions.
+    # In small tables a sequential scan is often cheapest. Raise the cost of rows, so that the planner decides as it does with millions of
+    # rows.
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL cpu_tuple_cost = 10; SET LOCAL cpu_index_tuple_cost = 10")
         cursor.execute("SET LOCAL random_page_cost = 1")
@@ -173,7 +174,7 @@ def watched() -> Iterator[Watch]:
 
 
 def questions_of(answer: Any, page: TenantScopedAdmin[Any], row: Any) -> Iterator[dict[str, str]]:
-    """Return what the list can be asked: each filter with its first values, each field that is searched, and a next page."""
+    """Return the queries of the list: each filter with its first values, each searched field, and a next page."""
     listed = answer.context_data["cl"]
     for spec in listed.filter_specs:
         for choice in list(spec.choices(listed))[1:3]:
@@ -192,7 +193,7 @@ def questions_of(answer: Any, page: TenantScopedAdmin[Any], row: Any) -> Iterato
 
 
 def _asked_of_log(search: forms.Form, row: Any) -> Iterator[dict[str, str]]:
-    """Return a question per field of a log's own search form, some with what is there and some with what is not."""
+    """Return one query per field of the search form of a log: some match rows and some do not."""
     for name, asked in search.fields.items():
         choices: Any = getattr(asked, "choices", ())
         if choices:
@@ -222,7 +223,7 @@ def _value_at(row: Any, path: str) -> Any:
         for is_bound in sample([True, False], model._meta.label_lower, 1)
     ],
 )
-def test_no_page_of_a_list_looks_at_more_than_a_bounded_number_of_rows(
+def test_no_page_of_a_list_reads_more_than_a_bounded_number_of_rows(
     filled: Filled, narrow: None, model: type[models.Model], *, is_bound: bool
 ) -> None:
     browser = filled.bound if is_bound else filled.unbound
@@ -240,5 +241,5 @@ def test_no_page_of_a_list_looks_at_more_than_a_bounded_number_of_rows(
     assert watch.faults == []
 
 
-def test_every_list_that_is_not_paged_by_keys_is_one_that_people_fill_by_hand() -> None:
+def test_every_list_without_keyset_pages_has_rows_that_staff_create_by_hand() -> None:
     assert {model._meta.label_lower for model in MODELS} - {model._meta.label_lower for model in GROWING} == SMALL

@@ -1,4 +1,4 @@
-"""Signing in to the admin, and what happens after too many failures."""
+"""Sign-in to the admin, and its limits after too many failures."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ def staff(tenant: Tenant) -> Staff:
 
 @pytest.fixture
 def visitor() -> Client:
-    """A browser at an address of its own, so that tests do not count each other's failures."""
+    """Return a browser with its own address, so that tests do not share counters of failures."""
     return stranger()
 
 
 def stranger() -> Client:
-    """A browser at an address of a network that no other one is in."""
+    """Return a browser with an address from a network of its own."""
     return Client(headers={"host": PLATFORM}, REMOTE_ADDR=f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}::1")
 
 
 def attempt(browser: Client, email: str, password: str = PASSWORD) -> str:
-    """Try to sign in; return the place it leads to, or the page that says why not."""
+    """Try to sign in; return the address of the redirect, or the page with the refusal."""
     answer = browser.post(LOGIN, {"username": email, "password": password, "next": "/admin/"})
     return answer.headers.get("location", "") or answer.content.decode()
 
 
-def test_staff_sign_in_with_e_mail_and_password_in_any_case_of_letters(visitor: Client, staff: Staff) -> None:
+def test_staff_sign_in_with_an_email_address_and_password_in_any_case_of_letters(visitor: Client, staff: Staff) -> None:
     assert attempt(visitor, staff.email.upper()) == "/admin/"
     assert visitor.get("/admin/").status_code == 200
 
 
-def test_an_address_with_another_letter_of_the_same_capital_names_no_account(visitor: Client, tenant: Tenant) -> None:
+def test_a_letter_with_the_same_capital_does_not_match_another_address(visitor: Client, tenant: Tenant) -> None:
     email = f"admin-{secrets.token_hex(4)}@example.test"
     StaffFactory.create(tenant_id=tenant.pk, email=email, password=PASSWORD)
 
-    # The capital of a dotless i (U+0131) is I. Such a spelling has counters of its own, so it must not find the account.
+    # The capital of a dotless i (U+0131) is I. That spelling has its own counters, so it must not find the account.
     assert "Please enter the correct email and password" in attempt(visitor, email.replace("i", "\u0131"))
     assert attempt(visitor, email.upper()) == "/admin/"
 
 
-def test_who_has_logged_out_is_told_so_and_led_back(visitor: Client, staff: Staff) -> None:
+def test_signing_out_shows_a_confirmation_and_a_link_to_the_sign_in_page(visitor: Client, staff: Staff) -> None:
     attempt(visitor, staff.email)
 
     page = visitor.post("/admin/logout/").content.decode()
@@ -66,18 +66,18 @@ def test_who_has_logged_out_is_told_so_and_led_back(visitor: Client, staff: Staf
 
 
 @pytest.mark.parametrize("following", ["https://elsewhere.example.test/", "//elsewhere.example.test/", "javascript:alert(1)"])
-def test_a_sign_in_that_names_a_foreign_place_ends_at_the_admin(visitor: Client, staff: Staff, following: str) -> None:
+def test_a_sign_in_that_names_another_site_redirects_to_the_admin(visitor: Client, staff: Staff, following: str) -> None:
     answer = visitor.post(LOGIN, {"username": staff.email, "password": PASSWORD, "next": following})
     assert answer.headers["location"] == "/admin/"
 
 
-def test_nobody_enters_without_signing_in(visitor: Client, committed_db: None) -> None:
+def test_every_page_requires_a_sign_in(visitor: Client, committed_db: None) -> None:
     answer = visitor.get("/admin/identity/user/")
 
     assert answer.headers["location"] == "/admin/login/?next=/admin/identity/user/"
 
 
-def test_the_session_cookie_is_for_staff_and_hidden_from_scripts(visitor: Client, staff: Staff) -> None:
+def test_the_session_cookie_is_limited_to_the_admin_and_hidden_from_scripts(visitor: Client, staff: Staff) -> None:
     attempt(visitor, staff.email)
     cookie = visitor.cookies["staff"]
 
@@ -108,7 +108,7 @@ def test_a_session_ends_when_its_tenant_is_suspended(visitor: Client, staff: Sta
     assert visitor.get("/admin/").headers["location"].startswith(LOGIN)
 
 
-def test_failures_of_one_address_close_the_account_there_and_nowhere_else(visitor: Client, staff: Staff) -> None:
+def test_failures_from_one_address_block_the_account_only_for_that_address(visitor: Client, staff: Staff) -> None:
     for _ in range(admin_login.FAILURES_PER_ACCOUNT_AND_ADDRESS):
         attempt(visitor, staff.email, "wrong")
 
@@ -116,7 +116,7 @@ def test_failures_of_one_address_close_the_account_there_and_nowhere_else(visito
     assert attempt(stranger(), staff.email) == "/admin/"
 
 
-def test_guessing_over_many_addresses_ends_and_a_known_device_stays_in(
+def test_guesses_from_many_addresses_block_the_account_except_on_a_known_device(
     visitor: Client, staff: Staff, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admin_login, "FAILURES_PER_ACCOUNT", 12)
@@ -124,26 +124,26 @@ def test_guessing_over_many_addresses_ends_and_a_known_device_stays_in(
     for _ in range(12):
         attempt(stranger(), staff.email, "wrong")
 
-    # The right password, from an address that has not failed: a guess that is right must not be told from a wrong one.
+    # The right password from an address without failures. A right guess must look like a wrong one.
     assert "Too many failed attempts" in attempt(stranger(), staff.email)
     visitor.post("/admin/logout/")
     assert attempt(visitor, staff.email) == "/admin/"
-    # From any address.
+    # The known device signs in from any address.
     visitor.defaults["REMOTE_ADDR"] = stranger().defaults["REMOTE_ADDR"]
     assert attempt(visitor, staff.email) == "/admin/"
 
 
-def test_guessing_from_a_known_device_ends_too(visitor: Client, staff: Staff) -> None:
+def test_guesses_from_a_known_device_are_blocked_too(visitor: Client, staff: Staff) -> None:
     attempt(visitor, staff.email)
     for _ in range(admin_login.FAILURES_PER_DEVICE):
         attempt(visitor, staff.email, "wrong")
 
     assert "Too many failed attempts" in attempt(visitor, staff.email)
-    # Only that device is out.
+    # Only that device is blocked.
     assert attempt(stranger(), staff.email) == "/admin/"
 
 
-def test_a_device_is_known_for_the_accounts_that_have_signed_in_from_it(visitor: Client, staff: Staff, tenant: Tenant) -> None:
+def test_a_device_is_known_only_for_accounts_that_signed_in_from_it(visitor: Client, staff: Staff, tenant: Tenant) -> None:
     other, third = new_staff(tenant), new_staff(tenant)
     request = RequestFactory()
     for account in (staff, other):
@@ -157,7 +157,7 @@ def test_a_device_is_known_for_the_accounts_that_have_signed_in_from_it(visitor:
 
 
 @pytest.mark.parametrize("cookie", ["made.up", "device.account:1vZ:forged", ""])
-def test_a_made_up_mark_makes_no_device_known(visitor: Client, staff: Staff, cookie: str) -> None:
+def test_a_forged_cookie_makes_no_device_known(visitor: Client, staff: Staff, cookie: str) -> None:
     visitor.cookies["staff_device"] = cookie
     for _ in range(admin_login.FAILURES_PER_ACCOUNT_AND_ADDRESS):
         attempt(visitor, staff.email, "wrong")
@@ -165,7 +165,7 @@ def test_a_made_up_mark_makes_no_device_known(visitor: Client, staff: Staff, coo
     assert "Too many failed attempts" in attempt(visitor, staff.email)
 
 
-def test_the_mark_of_a_device_is_hidden_from_scripts_and_names_no_account(visitor: Client, staff: Staff) -> None:
+def test_the_cookie_of_a_known_device_is_hidden_from_scripts_and_names_no_account(visitor: Client, staff: Staff) -> None:
     attempt(visitor, staff.email)
     cookie = visitor.cookies["staff_device"]
 
@@ -175,7 +175,7 @@ def test_the_mark_of_a_device_is_hidden_from_scripts_and_names_no_account(visito
     assert staff.email not in cookie.value
 
 
-def test_a_network_of_ipv6_is_one_address(staff: Staff) -> None:
+def test_a_network_of_ipv6_counts_as_one_address(staff: Staff) -> None:
     network = f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}"
     for number in range(admin_login.FAILURES_PER_ACCOUNT_AND_ADDRESS):
         attempt(Client(headers={"host": PLATFORM}, REMOTE_ADDR=f"{network}::{number + 1:x}"), staff.email, "wrong")
@@ -183,7 +183,7 @@ def test_a_network_of_ipv6_is_one_address(staff: Staff) -> None:
     assert "Too many failed attempts" in attempt(Client(headers={"host": PLATFORM}, REMOTE_ADDR=f"{network}:1::1"), staff.email)
 
 
-def test_failures_of_one_address_block_it_for_every_account(visitor: Client, staff: Staff, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_from_one_address_block_it_for_every_account(visitor: Client, staff: Staff, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admin_login, "FAILURES_PER_ADDRESS", 2)
     for name in ("a", "b"):
         attempt(visitor, f"{name}@example.test", "wrong")
@@ -191,7 +191,7 @@ def test_failures_of_one_address_block_it_for_every_account(visitor: Client, sta
     assert "Too many failed attempts" in attempt(visitor, staff.email)
 
 
-def test_login_protection_stays_on_where_rate_limits_are_off(visitor: Client, staff: Staff, settings: object) -> None:
+def test_login_protection_stays_on_without_rate_limits(visitor: Client, staff: Staff, settings: object) -> None:
     settings.RATE_LIMITS_ENABLED = False  # type: ignore[attr-defined]
     for _ in range(admin_login.FAILURES_PER_ACCOUNT_AND_ADDRESS):
         attempt(visitor, staff.email, "wrong")
@@ -199,14 +199,14 @@ def test_login_protection_stays_on_where_rate_limits_are_off(visitor: Client, st
     assert "Too many failed attempts" in attempt(visitor, staff.email)
 
 
-def test_counters_hold_no_address_of_an_account(staff: Staff) -> None:
+def test_counters_contain_no_address_of_an_account(staff: Staff) -> None:
     keys = [key for key, _ in admin_login._keys(None, staff.email)]
 
     assert staff.email not in "".join(keys)
     assert all(throttling.counters().read(key) == 0 for key in keys)
 
 
-def test_a_redirect_after_signing_in_stays_on_this_host(visitor: Client, staff: Staff) -> None:
+def test_a_redirect_after_the_sign_in_stays_on_this_host(visitor: Client, staff: Staff) -> None:
     answer = visitor.post(LOGIN, {"username": staff.email, "password": PASSWORD, "next": "https://elsewhere.test/"})
 
     assert "elsewhere" not in answer.headers["location"]

@@ -1,4 +1,4 @@
-"""What holds for every page of the admin: where it answers, under which policy, and that it can be shown at all."""
+"""Rules for every page of the admin: its host, its content security policy, and that the page renders."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.depth import sample
 from tests.factories.admin import Rows, addresses_of_page, browser_of, new_staff, new_tenant, take_from_administrators
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
-# What a policy of `default-src 'self'` blocks: style attributes and elements, script without a file, event handlers, and
-# anything that is loaded from elsewhere. An address that is text of a row is none of these.
+# Markup that a policy of `default-src 'self'` blocks: style attributes and elements, inline scripts, event handlers, and anything loaded
+# from another host. An address in the text of a row is not such markup.
 _BLOCKED = re.compile(
     r"\sstyle=|<style|<script(?![^>]*\ssrc=)|\son[a-z]+=|javascript:|\s(?:src|srcset|action|formaction|poster|data)=[\"']https?://|<link[^>]+https?://",
     re.IGNORECASE,
@@ -39,7 +39,7 @@ def place_of(model: type[models.Model], page: str) -> str:
 
 
 @pytest.mark.parametrize("path", ["/admin/", "/admin/login/", "/admin/identity/user/", "/admin/static-looking/../login/"])
-def test_the_admin_is_unknown_on_the_host_of_a_tenant(tenant: Tenant, path: str) -> None:
+def test_the_admin_does_not_exist_on_the_host_of_a_tenant(tenant: Tenant, path: str) -> None:
     answer = Client(headers={"host": f"{tenant.pk}.example.test"}).get(path)
 
     assert answer.status_code == 404
@@ -61,7 +61,7 @@ def test_every_answer_carries_the_strict_policy(operator: Client) -> None:
 
 @pytest.mark.sized
 @pytest.mark.parametrize("is_bound", [True, False], ids=["one tenant", "all tenants"])
-def test_every_page_can_be_shown_and_needs_nothing_that_the_policy_blocks(operator: Client, *, is_bound: bool) -> None:
+def test_every_page_renders_and_complies_with_the_content_security_policy(operator: Client, *, is_bound: bool) -> None:
     rows = Rows(new_tenant())
     if is_bound:
         operator.post(reverse("admin:choose_tenant"), {"tenant": rows.tenant.pk})
@@ -83,7 +83,7 @@ def actions_of(model: type[models.Model], key: str) -> list[str]:
     return [reverse(place_of(model, "action"), args=(key, action.name)) for action in actions]
 
 
-def test_every_model_and_every_page_stands_in_the_navigation_once() -> None:
+def test_the_navigation_lists_every_model_and_every_page_once() -> None:
     named = [label for labels in NAVIGATION.values() for label in labels]
 
     assert sorted(named) == sorted([*(model._meta.label_lower for model in MODELS), *(page.label for page in site.pages)])
@@ -91,7 +91,7 @@ def test_every_model_and_every_page_stands_in_the_navigation_once() -> None:
     assert list(NAVIGATION) == ["People", "Applications", "Streams", "Provisioning", "Security", "Platform"]
 
 
-def test_what_is_put_away_in_the_navigation_is_still_on_the_page_and_open_where_one_stands(operator: Client) -> None:
+def test_the_further_links_of_the_navigation_are_on_every_page_and_open_on_their_own_pages(operator: Client) -> None:
     further = reverse("admin:identity_groupmember_changelist")
     start = operator.get(reverse("admin:index")).content.decode()
 
@@ -100,7 +100,7 @@ def test_what_is_put_away_in_the_navigation_is_still_on_the_page_and_open_where_
     assert '<details class="nav-more" open>' in operator.get(further).content.decode()
 
 
-def test_another_tenant_is_chosen_from_any_page_and_the_page_of_a_row_leads_to_its_list(operator: Client) -> None:
+def test_every_page_can_switch_the_tenant_and_a_page_of_a_row_then_leads_to_its_list(operator: Client) -> None:
     people = Rows(new_tenant()).of(User)
     after = {
         reverse("admin:identity_user_change", args=(quote(people.pk),)): reverse("admin:identity_user_changelist"),
@@ -113,7 +113,7 @@ def test_another_tenant_is_chosen_from_any_page_and_the_page_of_a_row_leads_to_i
 
 
 @pytest.mark.parametrize("page", site.pages, ids=lambda page: page.label)
-def test_a_page_of_a_tenant_can_be_shown_and_needs_nothing_that_the_policy_blocks(operator: Client, page: TenantPage) -> None:
+def test_a_page_of_a_tenant_renders_and_complies_with_the_content_security_policy(operator: Client, page: TenantPage) -> None:
     operator.post(reverse("admin:choose_tenant"), {"tenant": new_tenant().pk})
     answer = operator.get(page.address)
 
@@ -124,7 +124,7 @@ def test_a_page_of_a_tenant_can_be_shown_and_needs_nothing_that_the_policy_block
 
 
 @pytest.mark.parametrize("page", site.pages, ids=lambda page: page.label)
-def test_a_page_of_a_tenant_asks_an_operator_for_the_tenant(operator: Client, page: TenantPage) -> None:
+def test_a_page_of_a_tenant_asks_an_operator_to_choose_the_tenant(operator: Client, page: TenantPage) -> None:
     new_tenant(), new_tenant()
     answer = operator.get(page.address)
 
@@ -146,14 +146,14 @@ def test_a_page_of_a_tenant_is_refused_without_its_permission(
 
 
 @pytest.mark.parametrize("page", site.pages, ids=lambda page: page.label)
-def test_a_page_of_a_tenant_wants_a_signed_in_account(committed_db: None, page: TenantPage) -> None:
+def test_a_page_of_a_tenant_requires_a_sign_in(committed_db: None, page: TenantPage) -> None:
     visitor = Client(headers={"host": "localhost"})
 
     for address in addresses_of_page(page):
         assert visitor.get(address).headers["Location"].startswith(reverse("admin:login")), address
 
 
-def test_nothing_of_the_frameworks_is_on_the_site() -> None:
+def test_pages_show_nothing_of_the_frameworks() -> None:
     assert not site.is_registered(Group)
     assert not [model for model in MODELS if model._meta.app_label in {"oauth2_provider", "auth", "sessions"}]
     assert isinstance(site, PlatformAdminSite)
@@ -161,7 +161,7 @@ def test_nothing_of_the_frameworks_is_on_the_site() -> None:
         reverse("admin:auth_group_changelist")
 
 
-def test_a_class_that_limits_nothing_is_refused() -> None:
+def test_an_admin_class_without_a_limit_to_tenants_is_refused() -> None:
     from django.contrib.admin import ModelAdmin
     from django.core.exceptions import ImproperlyConfigured
 
@@ -179,7 +179,7 @@ def test_a_list_counts_up_to_a_limit_and_says_so(operator: Client, monkeypatch: 
     assert "The list ends after 1 rows" in page
 
 
-def test_an_error_page_shows_our_own_words_and_no_trace(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_page_shows_our_own_text_and_no_stack_trace(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_arguments: object) -> None:
         raise RuntimeError("a secret detail")
 
@@ -193,7 +193,7 @@ def test_an_error_page_shows_our_own_words_and_no_trace(operator: Client, monkey
     assert not _BLOCKED.findall(answer.content.decode())
 
 
-def test_a_form_without_its_token_is_refused_in_our_own_words(committed_db: None) -> None:
+def test_a_form_without_a_csrf_token_is_refused_with_our_own_text(committed_db: None) -> None:
     strict = Client(enforce_csrf_checks=True, headers={"host": "localhost"})
     answer = strict.post("/admin/login/", {"username": "a@b.test", "password": "x"})
 

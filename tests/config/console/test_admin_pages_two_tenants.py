@@ -1,4 +1,4 @@
-"""Pages of the admin that are no list of rows, and the searches of the log, beside another tenant: unseen and unchanged."""
+"""Pages of the admin other than lists, and the searches of the log, neither show nor change another tenant."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.factories.admin import Rows, addresses_of_page, browser_of, new_staff
 
 @pytest.fixture
 def other(committed_db: None) -> Rows:
-    """Another tenant with a user, a client and an entry in its log."""
+    """Return another tenant with a user, a client and an entry in its log."""
     rows = Rows(new_tenant("other"))
     for model in (User, AuthClient, LogEntry):
         rows.of(model)
@@ -60,7 +60,7 @@ def test_no_page_of_a_tenant_shows_or_changes_another_one(browser: Client, other
     assert state_of(other.tenant) == before
 
 
-def test_the_same_searches_find_the_entry_for_its_own_staff(other: Rows) -> None:
+def test_staff_of_the_other_tenant_find_the_entry_with_the_same_searches(other: Rows) -> None:
     entry = other.of(LogEntry)
     own = browser_of(new_staff(other.tenant))
     for query in ({}, {"entity": entry.event.root}, {"type": "", "first": str(entry.position)}):

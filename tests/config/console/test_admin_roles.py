@@ -1,4 +1,4 @@
-"""What each role may do in the admin, tried with real accounts on every page there is."""
+"""The permissions of each role in the admin, tested with real accounts on every page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def place_of(model: type[models.Model], page: str, *args: object) -> str:
 
 
 def addresses_that_act(rows: Rows) -> list[str]:
-    """Return every address of the models' pages that adds, changes, deletes or does something."""
+    """Return every address of the pages of models that adds, changes or deletes a row, or runs an action."""
     found = []
     for model in MODELS:
         page = site.get_model_admin(model)
@@ -55,7 +55,7 @@ def addresses_that_act(rows: Rows) -> list[str]:
 
 @pytest.mark.sized
 @pytest.mark.parametrize("is_of_platform", [False, True], ids=["of a tenant", "of the platform"])
-def test_an_auditor_sees_every_list_and_can_do_nothing_anywhere(committed_db: None, *, is_of_platform: bool) -> None:
+def test_an_auditor_sees_every_list_and_can_change_nothing(committed_db: None, *, is_of_platform: bool) -> None:
     rows = Rows(new_tenant())
     browser = browser_of(new_staff(None if is_of_platform else rows.tenant, AUDITOR))
     if is_of_platform:
@@ -66,13 +66,13 @@ def test_an_auditor_sees_every_list_and_can_do_nothing_anywhere(committed_db: No
     administrator = browser_of(new_staff(None if is_of_platform else rows.tenant))
     for model in MODELS:
         address = place_of(model, "changelist")
-        # A list of one row leads to the form of that row.
+        # A list with one row redirects to the form of that row.
         answers = [whose.get(address, follow=True).status_code for whose in (browser, administrator)]
         assert answers[0] == answers[1], address
 
 
 def addresses_of_every_page(rows: Rows) -> Iterator[str]:
-    """Return every address that a page of a model answers, those of Django and those of ours."""
+    """Return every address of the pages of a model, those of Django and our own."""
     for model in MODELS:
         page = site.get_model_admin(model)
         key = quote(rows.of(model).pk) if getattr(page, "tenant_column", None) else "nothing"
@@ -93,23 +93,24 @@ def test_no_address_of_any_page_answers_an_account_without_permissions(tenant: T
     answers = {(address, call.__name__): call(address).status_code for address in addresses for call in (browser.get, browser.post)}
 
     assert {asked: status for asked, status in answers.items() if status not in {403, 404, 405}} == {}
-    # 404 alone would prove nothing: it is for rows that are not there, a job without a file, and a trial of no event.
+    # A 404 alone proves nothing: these addresses also answer 404 for a missing row, for a job without a file and for a trial without an
+    # event.
     absent = [address for address in addresses if 403 not in (answers[address, "get"], answers[address, "post"])]
     assert [address for address in absent if not re.search(r"/nothing/|/job/.*/file/$|/event-run/$", address)] == []
 
 
-def test_no_address_of_any_page_takes_anything_from_an_auditor(tenant: Tenant) -> None:
+def test_every_address_refuses_a_write_by_an_auditor(tenant: Tenant) -> None:
     rows = Rows(tenant)
     browser = browser_of(new_staff(tenant, AUDITOR))
     answers = {address: browser.post(address, {"post": "yes"}).status_code for address in addresses_of_every_page(rows)}
     lists = {place_of(model, "changelist") for model in MODELS} | {reverse("admin:provisioning_deadletter_kinds")}
 
-    # Lists and histories only show, by whichever method they are asked for.
+    # Lists and histories only show data, for any HTTP method.
     taken = {address for address, status in answers.items() if status not in {403, 404, 405} and not address.endswith("/history/")}
     assert taken - lists == set()
 
 
-def test_an_auditor_has_no_button_of_any_action(tenant: Tenant) -> None:
+def test_an_auditor_sees_no_button_of_any_action(tenant: Tenant) -> None:
     rows = Rows(tenant)
     browser = browser_of(new_staff(tenant, AUDITOR))
     for model in MODELS:
@@ -122,7 +123,7 @@ def test_an_auditor_has_no_button_of_any_action(tenant: Tenant) -> None:
             assert place_of(model, "action", key, action.name) not in shown, (model, action.name)
 
 
-def test_a_provisioning_operator_runs_streams_and_sees_no_clients_and_no_staff(tenant: Tenant) -> None:
+def test_a_provisioning_operator_manages_streams_and_sees_no_clients_and_no_staff(tenant: Tenant) -> None:
     rows = Rows(tenant)
     browser = browser_of(new_staff(tenant, PROVISIONING_OPERATOR))
     assert browser.get(place_of(EventStream, "add")).status_code == 200
@@ -148,14 +149,14 @@ def test_a_provisioning_operator_runs_streams_and_sees_no_clients_and_no_staff(t
 
 
 @pytest.mark.parametrize(("job_type", "answer"), [(Job.Type.USERS_IMPORT, 403), (Job.Type.STREAM_RECONCILIATION, 302)])
-def test_a_provisioning_operator_ends_jobs_of_streams_only(tenant: Tenant, job_type: Job.Type, answer: int) -> None:
+def test_a_provisioning_operator_cancels_jobs_of_streams_only(tenant: Tenant, job_type: Job.Type, answer: int) -> None:
     job = JobFactory.create(tenant_id=tenant.pk, type=job_type, parameters={"plan": {}, "stream_id": "est_none"})
     browser = browser_of(new_staff(tenant, PROVISIONING_OPERATOR))
 
     assert browser.post(place_of(Job, "action", quote(job.pk), "cancel")).status_code == answer
 
 
-def test_the_other_tenant_stays_unknown_to_every_role(tenant: Tenant) -> None:
+def test_no_role_sees_another_tenant(tenant: Tenant) -> None:
     rows = Rows(new_tenant())
     for role in ROLES:
         browser = browser_of(new_staff(tenant, role))
@@ -166,7 +167,7 @@ def test_the_other_tenant_stays_unknown_to_every_role(tenant: Tenant) -> None:
                 assert rows.tenant.pk not in answer.content.decode().replace(str(rows.of(model).pk), ""), (role, model)
 
 
-def test_a_watcher_of_connections_neither_closes_one_nor_sends_anything(tenant: Tenant) -> None:
+def test_an_auditor_on_the_connections_page_cannot_send_a_canary(tenant: Tenant) -> None:
     page = next(page for page in site.pages if isinstance(page, ConnectionsPage))
     auditor, administrator = browser_of(new_staff(tenant, AUDITOR)), browser_of(new_staff(tenant))
     canary = reverse("admin:events_connections_canary")
@@ -174,7 +175,7 @@ def test_a_watcher_of_connections_neither_closes_one_nor_sends_anything(tenant: 
     assert auditor.get(page.address).status_code == 200
     assert canary not in auditor.get(page.address).content.decode()
     assert auditor.post(canary).status_code == 403
-    assert administrator.post(canary).status_code == 404  # No such client.
+    assert administrator.post(canary).status_code == 404  # The client does not exist.
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_a_role_has_these_permissions(role: str, permission: str, *, is_allowed:
     assert not Staff(role=role, is_active=False).has_perm(permission)
 
 
-def test_who_is_switched_off_sees_nothing(tenant: Tenant) -> None:
+def test_a_deactivated_account_sees_nothing(tenant: Tenant) -> None:
     account = new_staff(tenant)
     browser: Client = browser_of(account)
     Staff.objects.filter(pk=account.pk).update(is_active=False)

@@ -1,4 +1,4 @@
-"""The start page and the way between tenants."""
+"""The start page, and switching between tenants."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_latest_events_are_listed_newest_first(browser: Client, tenant: Tena
     assert page.index(user.user_id) < page.index(f"connection:{database_connection.pk}")
 
 
-def test_an_operator_sees_the_platform_and_can_enter_a_tenant(tenant: Tenant) -> None:
+def test_an_operator_sees_the_platform_and_can_select_a_tenant(tenant: Tenant) -> None:
     operator = browser_of(new_staff(None))
     assert "Tenants" in figures(operator)
 
@@ -45,7 +45,7 @@ def test_an_operator_sees_the_platform_and_can_enter_a_tenant(tenant: Tenant) ->
     assert "Tenants" not in figures(operator)
 
 
-def test_the_choice_of_a_tenant_never_leads_off_the_site(tenant: Tenant) -> None:
+def test_the_choice_of_a_tenant_never_redirects_to_another_site(tenant: Tenant) -> None:
     operator = browser_of(new_staff(None))
 
     for following in ("https://elsewhere.test/", "//elsewhere.test/", "javascript:alert(1)"):
@@ -53,13 +53,13 @@ def test_the_choice_of_a_tenant_never_leads_off_the_site(tenant: Tenant) -> None
         assert answer.headers["location"] == "/admin/"
 
 
-def test_a_tenant_that_is_not_there_cannot_be_chosen(committed_db: None) -> None:
+def test_an_unknown_tenant_cannot_be_selected(committed_db: None) -> None:
     operator = browser_of(new_staff(None))
 
     assert operator.post(reverse("admin:choose_tenant"), {"tenant": "not-there"}).status_code == 404
 
 
-def test_an_operator_with_several_tenants_is_asked_which_one_a_new_row_is_for(tenant: Tenant) -> None:
+def test_an_operator_with_several_tenants_must_choose_one_for_a_new_row(tenant: Tenant) -> None:
     new_tenant()
     operator = browser_of(new_staff(None))
     add = reverse("admin:identity_connection_add")

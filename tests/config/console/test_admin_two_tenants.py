@@ -1,4 +1,4 @@
-"""Every page of the admin, taken from the site's own registry, with the rows of another tenant: unknown, unseen, unchanged."""
+"""Every page of the registry of the admin with rows of another tenant: it answers 404, shows no row of that tenant and changes none."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def mine(committed_db: None) -> Tenant:
 
 @pytest.fixture
 def other(committed_db: None) -> Rows:
-    """Another tenant with one row of every model."""
+    """Return another tenant with one row of every model."""
     rows = Rows(new_tenant("other"))
     for model in OWNED:
         rows.of(model)
@@ -57,7 +57,7 @@ def list_of(model: type[models.Model]) -> str:
 
 
 def patterns(found: list[Any], before: str = "") -> Iterator[tuple[str, str]]:
-    """Yield route and name of every address that the resolver knows, whoever added it."""
+    """Yield route and name of every address of the resolver."""
     for pattern in found:
         route = f"{before}{pattern.pattern}"
         if hasattr(pattern, "url_patterns"):
@@ -68,7 +68,7 @@ def patterns(found: list[Any], before: str = "") -> Iterator[tuple[str, str]]:
 
 ADDRESSES = [(route, name) for route, name in patterns(get_resolver().url_patterns) if route.startswith("admin/")]
 _ROW = "<path:object_id>/"
-# What names no row in its address: the frame of the site, and pages that are judged in a file of their own.
+# Addresses without a row: the frame of the site, and pages with their own tests.
 _WITHOUT_A_ROW = {
     "index",
     "search",
@@ -82,9 +82,9 @@ _WITHOUT_A_ROW = {
     "choose_tenant",
     "dismiss_setup",
 }
-# Each stands beside the tests of its own. Pages about the streams of a tenant, about all dead letters that a filter shows, the report
-# of a whole job, the audit log as a file, the own account of staff with its factors, the steps of connecting a server, the
-# looks, the texts and the second factors of a tenant, what it writes to its users and by whom.
+# Other tests cover these pages: streams of a tenant, all dead letters of a filter, the report of a job, the audit log as a file, the
+# account of staff and its factors, the steps that connect a server, and the branding, texts, second factors, messages and senders of a
+# tenant.
 _ELSEWHERE = re.compile(
     "events_(live|connections).*|provisioning_deadletter_(kinds|kind_decision|redelivery|export)|provisioning_synchronizationrow_report"
     "|identity_auditentry_export|account(_(app|passkey(_options)?|recovery_codes|rename|remove))?|prove(_options)?|second_factor"
@@ -93,7 +93,7 @@ _ELSEWHERE = re.compile(
 
 
 def addresses_of(model: type[models.Model], key: Any) -> Iterator[str]:
-    """Yield the address of every page about one row: what the resolver knows below the row, an action at a time."""
+    """Yield the address of every page about one row, once for each action."""
     place = f"admin/{model._meta.app_label}/{model._meta.model_name}/{_ROW}"
     page_class = site.get_model_admin(model)
     actions = page_class.object_actions if isinstance(page_class, ObjectActionsAdmin) else ()
@@ -104,7 +104,7 @@ def addresses_of(model: type[models.Model], key: Any) -> Iterator[str]:
 
 
 def state_of(tenant: Tenant) -> dict[str, list[Any]]:
-    """Return every row of the tenant in every table that has a tenant."""
+    """Return every row of the tenant in every table with a column for the tenant."""
     with database.cursor() as cursor:
         cursor.execute(_TABLES)
         tables = [name for (name,) in cursor.fetchall()]
@@ -115,7 +115,7 @@ def state_of(tenant: Tenant) -> dict[str, list[Any]]:
         return found
 
 
-def test_every_address_of_the_site_is_judged_here() -> None:
+def test_the_tests_cover_every_address_of_the_site() -> None:
     pages = {f"{model._meta.app_label}_{model._meta.model_name}_{page}" for model in MODELS for page in ("changelist", "add")}
     rows = {f"admin/{model._meta.app_label}/{model._meta.model_name}/" for model in MODELS}
     for route, name in ADDRESSES:
@@ -126,7 +126,7 @@ def test_every_address_of_the_site_is_judged_here() -> None:
     assert len([route for route, _ in ADDRESSES if _ROW in route]) >= 4 * len(MODELS)
 
 
-def test_every_admin_class_limits_what_it_shows() -> None:
+def test_every_admin_class_limits_its_rows() -> None:
     assert len(OWNED) > 20
     assert all(isinstance(site.get_model_admin(model), TenantScopedAdmin) for model in MODELS)
 
@@ -144,13 +144,13 @@ def test_no_page_of_another_tenants_row_exists_and_nothing_changes(browser: Clie
 
 
 def found(browser: Client, model: type[models.Model], query: dict[str, str]) -> set[Any]:
-    """Return the keys of the rows that a list shows; an odd query leads back to the list, a forbidden one nowhere."""
+    """Return the keys of the rows that a list shows. An invalid query redirects to the list."""
     page = browser.get(list_of(model), query, follow=True)
     if page.status_code == 400:
         return set()
     assert page.status_code == 200, (label(model), query)
     if "cl" not in page.context:
-        # A list of one row leads to the form of that row.
+        # A list with one row redirects to the form of that row.
         return {row.pk for row in [page.context.get("original")] if row is not None}
     return {row.pk for row in page.context["cl"].result_list}
 
@@ -176,7 +176,7 @@ def test_no_filter_finds_a_row_of_another_tenant(browser: Client, other: Rows) -
                 assert other.of(model).pk not in found(browser, model, {lookup: str(value)}), (label(model), lookup)
 
 
-def test_a_bulk_action_leaves_the_rows_of_another_tenant_alone(browser: Client, other: Rows) -> None:
+def test_a_bulk_action_leaves_the_rows_of_another_tenant_unchanged(browser: Client, other: Rows) -> None:
     before = state_of(other.tenant)
     for model in OWNED:
         names = [getattr(action, "__name__", action) for action in site.get_model_admin(model).actions or ()]
@@ -194,14 +194,14 @@ def test_a_bulk_action_leaves_the_rows_of_another_tenant_alone(browser: Client, 
     assert state_of(other.tenant) == before
 
 
-def test_the_pages_that_add_a_row_offer_nothing_of_another_tenant(browser: Client, other: Rows) -> None:
+def test_forms_for_new_rows_offer_no_choice_of_another_tenant(browser: Client, other: Rows) -> None:
     for model in OWNED:
         page = browser.get(reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_add"))
         assert page.status_code in {200, 403}, label(model)
         assert other.tenant.pk not in page.content.decode(), label(model)
 
 
-def test_a_choice_of_another_tenants_row_is_refused_by_the_form(browser: Client, mine: Tenant, other: Rows) -> None:
+def test_a_form_refuses_a_choice_of_another_tenant(browser: Client, mine: Tenant, other: Rows) -> None:
     page = browser.post(reverse("admin:identity_user_add"), {"connection": other.of(Connection).pk, "email": "a@mine.test"})
 
     assert page.status_code == 200
@@ -209,7 +209,7 @@ def test_a_choice_of_another_tenants_row_is_refused_by_the_form(browser: Client,
     assert not User.objects.of(mine.pk).exists()
 
 
-def test_a_tenant_that_is_posted_along_is_not_taken(browser: Client, mine: Tenant, other: Rows) -> None:
+def test_a_posted_tenant_is_ignored(browser: Client, mine: Tenant, other: Rows) -> None:
     answer = browser.post(
         reverse("admin:identity_connection_add"),
         {"name": "smuggled", "strategy": "database", "tenant": other.tenant.pk, "tenant_id": other.tenant.pk},
@@ -219,7 +219,7 @@ def test_a_tenant_that_is_posted_along_is_not_taken(browser: Client, mine: Tenan
     assert Connection.all_tenants.get(name="smuggled").tenant_id == mine.pk
 
 
-def test_suggestions_name_nothing_of_another_tenant(browser: Client, other: Rows) -> None:
+def test_suggestions_contain_nothing_of_another_tenant(browser: Client, other: Rows) -> None:
     asked = 0
     for model in MODELS:
         for name in site.get_model_admin(model).autocomplete_fields:
@@ -230,13 +230,13 @@ def test_suggestions_name_nothing_of_another_tenant(browser: Client, other: Rows
     assert asked
 
 
-def test_rows_without_a_tenant_are_the_operators_alone(browser: Client, committed_db: None) -> None:
+def test_only_operators_see_rows_without_a_tenant(browser: Client, committed_db: None) -> None:
     for model in MODELS:
         if model not in OWNED:
             assert browser.get(list_of(model)).status_code == 403, label(model)
 
 
-def test_a_tenant_admin_has_no_way_to_another_tenant(browser: Client, other: Rows) -> None:
+def test_a_tenant_admin_cannot_select_another_tenant(browser: Client, other: Rows) -> None:
     chooser = reverse("admin:choose_tenant")
 
     assert browser.get(chooser).status_code == 404
@@ -244,7 +244,7 @@ def test_a_tenant_admin_has_no_way_to_another_tenant(browser: Client, other: Row
     assert other.tenant.pk not in browser.get(reverse("admin:index")).content.decode()
 
 
-def test_an_operator_who_chose_a_tenant_sees_that_one_only(mine: Tenant, other: Rows) -> None:
+def test_an_operator_who_selected_a_tenant_sees_only_that_tenant(mine: Tenant, other: Rows) -> None:
     browser = browser_of(new_staff(None))
     browser.post(reverse("admin:choose_tenant"), {"tenant": mine.pk})
 
@@ -255,7 +255,7 @@ def test_an_operator_who_chose_a_tenant_sees_that_one_only(mine: Tenant, other: 
     assert browser.get(reverse("admin:identity_user_change", args=(other.of(User).pk,))).status_code == 200
 
 
-def test_the_live_stream_of_another_tenant_is_not_there(browser: Client, mine: Tenant, other: Rows) -> None:
+def test_the_live_stream_of_another_tenant_does_not_exist(browser: Client, mine: Tenant, other: Rows) -> None:
     name = settings.SESSION_COOKIE_NAME
     cookie = f"{name}={browser.cookies[name].value}"
     address = f"/admin/events/live/{other.tenant.pk}/stream"
@@ -265,7 +265,7 @@ def test_the_live_stream_of_another_tenant_is_not_there(browser: Client, mine: T
     assert request("GET", address, "", {"host": "localhost"}, b"").status == 401
 
 
-def test_the_host_of_a_request_decides_nothing(mine: Tenant, other: Rows) -> None:
+def test_the_host_of_a_request_does_not_change_the_visible_rows(mine: Tenant, other: Rows) -> None:
     browser = browser_of(new_staff(mine))
 
     assert browser.get(list_of(User), headers={"host": f"{other.tenant.pk}.example.test"}).status_code == 404

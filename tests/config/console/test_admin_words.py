@@ -1,4 +1,4 @@
-"""What the lists of the admin say about themselves: the name by which the navigation leads to them, and one sentence."""
+"""The heading of each list of the admin: its name in the navigation, and one sentence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from events.models import LogEntry
 from identity.models import LinkedIdentity, Tenant, User
 from tests.factories.admin import browser_of, new_staff
 
-# One of our lists, one with a name of the navigation, and one with a search of its own.
+# One of our lists, one with a name in the navigation, and one with its own search.
 _SAMPLE = (User, LinkedIdentity, LogEntry)
 
 
@@ -23,12 +23,12 @@ def labels() -> set[str]:
     return {model._meta.label_lower for model in site._registry}
 
 
-def test_every_list_has_one_short_sentence_and_no_sentence_is_left_over(labels: set[str]) -> None:
+def test_every_list_has_one_short_sentence_and_no_sentence_is_unused(labels: set[str]) -> None:
     assert set(ABOUT) == labels
     assert [text for text in ABOUT.values() if not text.endswith(".") or len(text) > 140] == []
 
 
-def test_every_list_goes_by_the_name_of_the_navigation() -> None:
+def test_every_list_has_its_name_of_the_navigation() -> None:
     named = {model._meta.label_lower: getattr(page, "list_title", "") for model, page in site._registry.items()}
 
     assert {label: title for label, title in named.items() if title} == NAMES

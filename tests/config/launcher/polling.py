@@ -1,4 +1,4 @@
-"""Waiting for other processes: look again until a deadline, never sleep and hope."""
+"""Waits for other processes: polls until a deadline instead of sleeping."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def until(condition: Callable[[], bool], *, seconds: float = 20.0) -> None:
-    """Return as soon as `condition` holds; fail when it does not within `seconds`."""
+    """Return as soon as `condition` holds; fail if it does not hold within `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"{condition} did not hold within {seconds} seconds"
@@ -16,7 +16,7 @@ def until(condition: Callable[[], bool], *, seconds: float = 20.0) -> None:
 
 
 def lives(pid: int) -> bool:
-    """Tell whether a process runs; one that waits to be reaped does not."""
+    """Report whether a process runs. A zombie process does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

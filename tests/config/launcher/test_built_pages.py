@@ -1,4 +1,4 @@
-"""What is wrong with a built site is named: links to nothing, and what a page would load from another host."""
+"""The check of a built site reports dead links, and scripts and styles that a page would load from another host."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from config.launcher.built_pages import problems
 
 
-def test_dead_links_missing_places_and_foreign_scripts_are_named(tmp_path: Path) -> None:
+def test_dead_links_missing_anchors_and_foreign_scripts_are_reported(tmp_path: Path) -> None:
     (tmp_path / "events").mkdir()
     (tmp_path / "picture.png").write_bytes(b"")
     (tmp_path / "events/index.html").write_text('<h1 id="events">Events</h1><a href="../index.html#top">up</a>')

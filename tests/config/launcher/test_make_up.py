@@ -1,4 +1,4 @@
-"""The commands of the README over a whole life: up, used as printed, hurt, down, up again with TLS, killed."""
+"""The commands of the README over a whole life cycle: start, use as printed, kill processes, stop, start with TLS, kill."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ MEMBERS = {
     "pids",
 }
 PROCESSES = {"web", "worker", "beat", "postgres", "redis", "scim"}
-# Starting everything takes seconds on a quiet machine and much longer on a busy one.
+# A start takes seconds on an idle machine and much longer on a busy one.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 class Checkout:
-    """A data directory and two ports of its own, and the commands over them."""
+    """A checkout with its own data directory and two ports, and the commands for it."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        # What the test run itself uses must not decide here: these are the defaults of a newcomer.
+        # Remove the variables of the test run: the commands must run with the defaults of a new user.
         unset = ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE", "REDIS_PREFIX", "PYTEST_XDIST_WORKER")
         inherited = {name: value for name, value in os.environ.items() if name not in unset and not name.endswith("_KEYS")}
         settings_of_tests = ("INSECURE_HTTP", "DATABASE_POOL", "EVENTS_", "OUTBOUND_", "DELIVERY_")
@@ -111,11 +111,11 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
 
 @pytest.fixture(scope="module")
 def block(checkout: Checkout) -> str:
-    """What `make up` has printed; everything answers from then on."""
+    """Return the text that `make up` printed; all services run from then on."""
     return checkout.up()
 
 
-def test_the_facts_for_scripts_are_complete_and_private(checkout: Checkout, block: str) -> None:
+def test_the_file_of_facts_is_complete_and_private(checkout: Checkout, block: str) -> None:
     facts = checkout.facts()
 
     assert set(facts) == MEMBERS
@@ -149,7 +149,7 @@ def test_a_second_start_is_refused_with_one_sentence(checkout: Checkout, block: 
         assert done.stdout == f"make up: It is running already at {checkout.facts()['auth_url']}: make down stops it.\n"
 
 
-def test_a_killed_web_process_comes_back_and_is_named_anew(checkout: Checkout, block: str) -> None:
+def test_a_killed_web_process_restarts_and_its_new_pid_is_recorded(checkout: Checkout, block: str) -> None:
     before = checkout.pids("web")
     for pid in before:
         os.kill(pid, signal.SIGKILL)
@@ -158,19 +158,19 @@ def test_a_killed_web_process_comes_back_and_is_named_anew(checkout: Checkout, b
     until(lambda: status(f"{checkout.facts()['auth_url']}.well-known/jwks.json") == 200, seconds=60)
 
 
-def test_the_scim_server_alone_stops_and_stays_stopped_until_it_is_started(checkout: Checkout, block: str) -> None:
+def test_the_scim_server_can_be_stopped_alone_and_stays_stopped_until_it_is_started(checkout: Checkout, block: str) -> None:
     users = f"{checkout.facts()['scim_base_url']}/Users"
     assert checkout.run("scim-stop").stdout == "The SCIM server has stopped.\n"
     assert (status(users), checkout.pids("scim")) == (0, [])
     assert checkout.run("scim-stop").stdout == "The SCIM server was stopped already.\n"
 
     assert checkout.run("scim-start").stdout == "The SCIM server answers again.\n"
-    # It asks for the token, so it is there.
+    # 401: the server runs and requires its token.
     assert status(users) == 401
     assert len(checkout.pids("scim")) == 1
 
 
-def test_down_stops_everything_and_the_next_start_finds_what_was_there(checkout: Checkout, block: str) -> None:
+def test_down_stops_everything_and_the_next_start_keeps_the_data(checkout: Checkout, block: str) -> None:
     before, processes = checkout.facts(), checkout.everything()
 
     assert checkout.run("down").stdout == "Everything has stopped.\n"
@@ -188,7 +188,7 @@ def test_down_stops_everything_and_the_next_start_finds_what_was_there(checkout:
     assert status(f"{after['auth_url']}.well-known/jwks.json", after["ca_file"]) == 200
 
 
-def test_daphne_passes_the_main_job(checkout: Checkout, block: str) -> None:
+def test_daphne_serves_the_main_job(checkout: Checkout, block: str) -> None:
     checkout.run("down")
     shown = checkout.up(WEB_SERVER="daphne")
     command_lines = [Path(f"/proc/{pid}/cmdline").read_text() for pid in checkout.pids("web")]
@@ -205,7 +205,7 @@ def test_sigkill_of_the_supervisor_leaves_no_orphan(checkout: Checkout, block: s
     until(lambda: not [pid for pid in processes if lives(pid)], seconds=60)
 
 
-def test_reset_asks_and_then_removes_the_data(checkout: Checkout, block: str) -> None:
+def test_reset_asks_for_confirmation_and_then_removes_the_data(checkout: Checkout, block: str) -> None:
     unanswered = subprocess.run(
         [sys.executable, "-m", "config.launcher", "reset"],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""What `make peers` installs: once per lock, and with a sentence that names what could not be had."""
+"""`make peers` installs packages once per lock file, and reports packages that it cannot install."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOCKED = {"name": "nothing", "lockfileVersion": 3, "requires": True, "packages":
 
 @pytest.fixture
 def listed(tmp_path: Path) -> Path:
-    """A folder named `listed` with the lists of no packages."""
+    """Return a folder named `listed` with empty lists of packages."""
     folder = tmp_path / "listed"
     folder.mkdir()
     (folder / "package.json").write_text(json.dumps({"name": "nothing"}))
@@ -25,7 +25,7 @@ def listed(tmp_path: Path) -> Path:
     return folder
 
 
-def test_packages_that_are_installed_are_left_alone(listed: Path, tmp_path: Path) -> None:
+def test_installed_packages_are_not_installed_again(listed: Path, tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()
     node = (listed / "package.json").read_bytes() + (listed / "package-lock.json").read_bytes()
@@ -36,13 +36,13 @@ def test_packages_that_are_installed_are_left_alone(listed: Path, tmp_path: Path
     assert [path.name for path in place.iterdir()] == ["installed"]
 
 
-def test_missing_npm_is_named_with_what_is_not_tested(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_npm_is_reported_with_the_tests_that_do_not_run(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert install_node_packages(listed, tmp_path / "place") == ["npm is missing: nothing of listed/package.json is tested"]
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is missing")
-def test_node_packages_that_cannot_be_had_are_named_and_tried_again(listed: Path, tmp_path: Path) -> None:
+def test_node_packages_that_cannot_be_installed_are_reported_and_retried(listed: Path, tmp_path: Path) -> None:
     (listed / "package.json").write_text(json.dumps({"name": "nothing", "dependencies": {"not-in-the-lock": "1.0.0"}}))
     (tmp_path / "place").mkdir()
     (tmp_path / "place" / "installed").write_text("an older lock")
@@ -51,13 +51,13 @@ def test_node_packages_that_cannot_be_had_are_named_and_tried_again(listed: Path
     assert install_node_packages(listed, tmp_path / "place") == [told]
 
 
-def test_python_packages_that_cannot_be_had_are_named(listed: Path, tmp_path: Path) -> None:
+def test_python_packages_that_cannot_be_installed_are_reported(listed: Path, tmp_path: Path) -> None:
     (listed / "requirements.lock").write_text("not a requirement at all ==\n")
     assert install_python_packages(listed, tmp_path / "place") == ["pip could not install the packages of listed/requirements.lock"]
     assert not (tmp_path / "place" / "installed").exists()
 
 
-def test_every_server_of_its_own_environment_is_pinned() -> None:
+def test_every_server_with_its_own_environment_is_pinned() -> None:
     folders = [folder for folder in SERVERS.iterdir() if folder.is_dir() and folder.name != "__pycache__"]
     assert {place_of(folder.name).parent.name for folder in folders} == {"servers"}
     for folder in folders:

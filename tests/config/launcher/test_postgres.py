@@ -1,4 +1,4 @@
-"""A private PostgreSQL over its whole life: created, restarted, left behind by a killed parent."""
+"""A private PostgreSQL over its whole life cycle: created, restarted, orphaned by a killed parent."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def running(place: Path) -> Iterator[Process]:
         process.stop()
 
 
-def test_what_was_written_survives_a_restart(tmp_path: Path) -> None:
+def test_written_data_survives_a_restart(tmp_path: Path) -> None:
     with running(tmp_path):
         postgres.ensure_database(tmp_path)
         with psycopg.connect(postgres.url_of(tmp_path)) as connection:
@@ -64,7 +64,7 @@ def test_only_its_owner_reaches_the_socket_and_nothing_listens_on_tcp(tmp_path: 
             assert connection.execute("SHOW listen_addresses").fetchone() == ("",)
 
 
-def test_a_server_whose_parent_was_killed_is_waited_for(tmp_path: Path) -> None:
+def test_a_start_waits_for_a_server_whose_parent_was_killed(tmp_path: Path) -> None:
     abandoned = subprocess.run([sys.executable, "-c", ABANDON, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False)
     assert abandoned.returncode == -signal.SIGKILL
     with running(tmp_path) as process:
@@ -82,7 +82,7 @@ def test_a_pid_file_whose_number_belongs_to_another_program_is_stale(tmp_path: P
         until(lambda: str(process.pid) in (tmp_path / "postgres" / "postmaster.pid").read_text())
 
 
-def test_a_start_that_was_killed_during_creation_starts_over(tmp_path: Path) -> None:
+def test_a_creation_that_was_killed_starts_again(tmp_path: Path) -> None:
     (tmp_path / "postgres.new").mkdir()
     (tmp_path / "postgres.new" / "PG_VERSION").write_text("half")
 
@@ -90,7 +90,7 @@ def test_a_start_that_was_killed_during_creation_starts_over(tmp_path: Path) -> 
         assert not (tmp_path / "postgres.new").exists()
 
 
-def test_data_of_a_version_that_is_not_installed_is_refused_with_what_was_tried(tmp_path: Path) -> None:
+def test_data_of_a_version_that_is_not_installed_is_refused_with_the_searched_places(tmp_path: Path) -> None:
     (tmp_path / "postgres").mkdir()
     (tmp_path / "postgres" / "PG_VERSION").write_text("9\n")
 

@@ -1,4 +1,4 @@
-"""What is refused before anything starts, each with one sentence that holds no password."""
+"""Checks before a start: each refusal is one sentence without passwords."""
 
 from __future__ import annotations
 
@@ -46,27 +46,27 @@ def test_free_ports_and_private_servers_pass(options: Options) -> None:
     check(options)
 
 
-def test_a_taken_port_is_named_with_the_variable_that_changes_it(options: Options, taken_port: int) -> None:
+def test_a_used_port_is_reported_with_the_variable_that_changes_it(options: Options, taken_port: int) -> None:
     with pytest.raises(CannotStart, match=rf"^Port {taken_port} is taken .*: stop what listens there, or choose another PORT\.$"):
         check(replace(options, port=taken_port))
     with pytest.raises(CannotStart, match=r"choose another SCIM_PORT\.$"):
         check(replace(options, scim_port=taken_port))
 
 
-def test_a_database_that_does_not_answer_is_named_without_its_password(options: Options) -> None:
+def test_an_unreachable_database_is_reported_without_its_password(options: Options) -> None:
     url = f"postgresql://someone:hush@127.0.0.1:{free_port()}/identity"
     with pytest.raises(CannotStart, match=r"^DATABASE_URL does not answer at 127\.0\.0\.1:\d+/identity: .*refused") as refusal:
         check(replace(options, database_url=url))
     assert "hush" not in str(refusal.value)
 
 
-def test_a_redis_server_that_does_not_answer_is_named_without_its_password(options: Options) -> None:
+def test_an_unreachable_redis_server_is_reported_without_its_password(options: Options) -> None:
     with pytest.raises(CannotStart, match=r"^REDIS_URL does not answer at 127\.0\.0\.1:\d+/0: .*refused") as refusal:
         check(replace(options, redis_url=f"redis://:hush@127.0.0.1:{free_port()}/0"))
     assert "hush" not in str(refusal.value)
 
 
-def test_an_address_of_another_kind_is_refused(options: Options) -> None:
+def test_an_address_with_another_scheme_is_refused(options: Options) -> None:
     with pytest.raises(CannotStart, match=r"^DATABASE_URL does not answer"):
         check(replace(options, database_url="mysql://host/db"))
     with pytest.raises(CannotStart, match=r"^REDIS_URL does not answer"):

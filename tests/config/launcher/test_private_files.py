@@ -1,4 +1,4 @@
-"""Keys, directories for sockets, and the files beside them: made once, private."""
+"""Keys, directories for sockets, and the files beside them: created once and readable only by their owner."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def test_keys_are_made_once_with_mode_0600(tmp_path: Path) -> None:
     assert len(set(made.values())) == len(keys.KEY_LISTS) + len(keys.DEMO_SECRETS)
 
 
-def test_the_made_key_lists_are_accepted_by_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_settings_accept_the_created_key_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in keys.load_or_create(tmp_path).items():
         monkeypatch.setenv(name, value)
 
     assert all(len(env.keys(name, "", "")) == 1 for name in keys.KEY_LISTS)
 
 
-def test_a_key_that_is_missing_is_added_and_the_others_stay(tmp_path: Path) -> None:
+def test_a_missing_key_is_added_and_the_others_stay(tmp_path: Path) -> None:
     write_private(tmp_path / "keys", "CURSOR_KEYS=old:the-key-of-cursors-handed-out-before\n")
 
     made = keys.load_or_create(tmp_path)
@@ -43,7 +43,7 @@ def test_a_key_that_is_missing_is_added_and_the_others_stay(tmp_path: Path) -> N
     assert keys.read_assignments(tmp_path / "keys") == made
 
 
-def test_a_file_written_privately_replaces_an_open_one(tmp_path: Path) -> None:
+def test_a_private_file_replaces_one_that_others_may_read(tmp_path: Path) -> None:
     path = tmp_path / "facts"
     path.write_text("old")
     path.chmod(0o644)
@@ -55,7 +55,7 @@ def test_a_file_written_privately_replaces_an_open_one(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["facts"]
 
 
-def test_a_long_data_directory_gets_its_sockets_elsewhere(tmp_path: Path) -> None:
+def test_a_long_data_directory_has_its_sockets_elsewhere(tmp_path: Path) -> None:
     near = socket_directory(tmp_path, "redis")
     far = socket_directory(tmp_path / ("deep" * 30), "redis")
 
@@ -66,7 +66,7 @@ def test_a_long_data_directory_gets_its_sockets_elsewhere(tmp_path: Path) -> Non
     far.rmdir()
 
 
-def test_a_directory_that_is_a_link_is_refused(tmp_path: Path) -> None:
+def test_a_symbolic_link_is_refused_as_directory(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "redis").symlink_to(tmp_path / "elsewhere")
@@ -75,7 +75,7 @@ def test_a_directory_that_is_a_link_is_refused(tmp_path: Path) -> None:
         socket_directory(tmp_path, "redis")
 
 
-def test_reset_removes_no_directory_that_holds_files_of_others(tmp_path: Path) -> None:
+def test_reset_removes_no_directory_with_files_of_other_programs(tmp_path: Path) -> None:
     (tmp_path / "lock").touch()
     (tmp_path / "thesis.txt").write_text("years of work")
 
@@ -93,7 +93,7 @@ def test_reset_removes_no_directory_that_holds_files_of_others(tmp_path: Path) -
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
-def test_what_make_up_leaves_is_its_own(tmp_path: Path) -> None:
+def test_reset_removes_the_files_of_make_up(tmp_path: Path) -> None:
     for name in ("lock", "keys", ".keys.4711", "up.json", ".up.json.12", "up.env", "up.log", "demo.json", "environment"):
         (tmp_path / name).touch()
     for name in ("postgres", "redis", "run", "scim", "beat", "tls"):

@@ -1,4 +1,4 @@
-"""The demo's SCIM server keeps what it was told, also when it is killed."""
+"""The SCIM server of the demo does not lose written data when it is killed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def running(directory: Path) -> Iterator[Client]:
         process.wait()
 
 
-def test_a_killed_server_comes_back_with_every_resource_as_it_was(tmp_path: Path) -> None:
+def test_a_killed_server_restarts_with_all_its_resources(tmp_path: Path) -> None:
     with running(tmp_path) as scim:
         kept = scim.call("POST", "/Users", USER)[1]
         gone = scim.call("POST", "/Users", {**USER, "userName": "gone@example.com"})[1]
@@ -91,7 +91,7 @@ def test_a_killed_server_comes_back_with_every_resource_as_it_was(tmp_path: Path
         assert after[ENTERPRISE]["department"] == "Engines"
 
 
-def test_names_stay_unique_and_versions_go_on_after_a_restart(tmp_path: Path) -> None:
+def test_after_a_restart_names_are_still_unique_and_versions_still_increase(tmp_path: Path) -> None:
     with running(tmp_path) as scim:
         first = scim.call("POST", "/Users", USER)[1]
     with running(tmp_path) as scim:

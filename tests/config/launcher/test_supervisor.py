@@ -1,4 +1,4 @@
-"""The supervisor over real processes, itself in a process of its own so that it can be killed."""
+"""The supervisor with real processes. It runs in its own process, so that a test can kill it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from tests.config.launcher.polling import lives, until
 
 ROOT = Path(__file__).resolve().parents[3]
-# Two members that say who they are; the second one ignores polite requests. Commands come as lines on standard input.
+# Two members that print their pid; the second one ignores SIGTERM. They read commands from standard input.
 SCRIPT = """
 import sys
 from pathlib import Path
@@ -47,7 +47,7 @@ print("stopped", flush=True)
 
 
 class Running:
-    """A supervisor process and the pids its members have written."""
+    """A supervisor process and the pids that its members printed."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -69,7 +69,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
     started.process.wait()
 
 
-def test_a_killed_process_is_reported_and_started_again(running: Running) -> None:
+def test_a_killed_process_is_reported_and_restarted(running: Running) -> None:
     os.kill(running.pids("first")[0], signal.SIGKILL)
 
     until(lambda: len(running.pids("first")) == 2)
@@ -77,7 +77,7 @@ def test_a_killed_process_is_reported_and_started_again(running: Running) -> Non
     assert lives(running.pids("first")[1])
 
 
-def test_lines_are_shown_whole_behind_the_name_of_their_process(running: Running) -> None:
+def test_lines_are_printed_whole_with_the_name_of_their_process(running: Running) -> None:
     until(lambda: "first   | half a line\n" in running.log.read_text())
 
 
@@ -91,7 +91,7 @@ def test_a_process_stopped_on_purpose_stays_stopped(running: Running) -> None:
     assert len(running.pids("first")) == 1
 
 
-def test_the_end_of_the_supervisor_stops_all_and_kills_what_does_not_listen(running: Running) -> None:
+def test_the_supervisor_stops_all_processes_at_its_end_and_kills_those_that_ignore_the_signal(running: Running) -> None:
     running.process.terminate()
 
     assert running.process.wait(20) == 0
@@ -105,5 +105,5 @@ def test_sigkill_of_the_supervisor_reaches_its_processes(running: Running) -> No
     running.process.wait()
 
     until(lambda: not lives(running.pids("first")[0]))
-    # It ignores SIGTERM: that the signal came is all the kernel promises. No service of ours ignores it.
+    # This member ignores SIGTERM. The kernel only delivers the signal; none of our services ignores it.
     os.kill(running.pids("second")[0], signal.SIGKILL)

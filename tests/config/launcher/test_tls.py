@@ -14,7 +14,7 @@ from config.launcher.tls import ServerCertificate, server_certificate
 
 
 def handshake(certificate: ServerCertificate, name: str, authority: Path) -> None:
-    """Let a real TLS client meet a real TLS server over a socket pair. Raises what the client raises."""
+    """Connect a real TLS client to a real TLS server over a socket pair. Raises the errors of the client."""
     server_end, client_end = socket.socketpair()
     server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server_context.load_cert_chain(certificate.chain, certificate.key)
@@ -24,7 +24,7 @@ def handshake(certificate: ServerCertificate, name: str, authority: Path) -> Non
             with server_context.wrap_socket(server_end, server_side=True):
                 pass
         except (ssl.SSLError, OSError):
-            # The client has refused; it says why.
+            # The client has refused the certificate; its own error says why.
             return
 
     thread = threading.Thread(target=serve)
@@ -54,7 +54,7 @@ def test_a_client_that_trusts_another_authority_refuses(tmp_path: Path) -> None:
         handshake(certificate, "localhost", other.authority)
 
 
-def test_authority_and_certificate_are_kept_and_the_keys_are_private(tmp_path: Path) -> None:
+def test_authority_and_certificate_are_reused_and_the_keys_are_private(tmp_path: Path) -> None:
     first = server_certificate(tmp_path)
     before = (first.chain.read_bytes(), first.authority.read_bytes())
 

@@ -1,4 +1,4 @@
-"""Environments of tools: made once per lock, and never taken for complete when they are not."""
+"""Environments of tools are installed once per lock file. A failed installation does not count as complete."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from config.launcher.tool_environment import install
 
 
-def test_what_is_complete_is_left_alone_and_a_failure_leaves_no_stamp(tmp_path: Path) -> None:
+def test_a_complete_environment_is_kept_and_a_failure_leaves_no_stamp(tmp_path: Path) -> None:
     lock, environment = tmp_path / "tools.lock", tmp_path / "environment"
     lock.write_text("# no packages\n")
     environment.mkdir()

@@ -1,4 +1,4 @@
-"""A private Valkey: durable over a restart, private, and ended with its parent."""
+"""A private Valkey: durable over a restart, private, and stopped with its parent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def running(place: Path) -> Iterator[redis.Redis]:
         process.stop()
 
 
-def test_what_was_written_survives_a_restart(tmp_path: Path) -> None:
+def test_written_data_survives_a_restart(tmp_path: Path) -> None:
     with running(tmp_path) as client:
         client.rpush("queue", "a nudge")
     with running(tmp_path) as client:
@@ -39,7 +39,7 @@ def test_only_its_owner_reaches_the_socket_and_nothing_listens_on_tcp(tmp_path: 
         assert stat.S_IMODE((tmp_path / "run" / "redis").stat().st_mode) == 0o700
 
 
-def test_a_pid_file_that_nobody_owns_is_no_obstacle(tmp_path: Path) -> None:
+def test_a_stale_pid_file_does_not_prevent_a_start(tmp_path: Path) -> None:
     (tmp_path / "redis").mkdir(mode=0o700)
     (tmp_path / "redis" / "server.pid").write_text("1\n")
 

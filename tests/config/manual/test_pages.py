@@ -1,4 +1,4 @@
-"""The pages of the manual that are made from the code say what the code says now."""
+"""The generated pages of the manual match the code."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.events.test_event_types import GOLDEN
 REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"
 
 
-def test_no_page_that_is_made_from_the_code_is_out_of_date() -> None:
-    assert stale_pages(REFERENCE, all_pages()) == [], "run `make describe` and look at what has changed"
+def test_no_generated_page_is_out_of_date() -> None:
+    assert stale_pages(REFERENCE, all_pages()) == [], "run `make describe` and review the differences"
 
 
-def test_a_changed_a_missing_and_a_left_over_page_are_found_and_mended(tmp_path: Path) -> None:
+def test_the_generator_finds_and_repairs_changed_missing_and_left_over_pages(tmp_path: Path) -> None:
     pages = {"settings.md": "settings\n", "events/user.md": "users\n", "events/group.md": "groups\n"}
     write_pages(tmp_path, pages)
     (tmp_path / "settings.md").write_text("older\n")
@@ -37,7 +37,7 @@ def test_a_changed_a_missing_and_a_left_over_page_are_found_and_mended(tmp_path:
 
 
 @pytest.mark.parametrize("name", EVENT_TYPES)
-def test_the_published_schema_takes_a_recorded_event_and_no_field_more(name: str) -> None:
+def test_the_published_schema_accepts_a_recorded_event_and_rejects_unknown_fields(name: str) -> None:
     definitions = json.loads(schema_document())["$defs"]
     validator = jsonschema_rs.Draft202012Validator(definitions[name] | {"$defs": definitions})
     data = json.loads((GOLDEN / f"{name}.json").read_text().replace("<time>", "2026-01-15T09:30:00.000Z"))["data"]

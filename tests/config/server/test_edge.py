@@ -1,4 +1,4 @@
-"""The edge of a web process: TLS, hosts, bounded bodies, bounded requests, and no WebSocket."""
+"""The edge of a web process: TLS, hosts, bounded bodies, bounded numbers of requests, and no WebSocket."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.factories.admin import new_tenant
 
 @dataclass
 class Answer:
-    """What an application sent."""
+    """The answer of an application."""
 
     status: int
     headers: dict[str, str]
@@ -29,7 +29,7 @@ class Answer:
 
 
 async def ok(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with what reached us."""
+    """Answer with the request that the application received."""
     body = b""
     while (message := await receive())["type"] == "http.request":
         body += message["body"]
@@ -80,19 +80,19 @@ def over_tls(settings: Settings) -> None:
 
 
 @pytest.mark.usefixtures("over_tls", "committed_db")
-def test_a_host_longer_than_any_name_is_unknown_and_not_remembered() -> None:
+def test_a_host_longer_than_any_name_is_unknown_and_not_cached() -> None:
     host = "a" * 60_000 + ".example.test"
     assert _asked(for_tenant(ok), _scope(host=host)).status == 404
     assert host not in hosts.matches._entries
 
 
-def test_a_unix_socket_is_believed_where_the_setting_names_it() -> None:
+def test_a_unix_socket_is_trusted_if_the_setting_lists_it() -> None:
     assert is_believed("", ["10.0.0.0/24", "unix:"])
     assert not is_believed("", ["10.0.0.0/24"])
 
 
 @pytest.mark.usefixtures("over_tls")
-def test_plain_http_redirects_what_is_safe_and_refuses_the_rest(tenant: Tenant) -> None:
+def test_plain_http_redirects_safe_methods_and_refuses_the_others(tenant: Tenant) -> None:
     host = f"{tenant.pk}.example.test"
     moved = _asked(guarded(ok), _scope(host=host, path="/a%20b", query_string=b"c=d"))
     assert (moved.status, moved.headers["location"]) == (308, f"https://{host}/a%20b?c=d")
@@ -101,7 +101,7 @@ def test_plain_http_redirects_what_is_safe_and_refuses_the_rest(tenant: Tenant) 
 
 @pytest.mark.usefixtures("over_tls")
 @pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke", "/userinfo", "/dbconnections/signup"])
-def test_over_plain_http_errors_of_oauth_have_its_shape(tenant: Tenant, path: str) -> None:
+def test_over_plain_http_an_oauth_endpoint_answers_with_an_oauth_error(tenant: Tenant, path: str) -> None:
     refused = _asked(guarded(ok), _scope("POST", host=f"{tenant.pk}.example.test", path=path))
     expected = {"error": "invalid_request", "error_description": "This service answers over HTTPS only."}
     assert (refused.status, orjson.loads(refused.body)) == (400, expected)
@@ -113,7 +113,7 @@ def test_over_plain_http_errors_of_oauth_have_its_shape(tenant: Tenant, path: st
 
 
 @pytest.mark.usefixtures("over_tls")
-def test_a_token_that_came_over_plain_http_is_sent_nowhere_else(tenant: Tenant) -> None:
+def test_a_token_sent_over_plain_http_is_not_redirected(tenant: Tenant) -> None:
     scope = _scope(host=f"{tenant.pk}.example.test", path="/userinfo", query_string=b"access_token=secret")
     refused = _asked(guarded(ok), scope)
     assert refused.status == 400
@@ -121,7 +121,7 @@ def test_a_token_that_came_over_plain_http_is_sent_nowhere_else(tenant: Tenant) 
 
 
 @pytest.mark.usefixtures("over_tls", "committed_db")
-def test_an_unregistered_host_is_never_redirected_to() -> None:
+def test_an_unregistered_host_is_never_a_redirect_target() -> None:
     assert _asked(guarded(ok), _scope(host="evil.example")).status == 404
 
 
@@ -132,7 +132,7 @@ def test_a_redirect_never_leaves_the_host(tenant: Tenant) -> None:
 
 
 @pytest.mark.usefixtures("over_tls")
-def test_only_a_trusted_proxy_is_believed_about_tls(tenant: Tenant) -> None:
+def test_only_a_trusted_proxy_may_report_tls(tenant: Tenant) -> None:
     forwarded = [(b"x-forwarded-proto", b"https")]
     host = f"{tenant.pk}.example.test"
     believed = _asked(guarded(ok), _scope("POST", host=host, headers=forwarded))
@@ -149,11 +149,11 @@ def test_only_a_trusted_proxy_is_believed_about_tls(tenant: Tenant) -> None:
         (("::1", 80), 200),
         (None, 200),
         (("/run/web.sock", None), 200),
-        (("0.0.0.0", 80), 403),  # noqa: S104  (what a careless server says)
+        (("0.0.0.0", 80), 403),  # noqa: S104 (an insecure server binds to all addresses)
         (("192.0.2.7", 80), 403),
     ],
 )
-def test_plain_http_is_served_on_loopback_alone(settings: Settings, server: tuple[str, int | None] | None, status: int) -> None:
+def test_plain_http_listens_on_loopback_only(settings: Settings, server: tuple[str, int | None] | None, status: int) -> None:
     settings.INSECURE_HTTP = True
     assert _asked(guarded(ok), _scope(server=server)).status == status
 
@@ -163,14 +163,14 @@ def test_proxies_are_addresses_or_networks(address: str, *, believed: bool) -> N
     assert is_believed(address, ["10.0.0.0/24", "::1"]) is believed
 
 
-def test_no_client_decides_the_root_path() -> None:
+def test_no_client_sets_the_root_path() -> None:
     answer = _asked(guarded(ok), _scope(headers=[(b"daphne-root-path", b"/evil")], root_path="/evil"))
     seen = orjson.loads(answer.body)
     assert seen["root_path"] == ""
     assert "daphne-root-path" not in seen["names"]
 
 
-def test_hosts_are_resolved_before_anything_else(tenant: Tenant) -> None:
+def test_the_edge_resolves_hosts_before_all_other_work(tenant: Tenant) -> None:
     app = for_tenant(ok)
     assert _asked(app, _scope(host=f"{tenant.pk}.example.test")).status == 200
     unknown = _asked(app, _scope(host="nobody.example.test"))
@@ -191,13 +191,13 @@ def test_two_host_lines_are_refused_everywhere(tenant: Tenant, path: str) -> Non
 
 
 @pytest.mark.usefixtures("over_tls")
-def test_two_host_lines_are_redirected_to_neither(tenant: Tenant) -> None:
+def test_a_request_with_two_host_lines_is_not_redirected(tenant: Tenant) -> None:
     doubled = _scope(host=f"{tenant.pk}.example.test", headers=[(b"host", b"evil.test")])
     assert _asked(guarded(ok), doubled).status == 400
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_the_platform_host_needs_no_tenant_but_for_the_management_interface(settings: Settings) -> None:
+def test_the_platform_host_needs_no_tenant_except_for_the_management_interface(settings: Settings) -> None:
     settings.PLATFORM_HOST = "admin.example.test"
     app = for_tenant(ok, platform=True)
     assert _asked(app, _scope(host="admin.example.test", path="/admin/")).status == 200
@@ -205,7 +205,7 @@ def test_the_platform_host_needs_no_tenant_but_for_the_management_interface(sett
     assert _asked(app, _scope(host="nobody.example.test", path="/admin/")).status == 404
 
 
-def test_a_body_is_whole_or_refused_before_the_application_sees_it() -> None:
+def test_the_application_sees_complete_bodies_only() -> None:
     app = bounded_body(ok, limit=10)
     whole = _asked(app, _scope("POST"), [b"12345", b"67890"])
     assert (whole.status, orjson.loads(whole.body)["body"]) == (200, 10)
@@ -213,7 +213,7 @@ def test_a_body_is_whole_or_refused_before_the_application_sees_it() -> None:
     assert _asked(app, _scope("POST", headers=[(b"content-length", b"11")]), [b""]).status == 413
 
 
-def test_the_request_over_the_limit_waits_and_is_then_refused() -> None:
+def test_a_request_over_the_limit_waits_and_is_then_refused() -> None:
     async def story() -> None:
         inside, leave = asyncio.Event(), asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""The HTTP protocol of the web server on real sockets: bounded heads, and answers that the application takes over."""
+"""The HTTP protocol of the web server on real sockets: bounded request heads, and responses that the application writes itself."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HEADERS = [(b"content-type", b"text/event-stream")]
 
 
 class Application:
-    """Takes over what is asked of /stream and answers everything else with its path."""
+    """Takes over the responses of /stream, and answers all other requests with their path."""
 
     def __init__(self) -> None:
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -59,17 +59,17 @@ class Application:
         self.gone += 1
 
     def wire(self) -> Wire:
-        """Return what writes the one stream, when it is open."""
+        """Return the writer of the only stream once it is open."""
         eventually(lambda: bool(self.wires))
         return self.wires[0]
 
     def write(self, body: bytes) -> bool:
-        """Write one piece from the loop; returns what the wire said."""
+        """Write one piece from the event loop; return the result of the wire."""
         wire, chunk = self.wire(), b"%x\r\n%b\r\n" % (len(body), body)
         return self._on_the_loop(lambda: wire.write(body, chunk))
 
     def send(self, body: bytes, *, more: bool = True) -> None:
-        """Write one piece as a message and wait for it."""
+        """Write one piece as an ASGI message and wait for it."""
         assert self.loop is not None
         sending = self.wire().send({"type": "http.response.body", "body": body, "more_body": more})
         asyncio.run_coroutine_threadsafe(sending, self.loop).result(10)
@@ -130,7 +130,7 @@ def _read_until(client: socket.socket, ending: bytes) -> bytes:
 
 
 def _say_without_end(client: socket.socket, piece: bytes) -> None:
-    # As far as buffers go, a client may write on after it was cut off.
+    # Because of buffers, a client may still write after the server closed the connection.
     for _ in range(256 * HEAD_BYTES // len(piece)):
         client.sendall(piece)
 
@@ -149,7 +149,7 @@ def test_a_head_that_never_ends_is_refused(client: socket.socket) -> None:
         _say_without_end(client, line)
 
 
-def test_a_head_that_is_too_long_is_told_so(client: socket.socket) -> None:
+def test_a_head_that_is_too_long_gets_431(client: socket.socket) -> None:
     client.sendall(b"GET / HTTP/1.1\r\nhost: a\r\nx-more: " + b"a" * HEAD_BYTES)
     assert client.recv(65536).startswith(b"HTTP/1.1 431 ")
 
@@ -158,7 +158,7 @@ def _is_parked(size: int) -> bool:
     return HttpProtocol.all_parked_bytes >= size
 
 
-def test_unfinished_heads_of_all_connections_share_a_bound_and_short_ones_find_room(
+def test_unfinished_heads_of_all_connections_share_a_bound_and_short_ones_still_fit(
     monkeypatch: pytest.MonkeyPatch, application: Application
 ) -> None:
     monkeypatch.setattr(http_protocol, "ALL_HEADS_BYTES", 100_000)
@@ -181,20 +181,20 @@ def test_unfinished_heads_of_all_connections_share_a_bound_and_short_ones_find_r
             assert _read_until(again, b"/").startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_long_body_is_no_long_head(client: socket.socket) -> None:
+def test_a_long_body_does_not_count_as_a_long_head(client: socket.socket) -> None:
     body = b"a" * (3 * HEAD_BYTES)
     client.sendall(b"POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
     assert _read_until(client, b"/echo").startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_head_that_comes_too_slowly_is_told_so(monkeypatch: pytest.MonkeyPatch, application: Application) -> None:
+def test_a_head_that_arrives_too_slowly_gets_408(monkeypatch: pytest.MonkeyPatch, application: Application) -> None:
     monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.3)
     with _serving(application) as address, socket.create_connection(address, timeout=10) as client:
         client.sendall(b"GET / HTTP/1.1\r\nhost:")
         assert _read_to_the_end(client).startswith(b"HTTP/1.1 408 ")
 
 
-def test_a_connection_that_says_nothing_is_closed(monkeypatch: pytest.MonkeyPatch, application: Application) -> None:
+def test_a_silent_connection_is_closed(monkeypatch: pytest.MonkeyPatch, application: Application) -> None:
     monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.3)
     with _serving(application) as address, socket.create_connection(address, timeout=10) as client:
         assert _read_to_the_end(client) == b""
@@ -209,7 +209,7 @@ def test_the_second_head_of_a_connection_has_its_deadline_too(monkeypatch: pytes
         assert _read_to_the_end(client).startswith(b"HTTP/1.1 408 ")
 
 
-def test_an_answer_that_was_taken_over_arrives_in_chunks_and_the_connection_serves_on(
+def test_a_response_that_the_application_writes_arrives_in_chunks_and_the_connection_stays_open(
     application: Application, client: socket.socket
 ) -> None:
     client.sendall(_GET)
@@ -225,9 +225,7 @@ def test_an_answer_that_was_taken_over_arrives_in_chunks_and_the_connection_serv
     assert _read_until(client, b"/next").startswith(b"HTTP/1.1 200 ")
 
 
-def test_an_old_client_gets_the_bare_answer_and_its_end_by_the_end_of_the_connection(
-    application: Application, client: socket.socket
-) -> None:
+def test_an_old_client_gets_an_unchunked_response_that_ends_with_the_connection(application: Application, client: socket.socket) -> None:
     client.sendall(_GET.replace(b"HTTP/1.1", b"HTTP/1.0"))
     head = _read_until(client, b"\r\n\r\n")
     assert b"transfer-encoding" not in head
@@ -237,7 +235,7 @@ def test_an_old_client_gets_the_bare_answer_and_its_end_by_the_end_of_the_connec
     assert _read_to_the_end(client) == b"onetwo"
 
 
-def test_who_leaves_is_told_of_once_and_written_to_no_more(application: Application, client: socket.socket) -> None:
+def test_the_application_learns_once_that_the_client_left_and_writes_nothing_more(application: Application, client: socket.socket) -> None:
     client.sendall(_GET)
     _read_until(client, b"\r\n\r\n")
     client.close()
@@ -248,14 +246,14 @@ def test_who_leaves_is_told_of_once_and_written_to_no_more(application: Applicat
     assert application.gone == 1
 
 
-def test_a_reader_that_is_behind_is_waited_for(application: Application, client: socket.socket) -> None:
+def test_the_server_waits_for_a_slow_reader(application: Application, client: socket.socket) -> None:
     client.sendall(_GET)
     _read_until(client, b"\r\n\r\n")
     piece = b"a" * 65536
     pieces = 0
     while application.write(piece):
         pieces += 1
-        assert pieces < 1000, "nothing ever filled"
+        assert pieces < 1000, "the buffer never filled"
     assert application.loop is not None
     message = {"type": "http.response.body", "body": b"end", "more_body": False}
     waiting = asyncio.run_coroutine_threadsafe(application.wire().send(message), application.loop)
@@ -266,19 +264,19 @@ def test_a_reader_that_is_behind_is_waited_for(application: Application, client:
     assert read.count(b"a") == pieces * len(piece)
 
 
-def test_what_a_client_says_while_it_is_streamed_to_ends_the_connection_after_the_answer(
+def test_bytes_from_the_client_during_a_stream_close_the_connection_after_the_response(
     application: Application, client: socket.socket
 ) -> None:
     client.sendall(_GET)
     _read_until(client, b"\r\n\r\n")
     client.sendall(b"GET /next HTTP/1.1\r\nhost: a\r\n\r\n")
-    # Whatever was sent before has been heard when the loop answers after it.
+    # The loop has read all earlier bytes when this condition holds.
     eventually(lambda: not application.wire()._keeps_alive)
     application.send(b"", more=False)
     assert _read_to_the_end(client) == b"0\r\n\r\n"
 
 
-def test_who_talks_into_a_stream_without_end_is_cut_off(application: Application, client: socket.socket) -> None:
+def test_a_client_that_sends_without_end_during_a_stream_is_disconnected(application: Application, client: socket.socket) -> None:
     client.sendall(_GET)
     _read_until(client, b"\r\n\r\n")
     with pytest.raises(ConnectionError):
@@ -286,44 +284,44 @@ def test_who_talks_into_a_stream_without_end_is_cut_off(application: Application
     eventually(lambda: application.gone == 1)
 
 
-def test_a_long_head_that_comes_at_once_is_told_so_too(client: socket.socket) -> None:
+def test_a_long_head_in_one_packet_gets_431_too(client: socket.socket) -> None:
     client.sendall(b"GET / HTTP/1.1\r\nhost: a\r\nx-more: " + b"a" * HEAD_BYTES + b"\r\n\r\n")
     assert _read_to_the_end(client).startswith(b"HTTP/1.1 431 ")
 
 
-def test_a_head_of_too_many_lines_is_told_so(client: socket.socket) -> None:
+def test_a_head_with_too_many_lines_gets_431(client: socket.socket) -> None:
     client.sendall(b"GET / HTTP/1.1\r\nhost: a\r\n" + b"a: b\r\n" * MOST_HEADERS + b"\r\n")
     assert _read_to_the_end(client).startswith(b"HTTP/1.1 431 ")
 
 
 @pytest.mark.parametrize("target", [b"/\xff", b"http://other", b"other:443", b"/\0"])
-def test_an_address_that_is_none_is_told_so(client: socket.socket, target: bytes) -> None:
+def test_an_invalid_address_gets_400(client: socket.socket, target: bytes) -> None:
     client.sendall(b"GET " + target + b" HTTP/1.1\r\nhost: a\r\n\r\n")
     assert _read_to_the_end(client).startswith(b"HTTP/1.1 400 ")
 
 
-def test_a_body_that_is_none_is_told_so(client: socket.socket) -> None:
+def test_an_invalid_body_gets_400(client: socket.socket) -> None:
     client.sendall(b"POST /echo HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nno size\r\n")
     read = _read_to_the_end(client)
     assert read.startswith(b"HTTP/1.1 400 ")
     assert read.count(b"HTTP/1.1") == 1
 
 
-def test_lines_behind_a_body_are_no_headers(client: socket.socket) -> None:
+def test_lines_after_a_body_are_not_headers(client: socket.socket) -> None:
     client.sendall(b"POST /headers HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\nx-forwarded-for: b\r\n\r\n")
     answer = _read_until(client, b"0\r\n\r\n")
     assert b"host;" in answer
     assert b"x-forwarded-for" not in answer
 
 
-def test_lines_without_end_behind_a_body_are_refused(client: socket.socket) -> None:
+def test_endless_lines_after_a_body_are_refused(client: socket.socket) -> None:
     client.sendall(b"POST /headers HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx-more: ")
     with pytest.raises(ConnectionError):
         _say_without_end(client, b"a" * 4096)
 
 
 @pytest.mark.parametrize("version", [b"1.0", b"2.0"])
-def test_an_answer_of_unknown_length_reaches_who_knows_no_chunks_bare(client: socket.socket, version: bytes) -> None:
+def test_a_response_of_unknown_length_is_not_chunked_for_clients_without_chunks(client: socket.socket, version: bytes) -> None:
     client.sendall(b"GET /headers HTTP/" + version + b"\r\nhost: a\r\nconnection: keep-alive\r\n\r\n")
     head, _, body = _read_to_the_end(client).partition(b"\r\n\r\n")
     assert b"transfer-encoding" not in head
@@ -331,7 +329,7 @@ def test_an_answer_of_unknown_length_reaches_who_knows_no_chunks_bare(client: so
 
 
 @pytest.mark.parametrize("connection", [b"close", b"keep-alive"])
-def test_who_reads_nothing_of_an_answer_loses_the_connection(
+def test_connection_closes_when_the_client_stops_reading(
     monkeypatch: pytest.MonkeyPatch, application: Application, connection: bytes
 ) -> None:
     monkeypatch.setattr(http_flow, "STALLED_SECONDS", 0.3)
@@ -342,7 +340,7 @@ def test_who_reads_nothing_of_an_answer_loses_the_connection(
         eventually(lambda: not application.connections())
 
 
-def test_who_has_read_a_long_answer_may_be_silent(monkeypatch: pytest.MonkeyPatch, application: Application) -> None:
+def test_a_client_that_has_read_a_long_response_may_stay_silent(monkeypatch: pytest.MonkeyPatch, application: Application) -> None:
     monkeypatch.setattr(http_flow, "STALLED_SECONDS", 0.3)
     with _serving(application) as address, socket.create_connection(address, timeout=1) as client:
         client.sendall(b"GET /large HTTP/1.1\r\nhost: a\r\n\r\n")
@@ -351,7 +349,7 @@ def test_who_has_read_a_long_answer_may_be_silent(monkeypatch: pytest.MonkeyPatc
             client.recv(1)
 
 
-def test_an_empty_line_between_requests_keeps_no_connection_open(application: Application) -> None:
+def test_an_empty_line_between_requests_does_not_keep_a_connection_open(application: Application) -> None:
     with _serving(application, keep_alive=1) as address, socket.create_connection(address, timeout=10) as client:
         client.sendall(b"GET /first HTTP/1.1\r\nhost: a\r\n\r\n")
         _read_until(client, b"/first")
@@ -359,14 +357,16 @@ def test_an_empty_line_between_requests_keeps_no_connection_open(application: Ap
         assert _read_to_the_end(client) == b""
 
 
-def test_nothing_is_said_into_an_answer_that_is_under_way(application: Application, client: socket.socket) -> None:
+def test_the_server_writes_no_error_into_a_response_in_progress(application: Application, client: socket.socket) -> None:
     client.sendall(b"GET /late HTTP/1.1\r\nhost: a\r\n\r\nno request\r\n\r\n")
     read = _read_to_the_end(client)
     application.may_answer.set()
     assert read == b""
 
 
-def test_who_leaves_before_the_answer_is_taken_over_is_told_of(application: Application, client: socket.socket) -> None:
+def test_the_application_learns_of_a_client_that_left_before_the_application_took_over(
+    application: Application, client: socket.socket
+) -> None:
     client.sendall(_GET.replace(b"/stream", b"/late-stream"))
     eventually(lambda: application.loop is not None)
     client.close()
@@ -378,7 +378,7 @@ def test_who_leaves_before_the_answer_is_taken_over_is_told_of(application: Appl
         application.send(b"late")
 
 
-def test_half_a_further_head_neither_breaks_into_a_stream_nor_is_taken_for_a_request(
+def test_an_incomplete_second_head_neither_ends_a_stream_nor_starts_a_request(
     monkeypatch: pytest.MonkeyPatch, application: Application
 ) -> None:
     monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.3)
@@ -391,7 +391,7 @@ def test_half_a_further_head_neither_breaks_into_a_stream_nor_is_taken_for_a_req
         assert _read_to_the_end(client) == b"0\r\n\r\n"
 
 
-def test_who_leaves_is_told_of_although_it_has_asked_for_more(application: Application, client: socket.socket) -> None:
+def test_the_application_learns_that_a_client_left_even_with_a_pipelined_request(application: Application, client: socket.socket) -> None:
     client.sendall(_GET + b"GET /next HTTP/1.1\r\nhost: a\r\n\r\n")
     _read_until(client, b"\r\n\r\n")
     client.close()
@@ -399,7 +399,7 @@ def test_who_leaves_is_told_of_although_it_has_asked_for_more(application: Appli
 
 
 async def _say(scope: MutableMapping[str, Any], receive: Callable[[], Any], send: Callable[[Any], Any]) -> None:
-    """Answer with the same pieces, over a wire that is taken over or in messages of ASGI."""
+    """Answer with the same pieces, either through the wire or in ASGI messages."""
     if scope["path"] == "/wire":
         wire: Wire = scope["extensions"][STREAM](_HEADERS)
         send = wire.send
@@ -413,7 +413,7 @@ async def _say(scope: MutableMapping[str, Any], receive: Callable[[], Any], send
 
 
 @pytest.mark.parametrize("version", [b"1.0", b"1.1"])
-def test_a_wire_says_what_messages_of_asgi_say(version: bytes) -> None:
+def test_the_wire_writes_the_same_bytes_as_asgi_messages(version: bytes) -> None:
     def answer(address: tuple[str, int], path: bytes) -> tuple[set[bytes], bytes]:
         with socket.create_connection(address, timeout=10) as client:
             client.sendall(b"GET %b HTTP/%b\r\nhost: a\r\nconnection: close\r\n\r\n" % (path, version))
@@ -424,7 +424,7 @@ def test_a_wire_says_what_messages_of_asgi_say(version: bytes) -> None:
         assert answer(address, b"/wire") == answer(address, b"/plain")
 
 
-def test_another_version_of_uvicorn_is_refused_and_told_what_to_do() -> None:
+def test_another_version_of_uvicorn_is_refused_with_instructions() -> None:
     require_known(uvicorn.__version__)
     with pytest.raises(UnknownUvicorn, match=r"uvicorn 0\.99\.1 is installed.*requirements/base\.lock"):
         require_known("0.99.1")

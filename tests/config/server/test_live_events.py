@@ -1,4 +1,4 @@
-"""The stream behind the live page: who is let in, what arrives, and when it ends. In real web processes."""
+"""The stream behind the live page, in real web processes: which sessions may open it, its events, and its end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[W
 
 
 def watch(web: WebProcess, tenant: Tenant, browser: Client | None, **headers: str) -> Subscriber:
-    """Ask for the stream as the page of this browser does."""
+    """Request the stream as the page in this browser does."""
     session = browser.cookies[settings.SESSION_COOKIE_NAME].value if browser else ""
     sent = {"Host": PLATFORM, "Sec-Fetch-Site": "same-origin", "Cookie": f"{settings.SESSION_COOKIE_NAME}={session}"} | headers
     query = sent.pop("query", "")
@@ -42,7 +42,7 @@ def connections_of(tenant: Tenant) -> list[OpenConnection]:
     return open_connections(tenant.pk).connections
 
 
-def test_an_event_arrives_with_the_bytes_that_every_client_gets(web: WebProcess, tenant: Tenant) -> None:
+def test_an_event_arrives_with_the_same_bytes_that_clients_get(web: WebProcess, tenant: Tenant) -> None:
     target = make_target(tenant, web.address)
     with watch(web, tenant, browser_of(new_staff(tenant))) as live, target.subscribe() as client:
         live.opened()
@@ -55,7 +55,7 @@ def test_an_event_arrives_with_the_bytes_that_every_client_gets(web: WebProcess,
     assert live.headers["cache-control"] == "no-store, no-transform"
 
 
-def test_nothing_of_another_tenant_arrives(web: WebProcess, tenant: Tenant) -> None:
+def test_no_event_of_another_tenant_arrives(web: WebProcess, tenant: Tenant) -> None:
     mine, other = make_target(tenant, web.address), make_target(new_tenant(), web.address)
     with watch(web, tenant, browser_of(new_staff(tenant))) as live:
         live.opened()
@@ -66,7 +66,7 @@ def test_nothing_of_another_tenant_arrives(web: WebProcess, tenant: Tenant) -> N
     assert other.tenant.pk.encode() not in live.body
 
 
-def test_the_type_filter_and_the_last_id_work_as_for_clients(web: WebProcess, tenant: Tenant) -> None:
+def test_the_type_filter_and_the_last_event_id_work_as_for_clients(web: WebProcess, tenant: Tenant) -> None:
     target, browser = make_target(tenant, web.address), browser_of(new_staff(tenant))
     with watch(web, tenant, browser) as live:
         start = live.opened().id
@@ -78,7 +78,7 @@ def test_the_type_filter_and_the_last_id_work_as_for_clients(web: WebProcess, te
         assert [block.message["event"]["id"] for block in again.events(2)] == [missed[0], missed[2]]
 
 
-def test_a_live_page_takes_no_slot_of_a_client_and_has_a_limit_of_its_own(web: WebProcess, tenant: Tenant) -> None:
+def test_a_live_page_uses_no_slot_of_a_client_and_has_its_own_limit(web: WebProcess, tenant: Tenant) -> None:
     browser, target = browser_of(new_staff(tenant)), make_target(tenant, web.address)
     pages = [watch(web, tenant, browser) for _ in range(WATCHERS_PER_TENANT)]
     for page in pages:
@@ -107,7 +107,7 @@ def test_a_live_page_takes_no_slot_of_a_client_and_has_a_limit_of_its_own(web: W
     ],
     ids=str,
 )
-def test_a_request_that_is_not_the_page_is_refused(web: WebProcess, tenant: Tenant, headers: dict[str, str], status: int) -> None:
+def test_a_request_from_outside_the_page_is_refused(web: WebProcess, tenant: Tenant, headers: dict[str, str], status: int) -> None:
     filled = {name: value.format(tenant=tenant.pk) for name, value in headers.items()}
     refused = watch(web, tenant, browser_of(new_staff(tenant)), **filled)
 
@@ -115,7 +115,7 @@ def test_a_request_that_is_not_the_page_is_refused(web: WebProcess, tenant: Tena
     assert connections_of(tenant) == []
 
 
-def test_the_stream_of_another_tenant_is_not_there(web: WebProcess, tenant: Tenant) -> None:
+def test_the_stream_of_another_tenant_does_not_exist(web: WebProcess, tenant: Tenant) -> None:
     other = new_tenant()
     assert watch(web, other, browser_of(new_staff(tenant))).status == 404
     assert watch(web, tenant, browser_of(new_staff(other))).status == 404
@@ -128,7 +128,7 @@ def test_the_stream_of_another_tenant_is_not_there(web: WebProcess, tenant: Tena
         live.opened()
 
 
-def test_a_suspended_tenants_staff_and_a_token_are_no_session(web: WebProcess, tenant: Tenant) -> None:
+def test_staff_of_a_suspended_tenant_and_a_bearer_token_are_refused(web: WebProcess, tenant: Tenant) -> None:
     browser, target = browser_of(new_staff(tenant)), make_target(tenant, web.address)
     bearer = {"Cookie": "", "Authorization": f"Bearer {target.token()}"}
     assert watch(web, tenant, browser, **bearer).status == 401
@@ -155,7 +155,7 @@ def switch_tenant(browser: Client, _staff: Staff) -> None:
 
 
 @pytest.mark.parametrize("lose", [sign_out, switch_off, set_password, switch_tenant], ids=lambda lose: lose.__name__)
-def test_the_stream_ends_within_moments_of_the_right_to_see_it(web: WebProcess, tenant: Tenant, lose: Any) -> None:
+def test_the_stream_ends_soon_after_the_permission_ends(web: WebProcess, tenant: Tenant, lose: Any) -> None:
     staff = new_staff(None)
     browser = browser_of(staff)
     browser.post(reverse("admin:choose_tenant"), {"tenant": tenant.pk})
@@ -168,7 +168,7 @@ def test_the_stream_ends_within_moments_of_the_right_to_see_it(web: WebProcess, 
         assert live.ended_cleanly
 
 
-def test_streams_of_clients_go_on_while_a_page_is_signed_out(web: WebProcess, tenant: Tenant) -> None:
+def test_streams_of_clients_continue_when_a_page_is_signed_out(web: WebProcess, tenant: Tenant) -> None:
     target, browser = make_target(tenant, web.address), browser_of(new_staff(tenant))
     with target.subscribe() as client, watch(web, tenant, browser) as live:
         client.opened()
@@ -191,7 +191,7 @@ def test_a_live_page_is_listed_and_can_be_disconnected(web: WebProcess, tenant: 
         assert last.event == "error"
 
 
-def test_open_pages_hold_no_place_of_a_request(tenant: Tenant) -> None:
+def test_open_pages_do_not_occupy_the_limit_of_concurrent_requests(tenant: Tenant) -> None:
     browser = browser_of(new_staff(tenant))
     with web_process("uvicorn", WEB_SYNC_LIMIT="1") as web:
         pages = [watch(web, tenant, browser) for _ in range(4)]
@@ -205,12 +205,12 @@ def test_open_pages_hold_no_place_of_a_request(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize(("role", "status"), [("app", 404), ("stream", 200)])
-def test_a_process_serves_it_with_the_stream(tenant: Tenant, role: str, status: int) -> None:
+def test_a_process_with_streams_serves_the_page(tenant: Tenant, role: str, status: int) -> None:
     with web_process("uvicorn", WEB_ROLE=role) as web, watch(web, tenant, browser_of(new_staff(tenant))) as live:
         assert live.status == status
 
 
-def test_only_get_is_answered(web: WebProcess, tenant: Tenant) -> None:
+def test_only_get_is_allowed(web: WebProcess, tenant: Tenant) -> None:
     target: Target = make_target(tenant, web.address)
     session = browser_of(new_staff(tenant)).cookies[settings.SESSION_COOKIE_NAME].value
     headers = {"Host": PLATFORM, "Cookie": f"{settings.SESSION_COOKIE_NAME}={session}", "Content-Length": "0"}

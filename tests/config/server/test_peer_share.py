@@ -1,4 +1,4 @@
-"""One peer that makes nearly all requests is reported; a proxy that names its clients is not."""
+"""The log reports one peer that sends nearly all requests, but not a trusted proxy that names its clients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from config.server.peer_share import WINDOW_SECONDS, PeerShare, report, shared_o
 
 
 class Minutes:
-    """Requests of some minutes, and what was reported after each."""
+    """Sends requests over some minutes, and records the reports after each minute."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -50,7 +50,7 @@ def test_a_proxy_that_names_its_clients_has_no_share() -> None:
     assert minutes.reported()[-1][1] < 0.1
 
 
-def test_few_requests_are_no_reason_to_worry() -> None:
+def test_few_requests_cause_no_report() -> None:
     minutes = Minutes()
     for _ in range(2):
         minutes.minute(["192.0.2.1"] * 999)
@@ -78,5 +78,5 @@ def test_every_request_passes_on(settings: Any) -> None:
         {"client": None, "headers": []},
     ]
     for scope in scopes:
-        asyncio.run(shared_out(application)(scope, None, None))  # type: ignore[arg-type]  # a coroutine, as every application
+        asyncio.run(shared_out(application)(scope, None, None))  # type: ignore[arg-type]  # a coroutine, like every application
     assert seen == scopes

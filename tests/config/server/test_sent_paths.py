@@ -1,4 +1,4 @@
-"""Ids with slashes over real servers: each hands the path on as it was sent."""
+"""Ids with slashes over real servers: each server passes the encoded path on unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies that strangers begin and never finish, over real sockets: what they take is bounded, and comes back."""
+"""Request bodies that clients begin and never finish, over real sockets: their memory is bounded and is freed."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def resident(web: WebProcess) -> int:
 
 
 def asked(web: WebProcess, tenant: Tenant, *, source: str = "127.0.0.1") -> int:
-    """Ask for a page and return its status."""
+    """Request a page and return its status."""
     with closing(http.client.HTTPConnection(*web.address, timeout=30, source_address=(source, 0))) as connection:
         connection.request("GET", "/u/logged-out", headers={"Host": f"{tenant.pk}.example.test"})
         return connection.getresponse().status
 
 
 class Unfinished:
-    """Connections that have announced a MiB each and send all of it but the last byte, from many addresses."""
+    """Connections from many addresses that announce a MiB each and send all of it except the last byte."""
 
     def __init__(self, web: WebProcess, tenant: Tenant, *, count: int, addresses: int) -> None:
         head = f"POST /u/login HTTP/1.1\r\nHost: {tenant.pk}.example.test\r\nContent-Length: {MIB}\r\n\r\n".encode()
@@ -63,7 +63,7 @@ class Unfinished:
             return len(selector.select(0))
 
     def send_all(self) -> None:
-        """Send until every byte is taken, or the connection is closed."""
+        """Send until every byte is accepted or the connection is closed."""
         with selectors.DefaultSelector() as selector:
             for client in self._left:
                 selector.register(client, selectors.EVENT_WRITE, client)
@@ -87,24 +87,24 @@ class Unfinished:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_memory_of_unfinished_bodies_is_bounded_and_comes_back(web: WebProcess, tenant: Tenant) -> None:
+def test_memory_of_unfinished_bodies_is_bounded_and_freed(web: WebProcess, tenant: Tenant) -> None:
     assert asked(web, tenant) == 200
     before = resident(web)
     bodies = Unfinished(web, tenant, count=COUNT, addresses=COUNT)
     try:
         bodies.send_all()
-        # 64 bodies of a MiB find room; all others are told so.
+        # 64 bodies of a MiB fit; the server refuses all others.
         eventually(lambda: bodies.refused() >= COUNT - 70, seconds=60)
-        # Without a bound it would be a thousand. What was freed goes back at once, with the clients still there.
+        # Without the bound it would be 1,000 MiB. The server frees refused bodies at once, while their clients are still connected.
         eventually(lambda: resident(web) - before < 120 * MIB, seconds=60)
-        # Requests are served meanwhile.
+        # The server still serves other requests.
         assert asked(web, tenant) == 200
     finally:
         bodies.leave()
     eventually(lambda: resident(web) - before < 20 * MIB, seconds=60)
 
 
-def test_unfinished_bodies_of_one_address_leave_room_for_a_token_behind_it(web: WebProcess, tenant: Tenant) -> None:
+def test_unfinished_bodies_of_one_address_leave_room_for_a_token_request_from_it(web: WebProcess, tenant: Tenant) -> None:
     registered = granted_client(tenant)
     bodies = Unfinished(web, tenant, count=20, addresses=1)
     try:

@@ -1,4 +1,4 @@
-"""Answers of paths that are not served: errors that programs read, pages for people."""
+"""Answers for paths that are not served: JSON errors for programs, pages for users."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from identity.models import Tenant
 from tests.authapi.browser import Browser
 
 PATHS = ["/passwordless/next", "/mfa/nothing", "/ciba", "/oauth/token/", "/authorize/", "/x", "/u/nothing"]
-# The test browser navigates unless it is told otherwise.
+# The test browser sends the headers of a navigation unless told otherwise.
 SCRIPT = {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
 SILENT = {"Sec-Fetch-Mode": "", "Sec-Fetch-Dest": ""}
 HTML = "text/html,application/xhtml+xml,*/*;q=0.8"
@@ -45,11 +45,11 @@ def test_the_preflight_of_a_script_is_answered(tenant: Tenant, path: str) -> Non
         (SILENT, False),
     ],
 )
-def test_a_person_gets_a_page(tenant: Tenant, headers: dict[str, str], is_page: bool) -> None:
+def test_a_browser_gets_a_page(tenant: Tenant, headers: dict[str, str], is_page: bool) -> None:
     answer = Browser(tenant).send("GET", "/nothing-here", headers=headers)
     assert (answer.status, answer.headers["content-type"].startswith("text/html")) == (404, is_page)
 
 
-def test_the_management_interface_keeps_its_own_errors(tenant: Tenant) -> None:
+def test_the_management_interface_has_its_own_errors(tenant: Tenant) -> None:
     answer = Browser(tenant).get("/api/v2/nothing-here", Accept="*/*")
     assert json.loads(answer.body)["statusCode"] == answer.status == 401

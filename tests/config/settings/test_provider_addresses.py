@@ -1,4 +1,4 @@
-"""`PROVIDER_ADDRESSES`: addresses by strategy and name, and sentences where they cannot be read."""
+"""`PROVIDER_ADDRESSES` maps strategy and name to an address; an invalid value stops the start with a sentence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_addresses_are_read_by_strategy_and_name(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("given", ["github=https://a.test", "github.token_endpoint", "github.token_endpoint=a.test", ".x=https://a.test"])
-def test_an_odd_item_stops_the_start_and_is_named(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+def test_an_invalid_item_stops_the_start_and_is_named(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     monkeypatch.setenv("ADDRESSES", given)
     with pytest.raises(ImproperlyConfigured, match="ADDRESSES"):
         env.replacements("ADDRESSES", EFFECT)

@@ -1,4 +1,4 @@
-"""A client that keeps FAPI 2.0: it pushes its requests, proves itself without a secret, and binds its tokens to a key or a certificate."""
+"""A FAPI 2.0 client: it pushes its requests, authenticates without a secret, and binds its tokens to a key or a certificate."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Bank:
     client: Client
     variant: BankVariant
     browser: Browser
-    # The name of its private key, of which its certificate is made as well.
+    # The name of its private key; its certificate uses the same key.
     key: str = "first"
     prover: Prover = field(default_factory=Prover)
     verifier: str = ""
@@ -56,10 +56,10 @@ class Bank:
     def address(self, endpoint: str) -> str:
         return str(self.provider.metadata[endpoint])
 
-    # --- What the client shows --------------------------------------------------------------------------------------------------
+    # --- Authentication and proofs ------------------------------------------------------------------------------------------------
 
     def assertion(self, *, algorithm: str = ALGORITHM, key: str = "", **changes: Any) -> str:
-        """A good client assertion, changed or, with None, without a claim."""
+        """Return a valid client assertion with these claims changed, or left out where the value is None."""
         now = int(time.time())
         good = {"iss": self.client_id, "sub": self.client_id, "aud": self.provider.issuer, "jti": secrets.token_urlsafe(16)}
         claims = good | {"iat": now, "nbf": now, "exp": now + 120} | changes
@@ -68,17 +68,17 @@ class Bank:
         return jwt.encode({"alg": algorithm}, claims, signer, algorithms=[algorithm])
 
     def proof(self) -> dict[str, str]:
-        """The form fields that authenticate the client."""
+        """Return the form fields that authenticate the client."""
         if self.variant.authentication != "private_key_jwt":
             return {"client_id": self.client_id}
         return {"client_id": self.client_id, "client_assertion_type": ASSERTION_TYPE, "client_assertion": self.assertion()}
 
     def certificate(self) -> dict[str, str]:
-        """The headers of an edge that has seen the client's certificate."""
+        """Return the headers of an edge that verified the client's certificate."""
         return forwarded(self.provider.edge, _certificate(self.key, subject=_subject(self.key)))
 
     def connection(self, method: str, address: str, *, token: str = "", prover: Prover | None = None, **claims: Any) -> dict[str, str]:
-        """The headers that come with each request: a certificate, a proof of the key, or both."""
+        """Return the headers of each request: a certificate, a proof of the key, or both."""
         shows_certificate = self.variant.authentication != "private_key_jwt" or self.variant.binding == "mtls"
         headers = self.certificate() if shows_certificate else {}
         if self.variant.binding == "dpop":
@@ -88,7 +88,7 @@ class Bank:
     # --- Pushing and the authorization endpoint ---------------------------------------------------------------------------------
 
     def request(self, **changes: Any) -> dict[str, Any]:
-        """The parameters of a good request, changed or, with None, left out."""
+        """Return the parameters of a valid request with these changed, or left out where the value is None."""
         self.verifier = secrets.token_urlsafe(48)
         good = {
             "response_type": "code",
@@ -105,7 +105,7 @@ class Bank:
     def request_object(
         self, *, algorithm: str = ALGORITHM, key: str = "", parameters: Mapping[str, Any] | None = None, **changes: Any
     ) -> str:
-        """A signed request of these parameters, its own claims changed or, with None, left out."""
+        """Return a signed request with these parameters, and with its own claims changed, or left out where the value is None."""
         now = int(time.time())
         good = {"iss": self.client_id, "aud": self.provider.issuer, "client_id": self.client_id, "nbf": now, "exp": now + 120}
         claims = {**good, **(self.request() if parameters is None else parameters), **changes}
@@ -114,7 +114,7 @@ class Bank:
         return jwt.encode(sent, claims, RSAKey.import_key(private_key(key or self.key)), algorithms=[algorithm])
 
     def push(self, *, beside: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None, **changes: Any) -> Page:
-        """Push a request, signed where the client signs; `beside` replaces fields of the form, `headers` those of the connection."""
+        """Push a request, signed if the client signs; `beside` replaces fields of the form, `headers` those of the connection."""
         parameters = self.request(**changes)
         fields = {"request": self.request_object(parameters=parameters)} if self.variant.is_signed else parameters
         return self.push_fields({**fields, **(beside or {})}, headers=headers)
@@ -125,7 +125,7 @@ class Bank:
         return self.provider.post(address, {**self.proof(), **fields}, **shown)
 
     def handle(self, **changes: Any) -> str:
-        """Push a good request; return its address."""
+        """Push a valid request; return its address."""
         return handle_of(self.push(**changes))
 
     def visit(self, request_uri: str, **beside: Any) -> Page:
@@ -134,7 +134,7 @@ class Bank:
         return self.browser.get(urlsplit(self.address("authorization_endpoint")).path, sent)
 
     def log_in(self, page: Page) -> Page:
-        """Log in where a page asks for it."""
+        """Log in if a page asks for it."""
         while page.status in (302, 303) and not page.location.startswith(CALLBACK):
             page = self.browser.follow(page)
         if page.status in (302, 303):
@@ -143,7 +143,7 @@ class Bank:
         return self.browser.submit(page, username=EMAIL, password=PASSWORD)
 
     def answer(self, page: Page) -> dict[str, str]:
-        """Return what the page brings to the client; state and issuer are those of the request (RFC 9207)."""
+        """Return the parameters that the page returns to the client; state and issuer must be those of the request (RFC 9207)."""
         assert page.status in (302, 303), page.text
         assert page.location.startswith(f"{CALLBACK}?"), page.location
         found = page.answer
@@ -160,13 +160,13 @@ class Bank:
     # --- Tokens -------------------------------------------------------------------------------------------------------------------
 
     def token(self, fields: Mapping[str, Any], *, headers: Mapping[str, str] | None = None, **proof: Any) -> Page:
-        """Ask the token endpoint; `proof` changes the proof of the key, `headers` replaces everything of the connection."""
+        """Call the token endpoint; `proof` changes the proof of the key, `headers` replaces all headers of the connection."""
         address = self.address("token_endpoint")
         shown = self.connection("POST", address, **proof) if headers is None else headers
         page = self.provider.post(address, {**self.proof(), **fields}, **shown)
         if headers is not None or "nonce" in proof or "use_dpop_nonce" not in page.text:
             return page
-        # RFC 9449, 8: while Redis does not answer, every proof needs one.
+        # RFC 9449, 8: without Redis, every proof needs a nonce.
         shown = self.connection("POST", address, nonce=page.headers["dpop-nonce"], **proof)
         return self.provider.post(address, {**self.proof(), **fields}, **shown)
 
@@ -180,7 +180,7 @@ class Bank:
         return self.token({"grant_type": "refresh_token", "refresh_token": token, **changes}, headers=headers)
 
     def tokens(self, page: Page) -> dict[str, Any]:
-        """Return a good token answer: of the type that the binding has, with an id token that holds every rule."""
+        """Return a valid token response: its type matches the binding, and its id token follows every rule."""
         tokens = good_tokens(page)
         assert tokens["token_type"].lower() == ("dpop" if self.variant.binding == "dpop" else "bearer")
         if "id_token" in tokens:
@@ -205,7 +205,7 @@ class Bank:
         return self.provider.ask("GET", address, headers={**shown, "Authorization": f"{named} {token}"})
 
     def beside(self, **changes: Any) -> Bank:
-        """The same client in a browser of its own, with another key of its own for proofs, or whatever `changes` say."""
+        """Return the same client in its own browser, with another key for proofs or with other `changes`."""
         return replace(self, **{"browser": self.provider.browser(), **changes})
 
 
@@ -239,7 +239,7 @@ def new_bank(provider: Provider, variant: BankVariant, *, key: str = "first", **
 
 
 def _signing(client: Client, key: str) -> Client:
-    """Let the client sign its requests, and take no others of it."""
+    """Let the client sign its requests; refuse its unsigned ones."""
     known = ClientCredential.objects.of(client.tenant_id).filter(client=client, type=ClientCredential.Type.PUBLIC_KEY).first()
     new = NewCredential(type=ClientCredential.Type.PUBLIC_KEY, pem=public_pem(key), algorithm=ALGORITHM)
     credential = known or create_credential(tenant_id=client.tenant_id, client_id=client.client_id, new=new)
@@ -250,7 +250,7 @@ def _signing(client: Client, key: str) -> Client:
 
 
 def handle_of(page: Page) -> str:
-    """Return the address of a request that was pushed (RFC 9126, 2.2)."""
+    """Return the address of a pushed request (RFC 9126, 2.2)."""
     assert page.status == 201, page.text
     told = json.loads(page.body)
     assert type(told["expires_in"]) is int
@@ -260,7 +260,7 @@ def handle_of(page: Page) -> str:
 
 
 def refusal(page: Page) -> str:
-    """Return the error of a refusal at an endpoint for programs; the status is the one of RFC 6749, 5.2."""
+    """Return the error of a refusal at an endpoint for programs; check its status (RFC 6749, 5.2)."""
     status, error = error_of(page)
     assert status == (401 if error == "invalid_client" else 400), page.text
     return error

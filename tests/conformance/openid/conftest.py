@@ -1,4 +1,4 @@
-"""One tenant for each file, and the variants in which the plans run a module."""
+"""One tenant for each file, and the variants of the plans for each module."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.conformance.openid.relying_party import RelyingParty, new_party
 from tests.depth import IS_DEEP, sample
 
 _MODULES = {name_of_test(module): module for module in ids()}
-# Over all modules every variant is run many times.
+# Different modules run in different variants, so each variant runs many times.
 _USUAL = 1
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run the test of a module in the variants of its plans: one of them, another for each module, or all of them."""
+    """Run the test of a module in variants of its plans: in one that depends on the module, or in all."""
     if "variant" not in metafunc.fixturenames:
         return
     module = _MODULES[metafunc.function.__name__]
@@ -45,5 +45,5 @@ def party(provider: Provider, variant: Variant) -> RelyingParty:
 
 @pytest.fixture
 def bank(provider: Provider, variant: BankVariant) -> Bank:
-    """A client that keeps FAPI 2.0."""
+    """A client that follows FAPI 2.0."""
     return new_bank(provider, variant)

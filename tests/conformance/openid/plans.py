@@ -1,6 +1,7 @@
-"""The test plans of the OpenID Foundation's conformance suite for providers: their test modules by id, with their variants. Data.
+"""The test plans of the OpenID Foundation's conformance suite for providers: test modules by id, with their variants. Data.
 
-The plans are those of the suite's releases of 2021 to 2026: what a release dropped or renamed stays, so that no id is lost.
+The plans are those of the suite's releases of 2021 to 2026. Modules that a release removed or renamed stay, so that no id is
+lost.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class BankVariant:
-    """One way to run a module for FAPI 2.0: how the client authenticates, and what its tokens are bound to."""
+    """One way to run a module for FAPI 2.0: the authentication of the client, and the binding of its tokens."""
 
     authentication: str = "private_key_jwt"
     binding: str = "dpop"
@@ -38,7 +39,7 @@ class BankVariant:
         return f"{self.authentication}+{self.binding}" + (" signed" if self.is_signed else "")
 
 
-# Which modules run with which response type.
+# The modules of each response type.
 Modules = dict[str, tuple[str, ...]]
 
 
@@ -239,7 +240,7 @@ _ALWAYS = (
     "grant-management-ensure-wrong-client-cannot-query-grant",
     "grant-management-ensure-wrong-client-cannot-revoke-grant",
 )
-# A client that authenticates by its certificate binds its tokens to it: no compliance level combines it with keys.
+# A client that authenticates with its certificate binds its tokens to it: no compliance level combines such a certificate with keys.
 _BANK_VARIANTS = (BankVariant(), BankVariant(binding="mtls"), BankVariant("tls_client_auth", "mtls"))
 
 
@@ -265,7 +266,7 @@ def _of_banks(*, is_signed: bool) -> dict[BankVariant, tuple[str, ...]]:
     return found
 
 
-# Each plan: which modules run in which variant.
+# Each plan: its variants, and the modules of each variant.
 PLANS: dict[str, dict[Variant, tuple[str, ...]]] = {
     "oidcc-basic-certification-test-plan": _plain(_BASIC),
     "oidcc-implicit-certification-test-plan": _plain(_IMPLICIT),
@@ -306,7 +307,7 @@ def name_of_test(module: str) -> str:
 
 
 def variants_of(module: str) -> list[Variant | BankVariant]:
-    """Return every variant in which some plan runs a module, in the order of the plans."""
+    """Return every variant in which a plan runs a module, in the order of the plans."""
     plain = [variant for plan in PLANS.values() for variant, names in plan.items() if module in names]
     banks = [variant for plan in BANK_PLANS.values() for variant, names in plan.items() if module in names]
     return list(dict.fromkeys([*plain, *banks]))

@@ -1,4 +1,4 @@
-"""The provider under test, as its clients see it: an issuer, its documents and its endpoints. Everything goes through the application."""
+"""The provider under test as its clients see it: an issuer, its documents and its endpoints. All requests pass through the application."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.factories.models.identity import TenantFactory
 from tests.factories.sign_in import people, person
 
 EMAIL = "ada@example.test"
-# What a program leaves out that a browser sends.
 _BROWSERS = itertools.count()
+# Headers that only browsers send.
 _NO_BROWSER = {"sec-fetch-mode": "", "sec-fetch-dest": ""}
 
 
@@ -33,7 +33,7 @@ class Provider:
     tenant: Tenant
     connection: Connection
     user: User
-    # What an edge in front of the tenant's host vouches for certificates with.
+    # The secret of an edge in front of the tenant's host that forwards client certificates.
     edge: str = field(repr=False)
 
     @property
@@ -55,30 +55,30 @@ class Provider:
         return KeySet.import_key_set(json.loads(self.ask("GET", self.metadata["jwks_uri"]).body))
 
     def changed(self) -> None:
-        """Read the documents anew, as clients do after a while."""
+        """Read the documents again, as clients do after a while."""
         forget_all()
         for name in ("metadata", "keys"):
             self.__dict__.pop(name, None)
 
     def browser(self) -> Browser:
-        """A browser without a session, at an address of its own: logins of one person from one address are counted."""
+        """Return a browser without a session and with its own address, because the service counts logins of one user from one address."""
         number = next(_BROWSERS)
         return Browser(self.tenant, address=f"198.51.{number // 250 % 250}.{number % 250 + 1}")
 
     def ask(self, method: str, address: str, *, headers: Mapping[str, str] | None = None, body: bytes = b"") -> Page:
-        """Send a request of a program to an address of the provider."""
+        """Send a request to an address of the provider without the headers of a browser."""
         assert address.startswith(self.issuer), address
         parts = urlsplit(address)
         target = f"{parts.path}?{parts.query}" if parts.query else parts.path
         return Browser(self.tenant).send(method, target, body=body, headers={**_NO_BROWSER, **(headers or {})})
 
     def post(self, address: str, fields: Mapping[str, Any], **headers: str) -> Page:
-        """Post a form, as a program does. A None leaves a field out."""
+        """Post a form without the headers of a browser. None leaves a field out."""
         sent = [(name, value) for name, value in fields.items() if value is not None]
         return self.ask("POST", address, headers={"Content-Type": FORM, **headers}, body=urlencode(sent, doseq=True).encode())
 
     def enable(self, *client_ids: str) -> None:
-        """Let users of the connection log in to further clients."""
+        """Let users of the connection log in to these clients too."""
         self.connection.refresh_from_db()
         enabled = [*self.connection.enabled_clients, *client_ids]
         changes = {"enabled_clients": enabled}
@@ -86,7 +86,7 @@ class Provider:
 
 
 def new_provider() -> Provider:
-    """Make a tenant, a user with a full profile, and the key of an edge that forwards client certificates."""
+    """Create a tenant, a user with a full profile, and the key of an edge that forwards client certificates."""
     tenant: Tenant = TenantFactory.create(prefix="op")
     connection = people(tenant, requires_username=True)
     user = person(
@@ -104,6 +104,6 @@ def new_provider() -> Provider:
 
 
 def error_of(page: Page) -> tuple[int, str]:
-    """Return status and error of a refusal that a program gets."""
+    """Return status and error of a refusal for programs."""
     assert page.headers["content-type"].startswith("application/json"), page.text
     return page.status, str(json.loads(page.body)["error"])

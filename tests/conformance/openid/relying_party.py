@@ -1,4 +1,4 @@
-"""A client of OpenID Connect that checks every answer as strictly as Core 1.0 says, with a browser and the user in front of it."""
+"""An OpenID Connect client that checks every response as strictly as Core 1.0 requires, with a browser and its user."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GRANTS = ("authorization_code", "implicit", "refresh_token")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one authorization gave: the answer of the authorization endpoint, of the token endpoint, and the verified id token."""
+    """The result of one authorization: the responses of the authorization and the token endpoint, and the verified id token."""
 
     answer: Mapping[str, str]
     tokens: Mapping[str, Any]
@@ -60,7 +60,7 @@ class RelyingParty:
     # --- The authorization endpoint ------------------------------------------------------------------------------------------
 
     def request(self, **changes: Any) -> dict[str, Any]:
-        """The parameters of a good request, changed or, with None, left out."""
+        """Return the parameters of a valid request with these changed, or left out where the value is None."""
         good = {
             "client_id": self.client.client_id,
             "redirect_uri": CALLBACK,
@@ -78,7 +78,7 @@ class RelyingParty:
         return self.browser.get(self._path("authorization_endpoint"), self.sent)
 
     def log_in(self, page: Page) -> Page:
-        """Follow to the login page, log in there as the user, and allow what the client wants where a page asks."""
+        """Follow the redirect to the login page, log in as the user, and consent where a page asks."""
         form = self.shown(page)
         assert 'autocomplete="current-password"' in form.text, form.text
         page = self.browser.submit(form, username=EMAIL, password=PASSWORD)
@@ -87,14 +87,14 @@ class RelyingParty:
         return page
 
     def shown(self, page: Page) -> Page:
-        """Return the page of the provider that the person sees."""
+        """Return the page of the provider that the user sees."""
         while page.status in (302, 303):
             page = self.browser.follow(page)
         assert page.status == 200, page.text
         return page
 
     def answer(self, page: Page) -> dict[str, str]:
-        """Return the answer that the page brings to the client; it comes in the right way, with the state and the issuer."""
+        """Return the parameters that the page returns to the client; check the response mode, state and issuer."""
         mode = self.sent.get("response_mode") or ("query" if self.sent.get("response_type", "code") == "code" else "fragment")
         if mode == "form_post":
             assert (page.status, page.form_action()) == (200, self.sent["redirect_uri"]), page.text
@@ -115,7 +115,7 @@ class RelyingParty:
     # --- The token endpoint ---------------------------------------------------------------------------------------------------
 
     def token(self, fields: Mapping[str, Any]) -> Page:
-        """Ask the token endpoint, authenticated."""
+        """Call the token endpoint with client authentication."""
         headers, proof = {}, {}
         if self.method == "client_secret_basic":
             headers = basic(self.client.client_id, self.secret)
@@ -130,10 +130,10 @@ class RelyingParty:
     def refresh(self, token: str) -> Page:
         return self.token({"grant_type": "refresh_token", "refresh_token": token})
 
-    # --- All together ---------------------------------------------------------------------------------------------------------
+    # --- The whole flow -------------------------------------------------------------------------------------------------------
 
     def complete(self, page: Page, **exchange: Any) -> Outcome:
-        """Take the answer on a page, check all of it, and exchange its code."""
+        """Read the response from a page, check all of it, and exchange its code."""
         answer = self.answer(page)
         assert "error" not in answer, answer
         types, wanted = self.variant.types, {"code": "code", "token": "access_token", "id_token": "id_token"}
@@ -154,7 +154,7 @@ class RelyingParty:
         return Outcome(answer, tokens, claims)
 
     def logged_in(self, **changes: Any) -> Outcome:
-        """Log in through the pages, in a browser that has no session yet."""
+        """Log in through the pages in a browser without a session."""
         return self.complete(self.log_in(self.authorize(**changes)))
 
     def verified(self, token: str, *, beside: Mapping[str, str] | None = None, is_refreshed: bool = False) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class RelyingParty:
         return claims
 
     def profile(self, token: str, *, method: str = "GET", in_body: bool = False) -> dict[str, Any]:
-        """Read the profile with an access token: in the header, or in a form."""
+        """Read the profile with an access token in the header or in a form."""
         address = self.provider.metadata["userinfo_endpoint"]
         if in_body:
             page = self.provider.post(address, {"access_token": token})
@@ -185,7 +185,7 @@ class RelyingParty:
         return dict(json.loads(page.body))
 
     def told(self, outcome: Outcome) -> dict[str, Any]:
-        """Return what the client learns of the user: from the profile where it has an access token, from the id token otherwise."""
+        """Return the user's claims: from the profile if there is an access token, otherwise from the id token."""
         if not outcome.access_token:
             return dict(outcome.claims)
         profile = self.profile(outcome.access_token)
@@ -212,7 +212,7 @@ def new_party(provider: Provider, variant: Variant | None = None, *, method: str
 
 
 def good_tokens(page: Page) -> dict[str, Any]:
-    """Return a good token answer after the checks of RFC 6749, 5.1 and Core 1.0, 3.1.3.3."""
+    """Return a valid token response after the checks of RFC 6749, 5.1 and Core 1.0, 3.1.3.3."""
     assert page.status == 200, page.text
     assert page.headers["content-type"].partition(";")[0] == "application/json"
     assert (page.headers["cache-control"], page.headers["pragma"]) == ("no-store", "no-cache")
@@ -224,12 +224,12 @@ def good_tokens(page: Page) -> dict[str, Any]:
 
 
 def half_hash(value: str) -> str:
-    """The left half of the SHA-256 digest, written apart from the code that makes it (Core 1.0, 3.3.2.11)."""
+    """Return the left half of the SHA-256 digest. Does not use the code under test (Core 1.0, 3.3.2.11)."""
     return base64.urlsafe_b64encode(hashlib.sha256(value.encode()).digest()[:16]).decode().rstrip("=")
 
 
 def with_pkce() -> tuple[str, dict[str, str]]:
-    """Return a fresh verifier and the parameters of its challenge."""
+    """Return a new verifier and the parameters of its challenge."""
     verifier = secrets.token_urlsafe(48)
     return verifier, {"code_challenge": challenge_of(verifier), "code_challenge_method": "S256"}
 

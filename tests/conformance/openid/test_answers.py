@@ -1,4 +1,4 @@
-"""What an authorization and its tokens hold, for each response type: the happy flows of the plans, and what each type needs."""
+"""Contents of authorization responses and tokens for each response type."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_oidcc_server(party: RelyingParty, provider: Provider, variant: Variant)
     first = party.logged_in()
     if first.access_token:
         assert party.profile(first.access_token)["sub"] == first.claims["sub"] == provider.user.user_id
-    # A second client has tokens of its own, in the session that there is.
+    # A second client gets its own tokens in the existing session.
     second = new_party(provider, variant)
     second.browser = party.browser
     other = second.complete(second.authorize())
@@ -44,12 +44,12 @@ def test_oidcc_idtoken_signature(party: RelyingParty, provider: Provider) -> Non
 
 def test_oidcc_idtoken_rs256(provider: Provider) -> None:
     assert "RS256" in provider.metadata["id_token_signing_alg_values_supported"]
-    # `verified` takes no other algorithm.
+    # `verified` accepts no other algorithm.
     assert new_party(provider, algorithm="RS256").logged_in().claims["sub"] == provider.user.user_id
 
 
 def test_oidcc_idtoken_unsigned(provider: Provider) -> None:
-    """The suite asks for unsigned id tokens where the document lists `none`, and it does not: no client can have them."""
+    """The suite requires unsigned id tokens if the document lists `none`. The document does not, and clients cannot have them."""
     assert "none" not in provider.metadata["id_token_signing_alg_values_supported"]
     with pytest.raises(Invalid):
         create_client(tenant_id=provider.tenant.pk, name="Unsigned", algorithm="none")
@@ -64,7 +64,7 @@ def test_oidcc_server_rotate_keys(provider: Provider) -> None:
     assert {key.kid for key in provider.keys.keys} != published
     kids = [json.loads(_header(token))["kid"] for token in (old, fresh)]
     assert kids[0] != kids[1]
-    # What was signed before the rotation can still be verified.
+    # Tokens from before the rotation can still be verified.
     jwt.decode(old, provider.keys, algorithms=["RS256"])
 
 
@@ -119,7 +119,7 @@ def test_oidcc_ensure_request_with_unknown_parameter_succeeds(party: RelyingPart
 
 
 def test_oidcc_ensure_request_with_acr_values_succeeds(party: RelyingParty, provider: Provider) -> None:
-    # Voluntary (Core 1.0, 3.1.2.1): what the provider does not offer is not claimed to have been met.
+    # Voluntary (Core 1.0, 3.1.2.1): the provider does not claim to meet a context that it does not offer.
     offered = provider.metadata["acr_values_supported"]
     assert party.logged_in(acr_values=f"unknown {offered[0]}").claims["acr"] == offered[0]
     assert party.complete(party.authorize(acr_values="unknown")).claims.get("acr") in (None, *offered)

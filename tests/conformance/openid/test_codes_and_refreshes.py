@@ -1,4 +1,4 @@
-"""Codes count once, and refresh tokens belong to their client."""
+"""Codes are valid once, and refresh tokens belong to their client."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_oidcc_codereuse_30seconds(party: RelyingParty, provider: Provider) -> N
         clock.shift(timedelta(seconds=30))
         assert party.profile(outcome.tokens["access_token"])["sub"]
         assert error_of(party.exchange(outcome.answer["code"])) == (400, "invalid_grant")
-        # RFC 6749, 4.1.2: everything that came of the code ends with its second use.
+        # RFC 6749, 4.1.2: the second use of a code revokes all tokens that come from it.
         bearer = {"Authorization": f"Bearer {outcome.tokens['access_token']}"}
         assert provider.ask("GET", provider.metadata["userinfo_endpoint"], headers=bearer).status == 401
 

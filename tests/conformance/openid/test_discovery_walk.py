@@ -1,4 +1,7 @@
-"""Every value of the discovery document is used. One that has no use here fails: either it is not served, or its use is missing."""
+"""The tests use every value of the discovery document.
+
+A value without a use fails: either the service does not support it, or its test is missing.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from tests.conformance.openid import used_factors, used_further, used_requests, 
 from tests.conformance.openid.provider import Provider
 
 Use = Callable[[Provider, Any], None]
-# What a tenant switches on, so that its document holds all that it can hold.
+# Settings that a tenant switches on so that its document has all possible members.
 EVERYTHING: dict[str, Any] = {
     "enabled_locales": ["en", "de", "ar"],
     "allow_organization_name_in_authentication_api": True,
@@ -31,7 +34,7 @@ def use_grant(provider: Provider, value: str) -> None:
     (used_tokens.GRANTS_OF_TOKENS | used_further.FURTHER_GRANTS | used_factors.GRANTS_OF_FACTORS)[value](provider)
 
 
-# A list is used value by value, anything else as a whole.
+# The tests use each value of a list, and any other member as a whole.
 USES: dict[str, Use] = {
     "issuer": used_requests.use_issuer,
     "authorization_endpoint": used_requests.use_authorization_endpoint,
@@ -83,13 +86,13 @@ USES: dict[str, Use] = {
     "global_token_revocation_endpoint": used_further.use_global_token_revocation_endpoint,
     "global_token_revocation_endpoint_auth_methods_supported": used_further.use_global_revocation_method,
 }
-# What logins of a provider have told, by its host.
+# Claims and methods that logins at a provider returned, by its host.
 TOLD: dict[str, frozenset[str]] = {}
 
 
 @pytest.fixture(scope="module")
 def everything(provider: Provider) -> dict[str, Any]:
-    """The document of a tenant that has switched everything on."""
+    """Return the document of a tenant with everything switched on."""
     update_tenant_settings(tenant_id=provider.tenant.pk, changes=EVERYTHING)
     used_further.add_detail_type(provider)
     provider.changed()
@@ -101,7 +104,7 @@ def test_each_value_of_the_document_is_of_use(provider: Provider, everything: di
     value = everything[member]
     values = value if isinstance(value, list) else [value]
     assert values
-    assert len(values) == len({str(one) for one in values}), "a value stands there twice"
+    assert len(values) == len({str(one) for one in values}), "a value is listed twice"
     if member == "claims_supported":
         TOLD[provider.host] = used_requests.seen_claims(provider)
     for one in values:
@@ -112,10 +115,10 @@ def test_each_member_of_the_document_has_a_use(everything: dict[str, Any]) -> No
     assert everything.keys() == USES.keys()
 
 
-def test_what_logins_tell_stands_in_the_document(provider: Provider, everything: dict[str, Any]) -> None:
+def test_claims_and_methods_of_real_logins_are_in_the_document(provider: Provider, everything: dict[str, Any]) -> None:
     assert used_requests.seen_claims(provider) - set(everything["claims_supported"]) == set()
 
 
-def test_both_documents_are_one(provider: Provider, everything: dict[str, Any]) -> None:
+def test_both_discovery_documents_are_equal(provider: Provider, everything: dict[str, Any]) -> None:
     other = provider.ask("GET", f"{provider.issuer}.well-known/oauth-authorization-server")
     assert other.body == provider.ask("GET", f"{provider.issuer}.well-known/openid-configuration").body

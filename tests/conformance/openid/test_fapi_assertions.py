@@ -1,4 +1,4 @@
-"""FAPI 2.0: assertions that authenticate a client are for this issuer, by this client, signed as registered, for now, and for one use."""
+"""FAPI 2.0: assertions that authenticate a client are for this issuer, from this client, signed as registered, current, and valid once."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def pushed(bank: Bank, assertion: str) -> Page:
 
 
 def is_refused(bank: Bank, **changes: Any) -> bool:
-    """Tell whether a changed assertion authenticates no client, neither at a push nor at the token endpoint."""
+    """Report whether a changed assertion is refused at a push and at the token endpoint."""
     answers = [pushed(bank, bank.assertion(**changes))]
     code = bank.code()
     answers.append(bank.exchange(code, client_assertion=bank.assertion(**changes)))
-    assert bank.tokens(bank.exchange(code))["access_token"], "the code is as good as before"
+    assert bank.tokens(bank.exchange(code))["access_token"], "the code is still valid"
     return [refusal(page) for page in answers] == ["invalid_client"] * 2
 
 
@@ -62,7 +62,7 @@ def test_fapi2_security_profile_final_ensure_invalid_client_assertions_fail(bank
     ]
     for changes in invalid:
         assert refusal(pushed(bank, bank.assertion(**changes))) == "invalid_client", changes
-    # The form names another client than the assertion.
+    # The form names a different client than the assertion.
     assert refusal(pushed(bank, bank.assertion(sub="another"))) in ("invalid_client", "invalid_request")
     assert handle_of(bank.push())
 
@@ -79,7 +79,7 @@ def test_fapi2_security_profile_final_par_ensure_jwt_client_assertions_nbf_over_
 
 
 def test_fapi2_security_profile_final_par_test_array_as_audience_fails(bank: Bank) -> None:
-    """FAPI 2.0, 5.3.3.2: the audience is the issuer as one text."""
+    """FAPI 2.0, 5.3.3.2: the audience is the issuer as one string."""
     issuer = bank.provider.issuer
     assert refusal(pushed(bank, bank.assertion(aud=[issuer]))) == "invalid_client"
     assert refusal(pushed(bank, bank.assertion(aud=[issuer, bank.address("token_endpoint")]))) == "invalid_client"

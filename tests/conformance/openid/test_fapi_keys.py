@@ -1,4 +1,4 @@
-"""FAPI 2.0 with DPoP: what a proof may look like, and that codes and tokens are worth nothing without the key."""
+"""FAPI 2.0 with DPoP: the allowed forms of a proof, and that codes and tokens are useless without the key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.conformance.openid.bank import Bank, handle_of, refusal
 
 
 def proven_flow(bank: Bank, **claims: Any) -> int:
-    """Go through push, exchange and resource with proofs that have these claims; return the status of the resource."""
+    """Push, exchange and call the resource with proofs that have these claims; return the status of the resource."""
     address = bank.address("pushed_authorization_request_endpoint")
     handle = handle_of(bank.push(headers=bank.connection("POST", address, **claims)))
     code = bank.answer(bank.log_in(bank.visit(handle)))["code"]
@@ -21,7 +21,7 @@ def proven_flow(bank: Bank, **claims: Any) -> int:
 
 
 def without_proof(bank: Bank) -> dict[str, str]:
-    """The headers of the connection but for the proof, so that a push binds the code to no key."""
+    """Return the headers of the connection without the proof, so that a push does not bind the code to a key."""
     shown = bank.connection("POST", bank.address("pushed_authorization_request_endpoint"))
     return {name: value for name, value in shown.items() if name != "DPoP"}
 
@@ -62,7 +62,7 @@ def test_fapi2_security_profile_final_ensure_dpop_auth_code_binding_success(bank
     handle = handle_of(bank.push(headers=without_proof(bank), dpop_jkt=bank.prover.thumbprint))
     code = bank.answer(bank.log_in(bank.visit(handle)))["code"]
     assert bank.tokens(bank.exchange(code))["access_token"]
-    # Both together: they name one key.
+    # Both parameters name the same key.
     assert bank.logged_in(dpop_jkt=bank.prover.thumbprint)["access_token"]
 
 
@@ -99,6 +99,6 @@ def test_fapi2_security_profile_final_dpop_negative_tests(bank: Bank) -> None:
         assert asked(proof).status == 401, name
     used = made()
     assert [asked(used).status, asked(used).status] == [200, 401]
-    # Without any proof, and as a token that is not bound.
+    # No proof at all, then the token as a plain bearer token.
     for scheme in ("DPoP", "Bearer"):
         assert bank.resource(token, scheme=scheme, headers={}).status == 401

@@ -1,4 +1,4 @@
-"""FAPI 2.0: requests are pushed, in full, and an address of a pushed request is good for its client, once and for a short time."""
+"""FAPI 2.0: all parameters are pushed, and the address of a pushed request is valid for its client, once and for a short time."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.conformance.openid.relying_party import CALLBACK
 
 
 def is_on_a_page(page: Page, error: str) -> bool:
-    """Tell whether a page names the error, and sends the browser nowhere."""
+    """Report whether a page names the error and does not redirect the browser."""
     return page.status == 400 and "location" not in page.headers and error in page.text
 
 
 def refused_error(bank: Bank, page: Page) -> str:
-    """Return the error that the client gets in its answer."""
+    """Return the error in the response to the client."""
     return bank.answer(page)["error"]
 
 
@@ -32,7 +32,7 @@ def test_fapi2_security_profile_final_happy_flow(bank: Bank, provider: Provider,
     assert bank.resource(tokens["access_token"]).status == 200
     other = new_bank(provider, variant, key="second")
     assert other.logged_in()["access_token"] != tokens["access_token"]
-    # What the second client holds opens nothing with the first one's token.
+    # The token of the first client is not valid with the key or certificate of the second one.
     assert other.resource(tokens["access_token"]).status == 401
 
 
@@ -46,7 +46,7 @@ def test_fapi2_security_profile_final_user_rejects_authentication(bank: Bank) ->
 
 
 def test_fapi2_security_profile_final_ensure_authorization_request_without_state_success(bank: Bank) -> None:
-    # `answer` compares the state, which is absent on both sides.
+    # `answer` compares the state, which is absent in request and response.
     assert bank.logged_in(state=None)["access_token"]
 
 
@@ -59,7 +59,7 @@ def test_fapi2_security_profile_final_ensure_authorization_request_with_64_char_
 
 
 def test_fapi2_security_profile_final_ensure_authorization_request_with_long_nonce(bank: Bank) -> None:
-    """384 characters: a provider may refuse them, and says so."""
+    """384 characters: a provider may refuse them, but must answer with an error then."""
     assert refusal(bank.push(nonce="n" * 384)) == "invalid_request"
     assert bank.logged_in(nonce="n" * 255)["access_token"]
 
@@ -102,7 +102,7 @@ def test_fapi2_security_profile_final_ensure_registered_redirect_uri(bank: Bank)
 
 
 def test_fapi2_security_profile_final_plain_fapi_tolerate_unregistered_redirect_uri(bank: Bank) -> None:
-    """A provider may take an unregistered address from an authenticated client (FAPI 2.0, 5.3.2.2). This one does not."""
+    """A provider may accept an unregistered address from an authenticated client (FAPI 2.0, 5.3.2.2). This provider refuses it."""
     assert refusal(bank.push(redirect_uri="https://unregistered.example.test/callback")) in ("invalid_request", "invalid_redirect_uri")
 
 
@@ -123,7 +123,7 @@ def test_fapi2_security_profile_final_ensure_response_type_token_fails(bank: Ban
 def test_fapi2_security_profile_final_test_claims_parameter_identity_claims(bank: Bank) -> None:
     wanted = ("name", "given_name", "family_name", "email", "phone_number")
     claims = {place: dict.fromkeys(wanted) for place in ("id_token", "userinfo")}
-    # A signed request holds the object itself (RFC 9101, 4); a form holds its text.
+    # A signed request contains the object itself (RFC 9101, 4); a form contains its JSON text.
     tokens = bank.logged_in(claims=claims if bank.variant.is_signed else json.dumps(claims))
     told = json.loads(bank.resource(tokens["access_token"]).body)
     assert set(wanted) <= told.keys()
@@ -171,7 +171,7 @@ def test_fapi2_security_profile_final_par_attempt_invalid_http_method(bank: Bank
 
 
 def test_fapi2_security_profile_final_par_without_duplicate_parameters(bank: Bank) -> None:
-    # `visit` sends nothing beside the two parameters of RFC 9126, 4.
+    # `visit` sends only the two parameters of RFC 9126, 4.
     assert bank.logged_in()["access_token"]
 
 

@@ -1,4 +1,4 @@
-"""FAPI 2.0 Message Signing: requests that are signed, and every way in which a signed request can be wrong."""
+"""FAPI 2.0 Message Signing: signed requests, and every fault that a signed request can have."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ ERRORS = ("invalid_request", "invalid_request_object")
 
 
 def pushed(bank: Bank, **changes: Any) -> Page:
-    """Push a signed request that is changed or, with None, without a claim."""
+    """Push a signed request with these claims changed, or left out where the value is None."""
     return bank.push_fields({"request": bank.request_object(**changes)})
 
 
 def is_refused(bank: Bank, **changes: Any) -> bool:
-    assert handle_of(pushed(bank)), "unchanged it is a good one"
+    assert handle_of(pushed(bank)), "the unchanged request is valid"
     return refusal(pushed(bank, **changes)) in ERRORS
 
 
@@ -80,5 +80,5 @@ def test_fapi2_security_profile_final_ensure_unsigned_request_at_par_endpoint_fa
 
 
 def test_fapi2_security_profile_final_par_authorization_request_containing_request_uri(bank: Bank) -> None:
-    """A signed request that is pushed names no pushed request (RFC 9126, 2.1)."""
+    """A pushed signed request must not name another pushed request (RFC 9126, 2.1)."""
     assert is_refused(bank, request_uri=bank.handle())

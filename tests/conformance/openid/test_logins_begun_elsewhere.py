@@ -1,4 +1,4 @@
-"""Logins that do not begin at the client (Core 1.0, 4): the provider leads to the registered address, and says which provider it is."""
+"""Logins that begin outside the client (Core 1.0, 4): the provider redirects to the registered address and names itself as issuer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rp(provider: Provider) -> RelyingParty:
 
 
 def link_of(rp: RelyingParty, login_uri: str) -> str:
-    """Register where the client lets logins begin; return the link of a page that ends something."""
+    """Register the address at which the client starts logins; return the link on a final page."""
     changes = {"settings": {"initiate_login_uri": login_uri}}
     update_client(tenant_id=rp.provider.tenant.pk, client_id=rp.client.client_id, changes=changes)
     forget_all()
@@ -36,7 +36,7 @@ def test_oidcc_3rd_party_init_login(rp: RelyingParty) -> None:
     link = link_of(rp, f"{BEGIN}?tenant=7")
     assert link.startswith(f"{BEGIN}?")
     assert parse_qs(urlsplit(link).query) == {"tenant": ["7"], "iss": [rp.provider.issuer]}
-    # The client begins a login of its own.
+    # The client starts its own login.
     assert rp.logged_in().claims["sub"]
 
 

@@ -1,4 +1,4 @@
-"""Logouts that a client begins (RP-Initiated Logout 1.0), and how the other clients of the session hear of them."""
+"""Logouts that a client starts (RP-Initiated Logout 1.0), and the notices to the other clients of the session."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def rp(provider: Provider) -> RelyingParty:
 
 @pytest.fixture
 def receiver() -> Iterator[MisbehavingServer]:
-    """Where a client hears of logouts."""
+    """The addresses at which a client receives notices of logouts."""
     with misbehaving_server(sequence(reply(200))) as server:
         yield server
 
 
 def leave(rp: RelyingParty, outcome: Outcome | None = None, **changes: Any) -> Page:
-    """Send the browser to the end session endpoint with all parameters, changed or, with None, without one."""
+    """Send the browser to the end session endpoint with all parameters, with these changed, or left out where the value is None."""
     good = {"id_token_hint": outcome.id_token if outcome else None, "post_logout_redirect_uri": LOGGED_OUT, "state": STATE}
     sent = {name: value for name, value in (good | changes).items() if value is not None}
     return rp.browser.get(urlsplit(rp.provider.metadata["end_session_endpoint"]).path, sent)
@@ -55,7 +55,7 @@ def is_error_page(page: Page) -> bool:
 
 
 def confirmed(rp: RelyingParty, page: Page) -> Page:
-    """Say yes on the page that asks."""
+    """Confirm on the page that asks."""
     assert "Log out?" in page.text
     return rp.browser.submit(page, answer="yes")
 
@@ -104,7 +104,7 @@ def test_oidcc_rp_initiated_logout_bad_id_token_hint(rp: RelyingParty) -> None:
 
 
 def test_oidcc_rp_initiated_logout_no_id_token_hint(rp: RelyingParty) -> None:
-    """The address belongs to no proven client: nothing happens before the user has said yes, and there is nowhere to go back to."""
+    """No client is verified, so nothing happens before the user confirms, and there is no redirect afterwards."""
     rp.logged_in()
     page = leave(rp)
     assert "location" not in page.headers
@@ -177,7 +177,7 @@ def test_oidcc_frontchannel_rp_initiated_logout(provider: Provider) -> None:
     outcome = rp.logged_in()
     page = rp.browser.follow(leave(rp, outcome))
     (frame,) = re.findall(r'<iframe src="([^"]*)"', page.text)
-    # Front-Channel Logout 1.0, 2: both or neither, beside the query that the address has.
+    # Front-Channel Logout 1.0, 2: issuer and session id are both present or both absent, and the address keeps its own query.
     assert parse_qs(urlsplit(frame).query) == {"app": ["1"], "iss": [provider.issuer], "sid": [outcome.claims["sid"]]}
     assert "frame-src https://rp.example.test" in page.headers["content-security-policy"].split("; ")
     following = page.headers["refresh"].partition(";url=")[2]
@@ -190,7 +190,7 @@ def test_oidcc_frontchannel_rp_initiated_logout(provider: Provider) -> None:
 
 @pytest.fixture
 def watching(provider: Provider) -> Iterator[RelyingParty]:
-    """A client at a tenant that lets applications watch sessions."""
+    """Return a client at a tenant that enables session management."""
     update_tenant_settings(tenant_id=provider.tenant.pk, changes={"session_management_supported": True})
     provider.changed()
     yield new_party(provider)
@@ -199,7 +199,7 @@ def watching(provider: Provider) -> Iterator[RelyingParty]:
 
 
 def is_unchanged(rp: RelyingParty, state: str) -> bool:
-    """Compute what the frame of the provider computes from its cookie (Session Management 1.0, 4.2)."""
+    """Compute the value that the provider's frame computes from its cookie (Session Management 1.0, 4.2)."""
     digest, _, salt = state.partition(".")
     seen = rp.browser.cookies.get("session_state", "")
     text = f"{rp.client.client_id} https://rp.example.test {seen} {salt}"
@@ -216,7 +216,7 @@ def test_oidcc_session_management_rp_initiated_logout(watching: RelyingParty) ->
     state = outcome.answer["session_state"]
     assert is_unchanged(watching, state)
     again = watching.answer(watching.authorize(prompt="none"))["session_state"]
-    assert again != state, "each answer has a salt of its own"
+    assert again != state, "each response has its own salt"
     assert is_unchanged(watching, again)
     assert leave(watching, outcome).location.startswith(LOGGED_OUT)
     assert not is_unchanged(watching, state)

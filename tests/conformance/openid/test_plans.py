@@ -1,4 +1,4 @@
-"""Every test module of the plans has a test here that is named by its id, or a reason why it has none."""
+"""Every test module of the plans has a test here with its name, or a reason for its absence."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _MODULES |= {plan: {module for modules in variants.values() for module in module
 
 @cache
 def written() -> frozenset[str]:
-    """Return the names of the tests in this folder that are named by a module."""
+    """Return the names of the tests in this folder that have the name of a module."""
     trees = [ast.parse(file.read_text()) for file in Path(__file__).parent.glob("test_*.py")]
     functions = [node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)]
     named = [name for name in functions if name.startswith(("test_oidcc_", "test_fapi"))]
-    assert len(named) == len(set(named)), "two tests have the name of one module"
+    assert len(named) == len(set(named)), "two tests have the name of the same module"
     return frozenset(named)
 
 
@@ -31,7 +31,7 @@ def test_each_module_of_a_plan_has_a_test_or_a_reason(plan: str) -> None:
     assert {module for module in _MODULES[plan] if name_of_test(module) not in written()} - UNWRITTEN.keys() == set()
 
 
-def test_no_test_is_named_by_an_unknown_module_and_no_written_one_has_a_reason_to_be_missing() -> None:
+def test_every_test_names_a_known_module_and_no_tested_module_has_a_reason_for_absence() -> None:
     assert written() == {name_of_test(module) for module in ids() - UNWRITTEN.keys()}
     assert UNWRITTEN.keys() <= ids()
     assert all(reason.endswith(".") for reason in UNWRITTEN.values())

@@ -1,4 +1,4 @@
-"""What a client learns of the user, by scope and by claim."""
+"""The claims about the user that a client gets, by scope and by requested claim."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_oidcc_scope_phone(party: RelyingParty) -> None:
 
 
 def test_oidcc_scope_address(party: RelyingParty, provider: Provider) -> None:
-    """No profile holds a postal address, so the document does not list the scope. It is taken and tells nothing."""
+    """No profile contains a postal address, so the document does not list the scope. The request is accepted and adds no claim."""
     told = party.told(party.logged_in(scope="openid address"))
     assert "address" not in told
     assert "address" not in provider.metadata["claims_supported"]
@@ -65,18 +65,18 @@ def test_oidcc_scope_all(party: RelyingParty) -> None:
 
 
 def test_oidcc_claims_locales(party: RelyingParty) -> None:
-    # Voluntary (Core 1.0, 5.2): there is one name in one language.
+    # Voluntary (Core 1.0, 5.2): the name exists in one language only.
     told = party.told(party.logged_in(scope="openid profile", claims_locales="se"))
     assert told["name"] == "Ada Lovelace"
 
 
 def test_oidcc_claims_essential(party: RelyingParty, variant: Variant) -> None:
-    """Where there is no access token the claim is asked for in the id token (Core 1.0, 5.5)."""
+    """Without an access token, the claim is requested for the id token (Core 1.0, 5.5)."""
     place = "userinfo" if variant.types != {"id_token"} else "id_token"
     outcome = party.logged_in(claims=json.dumps({place: {"name": {"essential": True}}}))
     assert party.told(outcome)["name"] == "Ada Lovelace"
 
 
 def test_oidcc_userinfo_rs256(provider: Provider) -> None:
-    """The suite asks for signed profiles where the document lists an algorithm for them, and it does not."""
+    """The suite requires signed profiles if the document lists an algorithm for them; the document lists none."""
     assert "userinfo_signing_alg_values_supported" not in provider.metadata

@@ -1,4 +1,4 @@
-"""Addresses of answers: compared to the letter, and never gone to where they are not registered."""
+"""Redirect addresses are compared exactly, and an unregistered address is never a redirect target."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WITH_QUERY = f"{CALLBACK}?foo=bar"
 
 
 def is_refused(page: Page) -> bool:
-    """Tell whether a page says so, and sends the browser nowhere."""
+    """Report whether a page shows the error and does not redirect the browser."""
     return page.status == 400 and "location" not in page.headers and "Callback URL mismatch." in page.text
 
 

@@ -1,4 +1,4 @@
-"""Applications register themselves (RFC 7591; OpenID Connect Dynamic Client Registration 1.0), and go on with what they registered."""
+"""Applications register themselves (RFC 7591; OpenID Connect Dynamic Client Registration 1.0) and use their registration afterwards."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LINK = "https://rp.example.test/about"
 
 @pytest.fixture(scope="module", autouse=True)
 def _open(provider: Provider) -> None:
-    """Let applications register themselves, without a token that comes from an administrator."""
+    """Let applications register themselves without a token from an administrator."""
     settings = {"flags": {"enable_dynamic_client_registration": True}, "require_initial_access_token": False}
     update_tenant_settings(tenant_id=provider.tenant.pk, changes=settings)
     provider.changed()
@@ -42,7 +42,7 @@ def jwk_of(key: str, *, kid: str) -> dict[str, Any]:
 
 
 def ask(provider: Provider, **metadata: Any) -> Page:
-    """Ask for a registration; None leaves a member out."""
+    """Send a registration; None leaves a member out."""
     good = {"redirect_uris": [CALLBACK], "grant_types": ["authorization_code", "refresh_token"], "client_name": "Registered"}
     body = json.dumps({name: value for name, value in (good | metadata).items() if value is not None}).encode()
     return provider.ask("POST", provider.metadata["registration_endpoint"], headers={"Content-Type": "application/json"}, body=body)
@@ -50,7 +50,7 @@ def ask(provider: Provider, **metadata: Any) -> Page:
 
 @dataclass
 class Registrant(RelyingParty):
-    """A client that has registered itself, and authenticates by assertions of a key of its own unless it has a secret."""
+    """A client that registered itself. Without a secret, it authenticates with assertions of its own key."""
 
     key: str = "first"
     kid: str = "one"
@@ -69,7 +69,7 @@ class Registrant(RelyingParty):
 
 
 def registered(provider: Provider, **metadata: Any) -> tuple[Registrant, dict[str, Any]]:
-    """Register a client with a key; return it with what it was told."""
+    """Register a client with a key; return the client with the registration response."""
     if "token_endpoint_auth_method" not in metadata:
         metadata = {"token_endpoint_auth_method": "private_key_jwt", "jwks": {"keys": [jwk_of("first", kid="one")]}, **metadata}
     page = ask(provider, **metadata)
@@ -81,7 +81,7 @@ def registered(provider: Provider, **metadata: Any) -> tuple[Registrant, dict[st
 
 
 def consent_page(party: Registrant) -> Page:
-    """Log in, and stop where the user is asked."""
+    """Log in, and stop at the consent page."""
     form = party.shown(party.authorize(scope="openid email"))
     page = party.browser.submit(form, username="ada@example.test", password=_password())
     return party.shown(page)
@@ -102,7 +102,10 @@ def test_oidcc_registration_dynamic(provider: Provider) -> None:
 
 
 def test_oidcc_registration_jwks_uri(provider: Provider, key_server: ThreadingHTTPServer) -> None:
-    """Keys behind an address verify signed requests. Assertions are verified with keys that were sent, and a registration says so."""
+    """Keys at an address verify signed requests only.
+
+    Assertions need keys in the registration itself; otherwise the registration is refused.
+    """
     address = f"http://127.0.0.1:{key_server.server_port}/keys"
     page = ask(provider, token_endpoint_auth_method="private_key_jwt", jwks_uri=address)
     assert error_of(page) == (400, "invalid_client_metadata")
@@ -117,7 +120,7 @@ def test_oidcc_registration_jwks_uri(provider: Provider, key_server: ThreadingHT
 
 @pytest.fixture
 def key_server() -> Iterator[ThreadingHTTPServer]:
-    """Where a client publishes its key."""
+    """The address at which a client publishes its key."""
     content = json.dumps({"keys": [jwk_of("second", kid="published")]}).encode()
 
     class Handler(BaseHTTPRequestHandler):
@@ -146,7 +149,7 @@ def test_oidcc_registration_logo_uri(provider: Provider) -> None:
 
 
 def test_oidcc_registration_policy_uri(provider: Provider) -> None:
-    """The pages show no policy of a client: its registration does not claim that they do."""
+    """The pages show no policy of a client, so the registration response does not contain the address."""
     party, told = registered(provider, policy_uri=LINK)
     assert "policy_uri" not in told
     assert "Registered" in consent_page(party).text
@@ -159,7 +162,7 @@ def test_oidcc_registration_tos_uri(provider: Provider) -> None:
 
 
 def test_oidcc_registration_sector_uri(provider: Provider) -> None:
-    """Each client sees the same subject, so there are no sectors: a registration that counts on them is refused."""
+    """All clients see the same subject, so there are no sectors: a registration that requires them is refused."""
     assert provider.metadata["subject_types_supported"] == ["public"]
     page = ask(provider, sector_identifier_uri=f"{LINK}/sector.json", subject_type="pairwise")
     assert error_of(page) == (400, "invalid_client_metadata")
@@ -196,7 +199,7 @@ HANDED_OUT = ("registration_access_token", "registration_client_uri", "client_id
 
 
 def test_oidcc_ensure_client_assertion_with_iss_aud_succeeds(provider: Provider) -> None:
-    """The audience of an assertion is the issuer; the address of the endpoint is none (RFC 7523bis)."""
+    """The audience of an assertion is the issuer; the address of the endpoint is not accepted (RFC 7523bis)."""
     party, _ = registered(provider)
     code = party.answer(party.log_in(party.authorize()))["code"]
     assert good_tokens(party.exchange(code))["access_token"]

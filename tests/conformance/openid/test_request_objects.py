@@ -1,4 +1,4 @@
-"""Requests as objects, by value and by reference: believed where they are signed, refused where they are not, fetched from nowhere."""
+"""Request objects by value and by reference: signed ones are accepted, unsigned ones refused, and addresses never fetched."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def with_key(party: RelyingParty) -> RelyingParty:
 
 
 def signed(party: RelyingParty, parameters: dict[str, Any], *, algorithm: str = "RS256") -> str:
-    """A request object of these parameters, as the client signs it."""
+    """Return a request object with these parameters, signed by the client."""
     claims = {"iss": party.client.client_id, "aud": party.provider.issuer, "exp": int(time.time()) + 120, "jti": secrets.token_urlsafe(8)}
     return jwt.encode({"alg": algorithm}, claims | parameters, RSAKey.import_key(private_key("first")), algorithms=[algorithm])
 
 
 def sent_with(party: RelyingParty, **outside: Any) -> Page:
-    """Send what Core 1.0, 6.1 wants outside the object, and more."""
+    """Send the request object with the parameters that Core 1.0, 6.1 requires outside it, and with these."""
     needed = {name: party.sent[name] for name in ("client_id", "response_type", "scope")}
     return party.browser.get("/authorize", {**needed, **outside})
 
@@ -62,7 +62,7 @@ def test_oidcc_request_uri_unsigned(provider: Provider) -> None:
 
 
 def test_oidcc_request_uri_signed_rs256(provider: Provider) -> None:
-    """Also of a client whose signature would count: the service fetches no request."""
+    """Even for a client with a valid signature: the service fetches no request object."""
     party = with_key(new_party(provider))
     assert party.error(party.authorize(request_uri=f"{ELSEWHERE}#signed")) == "request_uri_not_supported"
 

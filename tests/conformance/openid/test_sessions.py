@@ -1,4 +1,4 @@
-"""Sessions of the browser: when the user is asked again, when not, and what the pages show."""
+"""Sessions of the browser: when the user must log in again, when not, and the content of the pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_oidcc_prompt_login(party: RelyingParty) -> None:
     with time_machine.travel(datetime.now(UTC), tick=False) as clock:
         before = party.logged_in()
         clock.shift(timedelta(seconds=2))
-        # `log_in` fails where no page asks for the password.
+        # `log_in` fails if no page asks for the password.
         after = party.logged_in(prompt="login")
     assert after.claims["auth_time"] > before.claims["auth_time"]
     assert after.claims["sub"] == before.claims["sub"]
@@ -57,7 +57,7 @@ def test_oidcc_login_hint(party: RelyingParty) -> None:
 
 
 def test_oidcc_ui_locales(party: RelyingParty) -> None:
-    # A language that is not enabled stops nothing (Core 1.0, 3.1.2.1).
+    # A language that is not enabled does not stop the login (Core 1.0, 3.1.2.1).
     page = party.authorize(ui_locales="se")
     assert '<html lang="en"' in party.shown(page).text
     assert party.complete(party.log_in(page)).claims["sub"]

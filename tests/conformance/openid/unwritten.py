@@ -1,4 +1,4 @@
-"""Test modules that have no test here, each with the reason."""
+"""Test modules without a test here, each with its reason."""
 
 from __future__ import annotations
 

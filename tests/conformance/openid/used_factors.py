@@ -1,4 +1,4 @@
-"""Second factors at the token endpoint, used as discovery names them: each grant goes on with a login that was refused."""
+"""Uses the second factors of the discovery document at the token endpoint: each grant continues a login that needs a second factor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NEWS = "new@example.test"
 
 
 class _Waiting:
-    """A login whose second factor is due, of a user with an app and a mail address."""
+    """A login that needs its second factor. The user has an app and an email address."""
 
     def __init__(self, provider: Provider, grant: str) -> None:
         self.provider = provider
@@ -42,7 +42,7 @@ class _Waiting:
         self.token = json.loads(page.body)["mfa_token"]
 
     def _enrolled(self, **factor: str) -> str:
-        """Enroll a factor; return the recovery code that came with it."""
+        """Enroll a factor; return the recovery code of the response."""
         tenant_id, user_id = self.provider.tenant.pk, self.provider.user.user_id
         begun = begin_enrolment(tenant_id=tenant_id, user_id=user_id, **factor)
         return confirm_enrolment(tenant_id=tenant_id, user_id=user_id, device=begun.device).recovery_code
@@ -91,7 +91,7 @@ def use_recovery_grant(provider: Provider) -> None:
 
 
 def use_passkey_grant(provider: Provider) -> None:
-    """Sign a person up with a passkey, and log them in with it."""
+    """Sign a user up with a passkey, and log the user in with it."""
     party = new_party(provider, grant_types=(*GRANTS, PasskeyGrant.name), method="client_secret_post")
     set_passkeys(provider.tenant, provider.connection)
     forget_all()

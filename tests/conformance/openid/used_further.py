@@ -1,6 +1,6 @@
-"""What the discovery document says about devices, exchanges, registrations, inspections and sessions, used: one function for each member.
+"""Uses the members of the discovery document about devices, token exchange, registration, introspection and sessions.
 
-Each raises for a value that it knows no use for.
+There is one function per member. Each raises for an unknown value.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ TYPE = {
 
 
 def use_device_authorization_endpoint(provider: Provider, value: str) -> None:
-    """A person enters the code of a device in a browser; then the device gets its tokens (RFC 8628)."""
+    """A user enters the code of a device in a browser; then the device gets its tokens (RFC 8628)."""
     client, _ = create_client(tenant_id=provider.tenant.pk, name="Television", grant_types=(DEVICE,), token_endpoint_auth_method="none")
     provider.enable(client.client_id)
     codes = json.loads(provider.post(value, {"client_id": client.client_id, "scope": "openid"}).body)
@@ -71,7 +71,7 @@ def use_device_grant(provider: Provider) -> None:
 
 
 def use_backchannel_authentication_endpoint(provider: Provider, value: str) -> None:
-    """A client asks a user for an approval, who opens the link of a mail; then the client gets its tokens (CIBA)."""
+    """A client requests an approval; the user opens the link of an email; then the client gets its tokens (CIBA)."""
     client, secret = create_client(
         tenant_id=provider.tenant.pk, name="Call center", grant_types=(CIBA,), token_endpoint_auth_method="client_secret_post"
     )
@@ -98,7 +98,7 @@ def use_delivery_mode(provider: Provider, value: str) -> None:
 
 
 def use_user_code_parameter(provider: Provider, value: bool) -> None:
-    """Without the parameter a request is complete, which `use_backchannel_authentication_endpoint` shows."""
+    """A request without the parameter works, as `use_backchannel_authentication_endpoint` shows."""
     assert value is False
 
 
@@ -107,7 +107,7 @@ def use_ciba_grant(provider: Provider) -> None:
 
 
 def use_exchange_grant(provider: Provider) -> None:
-    """An API exchanges the token that it was sent for one to the next API (RFC 8693)."""
+    """An API exchanges the token that it received for a token for the next API (RFC 8693)."""
     api(provider)
     following = create_api_resource(tenant_id=provider.tenant.pk, identifier=NEXT_API, scopes=[{"value": "read:things"}])
     settings = {"resource_server_identifier": API, "token_exchange": {"allow_any_profile_of_type": ["on_behalf_of_token_exchange"]}}
@@ -156,7 +156,7 @@ def _inspect(machine: Machine) -> None:
 
 
 def use_detail_type(provider: Provider, value: str) -> None:
-    """A client asks for one payment; the user allows it in words, and the token holds it (RFC 9396)."""
+    """A client requests one payment; the user consents, and the token contains the payment (RFC 9396)."""
     assert value == DETAIL["type"]
     party = new_party(provider)
     details = json.dumps([DETAIL])
@@ -170,7 +170,7 @@ def use_detail_type(provider: Provider, value: str) -> None:
 
 
 def add_detail_type(provider: Provider) -> None:
-    """Let the API take details, so that the document names their type."""
+    """Register the type of the details at the API, so that the document lists it."""
     resource: ApiResource = api(provider)
     update_api_resource(tenant_id=provider.tenant.pk, resource_id=resource.pk, changes={"settings": {"authorization_details": [TYPE]}})
     forget_all()
@@ -194,14 +194,14 @@ def use_frontchannel_session(provider: Provider, value: bool) -> None:
 
 
 def _frames(provider: Provider) -> str:
-    """Return the page that a browser loads after a logout at a client that wants to hear of it."""
+    """Return the page that a browser loads after a logout, for a client that wants notices."""
     party = new_party(provider, settings={"frontchannel_logout_uri": "https://rp.example.test/out"})
     sent = {"id_token_hint": party.logged_in().id_token, "post_logout_redirect_uri": LOGGED_OUT}
     return party.browser.follow(party.browser.get("/oidc/logout", sent)).text
 
 
 def use_global_token_revocation_endpoint(provider: Provider, value: str) -> None:
-    """A provider elsewhere logs one of its users out, with a JWT that it has signed."""
+    """An external provider logs one of its users out with a signed JWT."""
     document: dict[str, Any] = {}
     with misbehaving_server(lambda request: reply(200, document[request.path])) as server:
         issuer = f"http://127.0.0.1:{server.port}"
@@ -232,5 +232,5 @@ def use_acr_value(provider: Provider, value: str) -> None:
     assert new_party(provider).logged_in(acr_values=value).claims["acr"] == value
 
 
-# The grants of this module, for the walk.
+# The grants of this module, for `test_discovery_walk.py`.
 FURTHER_GRANTS = {CIBA: use_ciba_grant, DEVICE: use_device_grant, EXCHANGE: use_exchange_grant}

@@ -1,6 +1,6 @@
-"""What the discovery document says about authorization requests and their answers, used: one function for each member.
+"""Uses the members of the discovery document about authorization requests and their responses: one function per member.
 
-Each raises for a value that it knows no use for.
+Each raises for an unknown value.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def use_pushed_authorization_request_endpoint(provider: Provider, value: str) ->
 
 def use_require_pushed_authorization_requests(provider: Provider, value: bool) -> None:
     page = new_party(provider).authorize()
-    # A refusal goes to the client, a login to a page of the provider.
+    # The client gets the refusal; the browser gets a login page.
     assert page.location.startswith(CALLBACK) is value
 
 
@@ -72,7 +72,7 @@ def use_response_type(provider: Provider, value: str) -> None:
 
 def use_response_mode(provider: Provider, value: str) -> None:
     assert value in ("query", "fragment", "form_post")
-    # `answer` looks for the members in the place that the mode names.
+    # `answer` looks for the members where the mode puts them.
     assert new_party(provider).logged_in(response_mode=value).claims["sub"]
 
 
@@ -153,7 +153,7 @@ def use_scope(provider: Provider, value: str) -> None:
         token = outcome.tokens["refresh_token"]
         assert good_tokens(party.refresh(token))["access_token"]
         party.browser.get("/v2/logout")
-        # The one ends with the session, the other does not.
+        # An online token ends with the session; an offline token does not.
         assert party.refresh(token).status == (200 if value == "offline_access" else 400)
         return
     assert _OF_SCOPE[value] in party.profile(outcome.access_token)
@@ -161,7 +161,7 @@ def use_scope(provider: Provider, value: str) -> None:
 
 
 def seen_claims(provider: Provider) -> frozenset[str]:
-    """Return the names of all claims that a login with everything tells, in an organization with a name."""
+    """Return the names of all claims of a login with every scope, in an organization with a name."""
     party = new_party(provider, Variant(EVERYTHING), settings={"oauth_standard_errors": True, "organization_usage": "require"})
     made = create_organization(tenant_id=provider.tenant.pk, name=f"acme-{party.client.client_id[:6].lower()}")
     add_connection(tenant_id=provider.tenant.pk, organization_id=made.pk, connection_id=provider.connection.pk)

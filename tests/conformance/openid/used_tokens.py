@@ -1,6 +1,6 @@
-"""What the discovery document says about clients, tokens and logouts, used: one function for each member.
+"""Uses the members of the discovery document about clients, tokens and logouts: one function per member.
 
-Each raises for a value that it knows no use for.
+Each raises for an unknown value.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ OTP = "http://auth0.com/oauth/grant-type/passwordless/otp"
 
 
 def api(provider: Provider) -> ApiResource:
-    """An API that clients may ask for on their own."""
+    """Create an API for which clients may request tokens without a user."""
     found = ApiResource.objects.of(provider.tenant.pk).filter(identifier=API).first()
     return found or create_api_resource(tenant_id=provider.tenant.pk, identifier=API, scopes=[{"value": "read:things"}])
 
 
 class Machine:
-    """A client that authenticates by one of the methods, and asks for tokens on its own."""
+    """Create a client that authenticates with one of the methods and requests tokens without a user."""
 
     def __init__(self, provider: Provider, method: str, *, algorithm: str = "RS256") -> None:
         self.provider, self.method, self.algorithm, self.secret = provider, method, algorithm, ""
@@ -72,7 +72,7 @@ class Machine:
         create_client_grant(**names, api_resource=api(provider), scopes=["read:things"])
 
     def ask(self, address: str, fields: dict[str, Any], **headers: str) -> Page:
-        """Post a form with what proves the client."""
+        """Post a form with the authentication of the client."""
         client_id = self.client.client_id
         match self.method:
             case "client_secret_basic":
@@ -231,7 +231,7 @@ def use_revocation_method(provider: Provider, value: str) -> None:
         return
     machine = Machine(provider, value)
     assert machine.ask(address, {"token": machine.tokens()["access_token"]}).status == 200
-    # Somebody who only names the client is refused.
+    # A client that sends only its id is refused.
     assert provider.post(address, {"token": "x", "client_id": machine.client.client_id}).status == 401
 
 
@@ -245,7 +245,7 @@ def use_revocation_algorithm(provider: Provider, value: str) -> None:
 
 def use_id_token_algorithm(provider: Provider, value: str) -> None:
     party = new_party(provider, algorithm=value)
-    # The published keys name an algorithm while they sign with one alone.
+    # A published key names its algorithm only while the tenant signs with one algorithm.
     provider.changed()
     page = party.exchange(party.answer(party.log_in(party.authorize()))["code"])
     key: Any = OctKey.import_key(party.secret) if value.startswith("HS") else provider.keys
@@ -266,7 +266,7 @@ def use_bound_tokens(provider: Provider, value: bool) -> None:
 
 
 def use_mtls_alias(provider: Provider, value: dict[str, str]) -> None:
-    """An edge forwards what it gets at these addresses to the same paths of the host, with the certificate."""
+    """An edge forwards requests at these addresses to the same paths of the host, with the certificate."""
     document = provider.metadata
     machine = Machine(provider, "self_signed_tls_client_auth")
     for endpoint, address in value.items():
@@ -278,7 +278,7 @@ _ALIASED: dict[str, Callable[[Machine, str], bool]] = {
     "token_endpoint": lambda machine, _: bool(machine.tokens()["access_token"]),
     "userinfo_endpoint": lambda machine, address: machine.ask(address, {}).status == 401,
     "pushed_authorization_request_endpoint": lambda machine, address: error_of(machine.ask(address, {}))[1] == "invalid_request",
-    # The client is proven, and has not the grant.
+    # The client is authenticated but does not have the grant.
     "backchannel_authentication_endpoint": lambda machine, address: error_of(machine.ask(address, {}))[1] == "unauthorized_client",
     "device_authorization_endpoint": lambda machine, address: error_of(machine.ask(address, {}))[1] == "unauthorized_client",
 }
@@ -296,7 +296,7 @@ def use_backchannel_session(provider: Provider, value: bool) -> None:
 
 
 def logout_claims(provider: Provider) -> dict[str, Any]:
-    """Return what a client is told of a logout over the back channel."""
+    """Return the notice of a logout that a client gets over the back channel."""
     with misbehaving_server(sequence(reply(200))) as receiver:
         party = new_party(provider, settings={"oidc_logout": {"backchannel_logout_urls": [f"http://127.0.0.1:{receiver.port}/out"]}})
         outcome = party.logged_in()

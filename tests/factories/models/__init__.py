@@ -1,5 +1,5 @@
-"""One factory for each model of ours.
+"""One factory for each of our models.
 
-A factory says what a row cannot do without, and nothing that a test looks at: a test names what it cares about. What the product makes
-by a service with rules, such as a user, its factory makes by that service; everything else is a row.
+A factory sets only required fields; a test sets the fields that it checks. Where the product creates a row with a service that
+has rules, such as a user, the factory uses that service; all other factories save a row.
 """

@@ -1,4 +1,4 @@
-"""Clients, keys, tokens and sessions. What has a service is made by it; the rest are rows."""
+"""Clients, keys, tokens and sessions. Factories use a service where one exists; the others save rows."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def unknown_digest() -> LazyFunction:
 
 
 class ClientFactory(Factory[Client]):
-    """A client for machines. Its secret is dropped: `tests.factories.authapi` has clients that can prove themselves."""
+    """A client for machines. Its secret is not kept: `tests.factories.authapi` has clients that can authenticate."""
 
     class Meta:
         model = Client
@@ -135,7 +135,7 @@ class EdgeKeyFactory(RowFactory[EdgeKey]):
 
 
 class SigningKeyFactory(RowFactory[SigningKey]):
-    """A revoked key without numbers: every other state is asked for its key pair."""
+    """A revoked key without numbers: every other state needs its key pair."""
 
     class Meta:
         model = SigningKey
@@ -147,7 +147,7 @@ class SigningKeyFactory(RowFactory[SigningKey]):
 
 
 class SamlKeyFactory(RowFactory[SamlKey]):
-    """A previous certificate without a key: every other state is asked for its key pair."""
+    """A previous certificate without a key: every other state needs its key pair."""
 
     class Meta:
         model = SamlKey
@@ -181,7 +181,7 @@ class RefusedMessageFactory(RowFactory[RefusedMessage]):
 
 
 class ConnectionTestFactory(RowFactory[ConnectionTest]):
-    """A test that no browser can go on with."""
+    """A test login that no browser can continue."""
 
     class Meta:
         model = ConnectionTest
@@ -308,7 +308,7 @@ class LogoutNoticeFactory(RowFactory[LogoutNotice]):
 
 
 class LoginTicketFactory(RowFactory[LoginTicket]):
-    """A ticket that no browser can bring."""
+    """A ticket that no browser has."""
 
     class Meta:
         model = LoginTicket
@@ -323,7 +323,7 @@ class LoginTicketFactory(RowFactory[LoginTicket]):
 
 
 class DeviceKeyFactory(RowFactory[DeviceKey]):
-    """A key of which no test has the private half."""
+    """A key whose private half no test has."""
 
     class Meta:
         model = DeviceKey
@@ -348,7 +348,7 @@ class InitialAccessTokenFactory(RowFactory[InitialAccessToken]):
 
 
 class LoginTransactionFactory(RowFactory[LoginTransaction]):
-    """A login that no browser can go on with."""
+    """A login that no browser can continue."""
 
     class Meta:
         model = LoginTransaction
@@ -361,7 +361,7 @@ class LoginTransactionFactory(RowFactory[LoginTransaction]):
 
 
 class LogoutTransactionFactory(RowFactory[LogoutTransaction]):
-    """A logout that no browser can go on with."""
+    """A logout that no browser can continue."""
 
     class Meta:
         model = LogoutTransaction
@@ -372,7 +372,7 @@ class LogoutTransactionFactory(RowFactory[LogoutTransaction]):
 
 
 class PushedRequestFactory(RowFactory[PushedRequest]):
-    """A pushed request that no login can begin with."""
+    """A pushed request that no login can use."""
 
     class Meta:
         model = PushedRequest
@@ -418,7 +418,7 @@ class AccessTokenFactory(RowFactory[AccessToken]):
 
 
 class RefreshTokenFactory(RowFactory[RefreshToken]):
-    """A refresh token that no test knows, good for thirty days."""
+    """A refresh token that no test knows, valid for thirty days."""
 
     class Meta:
         model = RefreshToken
@@ -464,7 +464,7 @@ class CibaRequestFactory(RowFactory[CibaRequest]):
 
 
 class SignInFactory(RowFactory[SignIn]):
-    """A login that went well."""
+    """A successful login."""
 
     class Meta:
         model = SignIn
@@ -476,7 +476,7 @@ class SignInFactory(RowFactory[SignIn]):
 
 
 class AdministrativeLineFactory(RowFactory[AdministrativeLine]):
-    """A write through the management interface that went well."""
+    """A successful write through the management interface."""
 
     class Meta:
         model = AdministrativeLine
@@ -502,7 +502,7 @@ class LoginFailuresFactory(RowFactory[LoginFailures]):
 
 
 class AddressBlockFactory(RowFactory[AddressBlock]):
-    """An address that has failed at many accounts."""
+    """An address with failures at many accounts."""
 
     class Meta:
         model = AddressBlock
@@ -539,7 +539,7 @@ class AttackNoticeFactory(RowFactory[AttackNotice]):
 
 
 class AccountTicketFactory(RowFactory[AccountTicket]):
-    """A link of a mail that no test knows, to set a new password."""
+    """A link that sets a new password, from a mail that no test knows."""
 
     class Meta:
         model = AccountTicket
@@ -563,7 +563,7 @@ class CustomTextFactory(RowFactory[CustomText]):
 
 
 class PasswordlessCodeFactory(RowFactory[PasswordlessCode]):
-    """A code that no test knows, asked for by an application."""
+    """A code that no test knows, requested by an application."""
 
     class Meta:
         model = PasswordlessCode
@@ -636,7 +636,7 @@ class RememberedBrowserFactory(RowFactory[RememberedBrowser]):
 
 
 class OrganizationSecondFactorsFactory(RowFactory[OrganizationSecondFactors]):
-    """An organization that always demands a second factor."""
+    """An organization that always requires a second factor."""
 
     class Meta:
         model = OrganizationSecondFactors
@@ -647,7 +647,7 @@ class OrganizationSecondFactorsFactory(RowFactory[OrganizationSecondFactors]):
 
 
 class InvitationFactory(RowFactory[Invitation]):
-    """An invitation that is open for a week, whose ticket no test knows."""
+    """An open invitation, valid for a week, whose ticket no test knows."""
 
     class Meta:
         model = Invitation
@@ -663,14 +663,14 @@ class InvitationFactory(RowFactory[Invitation]):
 
 
 class TenantSettingsFactory(RowFactory[TenantSettings]):
-    """Settings that say nothing: every default holds."""
+    """Settings without values: every default applies."""
 
     class Meta:
         model = TenantSettings
 
 
 class BrandingThemeFactory(RowFactory[BrandingTheme]):
-    """A theme that looks as the pages do by themselves."""
+    """A theme with the default look of the pages."""
 
     class Meta:
         model = BrandingTheme
@@ -679,7 +679,7 @@ class BrandingThemeFactory(RowFactory[BrandingTheme]):
 
 
 class BrandingPictureFactory(RowFactory[BrandingPicture]):
-    """A picture that no setting names. Its bytes are no picture, and no page decodes them."""
+    """A picture that no setting uses. Its bytes are not a picture, and no page decodes them."""
 
     class Meta:
         model = BrandingPicture

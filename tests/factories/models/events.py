@@ -1,4 +1,4 @@
-"""Events, their place in the log, and event streams, as rows: recorder and numberer make the real ones."""
+"""Events, their positions in the log, and event streams, as rows. The product creates them with the recorder and the numberer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.factories.models.row_factory import RowFactory, own_number, own_text,
 
 
 class EventFactory(RowFactory[Event]):
-    """An event that has no position; its envelope says the tenant and nothing else."""
+    """An event without a position; its envelope contains only the tenant."""
 
     class Meta:
         model = Event
@@ -30,7 +30,7 @@ class OutboxFactory(RowFactory[Outbox]):
 
 
 class LogEntryFactory(RowFactory[LogEntry]):
-    """A place far behind the head of the log."""
+    """A position far behind the head of the log."""
 
     class Meta:
         model = LogEntry
@@ -42,7 +42,7 @@ class LogEntryFactory(RowFactory[LogEntry]):
 
 
 class MarkFactory(RowFactory[Mark]):
-    """A change of no table that is recorded, so that no sweep records it."""
+    """A mark of an unknown table, so that no sweep records an event for it."""
 
     class Meta:
         model = Mark
@@ -54,7 +54,7 @@ class MarkFactory(RowFactory[Mark]):
 
 
 class EventStreamFactory(RowFactory[EventStream]):
-    """A stream that subscribes to nothing and leads nowhere; `create_stream` makes one that delivers."""
+    """A stream without subscribed types and without a destination; `create_stream` makes one that delivers."""
 
     class Meta:
         model = EventStream

@@ -1,4 +1,4 @@
-"""Tenants, staff, users and what belongs to them. What has a service is made by it; the rest are rows."""
+"""Tenants, staff, users and their rows. Factories use a service where one exists; the others save rows."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class CustomDomainFactory(RowFactory[CustomDomain]):
 
 
 class StaffFactory(Factory[Staff]):
-    """An administrator of the tenant, or of the platform where no tenant is named."""
+    """An administrator of the tenant, or of the platform if no tenant is named."""
 
     class Meta:
         model = Staff
@@ -102,7 +102,7 @@ class StaffFactory(Factory[Staff]):
 
 
 class StaffFactorFactory(RowFactory[StaffFactor]):
-    """An authenticator app whose secret fits nothing; `tests.factories.staff_factors` has working ones."""
+    """An authenticator app whose secret matches no code; `tests.factories.staff_factors` has working ones."""
 
     class Meta:
         model = StaffFactor
@@ -146,7 +146,7 @@ class ConnectionFactory(Factory[Connection]):
 
 
 class UserFactory(Factory[User]):
-    """A user with an e-mail address and no password."""
+    """A user with an email address and no password."""
 
     class Meta:
         model = User
@@ -172,7 +172,7 @@ class LinkedIdentityFactory(RowFactory[LinkedIdentity]):
 
 
 class PasswordCredentialFactory(RowFactory[PasswordCredential]):
-    """A password that nothing fits; users made with one have theirs."""
+    """A hash that matches no password; users that are created with a password have a real one."""
 
     class Meta:
         model = PasswordCredential
@@ -209,7 +209,7 @@ class EmailTicketFactory(RowFactory[EmailTicket]):
 
 
 class MessageProviderFactory(RowFactory[MessageProvider]):
-    """A mail server of the tenant on which nothing listens."""
+    """A mail server of the tenant at an address without a server."""
 
     class Meta:
         model = MessageProvider
@@ -333,7 +333,7 @@ class OrganizationGroupRoleFactory(RowFactory[OrganizationGroupRole]):
 
 
 class JobFactory(RowFactory[Job]):
-    """An import of users that waits."""
+    """An import of users that waits for a worker."""
 
     class Meta:
         model = Job

@@ -1,4 +1,4 @@
-"""Actions, deliveries and what streams keep beside them. What has a service is made by it; the rest are rows."""
+"""Actions, deliveries and the other rows of streams. Factories use a service where one exists; the others save rows."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ActionVersionFactory(RowFactory[ActionVersion]):
 
 
 class TrialFactory(RowFactory[Trial]):
-    """A connection test that runs."""
+    """A running connection test."""
 
     class Meta:
         model = Trial
@@ -90,7 +90,7 @@ class PaceFactory(RowFactory[Pace]):
 
 
 class DeliveryFactory(RowFactory[Delivery]):
-    """A delivery that waits, without a lane."""
+    """A waiting delivery without a lane."""
 
     class Meta:
         model = Delivery
@@ -115,7 +115,7 @@ class AttemptFactory(RowFactory[Attempt]):
 
 
 class DeadLetterFactory(RowFactory[DeadLetter]):
-    """An open dead letter whose event the log has dropped."""
+    """An open dead letter whose event was pruned from the log."""
 
     class Meta:
         model = DeadLetter

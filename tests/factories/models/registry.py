@@ -1,4 +1,4 @@
-"""Which factory makes which model, and which models have none."""
+"""The factory of each model, and the models without a factory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from factory.base import Factory
 
 from tests.factories.models import authapi, events, identity, provisioning
 
-# Rows that no test may make, each with the reason.
+# Models without a factory, each with the reason.
 WITHOUT_A_FACTORY = {
     "events.databaseidentity": "one row of the whole database, noted by whichever worker starts first",
     "events.head": "made with its tenant",

@@ -1,4 +1,4 @@
-"""The factory that all others are: it saves one row, and names it after its tenant."""
+"""The base class of all factories: saves one row and puts the name of its tenant into it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 class RowFactory(Factory[Row]):
-    """Makes a row and saves it, around the services. `tenant_id` is required unless a relation tells the tenant."""
+    """Creates and saves a row without the services. `tenant_id` is required unless a relation determines the tenant."""
 
     class Meta:
         abstract = True
@@ -28,25 +28,25 @@ class RowFactory(Factory[Row]):
 
 
 def own_text(length: int = 60) -> LazyAttributeSequence:
-    """Declare a text that no other row has. It names the tenant, so that a page of another tenant that shows it is caught."""
+    """Declare a unique text. It contains the name of the tenant, so that tests notice when a page of another tenant shows it."""
     return LazyAttributeSequence(lambda row, number: f"{row.tenant_id}-{number}"[:length])
 
 
 def own_number() -> LazyFunction:
-    """Declare a number that no other row has, such as the key of an event."""
+    """Declare a unique number, such as the key of an event."""
     return LazyFunction(lambda: secrets.randbelow(2**40))
 
 
 def tenant_of(relation: str) -> SelfAttribute:
-    """Declare that the row belongs to the tenant of what it refers to."""
+    """Declare that the row belongs to the tenant of the row that it refers to."""
     return SelfAttribute(f"{relation}.tenant_id")
 
 
 def same(name: str = "tenant_id") -> SelfAttribute:
-    """Declare, inside a `SubFactory`, that a field has the value of that field in the row that refers to it."""
+    """Declare, inside a `SubFactory`, that a field has the value of that field in the referring row."""
     return SelfAttribute(f"..{name}")
 
 
 def from_now(**parts: float) -> LazyFunction:
-    """Declare the time that is so far from now."""
+    """Declare a time at this distance from now."""
     return LazyFunction(lambda: timezone.now() + timedelta(**parts))

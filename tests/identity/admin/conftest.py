@@ -1,4 +1,4 @@
-"""An admin of the tenant at work."""
+"""A browser of a tenant admin."""
 
 from __future__ import annotations
 

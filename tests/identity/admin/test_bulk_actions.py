@@ -1,4 +1,4 @@
-"""Acts on many rows: the page that asks, what is done at once, and the job that does the rest."""
+"""Actions on many rows: the confirmation page, small selections that run at once, and large ones that become a job."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MANY = 25
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let ten rows be as many as are done at once, and as a step of a job does."""
+    """Lower the limits: ten rows at most run at once, and ten rows make a step of a job."""
     monkeypatch.setattr("identity.admin.bulk_actions.AT_ONCE", 10)
     monkeypatch.setattr("identity.services.bulk_jobs._ROWS_PER_STEP", 10)
     monkeypatch.setattr("identity.services.bulk_jobs._STEP_SECONDS", 60.0)
@@ -35,18 +35,18 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def people(database_connection: Connection) -> list[User]:
-    """More users than are done at once."""
+    """Create more users than may be processed at once."""
     users = [new_user(database_connection, f"u{number:03}", {"email": f"user{number}@example.test"}) for number in range(MANY)]
     return User.objects.of(database_connection.tenant_id).bulk_create(users)
 
 
 def asked(browser: Client, action: str, query: str = "", **sent: Any) -> Any:
-    """Choose everything that the list shows with this query."""
+    """Select all rows that the list shows with this query."""
     return browser.post(f"{LIST}{query}", {"action": action, "select_across": "1", "index": "0", ACTION_CHECKBOX_NAME: ["1"], **sent})
 
 
 def begun(browser: Client, action: str, query: str = "", reason: str = "They left.") -> Job:
-    """Choose, look at the page that asks, send its form, and return the job."""
+    """Select rows, open the confirmation page, send its form, and return the job."""
     form = fields_of(asked(browser, action, query).content.decode())
     answer = browser.post(f"{LIST}{query}", {**form, "reason": reason})
     assert answer.status_code == 302, answer.content.decode()
@@ -74,7 +74,7 @@ def entries_of(job: Job) -> Any:
     return AuditEntry.objects.filter(tenant_id=job.tenant_id, object_type="identity.user", facts__job=job.pk)
 
 
-def test_the_page_that_asks_says_how_many_and_what_will_happen_and_changes_nothing(
+def test_the_confirmation_page_shows_the_number_of_rows_and_the_effect_and_changes_nothing(
     browser: Client, tenant: Tenant, people: list[User]
 ) -> None:
     page = asked(browser, "block_selected").content.decode()
@@ -87,7 +87,7 @@ def test_the_page_that_asks_says_how_many_and_what_will_happen_and_changes_nothi
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_few_rows_are_done_while_the_person_waits(browser: Client, tenant: Tenant, people: list[User]) -> None:
+def test_few_rows_are_processed_within_the_request(browser: Client, tenant: Tenant, people: list[User]) -> None:
     chosen = {"action": "block_selected", ACTION_CHECKBOX_NAME: [people[0].pk, people[1].pk]}
     assert "Block 2 users?" in browser.post(LIST, chosen).content.decode()
 
@@ -101,7 +101,7 @@ def test_few_rows_are_done_while_the_person_waits(browser: Client, tenant: Tenan
 
 
 @pytest.mark.parametrize("index", ["0", "1", "7", "x"])
-def test_the_audit_log_names_what_was_done_and_not_what_else_was_sent(
+def test_the_audit_log_names_the_performed_action_and_not_other_sent_values(
     index: str, browser: Client, tenant: Tenant, people: list[User]
 ) -> None:
     chosen = {"action": ["block_selected", "unblock_selected"], "index": index, ACTION_CHECKBOX_NAME: [people[0].pk]}
@@ -115,7 +115,7 @@ def test_the_audit_log_names_what_was_done_and_not_what_else_was_sent(
     assert list(noted.values_list("act", "reason")) == [(done, "Asked to")]
 
 
-def test_a_choice_of_what_is_no_key_is_told_so(browser: Client, tenant: Tenant, people: list[User]) -> None:
+def test_an_invalid_key_in_the_selection_is_reported(browser: Client, tenant: Tenant, people: list[User]) -> None:
     roles = reverse("admin:identity_role_changelist")
     for address, action, key in ((LIST, "block_selected", "abc"), (LIST, "block_selected", "9" * 40), (roles, "delete_selected", "rol_\0")):
         answer = browser.post(address, {"action": action, "index": "0", ACTION_CHECKBOX_NAME: [people[0].pk, key]}, follow=True)
@@ -123,7 +123,7 @@ def test_a_choice_of_what_is_no_key_is_told_so(browser: Client, tenant: Tenant, 
         assert (answer.status_code, "The selected keys are invalid" in answer.content.decode()) == (200, True)
 
 
-def test_many_rows_want_a_reason(browser: Client, tenant: Tenant, people: list[User]) -> None:
+def test_an_action_on_many_rows_requires_a_reason(browser: Client, tenant: Tenant, people: list[User]) -> None:
     form = fields_of(asked(browser, "block_selected").content.decode())
 
     page = browser.post(LIST, {**form, "reason": ""}).content.decode()
@@ -132,7 +132,7 @@ def test_many_rows_want_a_reason(browser: Client, tenant: Tenant, people: list[U
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_a_job_does_every_row_with_its_event_and_its_entry_in_the_name_of_who_asked(
+def test_a_job_processes_every_row_with_its_event_and_its_audit_entry_in_the_name_of_its_author(
     browser: Client, staff: Staff, tenant: Tenant, people: list[User]
 ) -> None:
     job = begun(browser, "block_selected")
@@ -154,7 +154,7 @@ def test_a_job_does_every_row_with_its_event_and_its_entry_in_the_name_of_who_as
     assert (start.act_id, start.facts, start.reason) == (entry.act_id, {"rows": MANY}, "They left.")
 
 
-def test_what_comes_after_the_confirmation_is_not_touched(
+def test_rows_that_are_created_after_the_confirmation_are_not_touched(
     browser: Client, tenant: Tenant, people: list[User], database_connection: Connection
 ) -> None:
     job = begun(browser, "delete_selected")
@@ -165,7 +165,7 @@ def test_what_comes_after_the_confirmation_is_not_touched(
     assert [user.pk for user in User.objects.of(tenant.pk)] == [late.pk]
 
 
-def test_only_what_the_filters_of_the_list_show_is_chosen(browser: Client, tenant: Tenant, people: list[User]) -> None:
+def test_only_rows_that_match_the_filters_of_the_list_are_selected(browser: Client, tenant: Tenant, people: list[User]) -> None:
     for user in people[:11]:
         block_user(tenant_id=tenant.pk, user_id=user.user_id)
 
@@ -176,7 +176,7 @@ def test_only_what_the_filters_of_the_list_show_is_chosen(browser: Client, tenan
     assert blocked(tenant) == 0
 
 
-def test_more_rows_than_were_shown_are_asked_about_again(
+def test_a_larger_selection_than_confirmed_needs_another_confirmation(
     browser: Client, tenant: Tenant, people: list[User], database_connection: Connection
 ) -> None:
     form = fields_of(asked(browser, "delete_selected", "?q=user1@").content.decode())
@@ -190,7 +190,7 @@ def test_more_rows_than_were_shown_are_asked_about_again(
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_a_job_is_followed_and_cancelled_on_its_page_and_leads_back_from_the_list(
+def test_the_list_links_to_the_page_of_a_job_which_shows_progress_and_can_cancel_it(
     browser: Client, staff: Staff, tenant: Tenant, people: list[User]
 ) -> None:
     job = begun(browser, "block_selected")
@@ -216,7 +216,7 @@ def test_a_job_is_followed_and_cancelled_on_its_page_and_leads_back_from_the_lis
     assert page_of(job) not in browser.get(LIST).content.decode()
 
 
-def test_a_session_that_is_old_begins_no_job(browser: Client, tenant: Tenant, people: list[User]) -> None:
+def test_an_old_session_starts_no_job(browser: Client, tenant: Tenant, people: list[User]) -> None:
     form = fields_of(asked(browser, "delete_selected").content.decode())
     grow_old(browser)
 
@@ -225,7 +225,7 @@ def test_a_session_that_is_old_begins_no_job(browser: Client, tenant: Tenant, pe
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_who_may_not_change_users_begins_no_job_and_cancels_none(browser: Client, tenant: Tenant, people: list[User]) -> None:
+def test_an_account_that_may_not_change_users_starts_no_job_and_cancels_none(browser: Client, tenant: Tenant, people: list[User]) -> None:
     job = begun(browser, "block_selected")
     for role in ("auditor", "provisioning_operator"):
         other = browser_of(new_staff(tenant, role))
@@ -237,7 +237,7 @@ def test_who_may_not_change_users_begins_no_job_and_cancels_none(browser: Client
     assert Job.objects.of(tenant.pk).count() == 1
 
 
-def test_a_tenant_s_staff_choose_and_see_their_own_rows_only(browser: Client, tenant: Tenant, people: list[User]) -> None:
+def test_staff_of_a_tenant_select_and_see_their_own_rows_only(browser: Client, tenant: Tenant, people: list[User]) -> None:
     job = begun(browser, "block_selected")
     other = new_tenant("other")
     stranger = browser_of(new_staff(other))
@@ -252,7 +252,7 @@ def test_a_tenant_s_staff_choose_and_see_their_own_rows_only(browser: Client, te
     assert User.objects.of(tenant.pk).count() == MANY
 
 
-def test_an_operator_chooses_many_rows_of_one_tenant_at_a_time(operator: Client, people: list[User]) -> None:
+def test_an_operator_selects_many_rows_of_one_tenant_at_a_time(operator: Client, people: list[User]) -> None:
     elsewhere = ConnectionFactory.create(tenant_id=new_tenant("other").pk, name="people", strategy="database")
     make_user(connection=elsewhere, email="user0@elsewhere.test")
     keys = [user.pk for user in people]
@@ -262,7 +262,7 @@ def test_an_operator_chooses_many_rows_of_one_tenant_at_a_time(operator: Client,
     assert "Block 25 users?" in operator.post(LIST, {"action": "block_selected", ACTION_CHECKBOX_NAME: keys}).content.decode()
 
 
-def test_who_may_not_see_such_rows_does_not_see_the_job_on_them(tenant: Tenant) -> None:
+def test_an_account_that_may_not_see_the_rows_does_not_see_the_job(tenant: Tenant) -> None:
     administrator = browser_of(new_staff(tenant))
     about = {"label": "Delete selected clients", "model": "authapi.client", "permission": "authapi.delete_client"}
     by = as_document(Act(Actor("staff", "1", "ada@example.test")))

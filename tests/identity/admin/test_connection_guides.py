@@ -1,4 +1,4 @@
-"""Options of a connection as fields: what is asked for, what is kept, and what is never shown."""
+"""Options of a connection as form fields: their labels, stored values, and secrets that are never shown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def github(tenant: Tenant) -> Connection:
     return ConnectionFactory.create(tenant_id=tenant.pk, name="github", strategy="github", options=options)
 
 
-def test_every_strategy_that_logs_people_in_by_oauth_has_a_guide_that_fits_its_options() -> None:
+def test_every_strategy_that_logs_users_in_by_oauth_has_a_guide_that_matches_its_options() -> None:
     assert {*KNOWN, "oauth2"} == set(GUIDES)
     assert set(GUIDES) <= set(STRATEGIES)
     assert set(BRANDS) <= set(KNOWN)
@@ -51,7 +51,7 @@ def test_every_strategy_that_logs_people_in_by_oauth_has_a_guide_that_fits_its_o
             assert isinstance(nodes[option.name], Secret) is (option.kind in ("secret", "key")), option
 
 
-def test_help_texts_name_the_defaults_that_count() -> None:
+def test_help_texts_name_the_actual_defaults() -> None:
     for strategy, row in KNOWN.items():
         told = {option.name: option.help_text for option in GUIDES[strategy].fields}
         assert f"Empty: {row.scope}." in told["scope"]
@@ -91,7 +91,7 @@ def test_fields_become_options_and_the_secret_is_sealed(browser: Client, tenant:
     assert SECRET not in browser.get(page(row)).content.decode()
 
 
-def test_a_required_field_that_is_empty_is_named_and_nothing_typed_in_secret_is_shown_again(browser: Client, tenant: Tenant) -> None:
+def test_an_empty_required_field_is_reported_and_typed_secrets_are_not_shown_again(browser: Client, tenant: Tenant) -> None:
     row, content = added(browser, tenant, "apple", option_client_id="c", option_kid="KEY", option_app_secret=PEM)
     assert row is None
     assert "Enter a value. Users cannot log in without it." in content
@@ -102,7 +102,7 @@ def test_a_required_field_that_is_empty_is_named_and_nothing_typed_in_secret_is_
     assert PEM.splitlines()[1] not in browser.get(page(row)).content.decode()
 
 
-def test_what_the_service_refuses_is_said_at_the_field(browser: Client, tenant: Tenant) -> None:
+def test_a_refusal_by_the_service_is_shown_at_the_field(browser: Client, tenant: Tenant) -> None:
     row, content = added(browser, tenant, "facebook", option_client_id="c", option_client_secret=SECRET, option_graph_version="latest")
     assert row is None
     assert "graph_version must be a version of the Graph API" in content
@@ -114,7 +114,7 @@ def test_what_the_service_refuses_is_said_at_the_field(browser: Client, tenant: 
     ("typed", "told"),
     [("user_id", "one field = expression per line"), ("a = b\na = c", "a occurs twice"), ("name = a[", "is not understood")],
 )
-def test_a_map_that_cannot_be_read_is_refused_at_its_field(browser: Client, tenant: Tenant, typed: str, told: str) -> None:
+def test_an_invalid_map_is_refused_at_its_field(browser: Client, tenant: Tenant, typed: str, told: str) -> None:
     row, content = added(browser, tenant, "oauth2", **GENERIC, option_fieldsMap=typed)
     assert row is None
     assert told in content
@@ -129,7 +129,7 @@ GENERIC = {
 }
 
 
-def test_a_map_is_written_one_field_a_line_and_shown_so(browser: Client, tenant: Tenant) -> None:
+def test_a_map_is_written_and_shown_with_one_field_per_line(browser: Client, tenant: Tenant) -> None:
     typed = "user_id = data.id\nemail = emails[?ok == `true`] | [0].value"
     row, content = added(browser, tenant, "oauth2", **GENERIC, option_fieldsMap=typed)
     assert row is not None, content
@@ -143,7 +143,7 @@ def test_a_map_is_written_one_field_a_line_and_shown_so(browser: Client, tenant:
     assert (now(row).options["pkce_enabled"], "fieldsMap" in now(row).options) == (False, False)
 
 
-def test_an_empty_secret_is_kept_and_a_new_one_replaces_it(browser: Client, github: Connection) -> None:
+def test_an_empty_secret_field_keeps_the_secret_and_a_value_replaces_it(browser: Client, github: Connection) -> None:
     sent = {"option_client_id": "other", "option_scope": "read:user user:email", "options": '{"upstream_params": {"a": {"value": "b"}}}'}
     browser.post(page(github), sent)
     row = now(github)
@@ -159,13 +159,13 @@ def test_an_empty_secret_is_kept_and_a_new_one_replaces_it(browser: Client, gith
     assert now(github).secret_option("client_secret") is None
 
 
-def test_a_field_that_was_filled_cannot_be_emptied_by_mistake(browser: Client, github: Connection) -> None:
+def test_a_filled_field_cannot_be_emptied_by_mistake(browser: Client, github: Connection) -> None:
     answer = browser.post(page(github), {"option_client_id": ""})
     assert "Users cannot log in without it" in answer.content.decode()
     assert now(github).options["client_id"] == "c"
 
 
-def test_options_of_other_strategies_are_json_alone(browser: Client, tenant: Tenant) -> None:
+def test_options_of_other_strategies_are_edited_as_json_only(browser: Client, tenant: Tenant) -> None:
     company = ConnectionFactory.create(tenant_id=tenant.pk, name="company", strategy="oidc", options={"client_id": "x"})
     content = browser.get(page(company)).content.decode()
     assert "option_client_id" not in content

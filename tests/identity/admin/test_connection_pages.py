@@ -1,4 +1,4 @@
-"""Connections in the admin: secrets go in and never come out."""
+"""Connections in the admin: secrets can be written and are never shown."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_secret_stays_when_other_options_change(browser: Client, company: Conn
     assert now(company).secret_option("client_secret") == SECRET
 
 
-def test_a_secret_is_replaced_by_a_new_one_and_dropped_by_null(browser: Client, company: Connection) -> None:
+def test_a_new_value_replaces_a_secret_and_null_removes_it(browser: Client, company: Connection) -> None:
     browser.post(page(company), {"options": '{"client_id": "x", "client_secret": "another"}'})
     assert now(company).secret_option("client_secret") == "another"
 
@@ -53,7 +53,7 @@ def test_a_secret_is_replaced_by_a_new_one_and_dropped_by_null(browser: Client, 
     assert now(company).secret_option("client_secret") is None
 
 
-def test_a_refused_form_does_not_show_the_secrets_again_that_were_entered(browser: Client, company: Connection) -> None:
+def test_a_refused_form_does_not_show_the_entered_secrets_again(browser: Client, company: Connection) -> None:
     options = (
         '{"client_id": "y", "issuer": "https://a:b@idp.example.test", "client_secret": "typed-secret", "unknown": {"pin": "typed-too"}}'
     )
@@ -69,7 +69,7 @@ def test_a_refused_form_does_not_show_the_secrets_again_that_were_entered(browse
     assert [text for text in ("typed-secret", "typed-too", "a:b@") if text in said] == []
 
 
-def test_an_address_that_changes_asks_for_the_secret_that_is_sent_there(browser: Client, company: Connection) -> None:
+def test_a_changed_address_requires_the_secret_that_is_sent_to_it(browser: Client, company: Connection) -> None:
     answer = browser.post(page(company), {"options": '{"client_id": "x", "issuer": "https://elsewhere.example.test"}'})
 
     assert "send client_secret again" in answer.content.decode()
@@ -84,7 +84,7 @@ def test_members_beside_a_switch_are_refused_because_they_would_be_published(bro
     assert now(company).authentication is None
 
 
-def test_a_taken_name_is_said_on_the_form(browser: Client, company: Connection) -> None:
+def test_a_used_name_is_reported_on_the_form(browser: Client, company: Connection) -> None:
     answer = browser.post(reverse("admin:identity_connection_add"), {"name": "company", "strategy": "samlp"})
 
     assert "already exists" in answer.content.decode()
@@ -96,7 +96,7 @@ def test_name_and_strategy_cannot_be_changed(browser: Client, company: Connectio
     assert (now(company).name, now(company).strategy, now(company).display_name) == ("company", "oidc", "Company")
 
 
-def test_deleting_a_connection_says_so_and_deletes_its_users_first(browser: Client, company: Connection) -> None:
+def test_the_page_says_that_deleting_a_connection_deletes_its_users_first(browser: Client, company: Connection) -> None:
     UserFactory.create(tenant_id=company.tenant_id, connection=company, identifier="a", email="a@example.test")
 
     assert "All its users are deleted first" in browser.get(page(company, "delete")).content.decode()
@@ -106,7 +106,7 @@ def test_deleting_a_connection_says_so_and_deletes_its_users_first(browser: Clie
     assert not User.objects.of(company.tenant_id).exists()
 
 
-def test_a_large_deletion_names_what_goes_and_shows_how_far_it_is(
+def test_a_large_deletion_lists_the_deleted_rows_and_shows_its_progress(
     browser: Client, company: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deletions, "CHUNK_ROWS", 2)

@@ -30,7 +30,7 @@ def export(tenant: Tenant, database_connection: Connection) -> Job:
     return job
 
 
-def test_a_running_job_shows_how_far_it_is_and_renews_its_page(browser: Client, tenant: Tenant, database_connection: Connection) -> None:
+def test_a_running_job_shows_its_progress_and_reloads_its_page(browser: Client, tenant: Tenant, database_connection: Connection) -> None:
     rows = [{"email": f"user{number}@example.test"} for number in range(2 * CHUNK_ROWS)]
     job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows)
     assert run_next_chunk(job.pk)
@@ -43,7 +43,7 @@ def test_a_running_job_shows_how_far_it_is_and_renews_its_page(browser: Client, 
     assert "http-equiv" not in page_of(browser, job)
 
 
-def test_rows_that_were_not_taken_are_listed_with_the_reason(browser: Client, tenant: Tenant, database_connection: Connection) -> None:
+def test_refused_rows_are_listed_with_the_reason(browser: Client, tenant: Tenant, database_connection: Connection) -> None:
     rows = [{"email": "fine@example.test"}, {"email": "bad@example.test", "name": 5, "password_hash": "hash-of-bad"}]
     job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows)
     assert run_job(job.pk)
@@ -53,7 +53,7 @@ def test_rows_that_were_not_taken_are_listed_with_the_reason(browser: Client, te
     assert "hash-of-bad" not in page
 
 
-def test_staff_of_the_tenant_download_its_file_and_others_do_not(browser: Client, tenant: Tenant, export: Job) -> None:
+def test_only_staff_of_the_tenant_download_its_file(browser: Client, tenant: Tenant, export: Job) -> None:
     assert "Download the file" in page_of(browser, export)
     place = reverse("admin:identity_job_file", args=(quote(export.pk),))
     answer = browser.get(place)
@@ -64,7 +64,7 @@ def test_staff_of_the_tenant_download_its_file_and_others_do_not(browser: Client
     assert Client(headers={"host": "localhost"}).get(place).status_code == 302
 
 
-def test_a_job_without_a_file_offers_none(browser: Client, tenant: Tenant) -> None:
+def test_a_job_without_a_file_has_no_download_link(browser: Client, tenant: Tenant) -> None:
     job = start_export(tenant_id=tenant.pk)
     assert "Download" not in page_of(browser, job)
     assert browser.get(reverse("admin:identity_job_file", args=(quote(job.pk),))).status_code == 404

@@ -1,4 +1,4 @@
-"""Turning the pages of a list by keys: nothing is shown twice or left out, and a page says where it ended."""
+"""Keyset pages of a list: each row is shown once, and a page says where its search ended."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def shown(page: Any) -> list[int]:
     return [row.pk for row in page.result_list]
 
 
-def test_next_shows_every_row_once_and_previous_goes_the_same_way_back(browser: Client, people: list[User]) -> None:
+def test_next_shows_every_row_once_and_previous_goes_back_the_same_way(browser: Client, people: list[User]) -> None:
     keys = [person.pk for person in people]
     first = listed(browser)
     second = listed(browser, first.after_url)
@@ -56,7 +56,7 @@ def test_next_shows_every_row_once_and_previous_goes_the_same_way_back(browser: 
     assert shown(listed(browser, third.first_url)) == keys[:2]
 
 
-def test_a_row_that_comes_or_goes_meanwhile_moves_no_other_to_another_page(
+def test_inserted_and_deleted_rows_do_not_move_other_rows_to_another_page(
     browser: Client, people: list[User], database_connection: Connection
 ) -> None:
     onward = listed(browser).after_url
@@ -66,7 +66,7 @@ def test_a_row_that_comes_or_goes_meanwhile_moves_no_other_to_another_page(
     assert shown(listed(browser, onward)) == [people[2].pk, people[3].pk]
 
 
-def test_a_page_of_what_no_index_knows_ends_with_its_walk_and_goes_on_from_there(
+def test_a_page_without_an_index_stops_after_a_limit_and_the_next_one_continues_there(
     browser: Client, people: list[User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("foundation.admin.keyset_list.WALK", 3)
@@ -83,7 +83,7 @@ def test_a_page_of_what_no_index_knows_ends_with_its_walk_and_goes_on_from_there
     assert pages <= 3
 
 
-def test_an_empty_page_before_the_end_of_the_walk_says_that_there_is_more_to_look_at(
+def test_an_empty_page_before_the_end_says_that_there_are_more_rows_to_search(
     browser: Client, people: list[User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("foundation.admin.keyset_list.WALK", 3)
@@ -93,7 +93,7 @@ def test_an_empty_page_before_the_end_of_the_walk_says_that_there_is_more_to_loo
     assert "No matches." not in answer
 
 
-def test_a_filter_begins_at_the_first_page_and_the_pages_keep_the_filter(browser: Client, people: list[User]) -> None:
+def test_a_filter_begins_at_the_first_page_and_later_pages_keep_the_filter(browser: Client, people: list[User]) -> None:
     onward = listed(browser, listed(browser, "?email_verified__exact=0").after_url)
 
     assert "email_verified__exact=0" in onward.before_url
@@ -105,14 +105,14 @@ def test_a_filter_begins_at_the_first_page_and_the_pages_keep_the_filter(browser
 @pytest.mark.parametrize(
     "place", ["", "x", "[]", "[1,2]", '["x","y"]', '["2026-01-01T00:00:00+00:00","99999999999999999999999"]', "[[[[", "{}"]
 )
-def test_a_place_that_is_no_key_is_the_first_page(browser: Client, people: list[User], place: str) -> None:
+def test_an_invalid_key_leads_to_the_first_page(browser: Client, people: list[User], place: str) -> None:
     answer = browser.get(reverse("admin:identity_user_changelist"), {"after": place})
 
     assert shown(answer.context["cl"]) == [person.pk for person in people[:2]]
 
 
 @pytest.mark.parametrize("names", [("-created_at", "id"), ("-created_at", "-pk"), ("created_at",), ("-pk",)])
-def test_what_lies_beyond_a_key_is_what_the_order_puts_after_it(tenant: Tenant, names: tuple[str, ...], people: list[User]) -> None:
+def test_the_rows_beyond_a_key_are_those_that_follow_in_the_order(tenant: Tenant, names: tuple[str, ...], people: list[User]) -> None:
     order = Order.of(User, names)
     rows = list(order.sort(User.objects.of(tenant.pk)))
 
@@ -124,7 +124,7 @@ def test_what_lies_beyond_a_key_is_what_the_order_puts_after_it(tenant: Tenant, 
         assert list(back.sort(back.beyond(User.objects.of(tenant.pk), key))) == rows[:place][::-1]
 
 
-def test_every_key_of_a_list_is_of_columns_that_are_never_null() -> None:
+def test_every_key_of_a_list_uses_columns_that_are_never_null() -> None:
     for model, page in site._registry.items():
         names = page.ordering or model._meta.ordering or ("-pk",)
         if getattr(page, "grows", False):

@@ -1,4 +1,4 @@
-"""Filters of lists say what they mean: No is everybody who is not, also those of whom nothing was ever said."""
+"""The filter "No" of a list also finds users without a value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def listed(browser: Client, model: str, query: str) -> str:
 
 
 @pytest.mark.usefixtures("people")
-def test_users_who_were_never_blocked_are_found_as_not_blocked(browser: Client) -> None:
+def test_users_who_were_never_blocked_count_as_not_blocked(browser: Client) -> None:
     yes, no = listed(browser, "identity_user", "blocked__exact=1"), listed(browser, "identity_user", "blocked__exact=0")
 
     assert ("blocked@example.test" in yes, "never@example.test" in yes) == (True, False)

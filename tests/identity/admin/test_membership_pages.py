@@ -1,4 +1,4 @@
-"""Groups, roles and organizations in the admin: each change through its service, with the event it stands for."""
+"""Groups, roles and organizations in the admin: each change goes through its service and records its event."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def types_of(tenant: Tenant, prefix: str) -> list[str]:
     return list(found.values_list("type", flat=True))
 
 
-def test_a_group_is_made_changed_and_deleted(browser: Client, tenant: Tenant) -> None:
+def test_a_group_is_created_changed_and_deleted(browser: Client, tenant: Tenant) -> None:
     browser.post(place(Group, "add"), {"name": "Engineers", "type": "tenant"})
     group = Group.objects.of(tenant.pk).get()
     browser.post(place(Group, "change", group.pk), {"name": "Builders"})
@@ -71,13 +71,13 @@ def test_a_group_is_made_changed_and_deleted(browser: Client, tenant: Tenant) ->
     ("sent", "said"),
     [({"name": "Taken", "type": "tenant"}, "already exists"), ({"name": "New", "type": "connection"}, "names its connection_id")],
 )
-def test_a_group_that_does_not_fit_is_said_on_the_form(browser: Client, tenant: Tenant, sent: dict[str, str], said: str) -> None:
+def test_an_invalid_group_is_reported_on_the_form(browser: Client, tenant: Tenant, sent: dict[str, str], said: str) -> None:
     GroupFactory.create(tenant_id=tenant.pk, name="Taken")
 
     assert said in browser.post(place(Group, "add"), sent).content.decode()
 
 
-def test_members_and_roles_of_a_group_come_and_go(browser: Client, tenant: Tenant, group: Group, user: User, role: Role) -> None:
+def test_members_and_roles_are_added_to_a_group_and_removed(browser: Client, tenant: Tenant, group: Group, user: User, role: Role) -> None:
     browser.post(place(GroupMember, "add"), {"group": group.pk, "user": user.pk})
     browser.post(place(GroupRole, "add"), {"group": group.pk, "role": role.pk})
     member, given = GroupMember.objects.of(tenant.pk).get(), GroupRole.objects.of(tenant.pk).get()
@@ -88,14 +88,14 @@ def test_members_and_roles_of_a_group_come_and_go(browser: Client, tenant: Tenan
     assert types_of(tenant, "group.")[1:] == ["group.member.added", "group.role.assigned", "group.member.deleted", "group.role.deleted"]
 
 
-def test_a_membership_without_a_member_is_said_on_the_form(browser: Client, group: Group) -> None:
+def test_a_membership_without_a_member_is_reported_on_the_form(browser: Client, group: Group) -> None:
     answer = browser.post(place(GroupMember, "add"), {"group": group.pk})
 
     assert "Choose either a user or a nested group" in answer.content.decode()
     assert not GroupMember.objects.of(group.tenant_id).exists()
 
 
-def test_a_role_of_the_tenant_is_given_to_a_user(browser: Client, tenant: Tenant, user: User) -> None:
+def test_a_role_of_the_tenant_is_assigned_to_a_user(browser: Client, tenant: Tenant, user: User) -> None:
     browser.post(place(Role, "add"), {"name": "Reader", "type": "tenant"})
     role = Role.objects.of(tenant.pk).get()
     browser.post(place(UserRole, "add"), {"user": user.pk, "role": role.pk})
@@ -105,7 +105,7 @@ def test_a_role_of_the_tenant_is_given_to_a_user(browser: Client, tenant: Tenant
     assert not UserRole.objects.of(tenant.pk).exists()
 
 
-def test_an_organization_gets_members_roles_and_connections(
+def test_members_roles_and_connections_are_added_to_an_organization(
     browser: Client, tenant: Tenant, user: User, group: Group, role: Role, database_connection: Connection
 ) -> None:
     browser.post(place(Organization, "add"), {"name": "acme", "display_name": "Acme"})
@@ -135,7 +135,7 @@ def test_an_organization_gets_members_roles_and_connections(
     ]
 
 
-def test_a_role_for_somebody_who_is_no_member_is_said_on_the_form(
+def test_a_role_for_a_user_who_is_not_a_member_is_reported_on_the_form(
     browser: Client, organization: Organization, user: User, role: Role
 ) -> None:
     sent = {"organization": organization.pk, "user": user.pk, "role": role.pk}
@@ -143,7 +143,7 @@ def test_a_role_for_somebody_who_is_no_member_is_said_on_the_form(
     assert "not a member" in browser.post(place(OrganizationMemberRole, "add"), sent).content.decode()
 
 
-def test_a_member_that_is_there_already_stays_as_it_is(browser: Client, organization: Organization, user: User) -> None:
+def test_adding_an_existing_member_changes_nothing(browser: Client, organization: Organization, user: User) -> None:
     add_members(tenant_id=user.tenant_id, organization_id=organization.pk, user_ids=[user.user_id])
 
     assert browser.post(place(OrganizationMember, "add"), {"organization": organization.pk, "user": user.pk}).status_code == 302

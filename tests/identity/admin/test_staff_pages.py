@@ -1,4 +1,4 @@
-"""Staff accounts in the admin: who may make whom."""
+"""Staff accounts in the admin, and the accounts that may create them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def page(staff: Staff) -> str:
     return reverse("admin:identity_staff_change", args=(quote(staff.pk),))
 
 
-def test_a_tenant_admin_makes_admins_of_its_own_tenant_only(browser: Client, tenant: Tenant) -> None:
+def test_a_tenant_admin_creates_admins_of_its_own_tenant_only(browser: Client, tenant: Tenant) -> None:
     email = f"new@{tenant.pk}.test"
     browser.post(reverse(ADD), {"email": email.upper(), "password": PASSWORD, "role": "administrator", "tenant": "", "is_superuser": "on"})
 
@@ -27,20 +27,20 @@ def test_a_tenant_admin_makes_admins_of_its_own_tenant_only(browser: Client, ten
     assert (made.tenant_id, made.is_superuser, made.check_password(PASSWORD)) == (tenant.pk, False, True)
 
 
-def test_an_operator_who_chose_no_tenant_makes_operators_and_is_told_so(operator: Client, tenant: Tenant) -> None:
+def test_an_operator_without_a_tenant_creates_operators_and_the_page_says_so(operator: Client, tenant: Tenant) -> None:
     assert "applies in all tenants" in operator.get(reverse(ADD)).content.decode()
 
     operator.post(reverse(ADD), {"email": f"op@{tenant.pk}.test", "password": PASSWORD, "role": "administrator"})
     assert Staff.objects.get(email=f"op@{tenant.pk}.test").is_platform_operator
 
 
-def test_a_weak_password_and_a_taken_address_are_said_on_the_form(browser: Client, staff: Staff) -> None:
+def test_a_weak_password_and_a_used_address_are_reported_on_the_form(browser: Client, staff: Staff) -> None:
     sent = {"email": "a@b.test", "password": "short", "role": "auditor"}
     assert "too short" in browser.post(reverse(ADD), sent).content.decode()
     assert "already there" in browser.post(reverse(ADD), {**sent, "email": staff.email, "password": PASSWORD}).content.decode()
 
 
-def test_a_role_is_asked_for_and_never_assumed(browser: Client, tenant: Tenant) -> None:
+def test_the_form_requires_a_role_and_has_no_default(browser: Client, tenant: Tenant) -> None:
     form = browser.get(reverse(ADD)).content.decode()
     assert "Sees neither clients and keys nor staff accounts" in form
     assert 'type="radio"' in form
@@ -52,7 +52,7 @@ def test_a_role_is_asked_for_and_never_assumed(browser: Client, tenant: Tenant) 
     assert not Staff.objects.filter(email=f"new@{tenant.pk}.test").exists()
 
 
-def test_nobody_changes_their_own_role(browser: Client, staff: Staff) -> None:
+def test_no_account_changes_its_own_role(browser: Client, staff: Staff) -> None:
     assert 'name="role"' not in browser.get(page(staff)).content.decode()
     browser.post(page(staff), {"is_active": "on", "role": "auditor"})
     with pytest.raises(NotSupported):
@@ -61,7 +61,7 @@ def test_nobody_changes_their_own_role(browser: Client, staff: Staff) -> None:
     assert Staff.objects.get(pk=staff.pk).role == "administrator"
 
 
-def test_another_role_counts_from_the_next_request_on(browser: Client, tenant: Tenant) -> None:
+def test_a_new_role_applies_from_the_next_request_on(browser: Client, tenant: Tenant) -> None:
     colleague = new_staff(tenant)
     session = browser_of(colleague)
     assert session.get(reverse(ADD)).status_code == 200
@@ -72,14 +72,14 @@ def test_another_role_counts_from_the_next_request_on(browser: Client, tenant: T
     assert (noted.before, noted.after) == ({"role": "administrator"}, {"role": "auditor"})
 
 
-def test_nobody_switches_off_their_own_account(browser: Client, staff: Staff) -> None:
+def test_no_account_deactivates_itself(browser: Client, staff: Staff) -> None:
     answer = browser.post(page(staff), {"password": ""})
 
     assert "Nobody can switch off their own account" in answer.content.decode()
     assert Staff.objects.get(pk=staff.pk).is_active
 
 
-def test_a_switched_off_account_loses_its_session(browser: Client, tenant: Tenant) -> None:
+def test_a_deactivated_account_loses_its_session(browser: Client, tenant: Tenant) -> None:
     colleague = new_staff(tenant)
     session = browser_of(colleague)
     browser.post(page(colleague), {"password": "", "role": colleague.role})
@@ -87,7 +87,7 @@ def test_a_switched_off_account_loses_its_session(browser: Client, tenant: Tenan
     assert session.get("/admin/").status_code == 302
 
 
-def test_a_new_password_ends_other_sessions_and_keeps_the_own(browser: Client, staff: Staff) -> None:
+def test_a_new_password_ends_other_sessions_and_keeps_the_own_one(browser: Client, staff: Staff) -> None:
     other = Client(headers={"host": PLATFORM})
     other.force_login(staff)
     browser.post(page(staff), {"is_active": "on", "password": "another-long-password-2"})
@@ -96,7 +96,7 @@ def test_a_new_password_ends_other_sessions_and_keeps_the_own(browser: Client, s
     assert browser.get("/admin/").status_code == 200
 
 
-def test_accounts_are_not_deleted(operator: Client, staff: Staff) -> None:
+def test_accounts_cannot_be_deleted(operator: Client, staff: Staff) -> None:
     answer = operator.post(reverse("admin:identity_staff_delete", args=(quote(staff.pk),)), {"post": "yes"})
 
     assert answer.status_code == 403

@@ -1,4 +1,4 @@
-"""Tenants and domains in the admin: operators change them, a tenant's own admins look at theirs."""
+"""Tenants and domains in the admin: operators change them, tenant admins only see their own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def action(row: Tenant | CustomDomain, name: str) -> str:
     return reverse(f"admin:identity_{row._meta.model_name}_action", args=(quote(row.pk), name))
 
 
-def test_an_operator_makes_a_tenant_with_its_domain_and_log(operator: Client) -> None:
+def test_an_operator_creates_a_tenant_with_its_domain_and_log(operator: Client) -> None:
     tenant_id = f"t-{secrets.token_hex(6)}"
     answer = operator.post(reverse("admin:identity_tenant_add"), {"id": tenant_id, "name": "New", "host": f"{tenant_id}.example.test"})
 
@@ -28,7 +28,7 @@ def test_an_operator_makes_a_tenant_with_its_domain_and_log(operator: Client) ->
     assert CustomDomain.objects.of(tenant_id).get().is_canonical
 
 
-def test_a_bad_id_and_a_taken_one_are_said_on_the_form(operator: Client, tenant: Tenant) -> None:
+def test_an_invalid_id_and_a_used_one_are_reported_on_the_form(operator: Client, tenant: Tenant) -> None:
     add = reverse("admin:identity_tenant_add")
 
     assert "lower-case letters" in operator.post(add, {"id": "Big Letters", "name": "x", "host": "x.example.test"}).content.decode()
@@ -36,7 +36,7 @@ def test_a_bad_id_and_a_taken_one_are_said_on_the_form(operator: Client, tenant:
     assert "already" in operator.post(add, {"id": "x-free-id", "name": "x", "host": f"{tenant.pk}.example.test"}).content.decode()
 
 
-def test_limits_are_changed_and_the_id_is_not(operator: Client, tenant: Tenant) -> None:
+def test_limits_can_be_changed_and_the_id_cannot(operator: Client, tenant: Tenant) -> None:
     operator.post(
         reverse("admin:identity_tenant_change", args=(quote(tenant.pk),)), {"id": "other", "name": "Renamed", "event_retention_days": "7"}
     )
@@ -46,7 +46,7 @@ def test_limits_are_changed_and_the_id_is_not(operator: Client, tenant: Tenant) 
 
 
 @pytest.mark.parametrize("days", ["0", "3651", "-1", "many"])
-def test_a_retention_out_of_range_is_said_on_the_form_and_not_kept(operator: Client, tenant: Tenant, days: str) -> None:
+def test_an_invalid_retention_is_reported_on_the_form_and_not_stored(operator: Client, tenant: Tenant, days: str) -> None:
     place = reverse("admin:identity_tenant_change", args=(quote(tenant.pk),))
 
     page = operator.post(place, {"name": "Renamed", "event_retention_days": days})
@@ -58,13 +58,13 @@ def test_a_retention_out_of_range_is_said_on_the_form_and_not_kept(operator: Cli
     assert "Days for which events are kept" in page.content.decode()
 
 
-def test_an_empty_retention_is_the_default_of_the_platform(operator: Client, tenant: Tenant) -> None:
+def test_an_empty_retention_means_the_default_of_the_platform(operator: Client, tenant: Tenant) -> None:
     Tenant.objects.filter(pk=tenant.pk).update(event_retention_days=7)
     operator.post(reverse("admin:identity_tenant_change", args=(quote(tenant.pk),)), {"name": "x", "event_retention_days": ""})
     assert Tenant.objects.get(pk=tenant.pk).event_retention_days is None
 
 
-def test_suspending_is_for_operators(browser: Client, operator: Client, tenant: Tenant) -> None:
+def test_only_operators_suspend_a_tenant(browser: Client, operator: Client, tenant: Tenant) -> None:
     assert browser.post(action(tenant, "suspend")).status_code == 403
 
     operator.post(action(tenant, "suspend"))
@@ -81,7 +81,7 @@ def test_a_tenant_admin_sees_its_tenant_and_changes_nothing(browser: Client, ten
     assert browser.get(reverse("admin:identity_tenant_add")).status_code == 403
 
 
-def test_a_domain_answers_once_it_is_marked_as_verified(operator: Client, tenant: Tenant) -> None:
+def test_a_domain_is_served_after_it_is_marked_as_verified(operator: Client, tenant: Tenant) -> None:
     host = f"login.{tenant.pk}.example.test"
     domain = add_domain(tenant_id=tenant.pk, host=host)
     assert resolve_host(host) is None
@@ -102,7 +102,7 @@ def test_the_canonical_domain_cannot_be_removed(operator: Client, tenant: Tenant
     assert CustomDomain.objects.of(tenant.pk).exists()
 
 
-def test_a_tenant_is_deleted_by_its_typed_id_and_by_operators_only(browser: Client, operator: Client, tenant: Tenant) -> None:
+def test_only_operators_delete_a_tenant_and_must_type_its_id(browser: Client, operator: Client, tenant: Tenant) -> None:
     assert browser.post(action(tenant, "delete"), {"confirmation": tenant.pk}).status_code == 403
     assert "0 users" in operator.get(action(tenant, "delete")).content.decode()
     assert f"Enter {tenant.pk} to confirm" in operator.post(action(tenant, "delete"), {"confirmation": "acme"}).content.decode()

@@ -1,4 +1,4 @@
-"""Users in the admin: every change goes through the services and becomes an event; every refusal stays on the form."""
+"""Users in the admin: every change goes through the services and records an event; every refusal is shown on the form."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def action(user: User, name: str) -> str:
 
 
 def form_of(browser: Client, user: User, **changes: object) -> dict[str, object]:
-    """Return what a browser sends when only `changes` were typed."""
+    """Return the values that a browser sends if the user typed only `changes`."""
     form = browser.get(page(user)).context["adminform"].form
     sent = {name: form[name].value() for name in form.fields}
     return {name: value for name, value in {**sent, **changes}.items() if value not in (None, False)}
@@ -90,7 +90,7 @@ def test_the_form_of_a_new_user_offers_the_database_connection(browser: Client, 
         ({"app_metadata": json.dumps({"a": "x" * 600_000})}, "maximum size"),
     ],
 )
-def test_what_the_service_refuses_is_said_on_the_form(browser: Client, user: User, sent: dict[str, str], said: str) -> None:
+def test_a_refusal_by_the_service_is_shown_on_the_form(browser: Client, user: User, sent: dict[str, str], said: str) -> None:
     answer = browser.post(reverse(ADD), {"connection": user.connection_id, "email": "other@example.test", **sent})
 
     assert answer.status_code == 200
@@ -98,7 +98,9 @@ def test_what_the_service_refuses_is_said_on_the_form(browser: Client, user: Use
     assert User.objects.of(user.tenant_id).count() == 1
 
 
-def test_a_password_that_the_connection_does_not_take_is_refused(browser: Client, user: User, database_connection: Connection) -> None:
+def test_a_password_that_violates_the_policy_of_the_connection_is_refused(
+    browser: Client, user: User, database_connection: Connection
+) -> None:
     for address, sent in (
         (reverse(ADD), {"connection": database_connection.pk, "email": "a@example.test", "password": "short"}),
         (page(user), form_of(browser, user, password="short")),
@@ -117,7 +119,7 @@ def test_a_password_for_a_user_without_a_database_connection_is_refused(browser:
     assert "whatever-it-is" not in answer.content.decode()
 
 
-def test_a_change_is_saved_as_one_event_and_noted_in_the_history(browser: Client, user: User) -> None:
+def test_a_change_is_saved_as_one_event_and_listed_in_the_history(browser: Client, user: User) -> None:
     browser.post(page(user), form_of(browser, user, given_name="Augusta", app_metadata='{"plan": "silver"}'))
 
     changed = User.objects.of(user.tenant_id).get()
@@ -128,13 +130,13 @@ def test_a_change_is_saved_as_one_event_and_noted_in_the_history(browser: Client
     assert "app metadata" in history
 
 
-def test_saving_without_a_change_makes_no_event(browser: Client, user: User) -> None:
+def test_saving_without_a_change_records_no_event(browser: Client, user: User) -> None:
     browser.post(page(user), form_of(browser, user))
 
     assert events_of(user) == ["user.created"]
 
 
-def test_a_refused_change_keeps_what_was_typed(browser: Client, user: User) -> None:
+def test_a_refused_change_keeps_the_typed_values(browser: Client, user: User) -> None:
     UserFactory.create(tenant_id=user.tenant_id, connection=user.connection, email="taken@example.test")
     answer = browser.post(page(user), form_of(browser, user, email="taken@example.test", given_name="Typed"))
 
@@ -164,7 +166,7 @@ def test_selected_users_are_deleted_one_by_one_after_a_confirmation(browser: Cli
     assert events_of(user)[-1] == events_of(second)[-1] == "user.deleted"
 
 
-def test_blocking_happens_on_post_only(browser: Client, user: User) -> None:
+def test_blocking_requires_a_post(browser: Client, user: User) -> None:
     assert "can no longer log in" in browser.get(action(user, "block")).content.decode()
     assert not User.objects.of(user.tenant_id).get().blocked
 
@@ -222,12 +224,12 @@ def test_users_are_found_by_address_and_name(browser: Client, user: User, term: 
     assert [row.pk for row in rows] == [user.pk]
 
 
-def test_a_user_is_found_by_its_whole_id(browser: Client, user: User) -> None:
+def test_a_user_is_found_by_its_full_id(browser: Client, user: User) -> None:
     rows = browser.get(reverse(LIST), {"q": user.user_id}).context["cl"].result_list
     assert [row.pk for row in rows] == [user.pk]
 
 
-def test_an_empty_list_says_what_to_do(browser: Client, database_connection: Connection) -> None:
+def test_an_empty_list_shows_the_next_step(browser: Client, database_connection: Connection) -> None:
     assert "No users yet. Add one here" in browser.get(reverse(LIST)).content.decode()
 
 

@@ -1,4 +1,4 @@
-"""The search field of the list of users: queries in words that name a field, beside the plain search."""
+"""The search field of the list of users: field queries beside the plain search."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def people(database_connection: Connection) -> dict[str, User]:
 
 
 def listed(browser: Client, search: str) -> tuple[list[str], str]:
-    """Return who is listed, in order, and the page."""
+    """Return the listed users in order, and the page."""
     answer: Any = browser.get(reverse("admin:identity_user_changelist"), {"q": search})
     assert answer.status_code == 200
     return [row.name.lower() for row in answer.context["cl"].result_list], answer.content.decode()
 
 
-def test_a_query_finds_what_it_finds_over_the_management_interface(browser: Client, people: dict[str, User]) -> None:
+def test_a_query_finds_the_same_users_as_over_the_management_interface(browser: Client, people: dict[str, User]) -> None:
     for query, wanted in {
         "email:*@corp.com": ["bob", "ada"],
         "email:*@corp.com AND NOT app_metadata.plan:gold": ["bob"],
@@ -48,7 +48,7 @@ def test_a_query_finds_what_it_finds_over_the_management_interface(browser: Clie
         assert listed(browser, query)[0] == wanted, query
 
 
-def test_plain_words_and_addresses_are_searched_as_before(browser: Client, people: dict[str, User]) -> None:
+def test_plain_words_and_addresses_are_searched_without_query_syntax(browser: Client, people: dict[str, User]) -> None:
     assert listed(browser, "ada@corp.com")[0] == ["ada"]
     assert listed(browser, "jo")[0] == ["joe"]
     assert listed(browser, people["bob"].user_id)[0] == ["bob"]
@@ -60,7 +60,7 @@ def test_an_id_with_colons_in_it_is_found_as_an_id(browser: Client, database_con
     assert listed(browser, user.user_id)[0] == ["zoe"]
 
 
-def test_a_query_that_takes_too_long_is_named_on_the_page(browser: Client, people: dict[str, User], settings: LazySettings) -> None:
+def test_a_query_that_takes_too_long_is_reported_on_the_page(browser: Client, people: dict[str, User], settings: LazySettings) -> None:
     settings.USER_SEARCH_TIMEOUT_MS = 50
     with psycopg.connect(**connection.get_connection_params() | {"autocommit": False}) as other:
         other.execute("LOCK TABLE identity_linkedidentity IN ACCESS EXCLUSIVE MODE")

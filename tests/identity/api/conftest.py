@@ -9,7 +9,7 @@ from tests.management import Management
 
 @pytest.fixture
 def api(tenant: Tenant) -> Management:
-    """The management interface of `tenant`, with every scope."""
+    """Return the management interface of `tenant` with every scope."""
     return Management(tenant)
 
 

@@ -41,7 +41,7 @@ def test_users_of_a_connection_are_deleted_by_address_with_the_events_of_a_delet
     assert delete(api, database_connection.pk, "ada@example.test") == 204
 
 
-def test_users_with_the_address_in_other_connections_stay(api: Management, tenant: Tenant, ada: User) -> None:
+def test_users_with_the_same_address_in_other_connections_stay(api: Management, tenant: Tenant, ada: User) -> None:
     mail = make_connection(tenant_id=tenant.pk, strategy="email", name="mail")
     other = make_user(connection=mail, email="ada@example.test")
     linked = make_user(connection=mail, email="eve@example.test")

@@ -1,4 +1,4 @@
-"""Connections over the wire."""
+"""Connections over the management interface."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ODD_BODIES: list[dict[str, object]] = [
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
-def test_a_database_connection_starts_with_the_known_options(api: Management) -> None:
+def test_a_database_connection_starts_with_the_default_options(api: Management) -> None:
     answer = api.post("connections", {"name": "people", "strategy": "database", "options": {"requires_username": True}})
     assert answer.status == 201
     body = answer.json
@@ -53,13 +53,13 @@ def test_an_email_connection_always_has_a_mail_with_a_body(api: Management) -> N
     assert api.patch(path, {"options": without_body}).json["options"] == {"email": {"subject": "Your code", "body": ""}}
 
 
-def test_lists_show_times_only_when_asked_for(api: Management, database_connection: Connection) -> None:
+def test_lists_show_times_only_on_request(api: Management, database_connection: Connection) -> None:
     assert api.get("connections").json[0].keys() & {"created_at", "updated_at"} == set()
     assert api.get("connections", {"fields": "id,created_at"}).json[0].keys() == {"id", "created_at"}
     assert {"created_at", "updated_at"} <= api.get(f"connections/{database_connection.pk}").json.keys()
 
 
-def test_secrets_are_taken_and_never_answered(api: Management, tenant: Tenant) -> None:
+def test_secrets_are_accepted_and_never_returned(api: Management, tenant: Tenant) -> None:
     body = {"name": "corp", "strategy": "oidc", "options": {"client_id": "abc", "client_secret": "very-secret"}}
     answer = api.post("connections", body)
     assert answer.json["options"] == {"client_id": "abc"}
@@ -67,7 +67,7 @@ def test_secrets_are_taken_and_never_answered(api: Management, tenant: Tenant) -
     assert Connection.objects.of(tenant.pk).get(pk=answer.json["id"]).secret_option("client_secret") == "very-secret"
 
 
-def test_a_name_is_taken_once_per_tenant(api: Management, database_connection: Connection) -> None:
+def test_a_name_is_unique_per_tenant(api: Management, database_connection: Connection) -> None:
     answer = api.post("connections", {"name": "people", "strategy": "email"})
     assert (answer.status, answer.json) == (
         409,
@@ -75,7 +75,7 @@ def test_a_name_is_taken_once_per_tenant(api: Management, database_connection: C
     )
 
 
-def test_a_body_that_does_not_fit_makes_no_connection(api: Management) -> None:
+def test_an_invalid_body_creates_no_connection(api: Management) -> None:
     for body in ODD_BODIES:
         answer = api.post("connections", body)
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body"), body
@@ -92,7 +92,7 @@ def test_changed_options_replace_the_whole_object(api: Management, database_conn
     assert api.patch(path, {}).json == api.get(path).json
 
 
-def test_null_clears_what_is_optional(api: Management, database_connection: Connection) -> None:
+def test_null_clears_optional_members(api: Management, database_connection: Connection) -> None:
     path = f"connections/{database_connection.pk}"
     api.patch(path, {"display_name": "People", "metadata": {"a": "b"}, "enabled_clients": ["abc"], "authentication": {"active": True}})
     nothing = dict.fromkeys(("display_name", "metadata", "enabled_clients", "authentication", "options", "realms", "is_domain_connection"))
@@ -102,13 +102,13 @@ def test_null_clears_what_is_optional(api: Management, database_connection: Conn
     assert changed.json["enabled_clients"] == []
 
 
-def test_name_and_strategy_never_change(api: Management, database_connection: Connection) -> None:
+def test_name_and_strategy_cannot_change(api: Management, database_connection: Connection) -> None:
     for field in ("name", "strategy"):
         answer = api.patch(f"connections/{database_connection.pk}", {field: "email"})
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_deleting_takes_the_users_along_and_repeats_without_error(api: Management, database_connection: Connection, ada: User) -> None:
+def test_deleting_a_connection_deletes_its_users_and_can_be_repeated(api: Management, database_connection: Connection, ada: User) -> None:
     first = api.delete(f"connections/{database_connection.pk}")
     assert first.status == 202
     assert TIME.fullmatch(first.json["deleted_at"])
@@ -132,14 +132,14 @@ def test_lists_filter_by_strategy_and_name(api: Management, tenant: Tenant) -> N
     assert names([("name", "nowhere")]) == []
 
 
-def test_enabled_clients_are_in_lists_only_when_asked_for(api: Management, tenant: Tenant) -> None:
+def test_lists_show_enabled_clients_only_on_request(api: Management, tenant: Tenant) -> None:
     created = api.post("connections", {"name": "people", "strategy": "database", "enabled_clients": ["abc"]}).json
     assert created["enabled_clients"] == ["abc"]
     assert "enabled_clients" not in api.get("connections").json[0]
     assert api.get("connections", {"fields": "enabled_clients"}).json == [{"enabled_clients": ["abc"]}]
 
 
-def test_a_user_of_a_deleted_connection_is_unlinked_elsewhere(api: Management, tenant: Tenant, ada: User) -> None:
+def test_a_user_of_a_deleted_connection_is_unlinked_from_users_elsewhere(api: Management, tenant: Tenant, ada: User) -> None:
     mail = make_connection(tenant_id=tenant.pk, strategy="email")
     secondary = make_user(connection=mail)
     api.post(f"users/{segment(ada.user_id)}/identities", {"provider": "email", "user_id": secondary.identifier})
@@ -147,7 +147,7 @@ def test_a_user_of_a_deleted_connection_is_unlinked_elsewhere(api: Management, t
     assert len(api.get(f"users/{segment(ada.user_id)}").json["identities"]) == 1
 
 
-def test_enabled_clients_are_an_array_although_there_are_none(api: Management, database_connection: Connection) -> None:
+def test_enabled_clients_are_an_empty_array_if_there_are_none(api: Management, database_connection: Connection) -> None:
     made = api.post("connections", {"name": "mail", "strategy": "email"}).json
     assert made["enabled_clients"] == []
     assert api.get(f"connections/{made['id']}").json["enabled_clients"] == []
@@ -155,7 +155,7 @@ def test_enabled_clients_are_an_array_although_there_are_none(api: Management, d
     assert api.get("connections", {"fields": "name,enabled_clients", "name": "mail"}).json == [{"name": "mail", "enabled_clients": []}]
 
 
-def test_a_directory_of_google_needs_no_client_of_its_own(api: Management) -> None:
+def test_a_google_directory_needs_no_own_client(api: Management) -> None:
     options = {"domain": "example.com", "tenant_domain": "example.com", "ext_groups": True}
     made = api.post("connections", {"name": "google", "strategy": "google-apps", "options": options})
     assert (made.status, made.json["options"]) == (201, options)

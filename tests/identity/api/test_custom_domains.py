@@ -53,7 +53,7 @@ def tenant_at(host: str) -> str | None:
     return match.tenant_id if match else None
 
 
-def test_a_pending_domain_answers_nothing_until_its_record_is_found(api: Management, tenant: Tenant, server: NameServer, host: str) -> None:
+def test_a_pending_domain_is_not_served_until_its_record_is_found(api: Management, tenant: Tenant, server: NameServer, host: str) -> None:
     domain = add(api, host)
     assert (domain["domain"], domain["status"], domain["verification"]["status"]) == (host, "pending_verification", "pending")
     assert tenant_at(host) is None
@@ -73,7 +73,9 @@ def test_a_pending_domain_answers_nothing_until_its_record_is_found(api: Managem
     assert {entry.actor_id for entry in noted} == {api.client.client_id}
 
 
-def test_a_verified_domain_stays_verified_when_its_record_goes(api: Management, tenant: Tenant, server: NameServer, host: str) -> None:
+def test_a_verified_domain_stays_verified_when_its_record_disappears(
+    api: Management, tenant: Tenant, server: NameServer, host: str
+) -> None:
     domain = add(api, host)
     publish(server, domain)
     verify(api, domain)
@@ -94,7 +96,7 @@ def test_the_record_of_another_tenant_proves_nothing(api: Management, tenant: Te
     assert tenant_at(host) == tenant.pk
 
 
-def test_a_pending_domain_keeps_no_owner_out_and_the_first_proof_wins(
+def test_a_pending_domain_does_not_block_its_owner_and_the_first_proof_wins(
     api: Management, tenant: Tenant, server: NameServer, host: str
 ) -> None:
     other = make_other_tenant()
@@ -136,7 +138,7 @@ def test_an_alias_of_the_record_is_not_followed(api: Management, server: NameSer
     assert verify(api, domain).json["status"] == "pending_verification"
 
 
-def test_a_domain_added_again_needs_a_new_record(api: Management, server: NameServer, host: str) -> None:
+def test_a_domain_that_is_added_again_needs_a_new_record(api: Management, server: NameServer, host: str) -> None:
     first = add(api, host)
     publish(server, first)
     verify(api, first)
@@ -153,7 +155,7 @@ def test_an_empty_token_proves_nothing(api: Management, tenant: Tenant, server: 
     assert verify(api, domain).json["status"] == "pending_verification"
 
 
-def test_a_silent_name_server_is_told_in_words_and_one_check_runs_at_a_time(
+def test_a_silent_name_server_is_reported_and_only_one_check_runs_at_a_time(
     api: Management, server: NameServer, host: str, settings: Settings
 ) -> None:
     settings.DNS_LOOKUP_SECONDS = 1.0
@@ -184,7 +186,7 @@ def test_a_silent_name_server_is_told_in_words_and_one_check_runs_at_a_time(
         ".".join(["a" * 60] * 4),
     ],
 )  # fmt: skip
-def test_names_that_no_tenant_may_have_are_refused_and_kept_nowhere(api: Management, tenant: Tenant, host: str) -> None:
+def test_names_that_no_tenant_may_have_are_refused_and_not_stored(api: Management, tenant: Tenant, host: str) -> None:
     answer = api.post("custom-domains", {"domain": host, "type": "self_managed_certs"})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     assert "domain" in answer.json["message"]
@@ -209,7 +211,7 @@ def test_the_host_of_the_platform_is_refused(api: Management, settings: Settings
         ({"is_default": True}, "invalid_body"),
     ],
 )
-def test_values_that_promise_what_is_not_done_are_refused(api: Management, tenant: Tenant, host: str, members: Any, code: str) -> None:
+def test_values_for_unsupported_features_are_refused(api: Management, tenant: Tenant, host: str, members: Any, code: str) -> None:
     answer = api.post("custom-domains", {"domain": host, "type": "self_managed_certs", **members})
     assert (answer.status, answer.json["errorCode"]) == (400, code)
     assert CustomDomain.objects.of(tenant.pk).count() == 1
@@ -240,7 +242,7 @@ def test_the_list_is_an_array_of_custom_domains_and_with_take_an_object(api: Man
     assert [api.get("custom-domains", query).status for query in ({"q": "domain:a"}, {"sort": "domain:-1"}, {"fields": "x"})] == [400] * 3
 
 
-def test_the_canonical_domain_is_no_custom_domain(api: Management, tenant: Tenant) -> None:
+def test_the_canonical_domain_is_not_a_custom_domain(api: Management, tenant: Tenant) -> None:
     canonical = CustomDomain.objects.of(tenant.pk).get(is_canonical=True)
     path = f"custom-domains/{canonical.pk}"
     assert api.get("custom-domains").json == []
@@ -251,9 +253,7 @@ def test_the_canonical_domain_is_no_custom_domain(api: Management, tenant: Tenan
     assert api.post("custom-domains", {"domain": canonical.host, "type": "self_managed_certs"}).status == 409
 
 
-def test_links_lead_to_the_default_domain_which_is_verified_and_in_use(
-    api: Management, tenant: Tenant, server: NameServer, host: str
-) -> None:
+def test_links_use_the_default_domain_which_is_verified_and_in_use(api: Management, tenant: Tenant, server: NameServer, host: str) -> None:
     domain = add(api, host)
     canonical = f"{tenant.pk}.example.test"
     assert api.get("custom-domains/default").json == {"domain": canonical}
@@ -275,9 +275,7 @@ def test_links_lead_to_the_default_domain_which_is_verified_and_in_use(
     assert api.delete(f"custom-domains/{domain['custom_domain_id']}").status == 204
 
 
-def test_a_test_needs_a_verified_domain_and_says_in_words_what_is_wrong(
-    api: Management, server: NameServer, tenant: Tenant, host: str
-) -> None:
+def test_a_test_needs_a_verified_domain_and_describes_the_fault(api: Management, server: NameServer, tenant: Tenant, host: str) -> None:
     domain = add(api, host)
     path = f"custom-domains/{domain['custom_domain_id']}/test"
     assert api.post(path).status == 409
@@ -288,7 +286,7 @@ def test_a_test_needs_a_verified_domain_and_says_in_words_what_is_wrong(
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"issuer": 1}', b"[" * 100_000, b"\xff", b"null"])
-def test_an_answer_that_is_no_discovery_document_names_no_issuer(body: bytes) -> None:
+def test_a_response_that_is_not_a_discovery_document_names_no_issuer(body: bytes) -> None:
     assert issuer_of(body) is None
 
 
@@ -298,7 +296,7 @@ def test_the_discovery_document_of_a_custom_domain_names_it_as_issuer(api: Manag
     assert issuer_of(request("GET", "/.well-known/openid-configuration", "", {"host": host}, b"").body) == f"http://{host}/"
 
 
-def test_a_tenant_has_a_bounded_number_of_domains(api: Management, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_domains_of_a_tenant_is_limited(api: Management, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(domains, "MOST_DOMAINS", 2)
     add(api, f"a.{tenant.pk}.example.org")
     assert api.post("custom-domains", {"domain": f"b.{tenant.pk}.example.org", "type": "self_managed_certs"}).status == 409

@@ -1,4 +1,4 @@
-"""What providers publish about themselves, in the options of their connections."""
+"""The endpoints that providers publish become options of their connections."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def make(api: Management, name: str = "corp", strategy: str = "oidc", **options:
 
 
 @pytest.mark.parametrize("strategy", ["oidc", "okta"])
-def test_the_answer_holds_the_endpoints_that_were_discovered(api: Management, provider: Provider, strategy: str) -> None:
+def test_the_response_has_the_discovered_endpoints(api: Management, provider: Provider, strategy: str) -> None:
     made = make(api, strategy=strategy, issuer=provider.issuer, userinfo_endpoint=None)
     assert {name: made["options"][name] for name in ENDPOINTS} == {name: provider.issuer + path for name, path in ENDPOINTS.items()}
     assert made["options"]["oidc_metadata"]["issuer"] == provider.issuer
@@ -40,7 +40,9 @@ def test_the_answer_holds_the_endpoints_that_were_discovered(api: Management, pr
     assert api.get("connections").json[0]["options"] == made["options"]
 
 
-def test_a_request_that_waits_for_a_server_lets_no_other_of_its_tenant_wait(api: Management, tenant: Tenant, provider: Provider) -> None:
+def test_a_request_that_waits_for_a_server_does_not_block_other_requests_of_its_tenant(
+    api: Management, tenant: Tenant, provider: Provider
+) -> None:
     with turn(tenant.pk):
         assert "oidc_metadata" not in make(api, issuer=provider.issuer)["options"]
     assert provider.paths == []
@@ -52,13 +54,13 @@ def test_the_address_of_the_document_is_enough(api: Management, provider: Provid
     assert made["options"]["token_endpoint"] == f"{provider.issuer}/token"
 
 
-def test_an_endpoint_that_the_options_name_stays(api: Management, provider: Provider) -> None:
+def test_an_endpoint_in_the_options_is_kept(api: Management, provider: Provider) -> None:
     made = make(api, issuer=provider.issuer, token_endpoint="https://elsewhere.example.test/token")
     assert made["options"]["token_endpoint"] == "https://elsewhere.example.test/token"
     assert made["options"]["jwks_uri"] == f"{provider.issuer}/jwks"
 
 
-def test_options_that_are_sent_back_as_they_were_read_change_nothing(api: Management, tenant: Tenant, provider: Provider) -> None:
+def test_sending_options_back_unchanged_changes_nothing(api: Management, tenant: Tenant, provider: Provider) -> None:
     made = make(api, issuer=provider.issuer, client_secret="a-secret")
     path = f"connections/{made['id']}"
     stored = Connection.objects.of(tenant.pk).get(pk=made["id"]).options
@@ -70,14 +72,14 @@ def test_options_that_are_sent_back_as_they_were_read_change_nothing(api: Manage
     assert row.secret_option("client_secret") == "a-secret"
 
 
-def test_a_provider_that_moves_its_endpoints_is_followed(api: Management, provider: Provider) -> None:
+def test_new_endpoints_of_a_provider_are_adopted(api: Management, provider: Provider) -> None:
     made = make(api, issuer=provider.issuer, client_secret="a-secret")
     provider.discovery["token_endpoint"] = f"{provider.issuer}/new-token"
     changed = api.patch(f"connections/{made['id']}", {"options": made["options"]})
     assert (changed.status, changed.json["options"]["token_endpoint"]) == (200, f"{provider.issuer}/new-token")
 
 
-def test_a_caller_who_names_another_endpoint_sends_the_secret_again(api: Management, provider: Provider) -> None:
+def test_a_caller_who_changes_an_endpoint_must_send_the_secret_again(api: Management, provider: Provider) -> None:
     made = make(api, issuer=provider.issuer, client_secret="a-secret")
     path = f"connections/{made['id']}"
     for elsewhere in ({"token_endpoint": "https://evil.example.test/token"}, {"issuer": "https://evil.example.test"}):
@@ -98,14 +100,14 @@ def test_a_caller_who_names_another_endpoint_sends_the_secret_again(api: Managem
     ],
     ids=["missing", "list", "another issuer", "no issuer", "redirect", "no http"],
 )
-def test_a_connection_is_saved_as_it_is_when_nothing_can_be_discovered(api: Management, provider: Provider, answer: bytes) -> None:
+def test_a_connection_is_saved_unchanged_when_nothing_can_be_discovered(api: Management, provider: Provider, answer: bytes) -> None:
     provider.answers["/.well-known/openid-configuration"] = answer
     made = make(api, issuer=provider.issuer)
     assert made["options"] == {"client_id": "abc", "issuer": provider.issuer}
     assert len(provider.paths) == 1
 
 
-def test_private_addresses_are_not_asked(
+def test_private_addresses_are_never_requested(
     api: Management, provider: Provider, settings: LazySettings, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.OUTBOUND_PRIVATE_NETWORKS = []
@@ -116,7 +118,7 @@ def test_private_addresses_are_not_asked(
     assert "hidden" not in caplog.text
 
 
-def test_only_known_members_of_a_fitting_type_are_kept(api: Management, provider: Provider) -> None:
+def test_only_known_members_of_the_right_type_are_kept(api: Management, provider: Provider) -> None:
     provider.discovery.update(
         {
             "secret_of_the_house": "x",
@@ -132,14 +134,14 @@ def test_only_known_members_of_a_fitting_type_are_kept(api: Management, provider
     assert set(kept) == {"issuer", "authorization_endpoint", "token_endpoint", "claims_supported"}
 
 
-def test_options_that_are_refused_ask_no_provider(api: Management, provider: Provider) -> None:
+def test_refused_options_cause_no_request_to_a_provider(api: Management, provider: Provider) -> None:
     answer = api.post("connections", {"name": "corp", "strategy": "oidc", "options": {"issuer": provider.issuer}})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     assert api.patch("connections/con_0123456789abcdef", {"options": {"client_id": "a", "issuer": provider.issuer}}).status == 404
     assert provider.paths == []
 
 
-def test_another_provider_leaves_nothing_of_the_first(api: Management, provider: Provider) -> None:
+def test_options_of_another_provider_replace_the_discovered_ones(api: Management, provider: Provider) -> None:
     made = make(api, issuer=provider.issuer)
     with running_provider() as second:
         changed = api.patch(f"connections/{made['id']}", {"options": {"client_id": "abc", "issuer": second.issuer}}).json

@@ -1,4 +1,4 @@
-"""What holds for every address of the management interface: tokens, scopes, paths, methods, headers, error bodies."""
+"""Rules for every address of the management interface: tokens, scopes, paths, methods, headers, error bodies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RATES = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
 
 
 def refusal(answer: Answer) -> tuple[int, str, str | None]:
-    """Return status, reason and code, once the body is known to be the one error body."""
+    """Return status, reason and code, after a check that the body has the standard error form."""
     body = answer.json
     assert body["statusCode"] == answer.status
     assert set(body) - {"errorCode"} == {"statusCode", "error", "message"}
@@ -23,7 +23,7 @@ def refusal(answer: Answer) -> tuple[int, str, str | None]:
     return answer.status, body["error"], body.get("errorCode")
 
 
-def test_a_request_without_a_good_token_is_refused(api: Management) -> None:
+def test_a_request_without_a_valid_token_is_refused(api: Management) -> None:
     for token in ("", "Bearer", "Bearer nonsense", f"Basic {api.token}", f"Bearer {api.token[:-4]}AAAA"):
         answer = api.call("GET", "users", headers={"authorization": token})
         assert refusal(answer) == (401, "Unauthorized", None)
@@ -56,14 +56,14 @@ def test_every_operation_needs_its_scope(tenant: Tenant) -> None:
             assert answer.json["message"] == f"Insufficient scope, expected any of: {scope}"
 
 
-def test_ids_are_routed_as_they_were_sent_and_decoded_once(api: Management, database_connection: Connection) -> None:
+def test_ids_are_routed_in_their_encoded_form_and_decoded_once(api: Management, database_connection: Connection) -> None:
     for identifier in ("a/b", "a%2Fb", "a|b", "ü", "a+b", "..", "identities", "a%", "a?b#c"):
         user = make_user(connection=database_connection, identifier=identifier)
         answer = api.get(f"users/{segment(user.user_id)}")
         assert (answer.status, answer.json["user_id"]) == (200, user.user_id)
 
 
-def test_bytes_that_are_no_text_are_no_id(api: Management) -> None:
+def test_bytes_that_are_not_utf_8_are_refused_as_an_id(api: Management) -> None:
     for sent in ("users/database%7C%ff", "users/database%7C%00", "connections/%00"):
         assert refusal(api.get(sent)) == (400, "Bad Request", "invalid_uri")
 
@@ -120,7 +120,7 @@ def test_answers_are_never_stored_by_caches(api: Management) -> None:
     assert api.get("users").headers["cache-control"] == "no-store"
 
 
-def test_a_suspended_tenant_and_an_unknown_host_answer_nothing(api: Management, tenant: Tenant) -> None:
+def test_a_suspended_tenant_and_an_unknown_host_are_refused(api: Management, tenant: Tenant) -> None:
     unknown = request("GET", "/api/v2/users", "", {"host": "nobody.example.test", "authorization": f"Bearer {api.token}"}, b"")
     assert refusal(unknown)[:2] == (404, "Not Found")
     set_tenant_status(tenant_id=tenant.pk, status="suspended")
@@ -128,10 +128,10 @@ def test_a_suspended_tenant_and_an_unknown_host_answer_nothing(api: Management, 
 
 
 def _eventually_refused(api: Management) -> Answer:
-    """Ask until the hosts that the process remembers have been read again."""
+    """Send requests until the process reads its cached hosts again."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         answer = api.get("users")
         if answer.status != 200:
             return answer
-    raise AssertionError("the suspended tenant is still answered")
+    raise AssertionError("the suspended tenant is still served")

@@ -5,7 +5,7 @@ from identity.models import EnrolledFactor, Tenant, User
 from tests.management import Management, segment
 
 
-def test_enrollments_show_no_whole_number_and_nothing_that_is_not_confirmed(api: Management, tenant: Tenant, ada: User) -> None:
+def test_enrollments_show_no_full_phone_number_and_no_unconfirmed_enrollment(api: Management, tenant: Tenant, ada: User) -> None:
     rows = EnrolledFactor.objects.of(tenant.pk)
     phone = rows.create(tenant=tenant, user=ada, kind="phone", address="+15550100")
     app = rows.create(tenant=tenant, user=ada, kind="totp", name="Old phone")

@@ -1,4 +1,4 @@
-"""Which call records which events, in which order."""
+"""The events of each call, and their order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Recorded = Callable[[Answer], list[str]]
 
 @pytest.fixture
 def recorded(tenant: Tenant) -> Recorded:
-    """Return the types of the events that were recorded since the last time, after a call that succeeded."""
+    """Return the types of the events since the last call of this function, after a successful call."""
     seen = [0]
 
     def since(answer: Answer) -> list[str]:
@@ -33,7 +33,7 @@ def recorded(tenant: Tenant) -> Recorded:
 
 @pytest.fixture
 def story(api: Management, tenant: Tenant, ada: User, database_connection: Connection) -> dict[str, Any]:
-    """Ada in an organization and in a group, with a role everywhere; the group inside a second one."""
+    """Ada is in an organization and in a group, with a role in each; the group is inside a second one."""
     directory = make_connection(tenant_id=tenant.pk, strategy="samlp", options={"signInEndpoint": "https://idp.example.test"})
     organization = make_organization(tenant, "acme")
     group = make_group(tenant, "inner", type="connection", connection_id=directory.pk)
@@ -60,7 +60,7 @@ def story(api: Management, tenant: Tenant, ada: User, database_connection: Conne
 
 
 def judged(tenant: Tenant) -> None:
-    """Folding the events gives the tables, and each event came where it could be understood."""
+    """Check that folding the events gives the tables, and that each event follows the events that it depends on."""
     assert folded(numbered(tenant.pk)) == tables(tenant.pk)
 
 
@@ -107,7 +107,7 @@ def test_calls_about_relations_record_one_event_per_pair(
     judged(tenant)
 
 
-def test_roles_and_clients_record_nothing(api: Management, tenant: Tenant, ada: User, recorded: Recorded) -> None:
+def test_roles_and_clients_record_no_event(api: Management, tenant: Tenant, ada: User, recorded: Recorded) -> None:
     recorded(api.get("roles"))
     role = api.post("roles", {"name": "editor"})
     assert recorded(role) == []
@@ -189,7 +189,7 @@ def test_a_deleted_organization_is_emptied_first(api: Management, tenant: Tenant
     judged(tenant)
 
 
-def test_a_deleted_connection_takes_its_places_its_groups_and_its_users(
+def test_a_deleted_connection_deletes_its_memberships_its_groups_and_its_users(
     api: Management, tenant: Tenant, story: dict[str, Any], database_connection: Connection, recorded: Recorded
 ) -> None:
     recorded(api.get("users"))

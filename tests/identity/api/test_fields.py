@@ -1,4 +1,4 @@
-"""`fields` and `include_fields` on every list, against closed sets of names."""
+"""`fields` and `include_fields` on every list, with closed sets of names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.factories.admin import new_tenant
 from tests.factories.identity import make_connection, make_user
 from tests.management import Management, segment
 
-# Single resources, reports and blocks, which are no lists of resources.
+# Single resources, reports and blocks: not lists of resources.
 _NOT_LISTS = {
     "get_tenant_settings",
     "get_brute_force_protection",
@@ -44,7 +44,7 @@ _NOT_LISTS = {
 
 @pytest.fixture(scope="module")
 def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[tuple[Management, dict[str, str]]]:
-    """A tenant with a row in each list, and the ids that paths name; these tests change nothing."""
+    """A tenant with a row in each list, and the ids in paths; these tests change nothing."""
     with django_db_blocker.unblock():
         tenant = new_tenant()
         people = make_connection(tenant_id=tenant.pk, name="people")
@@ -119,7 +119,7 @@ def items_of(answer: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("path", "field"), LISTS, ids=[path for path, _ in LISTS])
-def test_a_list_answers_the_named_fields_or_drops_them(api: Management, filled: dict[str, str], path: str, field: str) -> None:
+def test_a_list_includes_or_excludes_the_named_fields(api: Management, filled: dict[str, str], path: str, field: str) -> None:
     target, _, fixed = path.format(**filled).partition("?")
     query = dict(pair.split("=") for pair in fixed.split("&") if pair)
     kept = {"tenant"} if path == "clients" else set()
@@ -139,20 +139,20 @@ def test_an_unknown_field_is_refused(api: Management, filled: dict[str, str], pa
     assert "include_fields" not in answer.json["message"]
 
 
-def test_fields_count_in_pages_and_checkpoints_too(api: Management, filled: dict[str, str]) -> None:
+def test_fields_apply_to_pages_and_checkpoints_too(api: Management, filled: dict[str, str]) -> None:
     page = api.get("roles", {"include_totals": "true", "fields": "id"}).json
     assert page["roles"] == [{"id": filled["role"]}]
     taken = api.get("organizations", {"take": 1, "fields": "id"}).json
     assert taken["organizations"] == [{"id": filled["organization"]}]
 
 
-def test_a_secret_is_no_field_of_a_client(api: Management) -> None:
+def test_a_secret_is_not_a_field_of_a_client(api: Management) -> None:
     answer = api.get("clients", {"fields": "client_secret", "is_global": "true"})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string")
     assert Client.objects.of(api.client.tenant_id).filter(is_global=True).exists()
 
 
-def test_every_list_of_the_document_takes_fields() -> None:
+def test_every_list_in_the_document_accepts_fields() -> None:
     paths = orjson.loads(openapi_document())["paths"]
     missing = []
     for route in (*IDENTITY_ROUTES, *AUTHAPI_ROUTES):
@@ -170,7 +170,7 @@ def _list_operation(route: Route) -> str | None:
 
 
 @pytest.mark.parametrize("path", ["organizations", "groups", "connections", "client-grants", "users/{user}/groups"])
-def test_a_checkpoint_list_refuses_another_order_than_its_own(api: Management, filled: dict[str, str], path: str) -> None:
+def test_a_checkpoint_list_refuses_a_different_order(api: Management, filled: dict[str, str], path: str) -> None:
     target = path.format(**filled)
     for sort in ("name:1", "created_at:2"):
         for form in ({"take": 1}, {"take": 1, "include_totals": "true"}):

@@ -15,7 +15,7 @@ def directory(tenant: Tenant) -> Connection:
     return make_connection(tenant_id=tenant.pk, name="directory", strategy="samlp", options={"signInEndpoint": "https://idp.example.test"})
 
 
-def test_a_group_has_one_owner_and_is_read_back(api: Management, tenant: Tenant, directory: Connection) -> None:
+def test_a_group_has_one_owner_and_can_be_read(api: Management, tenant: Tenant, directory: Connection) -> None:
     made = api.post("groups", {"name": "engineers", "type": "connection", "connection_id": directory.pk, "external_id": "e-1"})
     assert made.status == 201
     assert made.json["tenant_name"] == tenant.pk
@@ -27,7 +27,7 @@ def test_a_group_has_one_owner_and_is_read_back(api: Management, tenant: Tenant,
     assert api.post("groups", {"name": "engineers", "type": "organization", "organization_id": organization.pk}).status == 409
 
 
-def test_a_body_that_does_not_fit_makes_no_group(api: Management, directory: Connection) -> None:
+def test_an_invalid_body_creates_no_group(api: Management, directory: Connection) -> None:
     bodies = [
         {"name": "a"},
         {"name": "a", "type": "connection"},
@@ -43,7 +43,7 @@ def test_a_body_that_does_not_fit_makes_no_group(api: Management, directory: Con
     assert api.get("groups").json == {"groups": []}
 
 
-def test_a_change_replaces_what_it_names(api: Management, tenant: Tenant) -> None:
+def test_a_change_replaces_the_named_members(api: Management, tenant: Tenant) -> None:
     path = f"groups/{make_group(tenant, 'one', external_id='e', description='d').pk}"
     assert api.patch(path, {"name": "two", "external_id": None, "description": None}).json.keys().isdisjoint({"external_id", "description"})
     assert api.get(path).json["name"] == "two"
@@ -61,7 +61,7 @@ def test_ids_of_another_form_are_refused_and_unknown_ones_are_404(api: Managemen
         assert answer.json == {"statusCode": 404, "error": "Not Found", "message": "The group does not exist."}, path
 
 
-def test_lists_filter_and_go_from_checkpoint_to_checkpoint(api: Management, tenant: Tenant, directory: Connection) -> None:
+def test_lists_filter_and_continue_from_checkpoint_to_checkpoint(api: Management, tenant: Tenant, directory: Connection) -> None:
     make_group(tenant, "alpha", external_id="x-1")
     make_group(tenant, "beta", type="connection", connection_id=directory.pk)
     make_group(tenant, "gamma", external_id="BETA-2")
@@ -78,7 +78,7 @@ def test_lists_filter_and_go_from_checkpoint_to_checkpoint(api: Management, tena
     assert names({"take": "2", "from": first["next"]}) == ["gamma"]
 
 
-def test_members_are_users_and_groups_and_come_all_or_none(api: Management, tenant: Tenant, ada: User, directory: Connection) -> None:
+def test_all_members_are_added_or_none(api: Management, tenant: Tenant, ada: User, directory: Connection) -> None:
     outer = make_group(tenant)
     inner = make_group(tenant, type="connection", connection_id=directory.pk)
     path = f"groups/{outer.pk}/members"
@@ -96,7 +96,7 @@ def test_members_are_users_and_groups_and_come_all_or_none(api: Management, tena
     assert [member["id"] for member in api.get(path).json["members"]] == [ada.user_id]
 
 
-def test_only_other_groups_of_connections_can_be_nested(api: Management, tenant: Tenant, directory: Connection) -> None:
+def test_only_other_groups_that_belong_to_a_connection_can_be_nested(api: Management, tenant: Tenant, directory: Connection) -> None:
     outer, plain = make_group(tenant), make_group(tenant)
     for member in (plain.pk, outer.pk):
         answer = api.post(f"groups/{outer.pk}/members", {"members": [member]})
@@ -107,12 +107,12 @@ def test_only_other_groups_of_connections_can_be_nested(api: Management, tenant:
     "body",
     [{}, {"members": []}, {"members": [1]}, {"members": [{"id": "a|b", "member_type": "group"}]}, {"members": [{"id": "a|b", "x": 1}]}],
 )
-def test_odd_lists_of_members_are_refused(api: Management, tenant: Tenant, body: object) -> None:
+def test_invalid_lists_of_members_are_refused(api: Management, tenant: Tenant, body: object) -> None:
     answer = api.post(f"groups/{make_group(tenant).pk}/members", body)
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_groups_and_roles_find_each_other_from_both_sides(api: Management, tenant: Tenant) -> None:
+def test_groups_list_their_roles_and_roles_list_their_groups(api: Management, tenant: Tenant) -> None:
     group, role = make_group(tenant), make_role(tenant)
     assert api.post(f"groups/{group.pk}/roles", {"roles": [role.pk, "rol_0123456789abcdef"]}).status == 404
     assert [api.post(f"groups/{group.pk}/roles", {"roles": [role.pk]}).status for _ in range(2)] == [204, 204]
@@ -125,7 +125,7 @@ def test_groups_and_roles_find_each_other_from_both_sides(api: Management, tenan
     assert api.delete(f"groups/{group.pk}/roles", {"roles": [role.pk]}).status == 204
 
 
-def test_a_user_lists_its_groups_with_the_time_of_joining(api: Management, tenant: Tenant, ada: User) -> None:
+def test_the_groups_of_a_user_have_the_time_of_joining(api: Management, tenant: Tenant, ada: User) -> None:
     group = make_group(tenant)
     api.post(f"groups/{group.pk}/members", {"members": [ada.user_id]})
     (found,) = api.get(f"users/{segment(ada.user_id)}/groups").json["groups"]
@@ -134,7 +134,7 @@ def test_a_user_lists_its_groups_with_the_time_of_joining(api: Management, tenan
     assert api.get("users/database%7Cnobody/groups").json["errorCode"] == "inexistent_user"
 
 
-def test_lists_of_members_cost_the_same_statements_however_long(api: Management, tenant: Tenant, ada: User) -> None:
+def test_lists_of_members_need_the_same_number_of_statements_for_any_length(api: Management, tenant: Tenant, ada: User) -> None:
     group = make_group(tenant)
     others = [make_user(connection=ada.connection) for _ in range(5)]
     api.post(f"groups/{group.pk}/members", {"members": [user.user_id for user in [ada, *others]]})

@@ -1,4 +1,4 @@
-"""Linking and unlinking over the wire."""
+"""Linking and unlinking over the management interface."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def expected(ada: User) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("sent_id", ["a/b|c", "email|a/b|c"])
-def test_linking_answers_all_identities_and_the_secondary_is_gone(api: Management, ada: User, secondary: User, sent_id: str) -> None:
+def test_linking_returns_all_identities_and_deletes_the_secondary_user(api: Management, ada: User, secondary: User, sent_id: str) -> None:
     answer = api.post(identities_path(ada), {"provider": "email", "user_id": sent_id})
     assert (answer.status, answer.json) == (201, expected(ada))
     assert api.get(f"users/{segment(secondary.user_id)}").status == 404
     assert api.get(f"users/{segment(ada.user_id)}").json["identities"] == expected(ada)
 
 
-def test_linking_what_is_linked_is_a_conflict(api: Management, ada: User, secondary: User) -> None:
+def test_linking_a_linked_user_is_a_conflict(api: Management, ada: User, secondary: User) -> None:
     body = {"provider": "email", "user_id": secondary.identifier}
     assert api.post(identities_path(ada), body).status == 201
     assert api.post(identities_path(ada), body).status == 409
@@ -65,7 +65,7 @@ def test_the_named_connection_must_be_that_of_the_secondary(api: Management, ada
     assert api.post(identities_path(ada), body | {"connection_id": mail.pk}).status == 201
 
 
-def test_links_that_make_no_sense_are_refused(api: Management, ada: User, secondary: User) -> None:
+def test_invalid_links_are_refused(api: Management, ada: User, secondary: User) -> None:
     own = api.post(identities_path(ada), {"provider": "database", "user_id": ada.identifier})
     assert (own.status, own.json["errorCode"]) == (400, "operation_not_supported")
     assert api.post(identities_path(ada), {"provider": "email", "user_id": "nobody"}).status == 404
@@ -91,7 +91,7 @@ def test_only_a_linked_identity_can_be_unlinked(api: Management, ada: User, seco
     assert api.delete(identities_path(nobody, "email", "x")).json["errorCode"] == "inexistent_user"
 
 
-def test_the_answer_of_unlinking_holds_the_profile_of_what_is_left(api: Management, ada: User, secondary: User) -> None:
+def test_unlinking_returns_the_remaining_identities(api: Management, ada: User, secondary: User) -> None:
     path = f"users/{segment(ada.user_id)}"
     api.post(f"{path}/identities", {"provider": secondary.provider, "user_id": secondary.identifier})
     left = api.delete(f"{path}/identities/{secondary.provider}/{segment(secondary.identifier)}")

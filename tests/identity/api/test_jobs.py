@@ -1,4 +1,4 @@
-"""Jobs over the wire: imports from a multipart file, exports with links, progress, errors, and what is refused."""
+"""Jobs over the management interface: imports from a multipart file, exports with links, progress, errors, and refusals."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def download(api: Management, location: str) -> Answer:
 
 
 def exported(api: Management, body: dict[str, Any]) -> str:
-    """Return the text of a file that was asked for with `body`."""
+    """Return the text of the file that a job with `body` exports."""
     job = api.post("jobs/users-exports", body).json
     assert run_job(job["id"])
     answer = download(api, api.get(f"jobs/{job['id']}").json["location"])
@@ -67,7 +67,7 @@ def exported(api: Management, body: dict[str, Any]) -> str:
     return gzip.decompress(answer.body).decode()
 
 
-def test_an_import_is_accepted_worked_off_and_reported(api: Management, database_connection: Connection) -> None:
+def test_an_import_is_accepted_processed_and_reported(api: Management, database_connection: Connection) -> None:
     file = rows({"email": "a@example.test"}, {"email": "b@example.test"}, {"email": 5})
     answer = post_import(api, database_connection.pk, file, upsert="true", external_id="mine", send_completion_email="false")
     assert answer.status == 202
@@ -111,13 +111,13 @@ def test_parts_come_in_any_order_and_the_file_has_any_name(api: Management, data
     [
         (b"", "The file is empty"),
         (b"nope", "Line 1: expecting value"),
-        # After so many good rows chunks have been written.
+        # After 1,200 valid rows, chunks have already been written.
         (b'{"email": "a@example.test"}\n' * 1200 + b"{", "Line 1201: expecting property name"),
         (b'[{"email": "a@example.test"}', "Line 1, row 1 of the array"),
         (b'[{"email": "\xff"}]', "not UTF-8: byte 13"),
     ],
 )
-def test_a_bad_file_is_refused_with_its_place_and_nothing_is_stored(
+def test_an_invalid_file_is_refused_with_its_position_and_nothing_is_stored(
     api: Management, database_connection: Connection, file: bytes, said: str
 ) -> None:
     answer = post_import(api, database_connection.pk, file)
@@ -140,14 +140,14 @@ def test_a_bad_file_is_refused_with_its_place_and_nothing_is_stored(
         ([("users", "[]", "x"), ("connection_id", "con_0000000000000000", None)], "The connection does not exist."),
     ],
 )
-def test_parts_that_do_not_fit_are_refused(api: Management, parts: list[tuple[str, str, str | None]], message: str) -> None:
+def test_invalid_parts_are_refused(api: Management, parts: list[tuple[str, str, str | None]], message: str) -> None:
     body = multipart(*(part(name, content, file_name=file_name) for name, content, file_name in parts))
     answer = api.call("POST", "jobs/users-imports", body=body, headers=TEXT_TYPE)
     assert answer.status == 400
     assert message in answer.json["message"]
 
 
-def test_an_import_takes_multipart_only(api: Management) -> None:
+def test_an_import_accepts_multipart_only(api: Management) -> None:
     assert api.post("jobs/users-imports", {"connection_id": "x"}).status == 415
     assert api.call("POST", "jobs/users-imports", body=b"x", headers={"content-type": "multipart/form-data"}).status == 400
 
@@ -158,7 +158,7 @@ def test_users_are_imported_into_databases_only(api: Management, tenant: Tenant)
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
 
 
-def test_a_third_import_at_once_is_429(api: Management, database_connection: Connection) -> None:
+def test_a_third_concurrent_import_is_429(api: Management, database_connection: Connection) -> None:
     answers = [post_import(api, database_connection.pk, b"[]") for _ in range(3)]
     assert [answer.status for answer in answers] == [202, 202, 429]
     assert answers[2].headers["x-ratelimit-remaining"] == "0"
@@ -173,7 +173,7 @@ def test_an_import_may_be_larger_than_other_bodies_but_has_a_limit(
     assert post_import(api, database_connection.pk, large).status == 202
     settings.IMPORT_MAX_BYTES = len(large)
     assert post_import(api, database_connection.pk, large).status == 413
-    # Without a token that may import, nothing large is received at all.
+    # Without a token with the right scope, the service receives no large body at all.
     reader = Management(tenant, scope="read:users")
     assert post_import(reader, database_connection.pk, large).status == 413
     reader.token = "x"
@@ -185,7 +185,7 @@ def test_other_operations_keep_their_limit(api: Management) -> None:
     assert api.post("users", {"connection": "people", "name": "x" * 2_000_000}).status == 413
 
 
-def test_either_scope_reads_jobs_and_no_other_does(api: Management, tenant: Tenant) -> None:
+def test_either_scope_reads_jobs_and_no_other_scope_does(api: Management, tenant: Tenant) -> None:
     job = api.post("jobs/users-exports", {}).json["id"]
     for scope in ("create:users", "read:users"):
         client = Management(tenant, scope=scope)
@@ -216,13 +216,13 @@ def test_jobs_of_streams_are_read_with_scopes_of_streams(tenant: Tenant, job_typ
     assert Management(tenant, scope="create:users").post("jobs/users-exports", {}).status == 403
 
 
-def test_ids_of_the_wrong_shape_are_400_and_unknown_ones_404(api: Management) -> None:
+def test_ids_of_the_wrong_form_are_400_and_unknown_ones_404(api: Management) -> None:
     for tail in ("", "/errors"):
         assert api.get(f"jobs/nope{tail}").json["errorCode"] == "invalid_uri"
         assert api.get(f"jobs/job_0000000000000000{tail}").status == 404
 
 
-def test_a_job_of_every_type_can_be_read_but_those_of_the_admin(api: Management, tenant: Tenant) -> None:
+def test_every_type_of_job_can_be_read_except_those_of_the_admin(api: Management, tenant: Tenant) -> None:
     named = {"label": "Block selected users", "model": "identity.user"}
     by_staff = Job.objects.of(tenant.pk).create(tenant=tenant, type=Job.Type.BULK_ACTION, parameters=named)
     assert api.get(f"jobs/{by_staff.pk}").status == 404
@@ -232,7 +232,7 @@ def test_a_job_of_every_type_can_be_read_but_those_of_the_admin(api: Management,
         assert (answer.status, answer.json["type"], answer.json["percentage_done"]) == (200, job_type, 0)
 
 
-def test_a_job_that_failed_as_a_whole_says_so_instead_of_rows(api: Management, database_connection: Connection) -> None:
+def test_a_job_that_failed_as_a_whole_says_so_instead_of_listing_rows(api: Management, database_connection: Connection) -> None:
     job = post_import(api, database_connection.pk, rows({"email": 1})).json["id"]
     Job.objects.of(database_connection.tenant_id).filter(pk=job).update(started_at=timezone.now() - timedelta(days=1))
     assert run_job(job)
@@ -242,7 +242,7 @@ def test_a_job_that_failed_as_a_whole_says_so_instead_of_rows(api: Management, d
     assert set(answer.json) == {"id", "type", "status", "created_at", "connection_id", "status_details"}
 
 
-def test_an_export_holds_every_user_as_lines_of_json(api: Management, database_connection: Connection) -> None:
+def test_an_export_has_every_user_as_one_line_of_json(api: Management, database_connection: Connection) -> None:
     for number in range(3):
         make_user(connection=database_connection, email=f"user{number}@example.test", user_metadata={"n": number})
     lines = [json.loads(line) for line in exported(api, {}).splitlines()]
@@ -257,7 +257,7 @@ def test_an_export_of_many_pages_is_one_file(api: Management, database_connectio
     assert [json.loads(line) for line in text.splitlines()] == [{"id": f"database|{n}"} for n in range(1203)]
 
 
-def test_a_limit_and_a_connection_bound_an_export(api: Management, tenant: Tenant, database_connection: Connection) -> None:
+def test_a_limit_and_a_connection_limit_an_export(api: Management, tenant: Tenant, database_connection: Connection) -> None:
     other = ConnectionFactory.create(tenant_id=tenant.pk, name="other", strategy=database_connection.strategy)
     for connection in (database_connection, other):
         for number in range(3):
@@ -266,7 +266,7 @@ def test_a_limit_and_a_connection_bound_an_export(api: Management, tenant: Tenan
     assert [json.loads(line)["email"] for line in text.splitlines()] == ["other0@example.test", "other1@example.test"]
 
 
-def test_a_table_has_the_columns_that_were_asked_for_and_runs_nothing(api: Management, database_connection: Connection) -> None:
+def test_a_table_has_the_requested_columns_and_no_formulas(api: Management, database_connection: Connection) -> None:
     make_user(
         connection=database_connection,
         email="ada@example.test",
@@ -318,7 +318,7 @@ def test_a_table_has_the_columns_that_were_asked_for_and_runs_nothing(api: Manag
         ({"surplus": 1}, "surplus"),
     ],
 )
-def test_an_export_that_does_not_fit_is_refused_with_its_place(api: Management, body: dict[str, Any], place: str) -> None:
+def test_an_invalid_export_is_refused_with_its_position(api: Management, body: dict[str, Any], place: str) -> None:
     answer = api.post("jobs/users-exports", body)
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     assert answer.json["message"].endswith(f"on property {place}")
@@ -332,7 +332,7 @@ def test_an_export_carries_the_cursor_from_before_its_first_row(api: Management,
     assert api.get(f"jobs/{job['id']}").json["events_cursor"] == job["events_cursor"]
 
 
-def test_a_link_lives_for_a_minute_and_each_reading_gives_a_new_one(api: Management, tenant: Tenant) -> None:
+def test_a_link_expires_after_a_minute_and_each_read_returns_a_new_one(api: Management, tenant: Tenant) -> None:
     job = api.post("jobs/users-exports", {}).json
     assert "location" not in job
     assert run_job(job["id"])
@@ -347,7 +347,7 @@ def test_a_link_lives_for_a_minute_and_each_reading_gives_a_new_one(api: Managem
         assert download(api, second).status == 200
 
 
-def test_a_link_is_good_for_its_tenant_and_its_file_alone(api: Management, tenant: Tenant, other: Tenant) -> None:
+def test_a_link_is_valid_for_its_tenant_and_its_file_only(api: Management, tenant: Tenant, other: Tenant) -> None:
     jobs = [api.post("jobs/users-exports", {}).json["id"] for _ in range(2)]
     for job in jobs:
         assert run_job(job)

@@ -7,7 +7,7 @@ from tests.factories.organizations import make_group, make_organization, make_ro
 from tests.management import Management, segment
 
 
-def test_the_groups_through_which_a_member_has_a_role_are_those_of_this_organization(api: Management, tenant: Tenant, ada: User) -> None:
+def test_the_role_sources_of_a_member_are_groups_of_this_organization(api: Management, tenant: Tenant, ada: User) -> None:
     acme, other = make_organization(tenant, "acme"), make_organization(tenant, "other")
     role, unrelated = make_role(tenant, "writer"), make_role(tenant, "reader")
     directory = make_connection(tenant_id=tenant.pk, strategy="samlp", options={"signInEndpoint": "https://idp.example.test"})

@@ -19,7 +19,7 @@ def acme(tenant: Tenant) -> Organization:
     return make_organization(tenant, "acme")
 
 
-def test_an_organization_is_created_with_its_connections_and_read_back(api: Management, database_connection: Connection) -> None:
+def test_an_organization_is_created_with_its_connections_and_can_be_read(api: Management, database_connection: Connection) -> None:
     body: dict[str, Any] = {
         "name": "acme",
         "display_name": "Acme",
@@ -37,7 +37,7 @@ def test_an_organization_is_created_with_its_connections_and_read_back(api: Mana
     assert api.get("organizations/name/acme").json["id"] == made.json["id"]
 
 
-def test_connections_at_creation_need_a_scope_of_their_own(tenant: Tenant, database_connection: Connection) -> None:
+def test_connections_at_creation_need_their_own_scope(tenant: Tenant, database_connection: Connection) -> None:
     api = Management(tenant, scope="create:organizations")
     entry = {"connection_id": database_connection.pk}
     refused = api.post("organizations", {"name": "acme", "enabled_connections": [entry]})
@@ -45,7 +45,7 @@ def test_connections_at_creation_need_a_scope_of_their_own(tenant: Tenant, datab
     assert api.post("organizations", {"name": "acme"}).status == 201
 
 
-def test_an_unknown_connection_makes_no_organization(api: Management) -> None:
+def test_an_unknown_connection_creates_no_organization(api: Management) -> None:
     answer = api.post("organizations", {"name": "acme", "enabled_connections": [{"connection_id": "con_0123456789abcdef"}]})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     assert api.get("organizations").json == []
@@ -66,13 +66,13 @@ def test_an_unknown_connection_makes_no_organization(api: Management) -> None:
         {"name": "acme", "members": []},
     ],
 )
-def test_a_body_that_does_not_fit_makes_no_organization(api: Management, body: object) -> None:
+def test_an_invalid_body_creates_no_organization(api: Management, body: object) -> None:
     answer = api.post("organizations", body)
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     assert api.get("organizations").json == []
 
 
-def test_a_change_replaces_maps_whole_and_a_null_clears(api: Management, acme: Organization) -> None:
+def test_a_change_replaces_whole_maps_and_null_clears_them(api: Management, acme: Organization) -> None:
     path = f"organizations/{acme.pk}"
     assert api.patch(path, {"metadata": {"a": "b"}, "display_name": "Acme", "is_app_entitlement_active": True}).status == 200
     assert api.patch(path, {"metadata": {"c": "d"}}).json["metadata"] == {"c": "d"}
@@ -81,20 +81,20 @@ def test_a_change_replaces_maps_whole_and_a_null_clears(api: Management, acme: O
     assert api.patch(path, {"enabled_connections": []}).status == 400
 
 
-def test_a_name_is_taken_once(api: Management, tenant: Tenant, acme: Organization) -> None:
+def test_a_name_is_unique(api: Management, tenant: Tenant, acme: Organization) -> None:
     other = make_organization(tenant)
     assert api.post("organizations", {"name": "acme"}).status == 409
     assert api.patch(f"organizations/{other.pk}", {"name": "acme"}).status == 409
 
 
-def test_what_is_not_there_is_404(api: Management, acme: Organization) -> None:
+def test_unknown_ids_are_404(api: Management, acme: Organization) -> None:
     assert api.delete(f"organizations/{acme.pk}").status == 204
     for path in (acme.pk, UNKNOWN, "name/nobody", f"{UNKNOWN}/members", f"{UNKNOWN}/enabled_connections", f"{UNKNOWN}/groups"):
         assert api.get(f"organizations/{path}").json == NOT_FOUND, path
     assert api.delete(f"organizations/{acme.pk}").json == NOT_FOUND
 
 
-def test_lists_sort_and_a_summary_shows_less(api: Management, tenant: Tenant) -> None:
+def test_lists_sort_and_a_summary_has_fewer_members(api: Management, tenant: Tenant) -> None:
     for name in ("zeta", "alpha"):
         make_organization(tenant, name, display_name=name.title(), metadata={"secret": "plan"})
     assert [found["name"] for found in api.get("organizations", {"sort": "name:1"}).json] == ["alpha", "zeta"]
@@ -107,7 +107,9 @@ def test_lists_sort_and_a_summary_shows_less(api: Management, tenant: Tenant) ->
     assert {frozenset(found) for found in summary} == {frozenset({"id", "name", "display_name"})}
 
 
-def test_members_come_all_or_none_and_leave_with_their_roles(api: Management, tenant: Tenant, acme: Organization, ada: User) -> None:
+def test_all_members_are_added_or_none_and_they_lose_their_roles_when_they_leave(
+    api: Management, tenant: Tenant, acme: Organization, ada: User
+) -> None:
     path, role = f"organizations/{acme.pk}/members", make_role(tenant)
     assert api.post(path, {"members": [ada.user_id, "database|nobody"]}).status == 404
     assert api.get(path).json == []
@@ -122,7 +124,7 @@ def test_members_come_all_or_none_and_leave_with_their_roles(api: Management, te
     assert api.get(f"{path}/{segment(ada.user_id)}/roles").json == []
 
 
-def test_roles_of_members_need_a_scope_of_their_own_in_lists(tenant: Tenant, acme: Organization) -> None:
+def test_roles_of_members_need_their_own_scope_in_lists(tenant: Tenant, acme: Organization) -> None:
     api = Management(tenant, scope="read:organization_members")
     assert api.get(f"organizations/{acme.pk}/members").status == 200
     assert api.get(f"organizations/{acme.pk}/members", {"fields": "roles"}).status == 403
@@ -144,7 +146,7 @@ def test_only_members_have_roles_in_an_organization(api: Management, tenant: Ten
     assert (unknown.status, unknown.json["errorCode"]) == (404, "inexistent_user")
 
 
-def test_one_row_stands_behind_both_forms_of_a_connection(api: Management, acme: Organization, database_connection: Connection) -> None:
+def test_both_forms_of_a_connection_show_the_same_row(api: Management, acme: Organization, database_connection: Connection) -> None:
     old, new = (f"organizations/{acme.pk}/{name}" for name in ("enabled_connections", "connections"))
     added = api.post(old, {"connection_id": database_connection.pk})
     assert (added.status, added.json["show_as_button"]) == (201, True)
@@ -165,7 +167,7 @@ def test_one_row_stands_behind_both_forms_of_a_connection(api: Management, acme:
     assert api.patch(one, {"is_enabled": True}).status == 404
 
 
-def test_signing_up_needs_a_database_that_makes_members(api: Management, tenant: Tenant, acme: Organization) -> None:
+def test_sign_up_needs_a_database_that_adds_members(api: Management, tenant: Tenant, acme: Organization) -> None:
     path = f"organizations/{acme.pk}/enabled_connections"
     mail = make_connection(tenant_id=tenant.pk, strategy="email")
     people = make_connection(tenant_id=tenant.pk)
@@ -202,7 +204,7 @@ def test_groups_have_roles_in_an_organization(api: Management, tenant: Tenant, a
     assert api.get(f"organizations/{acme.pk}/groups/engineers/roles").json["errorCode"] == "invalid_uri"
 
 
-def test_lists_of_members_go_from_checkpoint_to_checkpoint(api: Management, acme: Organization, ada: User) -> None:
+def test_lists_of_members_continue_from_checkpoint_to_checkpoint(api: Management, acme: Organization, ada: User) -> None:
     users = [ada, *(make_user(connection=ada.connection) for _ in range(3))]
     path = f"organizations/{acme.pk}/members"
     api.post(path, {"members": [user.user_id for user in users]})

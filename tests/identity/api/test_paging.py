@@ -1,4 +1,4 @@
-"""The three forms of a list, walked to their ends."""
+"""The three forms of a list, read to their ends."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ ODD_QUERIES: list[Any] = [
     {"take": "101"},
     {"take": "x"},
     {"include_totals": "1"},
-    # The checkpoint form is not told about pages, and still refuses what is no page.
+    # The checkpoint form ignores pages, but still refuses invalid values for them.
     {"take": "1", "include_totals": "maybe"},
     {"take": "1", "per_page": "1000"},
-    # Which of the two would count?
+    # Ambiguous: the same parameter twice.
     [("connection", "people"), ("connection", "others")],
     [("per_page", "1"), ("per_page", "2")],
     [("include_fields", "true"), ("include_fields", "false")],
@@ -38,7 +38,7 @@ ODD_QUERIES: list[Any] = [
 
 @pytest.fixture
 def people(database_connection: Connection) -> list[str]:
-    """Seven users, oldest first."""
+    """Return seven users, oldest first."""
     return [make_user(connection=database_connection).user_id for _ in range(7)]
 
 
@@ -51,20 +51,20 @@ def test_without_parameters_a_list_is_a_bare_array_in_order_of_creation(api: Man
     assert ids(api.get("users", {"include_totals": "false", "page": 1, "per_page": 3}).json) == people[3:6]
 
 
-def test_a_page_tells_where_it_stands(api: Management, people: list[str]) -> None:
+def test_a_page_tells_its_position(api: Management, people: list[str]) -> None:
     page = api.get("users", {"include_totals": "true", "page": 2, "per_page": 3}).json
     assert list(page) == ["start", "limit", "length", "total", "users"]
     assert (page["start"], page["limit"], page["length"], page["total"]) == (6, 3, 1, 7)
     assert ids(page["users"]) == people[6:]
 
 
-def test_a_page_past_the_end_is_empty_and_no_error(api: Management, people: list[str]) -> None:
+def test_a_page_past_the_end_is_empty_and_not_an_error(api: Management, people: list[str]) -> None:
     for number in (3, 100_000_000):
         answer = api.get("users", {"include_totals": "true", "page": number, "per_page": 100})
         assert (answer.status, answer.json["users"], answer.json["total"]) == (200, [], 7)
 
 
-def test_users_may_be_counted_without_being_listed(api: Management, people: list[str]) -> None:
+def test_users_can_be_counted_without_being_listed(api: Management, people: list[str]) -> None:
     page = api.get("users", {"include_totals": "true", "per_page": 0}).json
     assert (page["total"], page["users"]) == (7, [])
 
@@ -75,7 +75,7 @@ def test_a_page_of_another_list_has_no_length(api: Management, database_connecti
     assert api.get("connections", {"per_page": 0}).status == 400
 
 
-def test_checkpoints_walk_the_whole_list_once(api: Management, people: list[str]) -> None:
+def test_checkpoints_read_the_whole_list_once(api: Management, people: list[str]) -> None:
     for take in (1, 2, 7, 100):
         found: list[str] = []
         query: dict[str, Any] = {"take": take, "include_totals": "true", "page": 0}
@@ -89,7 +89,7 @@ def test_checkpoints_walk_the_whole_list_once(api: Management, people: list[str]
         assert found == people
 
 
-def test_a_checkpoint_stands_still_while_rows_come_and_go(api: Management, tenant: Tenant, people: list[str]) -> None:
+def test_a_checkpoint_keeps_its_position_while_rows_are_inserted_and_deleted(api: Management, tenant: Tenant, people: list[str]) -> None:
     first = api.get("users", {"take": 3}).json
     users = User.objects.of(tenant.pk)
     users.get(user_id=people[0]).delete()
@@ -100,7 +100,7 @@ def test_a_checkpoint_stands_still_while_rows_come_and_go(api: Management, tenan
     assert ids(rest["users"]) == [*people[3:], added]
 
 
-def test_sorting_down_walks_backwards_in_both_forms(api: Management, people: list[str]) -> None:
+def test_descending_order_reads_backwards_in_both_forms(api: Management, people: list[str]) -> None:
     assert ids(api.get("users", {"sort": "created_at:-1", "per_page": 2}).json) == people[::-1][:2]
     first = api.get("users", {"sort": "created_at:-1", "take": 4}).json
     rest = api.get("users", {"sort": "created_at:-1", "from": first["next"]}).json
@@ -125,7 +125,7 @@ def test_a_checkpoint_of_another_order_or_list_is_refused(api: Management, tenan
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string"), checkpoint[:20]
 
 
-def test_users_sort_by_what_has_an_index(api: Management, database_connection: Connection) -> None:
+def test_users_sort_by_indexed_fields(api: Management, database_connection: Connection) -> None:
     for name in ("b", "C", "a"):
         make_user(connection=database_connection, email=f"{name}@example.test", identifier=name)
     emails = [user["email"] for user in api.get("users", {"sort": "email:1"}).json]
@@ -143,7 +143,7 @@ def test_users_filter_by_the_name_of_their_connection(api: Management, tenant: T
     assert api.get("users", {"connection": "nowhere"}).json == []
 
 
-def test_a_parameter_that_does_not_fit_is_refused(api: Management) -> None:
+def test_an_invalid_parameter_is_refused(api: Management) -> None:
     for query in ODD_QUERIES:
         answer = api.get("users", query)
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string"), query

@@ -1,4 +1,4 @@
-"""Attributes that a database connection demands of its users."""
+"""Attributes that a database connection requires of its users."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def attribute(*, required: bool, status: str = "required") -> dict[str, Any]:
 
 @pytest.fixture
 def connection_id(api: Management) -> str:
-    """A database whose users need an e-mail address and a phone number, and may have a user name."""
+    """A database whose users need an email address and a phone number, and may have a user name."""
     attributes = {
         "email": attribute(required=True),
         "phone_number": attribute(required=True),
@@ -40,7 +40,7 @@ def test_a_user_without_a_required_attribute_is_refused(api: Management, connect
     assert api.post("users", {name: value for name, value in whole.items() if name != "username"}).status == 201
 
 
-def test_a_required_attribute_cannot_be_taken_away(api: Management, tenant: Tenant, connection_id: str) -> None:
+def test_a_required_attribute_cannot_be_removed(api: Management, tenant: Tenant, connection_id: str) -> None:
     connection = Connection.objects.of(tenant.pk).get(pk=connection_id)
     user = make_user(connection=connection, email="ada@example.test", phone_number="+15550100", username="ada")
     path = f"users/{segment(user.user_id)}"
@@ -68,7 +68,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("options", "message"), REFUSED, ids=[message for _, message in REFUSED])
-def test_rules_on_attributes_are_refused_in_the_words_that_programs_know(api: Management, options: dict[str, Any], message: str) -> None:
+def test_invalid_rules_on_attributes_are_refused_with_the_texts_that_clients_expect(
+    api: Management, options: dict[str, Any], message: str
+) -> None:
     answer = api.post("connections", {"name": "strict", "strategy": "database", "options": options})
     assert answer.status == 400
     assert answer.json == {"statusCode": 400, "error": "Bad Request", "message": message, "errorCode": "invalid_body"}
@@ -77,7 +79,7 @@ def test_rules_on_attributes_are_refused_in_the_words_that_programs_know(api: Ma
     assert api.get(f"connections/{plain['id']}").json == plain
 
 
-def test_the_wish_to_verify_a_phone_number_is_taken_and_not_stored(api: Management, database_connection: Connection) -> None:
+def test_the_request_to_verify_a_phone_number_is_accepted_and_not_stored(api: Management, database_connection: Connection) -> None:
     path = f"users/{segment(make_user(connection=database_connection).user_id)}"
     changed = api.patch(path, {"phone_number": "+15550199", "verify_phone_number": True})
     assert (changed.status, changed.json["phone_number"]) == (200, "+15550199")

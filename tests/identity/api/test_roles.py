@@ -12,14 +12,14 @@ from tests.management import Management, segment
 UNKNOWN = "rol_0123456789abcdef"
 
 
-def test_a_role_is_created_with_200_and_read_back(api: Management) -> None:
+def test_a_role_is_created_with_200_and_can_be_read(api: Management) -> None:
     made = api.post("roles", {"name": "editor", "description": "Edits"})
     assert made.status == 200
     assert made.json == {"id": made.json["id"], "name": "editor", "description": "Edits", "type": "tenant"}
     assert api.get(f"roles/{made.json['id']}").json == made.json
 
 
-def test_a_name_is_taken_once_per_owner(api: Management, tenant: Tenant) -> None:
+def test_a_name_is_unique_per_owner(api: Management, tenant: Tenant) -> None:
     organization = make_organization(tenant)
     make_role(tenant, "editor")
     assert api.post("roles", {"name": "editor"}).status == 409
@@ -29,7 +29,7 @@ def test_a_name_is_taken_once_per_owner(api: Management, tenant: Tenant) -> None
     assert api.post("roles", own).status == 409
 
 
-def test_a_role_of_an_organization_names_one_that_is_there(api: Management, tenant: Tenant) -> None:
+def test_a_role_of_an_organization_names_an_existing_one(api: Management, tenant: Tenant) -> None:
     organization = make_organization(tenant)
     bodies = [
         {"name": "a", "type": "organization"},
@@ -45,13 +45,13 @@ def test_a_role_of_an_organization_names_one_that_is_there(api: Management, tena
 @pytest.mark.parametrize(
     "body", [{}, {"name": ""}, {"name": 1}, {"name": "a" * 51}, {"name": "a", "x": 1}, {"name": "a", "type": "global"}]
 )
-def test_a_body_that_does_not_fit_makes_no_role(api: Management, body: object) -> None:
+def test_an_invalid_body_creates_no_role(api: Management, body: object) -> None:
     answer = api.post("roles", body)
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     assert api.get("roles").json == []
 
 
-def test_a_change_replaces_what_it_names_and_a_null_clears(api: Management, tenant: Tenant) -> None:
+def test_a_change_replaces_the_named_members_and_null_clears(api: Management, tenant: Tenant) -> None:
     path = f"roles/{make_role(tenant, 'editor', description='Edits').pk}"
     assert api.patch(path, {"name": "writer"}).json["description"] == "Edits"
     assert api.patch(path, {"description": None}).json["description"] == ""
@@ -59,7 +59,7 @@ def test_a_change_replaces_what_it_names_and_a_null_clears(api: Management, tena
     assert api.patch(path, {"type": "organization"}).status == 400
 
 
-def test_a_deleted_role_is_gone_and_a_second_delete_is_404(api: Management, tenant: Tenant) -> None:
+def test_a_deleted_role_is_gone_and_a_second_deletion_is_404(api: Management, tenant: Tenant) -> None:
     path = f"roles/{make_role(tenant).pk}"
     first = api.delete(path)
     assert (first.status, first.json) == (200, {})
@@ -85,7 +85,7 @@ def test_lists_filter_by_a_part_of_the_name_type_and_owner(api: Management, tena
     assert (page["start"], page["limit"], page["total"], len(page["roles"])) == (0, 2, 3, 2)
 
 
-def test_roles_are_given_to_a_user_all_or_none(api: Management, tenant: Tenant, ada: User) -> None:
+def test_all_roles_are_assigned_to_a_user_or_none(api: Management, tenant: Tenant, ada: User) -> None:
     path = f"users/{segment(ada.user_id)}/roles"
     first, second = make_role(tenant), make_role(tenant)
     assert api.post(path, {"roles": [first.pk, UNKNOWN]}).status == 404
@@ -97,7 +97,7 @@ def test_roles_are_given_to_a_user_all_or_none(api: Management, tenant: Tenant, 
     assert [role["id"] for role in api.get(path, {"include_totals": "true"}).json["roles"]] == [second.pk]
 
 
-def test_an_empty_list_an_odd_id_and_an_unknown_user_are_refused(api: Management, tenant: Tenant, ada: User) -> None:
+def test_an_empty_list_an_invalid_id_and_an_unknown_user_are_refused(api: Management, tenant: Tenant, ada: User) -> None:
     path = f"users/{segment(ada.user_id)}/roles"
     bodies: list[Any] = [{"roles": []}, {}, {"roles": ["editor"]}, {"roles": UNKNOWN}, {"roles": [UNKNOWN], "x": 1}]
     for body in bodies:
@@ -108,7 +108,7 @@ def test_an_empty_list_an_odd_id_and_an_unknown_user_are_refused(api: Management
     assert api.get("users/nobody/roles").json["errorCode"] == "invalid_uri"
 
 
-def test_a_role_is_given_to_users_from_its_own_side(api: Management, tenant: Tenant, ada: User) -> None:
+def test_users_are_assigned_to_a_role(api: Management, tenant: Tenant, ada: User) -> None:
     role = make_role(tenant)
     path = f"roles/{role.pk}/users"
     bob = make_user(connection=ada.connection, email="bob@example.test")
@@ -124,7 +124,7 @@ def test_a_role_is_given_to_users_from_its_own_side(api: Management, tenant: Ten
     assert api.delete(path, {"users": [ada.user_id]}).status == 405
 
 
-def test_a_role_of_an_organization_counts_nowhere_else(api: Management, tenant: Tenant, ada: User) -> None:
+def test_a_role_of_an_organization_applies_only_there(api: Management, tenant: Tenant, ada: User) -> None:
     organization, other = make_organization(tenant), make_organization(tenant)
     role = make_role(tenant, type="organization", organization_id=organization.pk)
     group = make_group(tenant)
@@ -145,7 +145,7 @@ def test_a_role_of_an_organization_counts_nowhere_else(api: Management, tenant: 
     assert not Role.objects.of(tenant.pk).filter(pk=role.pk).exists()
 
 
-def test_two_scopes_may_be_needed_together(tenant: Tenant, ada: User) -> None:
+def test_some_operations_need_two_scopes(tenant: Tenant, ada: User) -> None:
     role = make_role(tenant)
     path = f"roles/{role.pk}/users"
     assert Management(tenant, scope="read:users read:roles").get(path).status == 200
@@ -162,7 +162,7 @@ def test_effective_roles_come_directly_and_through_nested_groups(api: Management
     direct, both, nested, unrelated = (make_role(tenant) for _ in range(4))
     api.post(f"groups/{inner.pk}/members", {"members": [ada.user_id]})
     api.post(f"groups/{outer.pk}/members", {"members": [{"id": inner.pk, "member_type": "group"}]})
-    # Groups that hold each other end the search all the same.
+    # The search also ends for groups that contain each other.
     api.post(f"groups/{inner.pk}/members", {"members": [outer.pk]})
     api.post(f"users/{segment(ada.user_id)}/roles", {"roles": [direct.pk, both.pk]})
     api.post(f"groups/{outer.pk}/roles", {"roles": [both.pk, nested.pk]})

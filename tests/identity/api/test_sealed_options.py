@@ -1,4 +1,4 @@
-"""Secrets in the options of connections: taken, kept, replaced and removed, and nowhere to be read."""
+"""Secrets in the options of connections: accepted, kept, replaced and removed, and never readable."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def patched(api: Management, identifier: str, options: dict[str, Any] | None) ->
 
 
 @pytest.mark.parametrize("strategy", known_strategies())
-def test_no_secret_of_a_strategy_is_in_row_answer_event_page_or_audit_entry(tenant: Tenant, strategy: str) -> None:
+def test_no_secret_of_a_strategy_is_in_row_response_event_page_or_audit_entry(tenant: Tenant, strategy: str) -> None:
     api = Management(tenant)
     is_database = strategy == "database"
     options, hidden = options_with_secrets(strategy, is_database=is_database)
@@ -106,13 +106,13 @@ def test_sealed_members_that_are_not_sent_again_are_kept(tenant: Tenant) -> None
         ({"twilio_token": None, "gateway_authentication": {"method": "bearer"}}, {"gateway_authentication/secret", "homemade"}),
         ({"gateway_authentication": {"secret": None}}, {"twilio_token", "homemade"}),
         ({"gateway_authentication": None}, {"twilio_token", "homemade"}),
-        # It could be read, and was left out.
+        # The client could read the object and left it out.
         ({"from": "+1"}, {"twilio_token", "homemade"}),
         ({"gateway_authentication": {}, "homemade": None}, {"twilio_token", "gateway_authentication/secret"}),
         ({"gateway_authentication": "text"}, {"twilio_token", "homemade", "gateway_authentication"}),
     ],
 )
-def test_null_and_the_loss_of_its_object_remove_a_sealed_member(tenant: Tenant, sent: dict[str, Any], left: set[str]) -> None:
+def test_null_or_the_removal_of_its_object_removes_a_sealed_member(tenant: Tenant, sent: dict[str, Any], left: set[str]) -> None:
     api = Management(tenant)
     identifier = made(api, "sms", SMS)
 
@@ -121,7 +121,7 @@ def test_null_and_the_loss_of_its_object_remove_a_sealed_member(tenant: Tenant, 
     assert set(row(tenant, identifier).sealed_options) == left
 
 
-def test_options_that_are_null_clear_the_sealed_members_too(tenant: Tenant) -> None:
+def test_null_options_remove_the_sealed_members_too(tenant: Tenant) -> None:
     api = Management(tenant)
     identifier = made(api, "sms", SMS)
     assert patched(api, identifier, {}) == {}
@@ -131,7 +131,7 @@ def test_options_that_are_null_clear_the_sealed_members_too(tenant: Tenant) -> N
     assert (row(tenant, identifier).options, row(tenant, identifier).sealed_options) == ({}, {})
 
 
-def test_a_secret_that_changes_alone_is_an_event_that_does_not_show_it(tenant: Tenant) -> None:
+def test_a_change_of_only_a_secret_records_an_event_without_it(tenant: Tenant) -> None:
     api = Management(tenant)
     identifier = made(api, "oidc", {"client_id": "c", "client_secret": "first-secret"})
     events = len(numbered(tenant.pk))
@@ -147,7 +147,7 @@ def test_a_secret_that_changes_alone_is_an_event_that_does_not_show_it(tenant: T
     assert (entry.before, entry.after) == ({"sealed_options": "(hidden)"}, {"sealed_options": "(hidden)"})
 
 
-def test_a_secret_that_is_sent_again_unchanged_changes_nothing(tenant: Tenant) -> None:
+def test_sending_a_secret_again_unchanged_changes_nothing(tenant: Tenant) -> None:
     api = Management(tenant)
     identifier = made(api, "sms", SMS)
     before, events, entries = row_text(identifier), len(numbered(tenant.pk)), AuditEntry.objects.filter(object_id=identifier).count()
@@ -161,7 +161,7 @@ def test_a_secret_that_is_sent_again_unchanged_changes_nothing(tenant: Tenant) -
     assert not Mark.objects.filter(row_key=identifier).exists()
 
 
-def test_values_that_only_python_takes_for_equal_are_changes(tenant: Tenant) -> None:
+def test_values_that_are_equal_only_in_python_are_changes(tenant: Tenant) -> None:
     api = Management(tenant)
     identifier = made(api, "email", {"unknown": {"a": 1}})
     patched(api, identifier, {"unknown": {"a": True}})
@@ -191,7 +191,7 @@ def test_a_kept_credential_is_not_sent_to_an_address_that_its_sender_did_not_see
     assert row(tenant, identifier).sealed_options == {}
 
 
-def test_an_address_that_is_sealed_itself_counts_as_a_target(tenant: Tenant) -> None:
+def test_a_sealed_address_counts_as_a_target(tenant: Tenant) -> None:
     api = Management(tenant)
     secret_gateway = {"gateway_url": "https://sms.example.test/?key=1", "gateway_authentication": {"method": "bearer", "secret": "s"}}
     identifier = made(api, "sms", secret_gateway)
@@ -215,7 +215,7 @@ def test_a_refused_value_is_not_repeated(tenant: Tenant) -> None:
     assert api.get("connections").json == []
 
 
-def test_a_secret_does_not_open_in_another_tenant_connection_or_path(tenant: Tenant, other_tenant: Tenant) -> None:
+def test_a_secret_cannot_be_opened_in_another_tenant_connection_or_path(tenant: Tenant, other_tenant: Tenant) -> None:
     here, there = Management(tenant), Management(other_tenant)
     options = {"client_id": "c", "client_secret": "very-secret"}
     stolen = row(tenant, made(here, "oidc", options)).sealed_options["client_secret"]
@@ -229,7 +229,7 @@ def test_a_secret_does_not_open_in_another_tenant_connection_or_path(tenant: Ten
             connection.secret_option(path)
 
 
-def test_a_secret_whose_key_is_gone_is_replaced_and_does_not_block_other_changes(tenant: Tenant, settings: Settings) -> None:
+def test_a_secret_whose_key_is_lost_can_be_replaced_and_does_not_block_other_changes(tenant: Tenant, settings: Settings) -> None:
     api = Management(tenant)
     identifier = made(api, "oidc", {"client_id": "c", "client_secret": "old-secret"})
     connection = row(tenant, identifier)
@@ -242,7 +242,7 @@ def test_a_secret_whose_key_is_gone_is_replaced_and_does_not_block_other_changes
     assert row(tenant, identifier).secret_option("client_secret") == "new-secret"
 
 
-def test_a_secret_that_is_sent_again_moves_to_the_newest_key_only_when_it_changes(tenant: Tenant, settings: Settings) -> None:
+def test_a_secret_that_is_sent_again_gets_the_newest_key_only_when_it_changes(tenant: Tenant, settings: Settings) -> None:
     api = Management(tenant)
     identifier = made(api, "oidc", {"client_id": "c", "client_secret": "one"})
     settings.ENCRYPTION_KEYS = {"next": "n" * 40, **settings.ENCRYPTION_KEYS}
@@ -253,7 +253,7 @@ def test_a_secret_that_is_sent_again_moves_to_the_newest_key_only_when_it_change
     assert row(tenant, identifier).sealed_options["client_secret"].startswith("next.")
 
 
-def test_a_row_that_an_older_version_left_in_clear_is_not_shown(tenant: Tenant) -> None:
+def test_a_row_that_an_older_version_left_unencrypted_is_not_shown(tenant: Tenant) -> None:
     api = Management(tenant)
     identifier = made(api, "sms", {"from": "+1"})
     with database.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Users over the wire: create, read, change, delete."""
+"""Users over the management interface: create, read, change, delete."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def stored(tenant: Tenant, user_id: str) -> User:
     return User.objects.of(tenant.pk).get(user_id=user_id)
 
 
-def test_a_created_user_is_answered_whole_and_can_be_read(api: Management, database_connection: Connection) -> None:
+def test_a_created_user_is_returned_in_full_and_can_be_read(api: Management, database_connection: Connection) -> None:
     answer = api.post("users", {"connection": "people", "email": "ada@example.test", "password": PASSWORD})
     assert answer.status == 201
     assert answer.headers["content-type"] == "application/json; charset=utf-8"
@@ -54,11 +54,11 @@ def test_the_caller_may_choose_the_id_part_once(api: Management, database_connec
     )
 
 
-def test_an_email_is_taken_in_any_case_of_letters(api: Management, ada: User) -> None:
+def test_an_email_is_accepted_in_any_case_of_letters(api: Management, ada: User) -> None:
     assert api.post("users", {"connection": "people", "email": "ADA@example.test", "password": PASSWORD}).status == 409
 
 
-def test_the_password_is_stored_hashed_and_never_answered(api: Management, tenant: Tenant, database_connection: Connection) -> None:
+def test_the_password_is_stored_hashed_and_never_returned(api: Management, tenant: Tenant, database_connection: Connection) -> None:
     answer = api.post("users", {"connection": "people", "email": "ada@example.test", "password": PASSWORD})
     assert PASSWORD.encode() not in answer.body
     credential = PasswordCredential.objects.get(user=stored(tenant, answer.json["user_id"]))
@@ -67,7 +67,7 @@ def test_the_password_is_stored_hashed_and_never_answered(api: Management, tenan
     assert not any(PASSWORD.encode() in bytes(event.body) for event in Event.objects.filter(tenant_id=tenant.pk))
 
 
-def test_a_weak_password_is_refused_in_the_words_clients_look_for_without_repeating_it(
+def test_a_weak_password_is_refused_with_the_text_that_clients_expect_and_not_repeated(
     api: Management, database_connection: Connection
 ) -> None:
     answer = api.post("users", {"connection": "people", "email": "ada@example.test", "password": "aaaaaaaa"})
@@ -90,14 +90,14 @@ def test_a_user_of_an_unknown_connection_is_refused(api: Management) -> None:
     assert (answer.status, answer.json["errorCode"]) == (400, "inexistent_connection")
 
 
-def test_a_user_name_needs_a_connection_that_takes_user_names(api: Management, tenant: Tenant, database_connection: Connection) -> None:
+def test_a_user_name_needs_a_connection_with_user_names(api: Management, tenant: Tenant, database_connection: Connection) -> None:
     make_connection(tenant_id=tenant.pk, name="named", options={"requires_username": True})
     body = {"email": "ada@example.test", "username": "ada", "password": PASSWORD}
     assert api.post("users", body | {"connection": "people"}).status == 400
     assert api.post("users", body | {"connection": "named"}).json["username"] == "ada"
 
 
-def test_changing_names_what_changes_and_leaves_the_rest(api: Management, ada: User) -> None:
+def test_a_change_affects_only_the_named_members(api: Management, ada: User) -> None:
     changed = api.patch(path_of(ada), {"given_name": "Ada", "blocked": True, "picture": "https://pictures.example.test/a.png"})
     assert changed.status == 200
     assert changed.json["given_name"] == "Ada"
@@ -113,7 +113,7 @@ def test_metadata_is_merged_at_the_first_level_and_null_removes_a_key(api: Manag
     assert "user_metadata" not in api.patch(path_of(ada), {"user_metadata": {}}).json
 
 
-def test_a_change_of_nothing_is_answered_and_leaves_no_event(api: Management, tenant: Tenant, ada: User) -> None:
+def test_an_empty_change_succeeds_and_records_no_event(api: Management, tenant: Tenant, ada: User) -> None:
     before = Event.objects.filter(tenant_id=tenant.pk).count()
     answer = api.patch(path_of(ada), {})
     assert (answer.status, answer.json["user_id"]) == (200, ada.user_id)
@@ -121,13 +121,13 @@ def test_a_change_of_nothing_is_answered_and_leaves_no_event(api: Management, te
     assert Event.objects.filter(tenant_id=tenant.pk).count() == before
 
 
-def test_a_new_email_is_unverified_unless_said_otherwise(api: Management, ada: User) -> None:
+def test_a_new_email_is_unverified_unless_the_request_says_otherwise(api: Management, ada: User) -> None:
     assert api.patch(path_of(ada), {"email_verified": True}).json["email_verified"] is True
     assert api.patch(path_of(ada), {"email": "a@example.test"}).json["email_verified"] is False
     assert api.patch(path_of(ada), {"email": "b@example.test", "email_verified": True}).json["email_verified"] is True
 
 
-def test_a_taken_email_is_a_conflict_and_changes_nothing(api: Management, tenant: Tenant, ada: User) -> None:
+def test_a_used_email_is_a_conflict_and_changes_nothing(api: Management, tenant: Tenant, ada: User) -> None:
     other = make_user(connection=ada.connection)
     answer = api.patch(path_of(other), {"email": "Ada@example.test", "given_name": "Other"})
     assert (answer.status, answer.json["message"]) == (409, "The user already exists.")
@@ -135,7 +135,7 @@ def test_a_taken_email_is_a_conflict_and_changes_nothing(api: Management, tenant
 
 
 @pytest.mark.parametrize("strategy", ["samlp", "sms"])
-def test_whether_an_address_is_verified_is_not_ours_to_say_where_others_vouch_for_it(
+def test_the_verification_of_an_address_cannot_be_changed_where_the_provider_vouches_for_it(
     api: Management, tenant: Tenant, strategy: str
 ) -> None:
     connection = make_connection(tenant_id=tenant.pk, strategy=strategy)
@@ -149,7 +149,7 @@ def test_the_named_connection_must_be_that_of_the_primary_identity(api: Manageme
     assert (refused.status, refused.json["errorCode"]) == (400, "operation_not_supported")
 
 
-def test_deleting_twice_is_no_error(api: Management, tenant: Tenant, ada: User) -> None:
+def test_a_second_deletion_is_not_an_error(api: Management, tenant: Tenant, ada: User) -> None:
     for _ in range(2):
         answer = api.delete(path_of(ada), {"ignored": True})
         assert (answer.status, answer.body) == (204, b"")
@@ -161,12 +161,12 @@ def test_deleting_twice_is_no_error(api: Management, tenant: Tenant, ada: User) 
     assert api.patch(path_of(ada), {"name": "x"}).json["errorCode"] == "inexistent_user"
 
 
-def test_an_id_without_a_provider_is_no_user_id(api: Management) -> None:
+def test_an_id_without_a_provider_is_not_a_user_id(api: Management) -> None:
     for answer in (api.get("users/nobody"), api.patch("users/nobody", {}), api.delete("users/nobody")):
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_uri")
 
 
-def test_fields_are_kept_or_dropped_and_unknown_ones_refused(api: Management, ada: User) -> None:
+def test_fields_are_included_or_excluded_and_unknown_ones_refused(api: Management, ada: User) -> None:
     assert api.get(path_of(ada), {"fields": "email,user_id"}).json == {"email": "ada@example.test", "user_id": ada.user_id}
     dropped = api.get(path_of(ada), {"fields": "email,identities", "include_fields": "false"}).json
     assert "user_id" in dropped
@@ -185,7 +185,7 @@ def test_users_are_found_by_their_exact_email_in_any_case(api: Management, tenan
     assert api.get("users-by-email").json["errorCode"] == "invalid_query_string"
 
 
-def test_app_metadata_alone_needs_less_of_a_token(tenant: Tenant, ada: User) -> None:
+def test_changing_only_app_metadata_needs_a_smaller_scope(tenant: Tenant, ada: User) -> None:
     narrow = Management(tenant, scope="update:users_app_metadata")
     assert narrow.patch(path_of(ada), {"app_metadata": {"plan": "full"}}).json["app_metadata"] == {"plan": "full"}
     refused = narrow.patch(path_of(ada), {"app_metadata": {}, "name": "x"})
@@ -200,19 +200,19 @@ def test_a_change_too_large_for_its_event_is_refused_and_undone(api: Management,
     assert stored(tenant, ada.user_id).user_metadata == {}
 
 
-def test_changing_a_user_costs_few_statements(api: Management, ada: User) -> None:
+def test_changing_a_user_needs_few_statements(api: Management, ada: User) -> None:
     api.patch(path_of(ada), {"given_name": "first"})
     with CaptureQueriesContext(database) as queries:
         assert api.patch(path_of(ada), {"given_name": "second"}).status == 200
-    # One of them is the line of the log, in the transaction of the change.
+    # One of them writes the line of the log in the transaction of the change.
     assert len(queries) <= 11, [query["sql"] for query in queries]
 
 
-def test_a_list_costs_the_same_statements_however_long(api: Management, tenant: Tenant, ada: User) -> None:
+def test_a_list_needs_the_same_number_of_statements_for_any_length(api: Management, tenant: Tenant, ada: User) -> None:
     def statements() -> int:
         with CaptureQueriesContext(database) as queries:
             assert api.get("users").status == 200
-        # What is remembered for a second, of clients and hosts, is asked for now and then; every other statement counts.
+        # Clients and hosts are cached for a second, so their reads vary; every other statement counts.
         remembered = ("authapi_", "identity_customdomain", 'FROM "identity_tenant"')
         return sum(not any(name in query["sql"] for name in remembered) for query in queries)
 

@@ -1,4 +1,4 @@
-"""Mails that verify an address: who gets one, and what the link in it does, once."""
+"""Mails that verify an address: their recipients, and the link in them, which works once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.management import Answer, Management, request
 
 
 def mailed_link(api: Management, body: dict[str, Any]) -> str:
-    """Start the job, let it run, and return the link of its one mail."""
+    """Start the job, run it, and return the link of its only mail."""
     answer = api.post("jobs/verification-email", body)
     assert (answer.status, answer.json["type"], answer.json["status"]) == (201, "verification_email", "pending")
     assert run_job(answer.json["id"])
@@ -42,7 +42,7 @@ def visit(link: str) -> Answer:
 
 
 def confirm(link: str) -> Answer:
-    """Send the form of the page behind a link."""
+    """Submit the form of the page behind a link."""
     parts = urlsplit(link)
     ticket = re.search(r'name="ticket" value="([^"]+)"', visit(link).body.decode())
     body = urlencode({"ticket": unescape(ticket[1]) if ticket else parts.query.removeprefix("ticket=")}).encode()
@@ -54,7 +54,7 @@ def is_verified(user: User) -> bool:
     return User.objects.of(user.tenant_id).get(pk=user.pk).email_verified
 
 
-def test_the_link_verifies_the_address_once_and_records_it(api: Management, tenant: Tenant, ada: User) -> None:
+def test_the_link_verifies_the_address_once_and_records_an_event(api: Management, tenant: Tenant, ada: User) -> None:
     link = mailed_link(api, {"user_id": ada.user_id})
     sent = mail.outbox[-1]
     assert (sent.to, len(mail.outbox)) == (["ada@example.test"], 1)
@@ -82,9 +82,7 @@ def test_opening_the_link_verifies_nothing(api: Management, ada: User) -> None:
     assert not is_verified(ada)
 
 
-def test_an_old_link_an_odd_one_and_one_of_another_tenant_verify_nothing(
-    api: Management, ada: User, database_connection: Connection
-) -> None:
+def test_an_expired_an_invalid_and_a_foreign_link_verify_nothing(api: Management, ada: User, database_connection: Connection) -> None:
     link = mailed_link(api, {"user_id": ada.user_id})
     with time_machine.travel(timezone.now() + timedelta(days=5, seconds=1)):
         assert confirm(link).status == 410
@@ -94,21 +92,21 @@ def test_an_old_link_an_odd_one_and_one_of_another_tenant_verify_nothing(
     assert not is_verified(ada)
 
 
-def test_a_changed_address_ends_the_links_to_the_one_before(api: Management, ada: User) -> None:
+def test_a_changed_address_ends_the_links_to_the_old_one(api: Management, ada: User) -> None:
     link = mailed_link(api, {"user_id": ada.user_id})
     update_user(tenant_id=ada.tenant_id, user_id=ada.user_id, changes={"email": "new@example.test"})
     assert confirm(link).status == 410
     assert not is_verified(ada)
 
 
-def test_the_link_is_stored_nowhere(api: Management, ada: User) -> None:
+def test_the_link_is_not_stored(api: Management, ada: User) -> None:
     link = mailed_link(api, {"user_id": ada.user_id})
     signature = link.rpartition(":")[2]
     rows = [*EmailTicket.objects.of(ada.tenant_id).values(), *Job.objects.of(ada.tenant_id).values()]
     assert signature not in str(rows)
 
 
-def test_a_linked_identity_is_verified_by_itself(api: Management, tenant: Tenant, ada: User) -> None:
+def test_a_linked_identity_is_verified_separately(api: Management, tenant: Tenant, ada: User) -> None:
     other = ConnectionFactory.create(tenant_id=tenant.pk, name="other", strategy=ada.connection.strategy)
     second = make_user(connection=other, email="second@example.test")
     link_users(tenant_id=tenant.pk, primary_id=ada.user_id, secondary_id=second.user_id)
@@ -130,7 +128,7 @@ def test_a_linked_identity_is_verified_by_itself(api: Management, tenant: Tenant
         ({"user_id": "ADA", "surplus": 1}, "surplus"),
     ],
 )
-def test_a_mail_that_makes_no_sense_is_refused(api: Management, ada: User, body: dict[str, Any], message: str) -> None:
+def test_an_invalid_request_for_a_mail_is_refused(api: Management, ada: User, body: dict[str, Any], message: str) -> None:
     named = {**body, "user_id": ada.user_id} if body.get("user_id") == "ADA" else body
     answer = api.post("jobs/verification-email", named)
     assert answer.status == 400
@@ -142,7 +140,7 @@ def test_a_user_without_an_address_gets_no_mail(api: Management, database_connec
     assert api.post("jobs/verification-email", {"user_id": user.user_id}).status == 400
 
 
-def test_without_a_mail_server_the_job_fails_and_says_why(api: Management, ada: User, settings: Any) -> None:
+def test_without_a_mail_server_the_job_fails_with_the_reason(api: Management, ada: User, settings: Any) -> None:
     settings.MAIL_IS_CONFIGURED = False
     job = api.post("jobs/verification-email", {"user_id": ada.user_id}).json["id"]
     assert run_job(job)
@@ -150,10 +148,10 @@ def test_without_a_mail_server_the_job_fails_and_says_why(api: Management, ada: 
     assert api.get(f"jobs/{job}/errors").json["status"] == "failed"
 
 
-def test_a_mail_server_that_is_away_is_tried_again_with_the_same_link(api: Management, ada: User, settings: Any) -> None:
+def test_a_job_waits_for_an_unavailable_mail_server_and_sends_the_same_link(api: Management, ada: User, settings: Any) -> None:
     working = settings.EMAIL_BACKEND
     job = api.post("jobs/verification-email", {"user_id": ada.user_id}).json["id"]
-    # Nothing listens on the port of the discard service.
+    # Port 9 (discard): no server listens there.
     settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = "django.core.mail.backends.smtp.EmailBackend", "127.0.0.1", 9
     assert run_job(job)
     stored = Job.objects.of(ada.tenant_id).get(pk=job)
@@ -168,7 +166,7 @@ def test_a_mail_server_that_is_away_is_tried_again_with_the_same_link(api: Manag
     assert confirm(link_of(mail.outbox[-1].body)).status == 200
 
 
-def test_a_mail_server_that_is_away_for_a_day_ends_the_job(api: Management, ada: User, settings: Any) -> None:
+def test_a_mail_server_that_is_down_for_a_day_ends_the_job(api: Management, ada: User, settings: Any) -> None:
     job = api.post("jobs/verification-email", {"user_id": ada.user_id}).json["id"]
     Job.objects.of(ada.tenant_id).filter(pk=job).update(created_at=timezone.now() - timedelta(hours=25))
     settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = "django.core.mail.backends.smtp.EmailBackend", "127.0.0.1", 9
@@ -178,7 +176,7 @@ def test_a_mail_server_that_is_away_for_a_day_ends_the_job(api: Management, ada:
     assert stored.status_details == "The provider has been away for a day."
 
 
-def test_creating_and_changing_a_user_sends_the_mail_when_asked(api: Management, database_connection: Connection) -> None:
+def test_creating_and_changing_a_user_sends_the_mail_on_request(api: Management, database_connection: Connection) -> None:
     new = {"connection": "people", "email": "grace@example.test", "password": "Correct-Horse-7", "verify_email": True}
     created = api.post("users", new)
     assert created.status == 201
@@ -193,7 +191,7 @@ def test_creating_and_changing_a_user_sends_the_mail_when_asked(api: Management,
 
 
 @pytest.mark.parametrize(("reaches_people", "asked", "sent"), [(True, {}, 1), (False, {}, 0), (True, {"verify_email": False}, 0)])
-def test_a_new_user_gets_a_mail_by_default_where_mail_reaches_people(
+def test_a_new_user_gets_a_mail_by_default_where_mail_reaches_users(
     api: Management, database_connection: Connection, settings: Any, reaches_people: bool, asked: dict[str, bool], sent: int
 ) -> None:
     settings.MAIL_REACHES_PEOPLE = reaches_people
@@ -202,7 +200,7 @@ def test_a_new_user_gets_a_mail_by_default_where_mail_reaches_people(
     assert Job.objects.of(database_connection.tenant_id).count() == sent
 
 
-def test_a_user_that_is_refused_leaves_no_job(api: Management, ada: User) -> None:
+def test_a_refused_user_leaves_no_job(api: Management, ada: User) -> None:
     new = {"connection": "people", "email": ada.email, "password": "Correct-Horse-7", "verify_email": True}
     assert api.post("users", new).status == 409
     assert not Job.objects.of(ada.tenant_id).exists()

@@ -1,4 +1,4 @@
-"""The audit log: what an entry says, what it hides, and that the database lets nobody change it."""
+"""The audit log: the contents of an entry, hidden values, and that the database refuses every change."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def entry(tenant: Tenant, *, days_ago: float = 0, **values: Any) -> AuditEntry:
         (["https://a.example.test/?t=abc"], ["https://a.example.test/?(hidden)"]),
     ],
 )
-def test_an_address_is_noted_without_its_credentials_and_its_query(value: Any, expected: Any) -> None:
+def test_an_address_is_recorded_without_its_credentials_and_its_query(value: Any, expected: Any) -> None:
     assert shown("destination", value) == expected
     assert shown("callbacks", value) == expected
 
@@ -69,7 +69,7 @@ def test_the_database_refuses_to_change_or_delete_an_entry(tenant: Tenant, state
     assert AuditEntry.objects.get(pk=kept.pk).actor_name == "ada"
 
 
-def test_a_moment_that_is_named_lets_nothing_of_the_last_thirty_days_go(tenant: Tenant) -> None:
+def test_a_forged_time_of_pruning_deletes_nothing_of_the_last_thirty_days(tenant: Tenant) -> None:
     kept = entry(tenant, days_ago=29)
 
     with transaction.atomic(), connection.cursor() as cursor:
@@ -80,7 +80,7 @@ def test_a_moment_that_is_named_lets_nothing_of_the_last_thirty_days_go(tenant: 
     assert AuditEntry.objects.filter(pk=kept.pk).exists()
 
 
-def test_the_retention_takes_what_is_older_says_so_and_leaves_no_way_open(tenant: Tenant) -> None:
+def test_pruning_deletes_older_entries_records_itself_and_closes_the_exception(tenant: Tenant) -> None:
     old, young = entry(tenant, days_ago=401), entry(tenant, days_ago=399)
 
     assert prune_audit_log() >= 1
@@ -102,7 +102,7 @@ def test_missing_triggers_are_a_warning(committed_db: None) -> None:
         transaction.set_rollback(True)
 
 
-def test_an_entry_that_is_rolled_back_with_its_change_is_gone(tenant: Tenant) -> None:
+def test_an_entry_is_rolled_back_with_its_change(tenant: Tenant) -> None:
     with transaction.atomic():
         record("Tried something", about=tenant)
         transaction.set_rollback(True)
@@ -110,7 +110,7 @@ def test_an_entry_that_is_rolled_back_with_its_change_is_gone(tenant: Tenant) ->
     assert not AuditEntry.objects.filter(tenant_id=tenant.pk, act="Tried something").exists()
 
 
-def test_an_entry_says_who_from_where_what_and_why(tenant: Tenant) -> None:
+def test_an_entry_has_actor_address_act_and_reason(tenant: Tenant) -> None:
     with acting(Act(ADA, ip="192.0.2.7", user_agent="Browser 1")), said("Suspend", "does not pay"):
         made = record(
             "Suspended", about=tenant, before={"status": "active", "name": "x"}, after={"status": "suspended", "name": "x"}, users=3
@@ -123,7 +123,7 @@ def test_an_entry_says_who_from_where_what_and_why(tenant: Tenant) -> None:
     assert (made.before, made.after, made.facts) == ({"status": "active"}, {"status": "suspended"}, {"users": 3})
 
 
-def test_a_secret_that_is_passed_as_a_fact_or_within_an_image_is_hidden(tenant: Tenant) -> None:
+def test_a_secret_inside_a_fact_or_an_image_is_hidden(tenant: Tenant) -> None:
     planted = secrets.token_hex(16)
     made = record(
         "Rotated",
@@ -140,7 +140,7 @@ def test_a_secret_that_is_passed_as_a_fact_or_within_an_image_is_hidden(tenant: 
     assert (made.before, made.after) == ({"token": HIDDEN}, {"token": HIDDEN})
 
 
-def test_an_actor_can_be_named_where_nobody_acts_yet(tenant: Tenant) -> None:
+def test_a_caller_can_name_the_actor_before_a_sign_in(tenant: Tenant) -> None:
     made = record("Signed in", tenant_id=tenant.pk, actor=ADA, ip="192.0.2.8", user_agent="Browser 2")
 
     assert (made.actor_name, made.ip, made.tenant_id) == ("ada@example.test", "192.0.2.8", tenant.pk)
@@ -151,7 +151,7 @@ def test_an_actor_can_be_named_where_nobody_acts_yet(tenant: Tenant) -> None:
     ["password", "password_hash", "sealed_secret", "secret_digest", "client_secret", "token", "refresh_token_value", "api_key", "apiKey",
      "sealed_private_key", "Authorization", "webhook_token", "otp_seed", "recovery_codes", "clientSecret", "user_code", "jti"],
 )  # fmt: skip
-def test_what_is_named_like_a_secret_is_hidden(name: str) -> None:
+def test_a_value_with_the_name_of_a_secret_is_hidden(name: str) -> None:
     planted = secrets.token_hex(16)
 
     assert is_secret(name)
@@ -161,21 +161,21 @@ def test_what_is_named_like_a_secret_is_hidden(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["name", "email", "token_endpoint_auth_method", "token_lifetime", "passwordPolicy", "last_password_reset"])
-def test_what_only_speaks_of_secrets_is_shown(name: str) -> None:
+def test_a_name_that_only_mentions_a_secret_is_shown(name: str) -> None:
     assert shown(name, "value") == "value"
 
 
-def test_a_changed_secret_is_said_to_be_changed_and_bytes_are_never_shown() -> None:
+def test_a_changed_secret_is_recorded_as_changed_and_bytes_are_never_shown() -> None:
     assert differing({"sealed": "a", "same": 1}, {"sealed": "b", "same": 1}) == ({"sealed": HIDDEN}, {"sealed": HIDDEN})
     assert shown("image", b"raw") == HIDDEN
     assert shown("jwk", {"kty": "EC", "x": "public", "d": "planted"}) == {"kty": "EC", "x": "public", "d": HIDDEN}
 
 
-def test_a_value_that_nobody_reads_is_not_kept() -> None:
+def test_a_very_long_value_is_not_stored() -> None:
     assert shown("description", "a" * (LONGEST + 1)) == f"(not kept: {LONGEST + 1} characters)"
 
 
-def test_pages_of_a_long_log_are_read_from_an_index_whatever_is_asked(tenant: Tenant) -> None:
+def test_pages_of_a_long_log_are_read_from_an_index_for_every_filter(tenant: Tenant) -> None:
     columns = (
         "tenant_id, at, act_id, kind, act, object_type, object_id, object_text, actor_kind, actor_id, actor_name, user_agent, reason, facts"
     )
@@ -206,7 +206,7 @@ def test_pages_of_a_long_log_are_read_from_an_index_whatever_is_asked(tenant: Te
     assert {row.actor_name for row in [*first.rows, *second.rows]} == {"staff7"}
 
 
-def test_an_export_has_every_entry_once_and_is_harmless_to_spreadsheets(tenant: Tenant) -> None:
+def test_an_export_has_every_entry_once_and_is_safe_for_spreadsheets(tenant: Tenant) -> None:
     for number in range(3):
         entry(tenant, act="=HYPERLINK(1)", object_id=str(number), before={"name": "a"}, after={"name": "b"})
 
@@ -226,14 +226,14 @@ def test_an_export_has_every_entry_once_and_is_harmless_to_spreadsheets(tenant: 
         (["manage.py"], ""),
     ],
 )
-def test_a_command_acts_under_its_name_and_no_argument_of_it_is_kept(arguments: list[str], label: str) -> None:
+def test_a_command_acts_under_its_name_without_its_arguments(arguments: list[str], label: str) -> None:
     act = act_of_command(arguments)
 
     assert (act.label if act else "") == label
     assert act is None or (act.actor.kind, "@" in act.actor.name, "planted" in str(act)) == ("command", True, False)
 
 
-def test_what_a_command_changes_is_noted_and_what_its_job_does_is_nobody_s(tenant: Tenant, database_connection: Connection) -> None:
+def test_changes_by_a_command_are_recorded_and_changes_by_its_job_are_not(tenant: Tenant, database_connection: Connection) -> None:
     rows = [{"email": "ada@example.test"}]
     with acting(act_of_command(["manage.py", "import_users"])):
         job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows, upsert=False)

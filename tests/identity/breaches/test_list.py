@@ -1,4 +1,4 @@
-"""The list of breached passwords: how it is made, searched, replaced, and what a damaged one does."""
+"""The list of breached passwords: its creation, search and replacement, and the handling of a damaged list."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def lines_of(*passwords: str, count: int = 3) -> str:
 
 @pytest.fixture
 def place(tmp_path: Path, settings: Any) -> Iterator[Path]:
-    """The path of the list that the settings name; nothing is remembered of other tests."""
+    """Return the path of the list in the settings, with an empty cache."""
     settings.BREACHED_PASSWORDS_FILE = str(tmp_path / "list")
     current_list._current = current_list.CurrentList()
     yield tmp_path / "list"
@@ -48,7 +48,7 @@ def run(*arguments: str) -> str:
     return written.getvalue()
 
 
-def test_without_a_list_nothing_is_found_and_the_status_says_so(place: Path, settings: Any) -> None:
+def test_without_a_list_no_password_is_found_and_the_status_says_so(place: Path, settings: Any) -> None:
     assert not is_in_breach("leaked-1")
     assert run("status").startswith("No list: there is no file")
     settings.BREACHED_PASSWORDS_FILE = ""
@@ -57,7 +57,7 @@ def test_without_a_list_nothing_is_found_and_the_status_says_so(place: Path, set
         run("refresh")
 
 
-def test_an_imported_file_is_searched_and_holds_no_password_or_whole_digest(place: Path, tmp_path: Path) -> None:
+def test_an_imported_file_is_searched_and_contains_no_password_or_whole_digest(place: Path, tmp_path: Path) -> None:
     source = tmp_path / "pwned.txt"
     source.write_text(lines_of(*LEAKED))
     said = run("import", str(source), "--allow-missing")
@@ -72,7 +72,7 @@ def test_an_imported_file_is_searched_and_holds_no_password_or_whole_digest(plac
     assert "200 passwords" in run("status")
 
 
-def test_rare_passwords_are_left_out_and_padding_always_is(tmp_path: Path) -> None:
+def test_rare_passwords_and_padding_are_omitted(tmp_path: Path) -> None:
     suffix = digest("a")[5:]
     other = digest("b")[5:]
     body = f"{suffix}:9\r\n{other}:2\r\n{'0' * 35}:0\r\n".encode()
@@ -83,12 +83,12 @@ def test_rare_passwords_are_left_out_and_padding_always_is(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "body", [b"<html>Too many requests</html>", b"", b"00:1", digest("a").encode() + b":1", b"\xff\xfe", b"Z" * 35 + b":1"]
 )
-def test_an_answer_that_is_no_range_is_refused(body: bytes) -> None:
+def test_an_invalid_range_is_refused(body: bytes) -> None:
     with pytest.raises(SourceRefused, match="range 00000"):
         packed_range(body, Taking(), name="00000")
 
 
-def test_files_that_are_cut_off_unsorted_or_of_another_kind_replace_nothing(place: Path, tmp_path: Path) -> None:
+def test_incomplete_unsorted_and_other_files_replace_nothing(place: Path, tmp_path: Path) -> None:
     write_list(place, "kept")
     source = tmp_path / "pwned.txt"
     ntlm = "8846F7EAEE8FB117AD06BDD830B7586C:3\n"
@@ -105,19 +105,19 @@ def test_files_that_are_cut_off_unsorted_or_of_another_kind_replace_nothing(plac
     assert BreachList(place).holds("kept")
 
 
-def test_a_much_smaller_list_takes_the_place_only_where_that_is_wanted(place: Path, tmp_path: Path) -> None:
+def test_a_much_smaller_list_replaces_the_old_one_only_on_request(place: Path, tmp_path: Path) -> None:
     write_list(place, *LEAKED)
     source = tmp_path / "pwned.txt"
     source.write_text(lines_of("leaked-1"))
     with pytest.raises(CommandError, match="Nothing was replaced"):
         run("import", str(source), "--allow-missing")
     assert BreachList(place).facts.count == 200
-    # The second run has nothing left to read.
+    # The second run reads nothing again.
     run("import", str(source), "--allow-missing", "--accept-smaller")
     assert BreachList(place).facts.count == 1
 
 
-def test_a_stopped_run_goes_on_where_it_was_and_readers_see_the_old_list_meanwhile(place: Path, tmp_path: Path) -> None:
+def test_a_stopped_run_resumes_and_readers_see_the_old_list_meanwhile(place: Path, tmp_path: Path) -> None:
     write_list(place, "old")
     source = tmp_path / "pwned.txt"
     source.write_text(lines_of(*LEAKED))
@@ -133,7 +133,7 @@ def test_a_stopped_run_goes_on_where_it_was_and_readers_see_the_old_list_meanwhi
         builder.add_all(stopped(), tell=lambda _: None)
     assert is_in_breach("old")
     assert not is_in_breach("leaked-1")
-    # The machine lost what was written last: the records are shorter than the journal says.
+    # After a power failure the last writes are lost: the records are shorter than the journal says.
     part = plan.beside("part")
     with part.open("r+b") as file:
         file.truncate(part.stat().st_size - 20)
@@ -163,7 +163,7 @@ def test_a_new_list_is_used_within_a_second_and_an_open_one_stays_whole(place: P
     assert not is_in_breach("first")
 
 
-def test_a_damaged_list_is_no_list_and_stops_no_login(place: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_list_counts_as_no_list_and_stops_no_login(place: Path, caplog: pytest.LogCaptureFixture) -> None:
     write_list(place, "secret-password")
     whole = place.read_bytes()
     for damaged in (whole[:-1], whole[:HEAD_BYTES], b"", b"x" * len(whole), whole.replace(b'"count": 1', b'"count": 9')):
@@ -172,7 +172,7 @@ def test_a_damaged_list_is_no_list_and_stops_no_login(place: Path, caplog: pytes
             BreachList(place)
     assert list_status().facts is None
     assert not is_in_breach("secret-password")
-    # Cut short in place while it is open: a search ends, and the process lives.
+    # Truncate the open file in place: a search ends, and the process survives.
     place.write_bytes(whole)
     current_list._current = current_list.CurrentList()
     assert is_in_breach("secret-password")
@@ -182,7 +182,7 @@ def test_a_damaged_list_is_no_list_and_stops_no_login(place: Path, caplog: pytes
     assert "secret-password" not in caplog.text
 
 
-def test_a_table_that_points_elsewhere_is_refused(tmp_path: Path) -> None:
+def test_a_table_that_points_outside_the_file_is_refused(tmp_path: Path) -> None:
     path = write_list(tmp_path / "list", "a")
     with path.open("r+b") as file:
         file.seek(HEAD_BYTES + 6)
@@ -191,7 +191,7 @@ def test_a_table_that_points_elsewhere_is_refused(tmp_path: Path) -> None:
         BreachList(path).records_of(3)
 
 
-def test_a_directory_lacks_no_range_unseen(tmp_path: Path) -> None:
+def test_a_missing_range_in_a_directory_is_reported(tmp_path: Path) -> None:
     for number in (RANGES - 3, RANGES - 1):
         (tmp_path / f"{number:05X}.txt").write_text(f"{'A' * 35}:1\r\n")
     found = list(ranges_of_directory(tmp_path, ALL, start=RANGES - 3))
@@ -201,7 +201,7 @@ def test_a_directory_lacks_no_range_unseen(tmp_path: Path) -> None:
 
 
 class Interface(OutboundSession):
-    """A range interface whose answers are set; `asked` holds the paths and whether the question had a condition."""
+    """A range interface with fixed responses; `asked` holds the paths and whether the request was conditional."""
 
     def __init__(self, *answers: Answer | Exception) -> None:
         self.answers = list(answers)
@@ -215,7 +215,7 @@ class Interface(OutboundSession):
         return answer
 
 
-def test_a_refresh_tries_again_keeps_unchanged_ranges_and_gives_up_in_words(tmp_path: Path) -> None:
+def test_a_refresh_retries_keeps_unchanged_ranges_and_reports_its_failure(tmp_path: Path) -> None:
     body = f"{'A' * 35}:1".encode()
     pauses: list[float] = []
     present = BreachList(write_list(tmp_path / "list", "old"))
@@ -228,6 +228,6 @@ def test_a_refresh_tries_again_keeps_unchanged_ranges_and_gives_up_in_words(tmp_
         failing = RangeInterface(Interface(*answers), "https://ranges.test/", 1, None, pauses.append)
         with pytest.raises(SourceRefused, match=said):
             list(failing.ranges(Taking(), start=RANGES - 1))
-    # A server that answers 304 to a question without a condition changes nothing.
+    # A server that answers 304 to an unconditional request changes nothing.
     with pytest.raises(SourceRefused, match="304"):
         list(RangeInterface(Interface(Answer(304, {}, b"")), "https://ranges.test/", 1).ranges(Taking(), start=RANGES - 1))

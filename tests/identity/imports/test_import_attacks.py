@@ -1,4 +1,4 @@
-"""Import files that attack the service: a refusal of the file or a bad row, never a failed worker or a changed user."""
+"""Import files that attack the service: the file or a row is refused, and no worker fails and no user changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VICTIM = "victim@example.test"
 
 
 def imported(tenant: Tenant, connection: Connection, content: bytes, *, upsert: bool = False) -> Any:
-    """Import a file as it is, and return the job after its last turn."""
+    """Import a file as it is, and return the job after its last step."""
     job = imports.start_import(tenant_id=tenant.pk, connection_id=connection.pk, rows=read_rows(io.BytesIO(content)), upsert=upsert)
     for _ in range(20):
         if run_job(job.pk):
@@ -64,7 +64,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("content", FILES.values(), ids=FILES)
-def test_a_hostile_file_is_refused_without_much_memory(content: bytes) -> None:
+def test_a_hostile_file_is_refused_with_little_memory(content: bytes) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(BadImportFile):
         list(read_rows(io.BytesIO(content)))
@@ -108,7 +108,7 @@ ROWS: list[Any] = [
 @pytest.mark.parametrize("form", ["array", "lines"])
 def test_hostile_rows_change_no_user_and_end_no_job(tenant: Tenant, database_connection: Connection, victim: User, form: str) -> None:
     texts = [json.dumps(row).replace("Infinity", "1e999") for row in ROWS]
-    # Names that are given twice, where a reader that takes the first and one that takes the last disagree.
+    # Duplicate names: readers that use the first value and readers that use the last one disagree.
     texts.append('{"email": "first@example.test", "email": 5}')
     content = f"[{','.join(texts)}]" if form == "array" else "\n".join(texts)
     before = User.objects.of(tenant.pk).filter(pk=victim.pk).values().get(), stored_password(victim)
@@ -119,7 +119,7 @@ def test_hostile_rows_change_no_user_and_end_no_job(tenant: Tenant, database_con
     assert JobError.objects.filter(job=job).count() == len(texts)
 
 
-def test_of_a_name_that_is_given_twice_the_last_value_is_checked_and_kept(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_last_value_of_a_duplicate_name_is_checked_and_stored(tenant: Tenant, database_connection: Connection) -> None:
     content = b'[{"email": "first@example.test", "email": "last@example.test", "blocked": "x", "blocked": true}]'
     assert imported(tenant, database_connection, content).summary["inserted"] == 1
     made = User.objects.of(tenant.pk).get()

@@ -1,4 +1,4 @@
-"""Reading the file of an import: both forms, however the bytes arrive, and where a bad one is bad."""
+"""Reading the file of an import: both forms, bytes in any pieces, and the position of an error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROWS = st.lists(st.recursive(_SCALARS, lambda inner: st.lists(inner) | st.dicti
 
 
 class Dripping(io.BytesIO):
-    """A file that gives a few bytes at a time, so that every value is cut somewhere."""
+    """A file that returns a few bytes at a time, so that every value is split somewhere."""
 
     step = 1
 
@@ -42,7 +42,7 @@ def refusal(content: bytes) -> str:
 
 
 @given(rows=_ROWS, indent=st.none() | st.just(1), is_ascii=st.booleans(), step=st.integers(1, 9))
-def test_an_array_is_read_as_it_was_written_wherever_it_is_cut(rows: list[Any], indent: int | None, is_ascii: bool, step: int) -> None:
+def test_an_array_is_read_correctly_for_any_split_of_its_bytes(rows: list[Any], indent: int | None, is_ascii: bool, step: int) -> None:
     content = json.dumps(rows, indent=indent, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
     try:
         content.decode()
@@ -60,7 +60,7 @@ def test_lines_are_read_as_they_were_written(rows: list[dict[str, Any]], step: i
 
 
 @pytest.mark.parametrize("content", ['\ufeff[{"a": 1}]', ' \n[{"a": 1}]\n ', '\ufeff{"a": 1}', '{"a": 1}\r\n', '\n\n{"a": 1}'])
-def test_a_mark_and_white_space_around_it_do_no_harm(content: str) -> None:
+def test_a_byte_order_mark_and_white_space_around_it_are_ignored(content: str) -> None:
     assert list(read_rows(io.BytesIO(content.encode()))) == [{"a": 1}]
 
 
@@ -90,7 +90,7 @@ def test_an_empty_array_has_no_rows() -> None:
         (b'{"a":' + b"[" * 300 + b"]" * 300 + b"}", "Line 1: nested too deep."),
     ],
 )
-def test_a_bad_file_is_refused_with_its_place(content: bytes, said: str) -> None:
+def test_an_invalid_file_is_refused_with_its_position(content: bytes, said: str) -> None:
     assert refusal(content) == said
 
 
@@ -99,7 +99,7 @@ def test_a_refusal_repeats_nothing_of_the_file() -> None:
 
 
 @pytest.mark.parametrize("around", [(b"[", b"]"), (b"", b"\n")])
-def test_a_row_without_end_is_refused_before_it_is_read_whole(around: tuple[bytes, bytes]) -> None:
+def test_an_endless_row_is_refused_before_it_is_read_whole(around: tuple[bytes, bytes]) -> None:
     file = io.BytesIO(around[0] + b'{"a": "' + b"x" * (8 * LONGEST_ROW) + b'"}' + around[1])
     with pytest.raises(BadImportFile, match="longer than"):
         list(read_rows(file))
@@ -107,7 +107,7 @@ def test_a_row_without_end_is_refused_before_it_is_read_whole(around: tuple[byte
 
 
 @pytest.mark.parametrize("separator", [b",", b"\n"])
-def test_memory_stays_flat_however_long_the_file(separator: bytes) -> None:
+def test_memory_does_not_grow_with_the_length_of_the_file(separator: bytes) -> None:
     row = b'{"email": "ada@example.test", "user_metadata": {"text": "' + b"x" * 400 + b'"}}'
     content = separator.join([row] * 20_000)
     file = io.BytesIO(b"[" + content + b"]" if separator == b"," else content)

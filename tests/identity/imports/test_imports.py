@@ -1,4 +1,4 @@
-"""Imports of users: in chunks, resumable, idempotent, with errors per row; exports that the stream continues."""
+"""Imports of users: in chunks, resumable, repeatable, with errors per row; and exports with a cursor of the stream."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_new_rows_become_users_with_one_event_each(tenant: Tenant, database_conn
     assert folded(events) == tables(tenant.pk)
 
 
-def test_bad_rows_are_counted_and_named_and_the_others_go_on(tenant: Tenant, database_connection: Connection) -> None:
+def test_invalid_rows_are_counted_and_reported_and_the_others_continue(tenant: Tenant, database_connection: Connection) -> None:
     users.create_user(tenant_id=tenant.pk, connection=database_connection, email="there@example.test")
     job = imported(
         tenant,
@@ -101,7 +101,7 @@ def test_an_imported_hash_is_stored(tenant: Tenant, database_connection: Connect
     assert PasswordCredential.objects.get(user__tenant=tenant).password_hash == bcrypt_form(HASH)
 
 
-def test_a_stopped_import_goes_on_and_imports_nothing_twice(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_stopped_import_resumes_and_imports_nothing_twice(tenant: Tenant, database_connection: Connection) -> None:
     rows = [{"email": f"user{number}@example.test"} for number in range(CHUNK_ROWS * 2 + 1)]
     job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows)
     assert run_next_chunk(job.pk)
@@ -115,7 +115,7 @@ def test_a_stopped_import_goes_on_and_imports_nothing_twice(tenant: Tenant, data
     assert job.pk not in take_all_unattended_jobs()
 
 
-def test_a_third_import_at_once_is_refused(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_third_concurrent_import_is_refused(tenant: Tenant, database_connection: Connection) -> None:
     for _ in range(2):
         start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[])
     with pytest.raises(TooManyImports):
@@ -150,14 +150,14 @@ def test_snapshot_plus_stream_has_no_gap(tenant: Tenant, database_connection: Co
     assert len(snapshot) == 5
 
 
-def test_a_row_of_a_later_chunk_for_the_same_user_is_a_duplicate_also_in_an_upsert(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_later_row_for_the_same_user_is_a_duplicate_also_in_an_upsert(tenant: Tenant, database_connection: Connection) -> None:
     rows = [{"email": f"user{number}@example.test", "given_name": "First"} for number in range(CHUNK_ROWS)]
     job = imported(tenant, database_connection, [*rows, {"email": "USER7@example.test", "given_name": "Second"}], upsert=True)
     assert codes(job) == [(CHUNK_ROWS, "DUPLICATED_USER")]
     assert User.objects.of(tenant.pk).get(email="user7@example.test").given_name == "First"
 
 
-def test_hashes_of_other_systems_let_their_users_in(tenant: Tenant, database_connection: Connection, settings: Any) -> None:
+def test_users_log_in_with_hashes_of_other_systems(tenant: Tenant, database_connection: Connection, settings: Any) -> None:
     described = {"algorithm": "sha1", "hash": {"value": "a9993e364706816aba3e25717850c26c9cd0d89d", "encoding": "hex"}}
     job = imported(
         tenant,
@@ -179,7 +179,7 @@ def test_hashes_of_other_systems_let_their_users_in(tenant: Tenant, database_con
     assert [event["type"] for event in numbered(tenant.pk)] == ["connection.created", "user.created"]
 
 
-def test_second_factors_are_kept_encrypted_and_shown_nowhere(tenant: Tenant, database_connection: Connection) -> None:
+def test_second_factors_are_stored_encrypted_and_never_shown(tenant: Tenant, database_connection: Connection) -> None:
     factors = [{"totp": {"secret": "JBSWY3DPEHPK3PXP"}}, {"phone": {"value": "+15551234567"}}, {"email": {"value": "a@example.test"}}]
     job = imported(
         tenant,
@@ -196,7 +196,7 @@ def test_second_factors_are_kept_encrypted_and_shown_nowhere(tenant: Tenant, dat
     kept = list(EnrolledFactor.objects.of(tenant.pk))
     assert [(factor.kind, factor.address) for factor in kept] == [("totp", ""), ("phone", "+15551234567"), ("email", "a@example.test")]
     assert kept[0].secret() == "JBSWY3DPEHPK3PXP"
-    # They count at the first login, also a short secret that another system made; the one event of the user says so.
+    # They work at the first login, even a short secret of another system; the only event of the user names them.
     ada = User.objects.of(tenant.pk).get(email="ada@example.test")
     now = time.time()
     assert take_totp(ada, totp.code_of("JBSWY3DPEHPK3PXP", totp.step_at(now)), moment=now) == kept[0]
@@ -224,7 +224,7 @@ def test_a_user_of_another_connection_is_not_changed(tenant: Tenant, database_co
     assert User.objects.of(tenant.pk).get().given_name == "Ada"
 
 
-def test_a_row_that_cannot_even_be_shown_is_shown_without_what_cannot(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_row_that_cannot_be_shown_is_reported_without_the_bad_part(tenant: Tenant, database_connection: Connection) -> None:
     rows: list[object] = [
         {"email": "nul\x00@example.test", "na\x00me": "x", "app_metadata": {"a": "\ud800"}},
         {"email": "long@example.test", "user_metadata": {"a": "x" * 5000}, "surplus": 1},
@@ -234,19 +234,21 @@ def test_a_row_that_cannot_even_be_shown_is_shown_without_what_cannot(tenant: Te
     assert shown == [{"email": "nul\ufffd@example.test", "na\ufffdme": "x", "app_metadata": None}, {"email": "long@example.test"}]
 
 
-def test_a_profile_that_no_event_can_hold_is_a_bad_row_and_not_the_end_of_the_job(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_profile_too_large_for_an_event_is_a_bad_row_and_does_not_end_the_job(tenant: Tenant, database_connection: Connection) -> None:
     rows = [{"email": "ada@example.test"}, {"email": "big@example.test", "user_metadata": {"a": "x" * 600_000}}]
     job = imported(tenant, database_connection, [*rows])
     assert (job.status, codes(job)) == ("completed", [(1, "MAX_LENGTH")])
     assert User.objects.of(tenant.pk).get().email == "ada@example.test"
 
 
-def test_reserved_metadata_and_unwanted_user_names_are_refused(tenant: Tenant, database_connection: Connection) -> None:
+def test_reserved_metadata_and_unsupported_user_names_are_refused(tenant: Tenant, database_connection: Connection) -> None:
     job = imported(tenant, database_connection, [{"email": "a@example.test", "app_metadata": {"blocked": 1}}, {"username": "ada"}])
     assert codes(job) == [(0, "NOT_PASSED"), (1, "NOT_PASSED")]
 
 
-def test_only_so_many_bad_rows_are_kept_and_all_are_counted(tenant: Tenant, database_connection: Connection, settings: Any) -> None:
+def test_only_a_limited_number_of_bad_rows_is_stored_and_all_are_counted(
+    tenant: Tenant, database_connection: Connection, settings: Any
+) -> None:
     settings.IMPORT_ERRORS_KEPT = 3
     job = imported(tenant, database_connection, [{"email": number} for number in range(CHUNK_ROWS + 5)])
     assert job.summary["failed"] == CHUNK_ROWS + 5

@@ -1,4 +1,4 @@
-"""What tests of messages share."""
+"""Fixtures for tests of messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A true SMTP server for tests, and HTTP servers that speak what gateways speak."""
+"""A real SMTP server for tests, and HTTP servers that speak the protocol of gateways."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.journeys.service import free_port
 
 @dataclass
 class Mailbox:
-    """Keeps what it is sent. `answer` is what it says to each mail, `accounts` who may log in."""
+    """Keeps received mails. `answer` is its reply to each mail, `accounts` the accounts that may log in."""
 
     answer: str = "250 OK"
     accounts: dict[str, str] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Received:
 
 @dataclass
 class Gateway:
-    """Answers each request with what `answer` returns for it; None cuts the connection off after the request was read."""
+    """Answers each request with the result of `answer`; None closes the connection after the request was read."""
 
     answer: Callable[[Received], tuple[int, Any] | None] = lambda _request: (201, {"sid": "SM1"})
     requests: list[Received] = field(default_factory=list)
@@ -102,7 +102,7 @@ def http_gateway(gateway: Gateway) -> Iterator[str]:
             self.wfile.write(content)
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -1,4 +1,4 @@
-"""The mail server of a tenant: set over /emails/provider, spoken to over real sockets."""
+"""The mail server of a tenant: configured over /emails/provider, used over real sockets."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_provider_is_created_read_changed_and_deleted(api: Management) -> None
 
 
 @pytest.mark.parametrize("name", ["mailgun", "mandrill", "sendgrid", "resend", "ses", "sparkpost", "azure_cs", "ms365", "custom"])
-def test_other_providers_are_refused_and_the_answer_says_what_works(api: Management, name: str) -> None:
+def test_other_providers_are_refused_and_the_answer_names_the_supported_ones(api: Management, name: str) -> None:
     refused = api.post("emails/provider", {"name": name, "credentials": {"api_key": SECRET}})
     assert (refused.status, refused.json["errorCode"]) == (400, "operation_not_supported")
     assert "SMTP" in refused.json["message"]
@@ -87,20 +87,20 @@ def test_other_providers_are_refused_and_the_answer_says_what_works(api: Managem
     ],
     ids=range(16),
 )
-def test_an_odd_provider_is_refused(api: Management, body: dict[str, Any]) -> None:
+def test_an_invalid_provider_is_refused(api: Management, body: dict[str, Any]) -> None:
     refused = api.post("emails/provider", body)
     assert refused.status == 400
     assert SECRET not in refused.body.decode()
     assert api.get("emails/provider").status == 404
 
 
-def test_the_scopes_are_asked_for(tenant: Tenant) -> None:
+def test_each_operation_needs_its_scope(tenant: Tenant) -> None:
     api = Management(tenant, scope="read:users")
     answers = [api.get("emails/provider"), api.post("emails/provider", {}), api.patch("emails/provider", {}), api.delete("emails/provider")]
     assert [answer.status for answer in answers] == [403] * 4
 
 
-def test_the_password_is_nowhere_to_be_read(api: Management, tenant: Tenant) -> None:
+def test_the_password_is_never_readable(api: Management, tenant: Tenant) -> None:
     api.post("emails/provider", provider())
     api.patch("emails/provider", {"credentials": {"smtp_pass": SECRET + "2"}})
     row = MessageProvider.objects.of(tenant.pk).get()
@@ -112,7 +112,7 @@ def test_the_password_is_nowhere_to_be_read(api: Management, tenant: Tenant) -> 
         assert SECRET not in text
 
 
-def test_a_password_never_goes_to_another_host_or_account(api: Management, tenant: Tenant) -> None:
+def test_a_password_is_never_sent_to_another_host_or_account(api: Management, tenant: Tenant) -> None:
     api.post("emails/provider", provider())
     for changed in ({"smtp_host": "evil.example"}, {"smtp_port": 2525}, {"smtp_user": "other"}):
         refused = api.patch("emails/provider", {"credentials": changed})
@@ -123,7 +123,7 @@ def test_a_password_never_goes_to_another_host_or_account(api: Management, tenan
     assert moved.status == 200
 
 
-def test_a_secret_of_another_tenant_does_not_open(api: Management, tenant: Tenant) -> None:
+def test_a_secret_of_another_tenant_cannot_be_opened(api: Management, tenant: Tenant) -> None:
     api.post("emails/provider", provider())
     other = TenantFactory.create()
     row = MessageProvider.objects.of(tenant.pk).get()
@@ -133,7 +133,7 @@ def test_a_secret_of_another_tenant_does_not_open(api: Management, tenant: Tenan
 
 
 @pytest.mark.usefixtures("reachable")
-def test_mails_go_by_the_provider_with_its_sender_and_headers(api: Management, ada: User) -> None:
+def test_mails_use_the_sender_and_headers_of_the_provider(api: Management, ada: User) -> None:
     mailbox = Mailbox(accounts={"mailer": SECRET})
     with smtp_server(mailbox) as port:
         api.post("emails/provider", provider(port, settings={"headers": {"X-Campaign": "one"}}))
@@ -146,7 +146,7 @@ def test_mails_go_by_the_provider_with_its_sender_and_headers(api: Management, a
 
 
 @pytest.mark.usefixtures("reachable")
-def test_a_provider_that_is_switched_off_sends_nothing(api: Management, ada: User) -> None:
+def test_a_disabled_provider_sends_nothing(api: Management, ada: User) -> None:
     api.post("emails/provider", provider(enabled=False))
     verify(api, ada)
     (sent,) = mail.outbox
@@ -166,7 +166,7 @@ def test_a_wrong_password_ends_the_job_without_naming_it(api: Management, ada: U
 
 @pytest.mark.usefixtures("reachable")
 @pytest.mark.parametrize(("answer", "outcome"), [("451 later", "waiting"), ("550 never", "dropped")])
-def test_an_answer_of_the_server_decides_about_another_try(api: Management, ada: User, answer: str, outcome: str) -> None:
+def test_the_reply_of_the_server_decides_about_a_retry(api: Management, ada: User, answer: str, outcome: str) -> None:
     with smtp_server(Mailbox(answer=answer)) as port:
         api.post("emails/provider", provider(port, credentials=credentials(port, smtp_user="", smtp_pass=None)))
         job = verify(api, ada)
@@ -174,7 +174,7 @@ def test_an_answer_of_the_server_decides_about_another_try(api: Management, ada:
 
 
 @pytest.mark.usefixtures("reachable")
-def test_a_mail_whose_answer_is_lost_is_not_sent_again(api: Management, ada: User) -> None:
+def test_a_mail_whose_reply_is_lost_is_not_sent_again(api: Management, ada: User) -> None:
     mailbox = Mailbox(cuts_off=True)
     with smtp_server(mailbox) as port:
         api.post("emails/provider", provider(port, credentials=credentials(port, smtp_user="", smtp_pass=None)))
@@ -184,7 +184,7 @@ def test_a_mail_whose_answer_is_lost_is_not_sent_again(api: Management, ada: Use
     assert job.summary["delivery"] == "in_doubt"
 
 
-def test_a_server_on_a_private_network_is_not_reached(api: Management, ada: User, settings: Any) -> None:
+def test_a_server_on_a_private_network_is_not_contacted(api: Management, ada: User, settings: Any) -> None:
     settings.OUTBOUND_PRIVATE_NETWORKS, settings.OUTBOUND_ALLOW_HTTP = [], True
     mailbox = Mailbox()
     with smtp_server(mailbox) as port:
@@ -208,7 +208,7 @@ def test_a_server_without_tls_gets_no_password(api: Management, ada: User, setti
 
 
 @pytest.mark.usefixtures("reachable")
-def test_a_server_that_talks_without_end_is_left(api: Management, ada: User) -> None:
+def test_the_connection_to_a_server_that_never_stops_sending_is_closed(api: Management, ada: User) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=_talk, args=(listener,), daemon=True).start()
         port = listener.getsockname()[1]

@@ -1,4 +1,4 @@
-"""The texts of mails, over /email-templates and as they arrive."""
+"""The texts of mails, over /email-templates and in the sent mails."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def test_a_template_is_written_read_replaced_and_changed(api: Management) -> Non
     assert (replaced.status, replaced.json["subject"], replaced.json["enabled"]) == (200, None, True)
 
 
-def test_put_writes_a_template_that_is_not_there(api: Management) -> None:
+def test_put_creates_a_missing_template(api: Management) -> None:
     assert api.call("PUT", "email-templates/welcome_email", body={**TEMPLATE, "template": "welcome_email"}).status == 200
     assert api.call("PUT", "email-templates/welcome_email", body=TEMPLATE).status == 400
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLIC_NAMES if not KINDS[name].is_sent])
-def test_mails_that_are_not_sent_are_refused_with_the_reason(api: Management, name: str) -> None:
+def test_mails_that_are_never_sent_are_refused_with_the_reason(api: Management, name: str) -> None:
     for answer in (
         api.post("email-templates", {**TEMPLATE, "template": name}),
         api.call("PUT", f"email-templates/{name}", body={**TEMPLATE, "template": name}),
@@ -72,7 +72,7 @@ def test_mails_that_are_not_sent_are_refused_with_the_reason(api: Management, na
 
 
 @pytest.mark.parametrize("name", ["nothing", "passwordless_email", "passwordless_sms", "alert", "import_finished", "../layout"])
-def test_other_names_are_no_templates(api: Management, name: str) -> None:
+def test_other_names_are_not_templates(api: Management, name: str) -> None:
     assert api.get(f"email-templates/{name}").status == 404
     assert api.post("email-templates", {**TEMPLATE, "template": name}).status == 400
 
@@ -107,14 +107,14 @@ def test_a_broken_template_is_refused_when_it_is_saved(api: Management, changed:
     assert api.get("email-templates/verify_email").status == 404
 
 
-def test_the_scopes_are_asked_for(tenant: Tenant) -> None:
+def test_each_operation_needs_its_scope(tenant: Tenant) -> None:
     api = Management(tenant, scope="read:users")
     place = "email-templates/verify_email"
     answers = [api.get(place), api.post("email-templates", {}), api.patch(place, {}), api.call("PUT", place, body={})]
     assert [answer.status for answer in answers] == [403] * 4
 
 
-def test_another_tenant_has_texts_of_its_own(api: Management, ada: User) -> None:
+def test_another_tenant_has_its_own_texts(api: Management, ada: User) -> None:
     other = TenantFactory.create()
     save_template(tenant_id=other.pk, name="verify_email", values={"subject": "Of the other", "body": "<p>other</p>"})
     assert api.get("email-templates/verify_email").status == 404
@@ -122,7 +122,7 @@ def test_another_tenant_has_texts_of_its_own(api: Management, ada: User) -> None
     assert "other" not in f"{message.subject}{message.body}"
 
 
-def test_a_mail_says_what_the_tenant_has_written(api: Management, ada: User) -> None:
+def test_a_mail_uses_the_template_of_the_tenant(api: Management, ada: User) -> None:
     api.post("email-templates", TEMPLATE)
     message = verify(api, ada)
     assert message.subject == "Hello Ada"
@@ -133,7 +133,7 @@ def test_a_mail_says_what_the_tenant_has_written(api: Management, ada: User) -> 
     assert round((ticket.expires_at - ticket.created_at).total_seconds()) == 3600
 
 
-def test_a_name_that_holds_markup_and_lines_changes_neither_mail_nor_headers(api: Management, ada: User) -> None:
+def test_a_name_with_markup_and_line_breaks_changes_neither_mail_nor_headers(api: Management, ada: User) -> None:
     api.post("email-templates", TEMPLATE)
     name = "<a href='https://evil.example'>Ada</a>\r\nBcc: all@example.com\n\nClick"
     update_user(tenant_id=ada.tenant_id, user_id=ada.user_id, changes={"name": name})
@@ -146,14 +146,14 @@ def test_a_name_that_holds_markup_and_lines_changes_neither_mail_nor_headers(api
     assert "&lt;a href=&#39;https://evil.example&#39;&gt;" in html
 
 
-def test_without_a_provider_of_its_own_no_tenant_chooses_the_sender(api: Management, ada: User) -> None:
+def test_without_its_own_provider_a_tenant_cannot_choose_the_sender(api: Management, ada: User) -> None:
     api.post("email-templates", {**TEMPLATE, "from": "Bank <security@bank.example>"})
     message = verify(api, ada)
     assert message.from_email.endswith("<no-reply@localhost>")
 
 
 @pytest.mark.usefixtures("reachable")
-def test_with_a_provider_of_its_own_the_template_names_the_sender(api: Management, ada: User, tenant: Tenant) -> None:
+def test_with_its_own_provider_the_template_names_the_sender(api: Management, ada: User, tenant: Tenant) -> None:
     api.post("email-templates", {**TEMPLATE, "from": "{{ friendly_name }} Team <shop@example.com>"})
     mailbox = Mailbox()
     with smtp_server(mailbox) as port:
@@ -163,7 +163,7 @@ def test_with_a_provider_of_its_own_the_template_names_the_sender(api: Managemen
     assert mailbox.senders == ["shop@example.com"]
 
 
-def test_languages_have_texts_of_their_own_and_fall_back(tenant: Tenant) -> None:
+def test_languages_have_their_own_texts_and_fall_back(tenant: Tenant) -> None:
     save_template(tenant_id=tenant.pk, name="reset_email", values={"subject": "For all", "body": "<p>all {{ url }}</p>"})
     save_template(tenant_id=tenant.pk, name="reset_email", values={"subject": "Deutsch", "body": "<p>deutsch</p>"}, language="de")
     for language, subject in (("de", "Deutsch"), ("de-AT", "Deutsch"), ("fr", "For all"), ("", "For all")):
@@ -182,7 +182,7 @@ def test_a_row_of_a_language_has_no_rules(tenant: Tenant) -> None:
         save_template(tenant_id=tenant.pk, name="reset_email", values={"result_url": "bad"})
 
 
-def test_a_mail_that_is_switched_off_is_not_sent(api: Management, tenant: Tenant, ada: User) -> None:
+def test_a_disabled_mail_is_not_sent(api: Management, tenant: Tenant, ada: User) -> None:
     api.post("email-templates", {"template": "verify_email", "enabled": False})
     job = api.post("jobs/verification-email", {"user_id": ada.user_id}).json["id"]
     assert run_job(job)

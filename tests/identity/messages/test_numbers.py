@@ -1,4 +1,4 @@
-"""Which telephone numbers get text messages."""
+"""Phone numbers that may get text messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from identity.messages.numbers import CountryRefused, NumberKindRefused, NumberO
         ("+81 90-1234-5678", "+819012345678"),
     ],
 )
-def test_a_number_is_written_in_one_way(text: str, number: str) -> None:
+def test_a_number_is_normalized(text: str, number: str) -> None:
     assert normalized_number(text) == number
 
 
@@ -36,7 +36,7 @@ def test_a_number_is_written_in_one_way(text: str, number: str) -> None:
         "+" * 50,
     ],
 )
-def test_what_is_no_whole_number_is_refused(text: str) -> None:
+def test_an_incomplete_number_is_refused(text: str) -> None:
     with pytest.raises(NumberOdd):
         normalized_number(text)
 
@@ -44,26 +44,26 @@ def test_what_is_no_whole_number_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["+49 900 1234567", "+44 9012345678", "+1 900 234 5678", "+1 800 234 5678", "+44 7012345678", "+882 13300655"]
 )
-def test_numbers_that_cost_or_reach_no_person_are_refused(text: str) -> None:
+def test_premium_and_service_numbers_are_refused(text: str) -> None:
     with pytest.raises(NumberRefused) as refused:
         normalized_number(text)
     assert isinstance(refused.value, NumberKindRefused | NumberOdd)
 
 
-def test_the_premium_rate_is_told_apart_from_a_mistake() -> None:
+def test_a_premium_number_has_its_own_error() -> None:
     with pytest.raises(NumberKindRefused):
         normalized_number("+49 900 1234567")
 
 
 @pytest.mark.parametrize("text", ["+4915112345678\r\nTo: +4915112345679", "+4915112345678\n", "+49151\n12345678"])
-def test_a_line_break_never_stays_in_a_number(text: str) -> None:
+def test_no_line_break_stays_in_a_number(text: str) -> None:
     try:
         assert normalized_number(text) == "+4915112345678"
     except NumberOdd:
         return
 
 
-def test_countries_that_are_not_named_are_refused() -> None:
+def test_countries_that_are_not_listed_are_refused() -> None:
     assert normalized_number("+4915112345678", countries=("DE",)) == "+4915112345678"
     with pytest.raises(CountryRefused):
         normalized_number("+14155552671", countries=("DE", "AT"))

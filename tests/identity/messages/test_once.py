@@ -1,4 +1,4 @@
-"""Messages are sent at most once for each request, and what they say is kept no longer than it is needed."""
+"""A message is sent at most once per request, and its content is deleted as soon as possible."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def stored(job: Job) -> Job:
     return Job.objects.of(job.tenant_id).get(pk=job.pk)
 
 
-def test_a_message_is_sent_once_and_forgotten(tenant: Tenant) -> None:
+def test_a_message_is_sent_once_and_its_content_deleted(tenant: Tenant) -> None:
     job = queued(tenant)
     before = Job.objects.of(tenant.pk).values().get(pk=job.pk)
     assert CODE not in str(before)
@@ -48,16 +48,16 @@ def test_a_message_is_sent_once_and_forgotten(tenant: Tenant) -> None:
     assert (stored(job).status, stored(job).parameters.get("sealed")) == ("completed", None)
 
 
-def test_nothing_is_queued_when_the_transaction_ends_without_commit(tenant: Tenant) -> None:
+def test_nothing_is_queued_when_the_transaction_is_rolled_back(tenant: Tenant) -> None:
     with transaction.atomic():
         queued(tenant)
         transaction.set_rollback(True)
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_a_worker_that_dies_while_it_sends_leaves_a_message_that_is_not_sent_again(tenant: Tenant) -> None:
+def test_a_message_is_not_sent_again_after_a_worker_dies_while_sending(tenant: Tenant) -> None:
     job = queued(tenant)
-    # As a worker leaves it that was killed between the two transactions.
+    # The state that a worker leaves when it is killed between the two transactions.
     assert once._claimed(job, None) is None
     assert run_job(job.pk)
     assert (mail.outbox, stored(job).summary["delivery"]) == ([], "sending")
@@ -77,7 +77,7 @@ def test_a_code_that_has_expired_is_not_sent(tenant: Tenant) -> None:
     assert (mail.outbox, stored(job).summary["delivery"], "sealed" in stored(job).parameters) == ([], "dropped", False)
 
 
-def test_what_ends_soon_is_tried_again_before_it_ends(tenant: Tenant, settings: Any) -> None:
+def test_a_code_is_retried_before_it_expires(tenant: Tenant, settings: Any) -> None:
     job = queued(tenant, expires_at=timezone.now() + timedelta(seconds=10))
     settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = "django.core.mail.backends.smtp.EmailBackend", "127.0.0.1", 9
     assert run_job(job.pk)
@@ -86,14 +86,14 @@ def test_what_ends_soon_is_tried_again_before_it_ends(tenant: Tenant, settings: 
     assert lease <= timezone.now() + timedelta(seconds=10)
 
 
-def test_a_job_that_fails_keeps_no_secret(tenant: Tenant, settings: Any) -> None:
+def test_a_failed_job_keeps_no_secret(tenant: Tenant, settings: Any) -> None:
     job = queued(tenant)
     settings.MAIL_IS_CONFIGURED = False
     assert run_job(job.pk)
     assert (stored(job).status, "sealed" in stored(job).parameters) == ("failed", False)
 
 
-def test_a_message_of_another_place_cannot_be_opened(tenant: Tenant) -> None:
+def test_a_message_of_another_job_cannot_be_opened(tenant: Tenant) -> None:
     one, other = queued(tenant), queued(tenant)
     Job.objects.of(tenant.pk).filter(pk=one.pk).update(parameters=stored(other).parameters)
     assert run_job(one.pk)
@@ -113,7 +113,7 @@ def test_a_message_of_another_place_cannot_be_opened(tenant: Tenant) -> None:
     ],
     ids=range(7),
 )
-def test_a_message_that_makes_no_sense_is_refused(tenant: Tenant, changed: dict[str, Any]) -> None:
+def test_an_invalid_message_is_refused(tenant: Tenant, changed: dict[str, Any]) -> None:
     with pytest.raises(Invalid):
         queued(tenant, **changed)
 
@@ -123,7 +123,7 @@ def test_objects_are_refused_as_context(tenant: Tenant, ada: User) -> None:
         queued(tenant, context={"user": ada})
 
 
-def test_a_template_that_breaks_at_sending_is_replaced_by_the_built_in_text(tenant: Tenant) -> None:
+def test_a_template_that_fails_during_sending_is_replaced_by_the_built_in_text(tenant: Tenant) -> None:
     MessageTemplateFactory.create(
         tenant_id=tenant.pk, name="passwordless_email", subject="Own", body="{% if code == '493817' %}{{ 1 | divided_by: 0 }}{% endif %}"
     )
@@ -134,7 +134,7 @@ def test_a_template_that_breaks_at_sending_is_replaced_by_the_built_in_text(tena
     assert CODE not in str(entry.facts)
 
 
-def test_a_cancelled_job_is_no_message(tenant: Tenant) -> None:
+def test_a_canceled_job_sends_no_message(tenant: Tenant) -> None:
     job = queued(tenant)
     with pytest.raises(Exception, match="cannot be cancelled"):
         cancel_job(tenant_id=tenant.pk, job_id=job.pk, actor="x")

@@ -1,4 +1,4 @@
-"""Templates of tenants: what they may do, and that nothing leads out of them."""
+"""Templates of tenants run in a sandbox: their allowed features, and that no template escapes it."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ def test_files_other_templates_raw_output_and_ranges_are_refused(source: str) ->
     ],
     ids=range(15),
 )
-def test_a_template_with_work_without_end_is_stopped_soon(source: str) -> None:
+def test_a_template_with_endless_work_is_stopped_soon(source: str) -> None:
     began = time.monotonic()
     with pytest.raises(TemplateBroken):
         html(source)
     assert time.monotonic() - began < 5
 
 
-def test_values_are_escaped_however_they_are_turned() -> None:
+def test_values_are_escaped_after_any_filter() -> None:
     for source in (
         "{{ user.name }}",
         "{{ user.name | upcase }}",
@@ -123,11 +123,11 @@ def test_values_are_escaped_however_they_are_turned() -> None:
         assert "<script" not in html(source).lower(), source
 
 
-def test_texts_are_not_escaped() -> None:
+def test_plain_texts_are_not_escaped() -> None:
     assert rendered("{{ url }}", DATA, is_html=False) == DATA["url"]
 
 
-def test_templates_of_clients_of_other_services_work() -> None:
+def test_templates_of_other_services_work() -> None:
     source = "{% if user.user_metadata.lang == 'it' %}Ciao{% elsif x %}?{% else %}Hello{% endif %} {{ nobody.is.here | default: 'you' }}"
     assert html(source) == "Ciao you"
     assert html("{% for letter in few %}{{ forloop.index }}{{ letter }}{% endfor %}") == "1a2b"
@@ -139,7 +139,7 @@ def test_a_broken_template_names_the_line() -> None:
         html("a\nb\n{{ url | nope }}")
 
 
-def test_objects_are_no_data() -> None:
+def test_objects_are_not_accepted_as_data() -> None:
     class Text(str):
         @property
         def secret(self) -> str:
@@ -151,7 +151,7 @@ def test_objects_are_no_data() -> None:
             rendered("x", {"odd": odd}, is_html=True)
 
 
-def test_the_text_of_html_has_links_and_no_markup() -> None:
+def test_the_plain_text_of_html_has_links_and_no_markup() -> None:
     text = text_of_html(
         "<html><head><style>p{}</style><title>t</title></head><p>Hi&nbsp;<b>Ada</b></p><p><a href='https://a.b/?x=1&amp;y'>Go</a></p>"
     )

@@ -1,4 +1,4 @@
-"""Text messages over real sockets: Twilio's wire format, signed webhooks, files; and which sender a connection has."""
+"""Text messages over real sockets: Twilio's wire format, signed webhooks, files; and the choice of the sender."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_twilio_gets_its_own_wire_format(tenant: Tenant, settings: Any) -> None:
 
 
 @pytest.mark.usefixtures("reachable")
-def test_a_messaging_service_stands_in_for_a_sender(tenant: Tenant, settings: Any) -> None:
+def test_a_messaging_service_replaces_a_sender_number(tenant: Tenant, settings: Any) -> None:
     gateway = Gateway()
     connection = sms_connection(tenant, twilio_sid="AC123", twilio_token=TOKEN, messaging_service_sid="MG1", **{"from": "+15005550006"})
     with http_gateway(gateway) as settings.TWILIO_BASE_URL:
@@ -90,7 +90,7 @@ def test_a_messaging_service_stands_in_for_a_sender(tenant: Tenant, settings: An
         (500, 20500, "in_doubt"),
     ],
 )
-def test_errors_of_twilio_decide_about_another_try(tenant: Tenant, settings: Any, status: int, code: int, outcome: str) -> None:
+def test_errors_of_twilio_decide_about_a_retry(tenant: Tenant, settings: Any, status: int, code: int, outcome: str) -> None:
     gateway = Gateway(lambda _request: (status, {"code": code, "message": f"The number {NUMBER} is odd"}))
     connection = sms_connection(tenant, twilio_sid="AC123", twilio_token=TOKEN, **{"from": "+15005550006"})
     with http_gateway(gateway) as settings.TWILIO_BASE_URL:
@@ -101,7 +101,7 @@ def test_errors_of_twilio_decide_about_another_try(tenant: Tenant, settings: Any
 
 
 @pytest.mark.usefixtures("reachable")
-def test_a_message_whose_answer_is_lost_is_not_sent_again(tenant: Tenant, settings: Any) -> None:
+def test_a_message_whose_response_is_lost_is_not_sent_again(tenant: Tenant, settings: Any) -> None:
     gateway = Gateway(lambda _request: None)
     connection = sms_connection(tenant, twilio_sid="AC123", twilio_token=TOKEN, **{"from": "+15005550006"})
     with http_gateway(gateway) as settings.TWILIO_BASE_URL:
@@ -113,7 +113,7 @@ def test_a_message_whose_answer_is_lost_is_not_sent_again(tenant: Tenant, settin
 
 
 @pytest.mark.usefixtures("reachable")
-def test_a_provider_that_was_not_reached_is_asked_again(tenant: Tenant, settings: Any) -> None:
+def test_an_unreachable_provider_is_tried_again(tenant: Tenant, settings: Any) -> None:
     connection = sms_connection(tenant, twilio_sid="AC123", twilio_token=TOKEN, **{"from": "+15005550006"})
     settings.TWILIO_BASE_URL = "http://127.0.0.1:9"
     job = sent(tenant, connection)
@@ -151,14 +151,14 @@ def test_a_gateway_gets_a_signed_message_and_a_token(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("address", ["https://127.0.0.1/", "https://169.254.169.254/latest", "https://[::1]/", "https://10.0.0.1:8080/"])
-def test_a_gateway_on_a_private_network_is_not_reached(tenant: Tenant, settings: Any, address: str) -> None:
+def test_a_gateway_on_a_private_network_is_not_contacted(tenant: Tenant, settings: Any, address: str) -> None:
     settings.OUTBOUND_PRIVATE_NETWORKS = []
     job = sent(tenant, sms_connection(tenant, provider="sms_gateway", gateway_url=address, gateway_authentication={"secret": "x" * 20}))
     assert (job.status, job.summary["delivery"]) == ("failed", "dropped")
     assert "may not reach" in job.status_details
 
 
-def test_a_file_holds_the_message_and_is_private(tenant: Tenant, settings: Any, tmp_path: Path) -> None:
+def test_a_file_contains_the_message_and_is_private(tenant: Tenant, settings: Any, tmp_path: Path) -> None:
     settings.SMS_SENDER = sms_settings(f"file:{tmp_path}/outbox")
     sent(tenant)
     (file,) = (tmp_path / "outbox").iterdir()
@@ -173,7 +173,7 @@ def test_the_console_shows_the_message(tenant: Tenant, settings: Any, capsys: py
     assert f"Text message to {NUMBER}\n{CODE} is your code" in capsys.readouterr().out
 
 
-def test_without_any_sender_nothing_is_queued(tenant: Tenant, settings: Any) -> None:
+def test_without_a_sender_nothing_is_queued(tenant: Tenant, settings: Any) -> None:
     settings.SMS_SENDER = {}
     assert not can_send(tenant.pk, "sms")
     with pytest.raises(TextsNotConfigured):
@@ -181,7 +181,7 @@ def test_without_any_sender_nothing_is_queued(tenant: Tenant, settings: Any) -> 
 
 
 @pytest.mark.usefixtures("reachable")
-def test_the_provider_of_the_tenant_counts_before_that_of_the_platform(tenant: Tenant, settings: Any) -> None:
+def test_the_provider_of_the_tenant_has_precedence_over_that_of_the_platform(tenant: Tenant, settings: Any) -> None:
     settings.SMS_SENDER = sms_settings("console:")
     gateway = Gateway()
     with http_gateway(gateway) as address:
@@ -199,7 +199,7 @@ def test_the_provider_of_the_tenant_counts_before_that_of_the_platform(tenant: T
     assert "shared-secret" not in str(MessageProvider.objects.of(tenant.pk).values().get())
 
 
-def test_lists_of_countries_narrow_one_another(tenant: Tenant, settings: Any) -> None:
+def test_lists_of_countries_are_intersected(tenant: Tenant, settings: Any) -> None:
     settings.SMS_SENDER = sms_settings("console:")
     connection = sms_connection(tenant, allowed_countries=["DE", "US"])
     assert countries_for(tenant.pk) == ()

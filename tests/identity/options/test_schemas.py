@@ -1,4 +1,4 @@
-"""Which options may be read again, for every strategy."""
+"""Readable options of every strategy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from identity.options.schemas import DATABASE, SCHEMAS, schema_of
 from identity.options.schemas.nodes import Members, is_declared, is_kept, joined, names_of, path_of, secret_paths, split
 from tests.factories.option_secrets import options_with_secrets
 
-# What clients of each strategy write and must be able to read back.
+# Options that clients of each strategy write and must be able to read back.
 ORDINARY: dict[str, dict[str, Any]] = {
     "oidc": {
         "client_id": "c",
@@ -85,7 +85,7 @@ def test_ordinary_options_of_a_database_are_read_back_as_they_were_written() -> 
 
 
 @pytest.mark.parametrize("strategy", [*SCHEMAS, "database", "unheard-of"])
-def test_every_secret_is_sealed_and_comes_back_at_its_place(strategy: str) -> None:
+def test_every_secret_is_sealed_and_returns_to_its_path(strategy: str) -> None:
     schema = schema_of(strategy, is_database=strategy == "database")
     options, hidden = options_with_secrets(strategy, is_database=strategy == "database")
     parts = split(schema, options)
@@ -95,7 +95,7 @@ def test_every_secret_is_sealed_and_comes_back_at_its_place(strategy: str) -> No
     assert joined(parts.shown, parts.secrets) == options
 
 
-def test_the_secrets_of_the_five_old_names_are_declared_everywhere() -> None:
+def test_five_names_are_secrets_of_every_strategy() -> None:
     for strategy in SCHEMAS:
         declared = set(secret_paths(schema_of(strategy, is_database=False)))
         assert {"client_secret", "password", "private_key", "bindPassword", "token"} <= declared, strategy
@@ -124,18 +124,18 @@ def test_the_secrets_of_the_five_old_names_are_declared_everywhere() -> None:
         ("email", {"": "x", "~": "y"}, ["", "~0"]),
     ],
 )
-def test_what_the_schema_does_not_list_is_sealed(strategy: str, options: dict[str, Any], sealed: list[str]) -> None:
+def test_members_outside_the_schema_are_sealed(strategy: str, options: dict[str, Any], sealed: list[str]) -> None:
     parts = split(schema_of(strategy, is_database=False), options)
     assert list(parts.secrets) == sealed
     assert joined(parts.shown, parts.secrets) == options
 
 
-def test_null_is_no_secret() -> None:
+def test_null_is_not_a_secret() -> None:
     parts = split(schema_of("oidc", is_database=False), {"client_secret": None, "unknown": None, "icon_url": None})
     assert (parts.shown, parts.secrets) == ({"icon_url": None}, {})
 
 
-def test_paths_keep_names_with_slashes_and_tildes_apart() -> None:
+def test_paths_distinguish_names_with_slashes_and_tildes() -> None:
     for names in (("a/b", "c"), ("a", "b/c"), ("~1", "/"), ("",), ("", "")):
         assert tuple(names_of(path_of(names))) == names
 
@@ -143,12 +143,12 @@ def test_paths_keep_names_with_slashes_and_tildes_apart() -> None:
 @pytest.mark.parametrize(
     ("shown", "sent", "expected"),
     [
-        # Nothing sent names it.
+        # The change does not name it.
         ({}, {}, True),
         ({"a": {"r": 1}}, {"a": {"r": 2}}, True),
         ({"a": {"r": 1}}, {"a": {}}, True),
         ({}, {"b": 1}, True),
-        # It is named, or the object around it is.
+        # The change names it, or replaces the object around it.
         ({"a": {"r": 1}}, {"a": {"s": None}}, False),
         ({"a": {"r": 1}}, {"a": {"s": "new"}}, False),
         ({"a": {"r": 1}}, {"a": None}, False),
@@ -158,11 +158,11 @@ def test_paths_keep_names_with_slashes_and_tildes_apart() -> None:
         ({"a": {"r": 1}}, {}, False),
     ],
 )
-def test_a_sealed_member_outlives_a_change_that_does_not_name_it(shown: dict[str, Any], sent: dict[str, Any], expected: bool) -> None:
+def test_a_sealed_member_survives_a_change_that_does_not_name_it(shown: dict[str, Any], sent: dict[str, Any], expected: bool) -> None:
     assert is_kept("a/s", shown=shown, sent=sent) is expected
 
 
-def test_declared_secrets_are_told_from_unknown_members() -> None:
+def test_declared_secrets_differ_from_unknown_members() -> None:
     saml: Members = schema_of("samlp", is_database=False)
     declared = {path: is_declared(saml, path) for path in ("signing_key/key", "decryptionKey", "client_secret", "unknown", "fieldsMap")}
     assert declared == {"signing_key/key": True, "decryptionKey": True, "client_secret": True, "unknown": False, "fieldsMap": False}

@@ -1,4 +1,4 @@
-"""How the text of a query is read: operators as Lucene means them, escapes, wildcards, ranges, and what is refused."""
+"""The grammar of a query: operators with the meaning of Lucene, escapes, wildcards, ranges, and refusals."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ A_OR_B: Clause = AnyOf((A, B))
         ("*:*", AllOf(())),
     ],
 )
-def test_operators_mean_what_they_mean_in_lucene(text: str, meaning: Clause) -> None:
+def test_operators_have_the_meaning_of_lucene(text: str, meaning: Clause) -> None:
     assert parsed_search(text) == meaning
 
 
@@ -72,11 +72,11 @@ def test_operators_mean_what_they_mean_in_lucene(text: str, meaning: Clause) -> 
         ("d:[2026-01-01T10:00:00.123Z TO *]", ("d",), Between("2026-01-01T10:00:00.123Z", None)),
     ],
 )
-def test_a_term_names_a_field_and_what_it_holds(text: str, path: tuple[str, ...], matcher: object) -> None:
+def test_a_term_names_a_field_and_its_value(text: str, path: tuple[str, ...], matcher: object) -> None:
     assert parsed_search(text) == Term(path, matcher)  # type: ignore[arg-type]
 
 
-def test_a_group_gives_its_field_to_every_term_in_it() -> None:
+def test_a_group_applies_its_field_to_every_term_in_it() -> None:
     assert parsed_search("f:(a OR b)") == AnyOf((Term(("f",), Exact("a")), Term(("f",), Exact("b"))))
     assert parsed_search("f:(a g:b)") == AnyOf((Term(("f",), Exact("a")), Term(("g",), Exact("b"))))
 
@@ -117,12 +117,12 @@ def test_a_group_gives_its_field_to_every_term_in_it() -> None:
         ("[" * 4000, "cannot be read"),
     ],
 )
-def test_what_cannot_be_read_is_refused_in_words(text: str, reason: str) -> None:
+def test_an_invalid_query_is_refused_with_an_explanation(text: str, reason: str) -> None:
     with pytest.raises(InvalidSearch, match=reason):
         parsed_search(text)
 
 
-def test_threads_read_their_queries_at_the_same_time() -> None:
+def test_threads_parse_queries_concurrently() -> None:
     wrong: list[str] = []
 
     def read(number: int) -> None:

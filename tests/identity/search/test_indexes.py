@@ -1,4 +1,4 @@
-"""The indexes of the search: which query uses which, what a server without the right to them says, and how they come back."""
+"""The indexes of the search: which query uses which, the message of a server that may not create them, and their repair."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def without_indexes(committed_db: None) -> Iterator[None]:
 
 
 def plan_of(tenant_id: str, query: str, index: str) -> str:
-    """Return the plan of a search where `index` is the only one: in a small table the planner takes any."""
+    """Return the plan of a search where `index` is the only index: in a small table the planner uses any."""
     rows = User.objects.of(tenant_id).filter(UserConditions(tenant_id).of(compiled_search(query))).order_by()
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
@@ -60,19 +60,19 @@ def plan_of(tenant_id: str, query: str, index: str) -> str:
         ("last_login:[2026-01-01 TO *]", "identity_user_by_last_login", "2026"),
     ],
 )
-def test_a_query_is_served_by_its_index(ada: User, query: str, index: str, narrows: str) -> None:
+def test_a_query_uses_its_index(ada: User, query: str, index: str, narrows: str) -> None:
     condition = next(line for line in plan_of(ada.tenant_id, query, index).split("Index Cond: ")[1:])
     assert narrows in condition
 
 
-def test_searches_answer_without_the_indexes(ada: User, without_indexes: None) -> None:
+def test_searches_work_without_the_indexes(ada: User, without_indexes: None) -> None:
     assert [index.name for index in missing_search_indexes(connection)] == [index.name for index in INDEXES]
     for query in ("name:*ada*", "app_metadata.plan:gold", "email:*@corp.com"):
         rows = User.objects.of(ada.tenant_id).filter(UserConditions(ada.tenant_id).of(compiled_search(query)))
         assert [row.pk for row in rows] == [ada.pk], query
 
 
-def test_a_role_that_may_not_build_them_gets_a_sentence_and_no_failure(without_indexes: None) -> None:
+def test_a_role_that_may_not_create_them_gets_an_explanation_and_no_failure(without_indexes: None) -> None:
     role = f"nobody_{secrets.token_hex(4)}"
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE ROLE {role}")
@@ -91,10 +91,10 @@ def test_a_role_that_may_not_build_them_gets_a_sentence_and_no_failure(without_i
     assert [warning.id for warning in check_search_indexes(databases=["default"])] == ["identity.W002", "identity.W002"]
 
 
-def test_the_command_builds_what_is_missing_or_was_left_invalid(without_indexes: None) -> None:
+def test_the_command_creates_missing_and_invalid_indexes(without_indexes: None) -> None:
     call_command("build_search_indexes", stdout=StringIO())
     with connection.cursor() as cursor:
-        # What an interrupted CREATE INDEX CONCURRENTLY leaves behind.
+        # The state that an interrupted CREATE INDEX CONCURRENTLY leaves.
         cursor.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass", [INDEXES[0].name])
     assert [index.name for index in missing_search_indexes(connection)] == [INDEXES[0].name]
     said = StringIO()

@@ -1,4 +1,4 @@
-"""Random queries against a plain reading of the documents: PostgreSQL must find the same users, in each tenant its own."""
+"""Random queries compared with a simple evaluation of the documents: PostgreSQL must find the same users, for each tenant its own."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PROFILES: list[Document] = [
 
 
 class Leaf(NamedTuple):
-    """The text of a query, and whether a document fulfils it."""
+    """The text of a query, and a function that says whether a document matches it."""
 
     text: str
     test: Test
@@ -52,7 +52,7 @@ class Leaf(NamedTuple):
 
 @pytest.fixture
 def two_tenants(tenant: Tenant, database_connection: Connection) -> list[str]:
-    """Two tenants with equal data; a linked identity in each."""
+    """Two tenants with equal data, each with a linked identity."""
     other = tenants.create_tenant(tenant_id=f"{tenant.pk[:50]}-other", name="Other", host=f"{tenant.pk[:50]}-other.example.test")
     for one in (tenant.pk, other.pk):
         people = database_connection if one == tenant.pk else make_connection(tenant_id=one, name=database_connection.name)
@@ -128,7 +128,7 @@ def value_leaves() -> st.SearchStrategy[Leaf]:
 
 
 def _leaves_at(value: Any, path: list[str]) -> list[Any]:
-    """Return the values that an index of documents has under a path: arrays are looked into, and null is none."""
+    """Return the values that an index of documents has under a path: the elements of arrays, and nothing for null."""
     if isinstance(value, list):
         return [leaf for item in value for leaf in _leaves_at(item, path)]
     if path:
@@ -184,7 +184,7 @@ def _escaped(text: str) -> str:
 
 
 def _level(operators: list[str], modifiers: list[str], parts: list[Leaf]) -> Leaf:
-    """Join the parts at one level, and judge them as Lucene's classic parser does."""
+    """Join the parts at one level, and evaluate them as Lucene's classic parser does."""
     text = ""
     required: list[Test] = []
     optional: list[Test] = []
@@ -226,13 +226,13 @@ def queries() -> st.SearchStrategy[Leaf]:
     )
 
 
-def test_random_queries_find_what_a_reading_of_the_documents_finds(two_tenants: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_queries_find_the_same_users_as_the_simple_evaluation(two_tenants: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     documents = {one: {row.pk: user_document(row) for row in User.objects.of(one).select_related("connection")} for one in two_tenants}
 
     @settings(max_examples=sized(50, deep=300), deadline=None, suppress_health_check=list(HealthCheck))
     @given(query=queries(), walk=st.sampled_from([1, 4, reading.WALK]))
     def holds(query: Leaf, walk: int) -> None:
-        # A short walk takes the other ways to a page, too.
+        # A low limit of rows takes the other ways to a page, too.
         monkeypatch.setattr(reading, "WALK", walk)
         compiled = compiled_search(query.text)
         for one in two_tenants:

@@ -1,4 +1,4 @@
-"""Searches over the management interface: what `q`, `sort` and the three forms of a list answer together."""
+"""Searches over the management interface: `q`, `sort` and the three forms of a list together."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def api(tenant: Tenant) -> Management:
 
 @pytest.fixture
 def staff(database_connection: Connection) -> list[User]:
-    """Five users, oldest first."""
+    """Return five users, oldest first."""
     return _people_of(database_connection)
 
 
@@ -90,7 +90,7 @@ def test_every_engine_answers_the_same_query(api: Management, staff: list[User])
     assert api.get("users", {"q": "name:ada*", "search_engine": "v4"}).status == 400
 
 
-def test_a_search_and_the_name_of_a_connection_narrow_together(api: Management, tenant: Tenant, staff: list[User]) -> None:
+def test_a_search_and_the_name_of_a_connection_are_combined(api: Management, tenant: Tenant, staff: list[User]) -> None:
     mail = make_connection(tenant_id=tenant.pk, name="mail", strategy="email")
     make_user(connection=mail, email="joseph@corp.com", name="Joseph")
     assert found(api, "name:jo*", connection="mail") == ["joseph"]
@@ -112,13 +112,13 @@ def names_of(page: dict[str, Any]) -> list[str]:
     return [user["email"].partition("@")[0] for user in page["users"]]
 
 
-def test_checkpoints_walk_through_a_search(api: Management, staff: list[User]) -> None:
+def test_checkpoints_continue_through_a_search(api: Management, staff: list[User]) -> None:
     first = api.get("users", {"q": "name:jo*", "take": 2}).json
     second = api.get("users", {"q": "name:jo*", "take": 2, "from": first["next"]}).json
     assert (names_of(first), names_of(second), "next" in second) == (["joan", "john"], ["joe"], False)
 
 
-def test_a_total_beyond_the_limit_is_one_above_it_and_never_less_than_what_was_shown(
+def test_a_total_beyond_the_limit_is_the_limit_plus_one_and_at_least_the_shown_rows(
     api: Management, database_connection: Connection, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.USER_SEARCH_COUNT_LIMIT = 3
@@ -171,14 +171,14 @@ def test_users_sort_by_any_root_field_and_those_without_it_come_last(api: Manage
         ("blocked:maybe", "blocked is true or false"),
     ],
 )
-def test_a_query_that_is_no_search_is_refused_in_words(api: Management, query: str, reason: str) -> None:
+def test_an_invalid_query_is_refused_with_an_explanation(api: Management, query: str, reason: str) -> None:
     answer = api.get("users", {"q": query})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string")
     assert reason in answer.json["message"]
     assert answer.json["message"].endswith("on property q")
 
 
-def test_hostile_text_is_data_and_not_a_statement(api: Management, staff: list[User]) -> None:
+def test_hostile_text_is_data_and_not_sql(api: Management, staff: list[User]) -> None:
     for text in (
         "name:\"'; DROP TABLE identity_user; --\"",
         "app_metadata.plan:\"gold\\\" || $.x == \\\"\"",
@@ -227,10 +227,10 @@ def test_the_same_identity_in_many_terms_is_read_once(api: Management, staff: li
     assert sum("LIMIT 1001" in one["sql"] for one in captured.captured_queries) == 1
 
 
-def test_a_search_over_its_time_limit_is_503_and_the_next_one_answers(api: Management, staff: list[User], settings: LazySettings) -> None:
+def test_a_search_over_its_time_limit_is_503_and_the_next_one_succeeds(api: Management, staff: list[User], settings: LazySettings) -> None:
     settings.USER_SEARCH_TIMEOUT_MS = 50
     with psycopg.connect(**connection.get_connection_params() | {"autocommit": False}) as other:
-        # The statement waits for this lock until it is cancelled.
+        # The statement waits for this lock until it is canceled.
         other.execute("LOCK TABLE identity_user IN ACCESS EXCLUSIVE MODE")
         for query in ({"q": "name:jo*"}, {"sort": "name:1"}):
             answer = api.get("users", query)

@@ -5,13 +5,13 @@ from __future__ import annotations
 FOUND = {"plain": "7f3a9c"}
 # SCIMMY 1.3.5 and django-scim2 0.23.0 refuse the filter.
 REFUSED = {"quote": 'o"hara'}
-# The same two answer with an empty list, as saml-jackson 26.2.0 does for every key.
+# The same two, and saml-jackson 26.2.0 for every key, answer with an empty list.
 MISSED = {"backslash": "back\\slash"}
 KEYS = FOUND | REFUSED | MISSED
 
 
 def is_followed_by_filter(server: str, identifier: str) -> bool:
-    """Tell whether the server answers a filter on the key of a user whom it does not have with an empty list.
+    """Report whether the server answers with an empty list to a filter on the key of a user that it does not have.
 
     SCIMMY 1.3.5 and django-scim2 0.23.0 answer 400 to an escaped quote; Canaille 0.3.6 returns all users.
     """
@@ -19,10 +19,10 @@ def is_followed_by_filter(server: str, identifier: str) -> bool:
 
 
 def refuses_filter(server: str) -> bool:
-    """Tell whether the server answers 400 to a filter with an escaped quote."""
+    """Report whether the server answers 400 to a filter with an escaped quote."""
     return server in ("scimmy", "django-scim2")
 
 
 def answers_409(server: str) -> bool:
-    """Tell whether the server says that a name is taken; Canaille 0.3.6 answers with a page and 500."""
+    """Report whether the server answers 409 to a used name; Canaille 0.3.6 answers with a page and 500."""
     return server != "canaille"

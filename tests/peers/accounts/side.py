@@ -1,4 +1,4 @@
-"""One tenant and its stream to a SCIM server: what happens to its users, delivered as a worker does it."""
+"""One tenant and its stream to a SCIM server: changes its users, and delivers the events as a worker does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from provisioning.services.actions import deploy_action, update_action
 from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import TOKEN
 
-# Canaille 0.3.6 refuses the type of an address, and asks for both names.
+# Canaille 0.3.6 refuses the type of an address, and requires both names.
 _FOR_CANAILLE = [
     {"path": "externalId", "source": "user_id"},
     {"path": "active", "source": "!blocked"},
@@ -32,7 +32,7 @@ _FOR_CANAILLE = [
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one event: `why` is the reason of a success or a skip, or the text of the failure."""
+    """The result of one event: `why` is the reason of a success or a skip, or the text of the failure."""
 
     state: str
     why: str
@@ -44,7 +44,7 @@ class Outcome:
 
 
 class Side:
-    """A tenant whose users are provisioned to the server at `base_url`."""
+    """A tenant that provisions its users to the server at `base_url`."""
 
     def __init__(self, tenant: Tenant, connection: Connection, base_url: str, server: str, **options: Any) -> None:
         self.tenant_id = tenant.pk
@@ -70,7 +70,7 @@ class Side:
         deploy_action(tenant_id=self.tenant_id, action_id=self._action.pk)
 
     def create(self, email: str, *, identifier: str = "", verified: bool = False) -> Outcome:
-        """Let a user sign up; the other steps are about this one."""
+        """Sign a user up; the other methods change this user."""
         names = {"given_name": "Anna", "family_name": "Berg", "name": "Anna Berg"}
         user: User = create_user(
             tenant_id=self.tenant_id, connection=self._connection, identifier=identifier, email=email, email_verified=verified, **names
@@ -87,17 +87,17 @@ class Side:
         return self.deliver()
 
     def later_steps(self) -> list[Callable[[], Outcome]]:
-        """Return what happens to the user after it was made: a change, a block, the deletion."""
+        """Return the events after the creation of the user: a change, a block, the deletion."""
         return [lambda: self.change(given_name="Eve"), lambda: self.change(blocked=True), self.delete]
 
     def redeliver_all(self, *, force: bool) -> None:
-        """Send every dead letter again and deal with all of them."""
+        """Redeliver every dead letter and deliver all of them."""
         letters = list(DeadLetter.objects.filter(stream_id=self.stream.pk).values_list("pk", flat=True))
         redeliver_letters(tenant_id=self.tenant_id, letter_ids=letters, order=Order("ada@example.test", reason="again", force=force))
         self.deliver()
 
     def deliver(self) -> Outcome:
-        """Number, dispatch, and run what is due; return what became of the newest event."""
+        """Number, dispatch, and deliver all due events; return the result of the newest event."""
         number_tenant(self.tenant_id)
         dispatch.dispatch_tenant(self.tenant_id)
         claim = lanes.claim_oldest(self.stream.pk)
@@ -106,11 +106,11 @@ class Side:
         return self.outcomes()[-1]
 
     def outcomes(self) -> list[Outcome]:
-        """Return what became of every event, in their order."""
+        """Return the result of every event, in order."""
         rows = Delivery.objects.filter(stream_id=self.stream.pk).order_by("position")
         return [Outcome(row.state, row.error_message if row.state == "dead" else row.reason, row.error_status) for row in rows]
 
     def last_failure_line(self) -> str:
-        """Return what the newest attempt logged of its failure."""
+        """Return the log of the failure in the newest attempt."""
         lines = Attempt.objects.filter(tenant_id=self.tenant_id).order_by("-pk").values_list("log_lines", flat=True)[0]
         return next(f"{line['fields']['text']} {line['fields']['detail']}" for line in lines if line["message"] == "sync failed")

@@ -1,4 +1,4 @@
-"""Accounts of other people on a SCIM server, and the proof that none of them was touched."""
+"""Accounts of other people on a SCIM server, and the check that none of them was changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.factories.scim import RealServer
 
 
 class Strangers:
-    """Accounts that are not ours, each with the bytes with which the server described it after its creation."""
+    """Accounts that are not ours, each with the bytes that the server returned after its creation."""
 
     def __init__(self, server: RealServer) -> None:
         self._server = server
@@ -24,20 +24,20 @@ class Strangers:
         return str(account["id"])
 
     def remove(self, identifier: str) -> None:
-        """Delete an account of ours as an administrator of the server does."""
+        """Delete one of our accounts as an administrator of the server does."""
         headers = {"Authorization": f"Bearer {self._server.token}"}
         requests.delete(f"{self._server.base_url}/Users/{quote(identifier)}", headers=headers, timeout=10).raise_for_status()
 
     def forget(self, identifier: str) -> None:
-        """Take an account for ours from now on."""
+        """Treat an account as ours from now on."""
         del self._seen[identifier]
 
     def others(self) -> list[dict[str, Any]]:
-        """Return the accounts of the server that are no stranger's."""
+        """Return the accounts of the server that belong to us."""
         return [account for account in self._server.users() if account["id"] not in self._seen]
 
     def untouched(self) -> bool:
-        """Tell whether each account is there, byte for byte as it was."""
+        """Report whether each account still exists, byte for byte as it was."""
         return {identifier: self._described(identifier) for identifier in self._seen} == self._seen
 
     def _described(self, identifier: str) -> bytes:
@@ -50,6 +50,6 @@ def _attributes(server: str, user_name: str) -> dict[str, Any]:
     name = {"givenName": "Strange", "familyName": "Person", "formatted": "Strange Person"}
     common: dict[str, Any] = {"userName": user_name, "active": True, "name": name, "displayName": "Strange Person"}
     if server == "canaille" or "@" not in user_name:
-        # Canaille 0.3.6 refuses the type of an address, django-scim2 what is none.
+        # Canaille 0.3.6 refuses the type of an address; django-scim2 refuses invalid ones.
         return common
     return {**common, "emails": [{"value": user_name, "type": "work", "primary": True}]}

@@ -1,4 +1,4 @@
-"""A creation whose answer was lost: whether the account is there is not known, and a deletion is never skipped because of that."""
+"""A creation whose response was lost: the account may or may not exist, so a deletion is never skipped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.peer
 
 
 @pytest.mark.parametrize("identifier", KEYS.values(), ids=KEYS)
-def test_account_whose_creation_was_not_confirmed_is_deleted_or_told(
+def test_account_from_an_unconfirmed_creation_is_deleted_or_reported(
     server: RealServer, side: Side, strangers: Strangers, relay: Relay, identifier: str
 ) -> None:
     relay.after["POST"] = [lambda answer: HANG_UP]
@@ -23,13 +23,13 @@ def test_account_whose_creation_was_not_confirmed_is_deleted_or_told(
     deleted = side.delete()
     assert (deleted.state, len(strangers.others())) in {("delivered", 0), ("dead", 1)}
     if server.name == "scim2-server" or (server.name in ("scimmy", "django-scim2") and identifier != MISSED["backslash"]):
-        # The server finds the account by our key, or by the name when the key cannot be asked for.
+        # The server finds the account by our key, or by the name if the server refuses a filter on the key.
         assert deleted.state == "delivered"
     assert strangers.untouched()
 
 
 @pytest.mark.parametrize("identifier", KEYS.values(), ids=KEYS)
-def test_account_whose_creation_was_not_confirmed_is_made_once_and_followed(
+def test_account_from_an_unconfirmed_creation_is_created_once_and_then_updated(
     server: RealServer, side: Side, strangers: Strangers, relay: Relay, identifier: str
 ) -> None:
     relay.after["POST"] = [lambda answer: HANG_UP]
@@ -37,7 +37,7 @@ def test_account_whose_creation_was_not_confirmed_is_made_once_and_followed(
     side.redeliver_all(force=False)
     assert len(strangers.others()) == 1
     if server.name == "canaille":
-        # No key is kept there and no name can be asked for: an administrator confirms the account.
+        # The server stores no key and finds no name: an administrator confirms the account.
         assert side.outcomes()[-1].is_dead
         return
     assert side.outcomes()[-1].state == "delivered"

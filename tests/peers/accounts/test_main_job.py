@@ -1,4 +1,4 @@
-"""One account follows its user through every change, on every server and with every answer to lookups."""
+"""One account follows its user through every change, on every server and with every kind of response to lookups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.peer
 
 
 def only(strangers: Strangers) -> dict[str, Any]:
-    """Return the one account that is ours."""
+    """Return the only account that is ours."""
     (account,) = strangers.others()
     return account
 
@@ -34,7 +34,7 @@ def test_one_account_follows_its_user(server: RealServer, side: Side, strangers:
 
     renamed = side.change(email="anni@example.test")
     if server.name == "canaille":
-        # A user name is immutable there: its own check ends in a page with 500. The change waits as a dead letter.
+        # The server does not allow a change of the user name: its own check fails with a page and 500. The change waits as a dead letter.
         assert (renamed.state, renamed.status) == ("dead", 500)
         assert only(strangers)["userName"] == "anna@example.test"
     else:
@@ -50,7 +50,7 @@ def test_one_account_follows_its_user(server: RealServer, side: Side, strangers:
 
 
 def test_user_that_signs_up_again_gets_an_account_again(side: Side, strangers: Strangers) -> None:
-    """Unlinking an identity makes a user of the same id, whose first account is settled as deleted."""
+    """Unlinking an identity creates a user with the same id, whose first account counts as deleted."""
     for _ in range(2):
         assert side.create("anna@example.test", identifier="anna").state == "delivered"
         assert side.change(given_name="Anni").state == "delivered"

@@ -1,7 +1,7 @@
-"""Accounts that are not ours stay as they are while a user who claims their names is changed, redelivered and deleted.
+"""Accounts of other people stay unchanged while a user who claims their names is changed, redelivered and deleted.
 
-The e-mail addresses of these users are not verified: they prove nothing. Where a server answers so that an account cannot be
-told from a stranger's, the event is a dead letter that says so, and never a silent skip of an account of ours.
+The email addresses of these users are not verified, so they prove nothing. If an account cannot be distinguished from a foreign
+one, the event becomes a dead letter that says so; it never silently skips one of our accounts.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ pytestmark = pytest.mark.peer
 IDENTIFIERS = FOUND | REFUSED
 
 TAKEN, WANTED = "taken@example.test", "wanted@example.test"
-# What a dead letter about an account that is not proven to be ours says.
+# Texts of dead letters about an account that is not proven to be ours.
 NAMED = re.compile("POST /Users answered (409|500)|unverifiable match|conflict: the resource with this userName|deletion in doubt")
 
 
 def refused(outcome: Outcome) -> bool:
-    """Tell whether the event failed with a reason that an administrator can act on."""
+    """Report whether the event failed with a reason that an administrator can act on."""
     return outcome.is_dead and NAMED.search(outcome.why) is not None
 
 
 @pytest.mark.parametrize("identifier", IDENTIFIERS.values(), ids=IDENTIFIERS)
 @pytest.mark.parametrize("upsert", [False, True], ids=["", "upsert"])
-def test_unverified_user_who_claims_the_name_of_a_stranger_reaches_no_account(
+def test_unverified_user_with_the_name_of_a_foreign_account_reaches_no_account(
     server: RealServer, side: Side, strangers: Strangers, identifier: str, upsert: bool
 ) -> None:
     side.set_options(upsert=upsert, adopt_on_conflict=upsert)
@@ -41,7 +41,7 @@ def test_unverified_user_who_claims_the_name_of_a_stranger_reaches_no_account(
     strangers.add("colleague@example.test", external_id="okta|78")
     lookup_is_empty = is_followed_by_filter(server.name, identifier)
 
-    # Canaille 0.3.6 answers a name that is taken with 500, so whether it made an account is not known.
+    # Canaille 0.3.6 answers a used name with 500, so it is unknown whether it created an account.
     assert refused(side.create(TAKEN, identifier=identifier))
     assert strangers.untouched()
     for changes in ({"given_name": "Anni"}, {"email": WANTED}, {"email": "colleague@example.test"}, {"blocked": True}):
@@ -61,7 +61,7 @@ def test_unverified_user_who_claims_the_name_of_a_stranger_reaches_no_account(
 
 @pytest.mark.parametrize("identifier", IDENTIFIERS.values(), ids=IDENTIFIERS)
 @pytest.mark.parametrize("external_id", ["", "okta|78"], ids=["no key", "foreign key"])
-def test_user_renamed_onto_the_name_of_a_stranger_keeps_its_own_account(
+def test_user_renamed_to_the_name_of_a_foreign_account_keeps_its_own_account(
     server: RealServer, side: Side, strangers: Strangers, identifier: str, external_id: str
 ) -> None:
     strangers.add(WANTED, external_id=external_id)
@@ -70,7 +70,7 @@ def test_user_renamed_onto_the_name_of_a_stranger_keeps_its_own_account(
 
     renamed = side.change(email=WANTED)
     if server.name == "jackson":
-        # It lets two accounts have one name.
+        # This server allows two accounts with one name.
         assert renamed.state == "delivered"
     else:
         assert (renamed.state, renamed.status) == ("dead", 500 if server.name == "canaille" else 409)
@@ -91,7 +91,7 @@ def test_user_renamed_onto_the_name_of_a_stranger_keeps_its_own_account(
 @pytest.mark.parametrize("force", [False, True], ids=["redelivered", "forced"])
 @pytest.mark.parametrize("verified", [False, True], ids=["unverified", "verified"])
 @pytest.mark.parametrize("identifier", IDENTIFIERS.values(), ids=IDENTIFIERS)
-def test_old_event_of_a_deleted_user_reaches_no_account_that_a_stranger_made_since(
+def test_old_event_of_a_deleted_user_does_not_change_a_foreign_account_created_since(
     side: Side, strangers: Strangers, relay: Relay, identifier: str, verified: bool, force: bool
 ) -> None:
     assert side.create(TAKEN, identifier=identifier, verified=verified).state == "delivered"
@@ -107,10 +107,10 @@ def test_old_event_of_a_deleted_user_reaches_no_account_that_a_stranger_made_sin
 
 
 @pytest.mark.parametrize("identifier", IDENTIFIERS.values(), ids=IDENTIFIERS)
-def test_user_that_comes_back_unverified_reaches_no_account_that_a_stranger_made_since(
+def test_unverified_user_that_signs_up_again_does_not_change_a_foreign_account_created_since(
     side: Side, strangers: Strangers, identifier: str
 ) -> None:
-    """Unlinking an identity makes a user of the same id."""
+    """Unlinking an identity creates a user with the same id."""
     assert side.create(TAKEN, identifier=identifier).state == "delivered"
     assert side.delete().state == "delivered"
     strangers.add(TAKEN)
@@ -124,8 +124,8 @@ def test_user_that_comes_back_unverified_reaches_no_account_that_a_stranger_made
     assert strangers.others() == []
 
 
-def test_stranger_that_takes_the_id_of_a_removed_account_as_its_name_is_not_ours(side: Side, strangers: Strangers) -> None:
-    """Canaille 0.3.6 finds a user by its name below `/Users` too."""
+def test_foreign_account_named_like_the_id_of_a_deleted_account_is_not_ours(side: Side, strangers: Strangers) -> None:
+    """Canaille 0.3.6 also finds a user by its name below `/Users`."""
     assert side.create("anna@example.test").state == "delivered"
     (ours,) = strangers.others()
     strangers.remove(ours["id"])
@@ -138,8 +138,8 @@ def test_stranger_that_takes_the_id_of_a_removed_account_as_its_name_is_not_ours
     assert strangers.untouched()
 
 
-def test_stranger_whose_name_is_the_key_of_our_user_is_not_ours(side: Side, strangers: Strangers) -> None:
-    """saml-jackson 26.2.0 compares names when it is asked for a key, and passes every probe of its filter."""
+def test_foreign_account_named_like_the_key_of_our_user_is_not_ours(side: Side, strangers: Strangers) -> None:
+    """saml-jackson 26.2.0 compares names when a filter names the key, and passes every probe of its filter."""
     strangers.add("database|7f3a9c")
     strangers.add(TAKEN)
     assert refused(side.create(TAKEN, identifier="7f3a9c"))
@@ -150,7 +150,7 @@ def test_stranger_whose_name_is_the_key_of_our_user_is_not_ours(side: Side, stra
     assert strangers.untouched()
 
 
-def test_attempt_at_an_account_that_may_be_ours_says_how_to_take_it_over(side: Side, strangers: Strangers, relay: Relay) -> None:
+def test_failure_for_an_account_that_may_be_ours_says_how_to_confirm_it(side: Side, strangers: Strangers, relay: Relay) -> None:
     relay.refuses = lambda request: scim_error(400, "invalidFilter") if request.filter.startswith("externalId") else None
     strangers.add(TAKEN)
     assert refused(side.create(TAKEN))

@@ -1,4 +1,4 @@
-"""Two tenants that provision to one server: neither writes to an account that the other made, even with shared addresses and keys."""
+"""Two tenants provision to one server: neither writes to an account of the other, even with shared addresses and keys."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_second_tenant_with_the_same_user_id_and_address_does_not_reach_the_acco
 
 
 @pytest.mark.parametrize("identifier", IDENTIFIERS.values(), ids=IDENTIFIERS)
-def test_two_tenants_with_the_same_user_id_and_other_addresses_have_an_account_each(
+def test_two_tenants_with_the_same_user_id_and_different_addresses_have_separate_accounts(
     side: Side, other_side: Side, strangers: Strangers, identifier: str
 ) -> None:
     assert side.create("first@example.test", identifier=identifier).state == "delivered"

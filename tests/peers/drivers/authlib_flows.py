@@ -1,6 +1,6 @@
-"""Sign-in flows by Authlib, unmodified, over TLS; prints what it saw as one JSON object.
+"""Login flows with unmodified Authlib over TLS; prints the results as one JSON object.
 
-Usage: python authlib_flows.py FILE, with the same file as openid_client.mjs; the authority is named by REQUESTS_CA_BUNDLE.
+Usage: python authlib_flows.py FILE, with the same file as openid_client.mjs; REQUESTS_CA_BUNDLE names the authority.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ METHODS = {"public": "none", "post": "client_secret_post", "basic": "client_secr
 
 
 class ShortAssertion(PrivateKeyJWT):  # type: ignore[misc]  # Authlib has no types
-    """Assertions of two minutes with a `jti` each: Authlib's own live an hour, and with claims of one's own share one `jti`."""
+    """Creates assertions that expire after two minutes, each with its own `jti`.
+
+    Authlib's own expire after an hour, and with custom claims all share one `jti`.
+    """
 
     def sign(self, auth: Any, token_endpoint: str) -> Any:
         self.claims = {"aud": given["issuer"], "exp": int(time.time()) + 120}

@@ -1,6 +1,6 @@
-"""Certificate-bound flows by Authlib, unmodified, through an edge that asks for certificates; prints what it saw as one JSON object.
+"""Certificate-bound flows with unmodified Authlib through an edge that requests certificates; prints the results as one JSON object.
 
-Usage: python authlib_mtls.py FILE, with the same file as openid_client_mtls.mjs; the authority is named by REQUESTS_CA_BUNDLE.
+Usage: python authlib_mtls.py FILE, with the same file as openid_client_mtls.mjs; REQUESTS_CA_BUNDLE names the authority.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ resolve = socket.getaddrinfo
 
 
 def on_this_machine(host: str, *more: Any, **named: Any) -> Any:
-    """Find hosts that no name service knows."""
+    """Resolve hosts that are in no name service."""
     return resolve("127.0.0.1" if str(host).endswith(".example.test") else host, *more, **named)
 
 
@@ -38,7 +38,7 @@ def claims_of(token: str) -> dict[str, Any]:
 
 
 for kind, known in given["clients"].items():
-    # `none` sends the id and nothing else: the certificate is the proof.
+    # `none` sends only the id: the certificate authenticates the client.
     one = OAuth2Session(
         known["id"],
         token_endpoint_auth_method="none",

@@ -1,4 +1,4 @@
-"""Drives the looks of a tenant with the unmodified Python client: settings and the theme. Runs in an environment of its own."""
+"""Drives the branding of a tenant with the unmodified Python client: settings and the theme. Runs in its own environment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from auth0.management.core.api_error import ApiError  # type: ignore[import-unty
 
 
 def refusal(call: Any, *arguments: Any, **named: Any) -> list[Any]:
-    """Return status and code of the error that a call ends in."""
+    """Return status and code of the error that a call raises."""
     try:
         call(*arguments, **named)
     except ApiError as error:

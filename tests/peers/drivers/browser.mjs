@@ -1,4 +1,4 @@
-// Just enough of a browser for a login: cookies, redirects, and the first form of a page, filled as a password manager would.
+// A minimal browser for a login: cookies, redirects, and the first form of a page, filled in like a password manager does.
 const decode = (text) => text.replace(/&(?:amp|lt|gt|quot|#x27|#39);/g, (found) => ({ '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"' })[found] ?? "'")
 const attribute = (tag, name) => {
   const found = new RegExp(`\\s${name}=("([^"]*)"|'([^']*)'|([^\\s>]+))`, 'i').exec(tag)
@@ -9,12 +9,12 @@ export class Browser {
   cookies = new Map()
   forms = 0
 
-  // Open an address of `/authorize`, log in where a page asks for it, and return the address or request that reaches the callback.
+  // Opens an address of `/authorize`, logs in where a page asks for it, and returns the address or request that reaches the callback.
   async authorize(address, given) {
     return this.#walk(new URL(address), given.callback, given.user)
   }
 
-  // Go through the pages that follow an address until one begins with the target.
+  // Follows pages from an address until an address begins with the target.
   async leave(address, target, user = {}) {
     return this.#walk(new URL(address), target, user)
   }

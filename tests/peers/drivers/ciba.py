@@ -1,4 +1,4 @@
-"""auth0-python asks for an approval and polls: tells what it was answered, or the status, the code and the text of the error."""
+"""auth0-python requests an approval and polls; prints the response, or the status, the code and the text of the error."""
 
 from __future__ import annotations
 

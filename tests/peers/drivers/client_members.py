@@ -1,4 +1,4 @@
-"""Drives clients, connections and fields of lists with the unmodified Python client. Runs in an environment of its own."""
+"""Drives clients, connections and fields of lists with the unmodified Python client. Runs in its own environment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MEMBERS: dict[str, Any] = {
 
 
 def code_of(call: Any, *args: Any, **kwargs: Any) -> str:
-    """Return the code with which the service refused a call as a bad request."""
+    """Return the code of a refused call with status 400."""
     try:
         call(*args, **kwargs, request_options=ONCE)
     except BadRequestError as raised:
@@ -81,7 +81,7 @@ def main() -> None:
     clients(client, seen)
     credentials(client, seen, pem)
     connections(client, seen, issuer)
-    print(json.dumps(seen))  # noqa: T201  (its output is what the test reads)
+    print(json.dumps(seen))  # noqa: T201 (the test reads this output)
 
 
 main()

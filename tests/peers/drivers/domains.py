@@ -1,4 +1,4 @@
-"""Drives custom domains, device credentials and small reads with the unmodified Python client. Runs in an environment of its own."""
+"""Drives custom domains, device credentials and small reads with the unmodified Python client. Runs in its own environment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def say(told: Any) -> None:
 
 
 def refusal(call: Any, *arguments: Any, **named: Any) -> list[Any]:
-    """Return status and code of the error that a call ends in."""
+    """Return status and code of the error that a call raises."""
     try:
         call(*arguments, **named)
     except ApiError as error:
@@ -30,7 +30,7 @@ def custom_domains(client: Any, seen: dict[str, Any], host: str) -> None:
     made = client.custom_domains.create(domain=host, type="self_managed_certs", domain_metadata={"team": "web"})
     seen["created"] = [made.status, made.primary, made.verification.methods[0].name]
     seen["unproven"] = client.custom_domains.verify(made.custom_domain_id).verification.status
-    # The test publishes the record and says so.
+    # The test publishes the record and answers with a line.
     say([made.verification.methods[0].domain, made.verification.methods[0].record])
     sys.stdin.readline()
     seen["proven"] = client.custom_domains.verify(made.custom_domain_id).status

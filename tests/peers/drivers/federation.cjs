@@ -6,7 +6,7 @@ const { Strategy } = require('passport-wsfed-saml2');
 
 const clients = new Map();
 
-// What middleware of express sees of a request, and what it says to it.
+// Runs express middleware with a fake request and response.
 const call = (middleware, request) =>
   new Promise((resolve, reject) => {
     const response = {
@@ -20,7 +20,7 @@ const call = (middleware, request) =>
   });
 
 const acts = {
-  // Answer a request of the redirect binding; returns the page whose form posts itself.
+  // Answers a request of the redirect binding; returns the page whose form submits itself.
   samlAnswer: ({ options, query, user, reply }) =>
     call(
       samlp.auth({
@@ -31,7 +31,7 @@ const acts = {
       { method: 'GET', query },
     ),
   samlMetadata: ({ options }) => call(samlp.metadata(options), { method: 'GET', headers: { host: 'idp.example.test' }, originalUrl: '/samlp/FederationMetadata/2007-06/FederationMetadata.xml', protocol: 'https', connection: {}, get: () => undefined }),
-  // Make a client of WS-Federation with options of the library.
+  // Creates a WS-Federation client with options of the library.
   make: ({ name, options }) => {
     clients.set(name, new Strategy(options, (profile, done) => done(null, profile)));
     return true;

@@ -1,4 +1,4 @@
-"""Goes through the hosted pages as a person with a password manager does."""
+"""Goes through the hosted pages like a user with a password manager."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import requests
 
 
 class Form(HTMLParser):
-    """The first form of a page that posts, filled as a password manager would."""
+    """The first form of a page that posts, filled in like a password manager does."""
 
     def __init__(self, page: str, user: dict[str, str]) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""Drives imports, exports and verification mails with the unmodified Python client. Runs in an environment of its own.
+"""Drives imports, exports and verification mails with the unmodified Python client. Runs in its own environment.
 
-The test works jobs off between two calls: the driver asks until a job has ended.
+The test runs the jobs between two calls: the driver polls until a job has ended.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def imports(client: Any, seen: dict[str, Any], people: str) -> None:
     seen["started"] = [started.type, started.status, started.connection_id == people, started.external_id]
     job = ended(client, started.id)
     seen["summary"] = [job.summary.total, job.summary.inserted, job.summary.updated, job.summary.failed, job.percentage_done]
-    # A part with a name and type of its own, as other programs send it.
+    # A part with its own name and type, as other programs send it.
     named = ("users.jsonl", b'{"email": "a@example.test", "given_name": "A"}\n', "application/json")
     again = client.jobs.users_imports.create(users=named, connection_id=people, upsert=True, send_completion_email=False)
     seen["updated"] = ended(client, again.id).summary.updated
@@ -67,7 +67,7 @@ def main(base_url: str, token: str) -> None:
     imports(client, seen, people)
     exports(client, seen, people)
     mails(client, seen)
-    print(json.dumps(seen))  # noqa: T201  (its output is what the test reads)
+    print(json.dumps(seen))  # noqa: T201 (the test reads this output)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Drives the management interface with the unmodified Python client and prints what it saw. Runs in an environment of its own."""
+"""Drives the management interface with the unmodified Python client and prints the results. Runs in its own environment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ONCE = {"max_retries": 0}
 
 
 def status_of(error: type[Exception], call: Any, *args: Any, **kwargs: Any) -> int:
-    """Return the status with which the client raised `error`."""
+    """Return the status of the client's exception `error`."""
     try:
         call(*args, **kwargs, request_options=ONCE)
     except error as raised:
@@ -83,7 +83,7 @@ def main(base_url: str, token: str, action_id: str) -> None:
     client.connections.delete(people)
     client.connections.delete(people)
     seen["left"] = [user.email for user in client.users.list()]
-    print(json.dumps(seen))  # noqa: T201  (its output is what the test reads)
+    print(json.dumps(seen))  # noqa: T201 (the test reads this output)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""auth0-python at what people read: the mail provider, templates of mails, texts of prompts, and languages. Prints what it saw."""
+"""auth0-python with texts for users: the mail provider, templates of mails, texts of prompts, and languages. Prints the results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SERVER = {"smtp_host": "smtp.example.test", "smtp_port": 587, "smtp_user": "mail
 
 
 def refusal(call: Any, *arguments: Any, **named: Any) -> list[Any]:
-    """Return the class, the status and the code of the error that a call ends in."""
+    """Return the class, the status and the code of the error that a call raises."""
     try:
         call(*arguments, **named, request_options={"max_retries": 0})
     except ApiError as error:

@@ -5,7 +5,7 @@ import { SAML, generateServiceProviderMetadata } from '@node-saml/node-saml';
 const providers = new Map();
 
 const acts = {
-  // Make a service provider with options of the library.
+  // Creates a service provider with options of the library.
   make: ({ name, options }) => {
     providers.set(name, new SAML(options));
     return true;

@@ -1,5 +1,5 @@
-// Every sign-in flow by openid-client, unmodified, over TLS; prints what it saw as one JSON object.
-// Usage: node openid_client.mjs FILE, where FILE holds {issuer, callback, audience, user, clients}; CA by NODE_EXTRA_CA_CERTS.
+// Every login flow with unmodified openid-client over TLS; prints the results as one JSON object.
+// Usage: node openid_client.mjs FILE, where FILE holds {issuer, callback, audience, user, clients}; NODE_EXTRA_CA_CERTS names the authority.
 import { readFileSync } from 'node:fs'
 import { createPrivateKey } from 'node:crypto'
 import * as client from 'openid-client'
@@ -28,7 +28,7 @@ async function configured(kind) {
   return client.discovery(issuer, given.clients[kind].id, undefined, await proofOf(kind))
 }
 
-// What the server says when a call must fail.
+// Returns the error of a call that must fail.
 async function refusal(promise) {
   try {
     await promise

@@ -1,6 +1,6 @@
-// An approval elsewhere by openid-client, unmodified, over TLS; prints what it saw as one JSON object.
-// Usage: node openid_client_ciba.mjs FILE, where FILE holds {issuer, client, user, sub, link, approved}; CA by NODE_EXTRA_CA_CERTS.
-// The link of the mail is read from the file `link`, which appears once the mail was sent.
+// An approval request with unmodified openid-client over TLS; prints the results as one JSON object.
+// Usage: node openid_client_ciba.mjs FILE, where FILE holds {issuer, client, user, sub, link, approved}; NODE_EXTRA_CA_CERTS names the authority.
+// The link of the mail is read from the file `link`, which exists as soon as the mail is sent.
 import { existsSync, readFileSync } from 'node:fs'
 import * as client from 'openid-client'
 import { Browser } from './browser.mjs'

@@ -1,5 +1,5 @@
-// Pushed, signed and key-bound flows by openid-client, unmodified, over TLS; prints what it saw as one JSON object.
-// Usage: node openid_client_fapi.mjs FILE, where FILE holds {issuer, callback, audience, user, client}; CA by NODE_EXTRA_CA_CERTS.
+// Pushed, signed and key-bound flows with unmodified openid-client over TLS; prints the results as one JSON object.
+// Usage: node openid_client_fapi.mjs FILE, where FILE holds {issuer, callback, audience, user, client}; NODE_EXTRA_CA_CERTS names the authority.
 import { readFileSync } from 'node:fs'
 import { createPrivateKey } from 'node:crypto'
 import * as client from 'openid-client'
@@ -63,7 +63,7 @@ async function exchanged(name, address, checks, options) {
   return { tokens, answer }
 }
 
-// Pushed, and bound to the key from the push on.
+// Pushed, with the key bound from the push on.
 {
   const { checks, parameters } = await asked()
   const address = await client.buildAuthorizationUrlWithPAR(config, parameters, { DPoP })
@@ -79,7 +79,7 @@ async function exchanged(name, address, checks, options) {
   seen['code twice'] = await refusal(client.authorizationCodeGrant(config, answer, checks, undefined, { DPoP }))
 }
 
-// Signed, in the address and pushed.
+// Signed: first in the address, then pushed.
 {
   const { checks, parameters } = await asked()
   const address = await client.buildAuthorizationUrlWithJAR(config, parameters, signing)

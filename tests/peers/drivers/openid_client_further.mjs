@@ -1,5 +1,5 @@
-// Devices, exchanges, inspections and registrations by openid-client, unmodified, over TLS; prints what it saw as one JSON object.
-// Usage: node openid_client_further.mjs FILE, where FILE holds {issuer, callback, activated, audience, next, user, clients}; CA by NODE_EXTRA_CA_CERTS.
+// Devices, token exchange, introspection and registration with unmodified openid-client over TLS; prints the results as JSON.
+// Usage: node openid_client_further.mjs FILE, where FILE holds {issuer, callback, activated, audience, next, user, clients}; NODE_EXTRA_CA_CERTS names the authority.
 import { readFileSync } from 'node:fs'
 import * as client from 'openid-client'
 import { Browser } from './browser.mjs'
@@ -34,7 +34,7 @@ async function tokensOf(config, extra = {}) {
   return client.authorizationCodeGrant(config, await new Browser().authorize(address, given), checks)
 }
 
-// A device: the person enters its code in a browser, meanwhile it polls; with and without a proof of its key.
+// A device polls while the user enters its code in a browser; with and without a proof of its key.
 for (const [name, options] of [['device', () => undefined], ['device with a key', async (config) => ({ DPoP: client.getDPoPHandle(config, await client.randomDPoPKeyPair('ES256')) })]]) {
   const config = await client.discovery(issuer, given.clients.device, undefined, client.None())
   const started = await client.initiateDeviceAuthorization(config, { scope: 'openid email' })
@@ -44,7 +44,7 @@ for (const [name, options] of [['device', () => undefined], ['device with a key'
   seen[name] = [tokens.claims().email, tokens.token_type]
 }
 
-// An API that is sent a token exchanges it for one to the next API, and asks whether it counts.
+// An API exchanges the received token for a token for the next API, and introspects it.
 {
   const { id, secret } = given.clients.api
   const application = await client.discovery(issuer, given.clients.web.id, undefined, client.ClientSecretPost(given.clients.web.secret))

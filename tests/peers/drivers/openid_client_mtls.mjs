@@ -1,4 +1,4 @@
-// Certificate-bound flows by openid-client, unmodified, through an edge that asks for certificates; prints what it saw as one JSON object.
+// Certificate-bound flows with unmodified openid-client through an edge that requests certificates; prints the results as JSON.
 // Usage: node openid_client_mtls.mjs FILE, where FILE holds {issuer, callback, audience, user, authority, clients}.
 import { readFileSync } from 'node:fs'
 import https from 'node:https'
@@ -10,7 +10,7 @@ const issuer = new URL(given.issuer)
 const seen = {}
 const read = (file) => readFileSync(file)
 
-// A fetch for a host that no name service knows, with or without a certificate of the client.
+// Fetches from a host that is in no name service, with or without a client certificate.
 function fetchWith(shown) {
   const agent = new https.Agent({
     ca: read(given.authority),
@@ -36,7 +36,7 @@ function fetchWith(shown) {
 }
 
 const without = fetchWith()
-// The browser of the person shows no certificate.
+// The browser of the user presents no certificate.
 globalThis.fetch = without
 
 const claimsOf = (token) => JSON.parse(Buffer.from(token.split('.')[1], 'base64url'))

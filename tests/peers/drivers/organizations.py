@@ -1,4 +1,4 @@
-"""Drives roles, groups, organizations, clients and grants with the unmodified Python client. Runs in an environment of its own."""
+"""Drives roles, groups, organizations, clients and grants with the unmodified Python client. Runs in its own environment."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def main(base_url: str, token: str, group: str) -> None:
     client.roles.delete(role)
     client.groups.delete(group)
     seen["left"] = [len(list(client.roles.list())), len(list(client.groups.list())), len(list(client.organizations.list()))]
-    print(json.dumps(seen))  # noqa: T201  (its output is what the test reads)
+    print(json.dumps(seen))  # noqa: T201 (the test reads this output)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// A login by passport-auth0, unmodified, over TLS; prints what it saw as one JSON object.
-// Usage: node passport_auth0.mjs FILE, with the same file as openid_client.mjs; CA by NODE_EXTRA_CA_CERTS.
+// A login with unmodified passport-auth0 over TLS; prints the results as one JSON object.
+// Usage: node passport_auth0.mjs FILE, with the same file as openid_client.mjs; NODE_EXTRA_CA_CERTS names the authority.
 import { readFileSync } from 'node:fs'
 import passport from 'passport'
 import Auth0Strategy from 'passport-auth0'
@@ -10,7 +10,7 @@ const { id, secret } = given.clients.post
 const options = { domain: new URL(given.issuer).host, clientID: id, clientSecret: secret, callbackURL: given.callback }
 passport.use(new Auth0Strategy(options, (accessToken, refreshToken, params, profile, done) => done(null, { params, profile })))
 
-// One request through the middleware: where it redirects to, or whom it has logged in.
+// Sends one request through the middleware; returns the redirect or the logged-in user.
 function pass(address, session) {
   const query = Object.fromEntries(new URL(address, given.callback).searchParams)
   const request = { method: 'GET', url: address, headers: {}, query, session }

@@ -1,4 +1,4 @@
-// The older client for Node, which the newer one brings along, asks for codes and logs in with them.
+// The older client for Node, a dependency of the newer one, requests codes and logs in with them.
 const { readFileSync } = require("node:fs");
 const { AuthenticationClient } = require("auth0/legacy");
 

@@ -1,4 +1,4 @@
-"""auth0-python asks for codes and links and logs in with them: one step for each call, since the codes arrive in between."""
+"""auth0-python requests codes and links and logs in with them: one step per call, because the codes arrive in between."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ proof: dict[str, Any] = {"client_id": given["client"], "client_secret": given["s
 
 
 def told(call: Callable[[], Any]) -> Any:
-    """Return what a call gives back, or what its error says."""
+    """Return the result of a call, or the text of its error."""
     try:
         return call()
     except RateLimitError as error:

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from saml2 import BINDING_HTTP_POST, BINDING_HTTP_REDIRECT  # type: ignore[import-not-found]  # of an environment of its own
-from saml2.authn_context import PASSWORD  # type: ignore[import-not-found]  # of an environment of its own
-from saml2.config import IdPConfig  # type: ignore[import-not-found]  # of an environment of its own
-from saml2.metadata import entity_descriptor  # type: ignore[import-not-found]  # of an environment of its own
-from saml2.saml import NAMEID_FORMAT_PERSISTENT, NameID  # type: ignore[import-not-found]  # of an environment of its own
-from saml2.server import Server  # type: ignore[import-not-found]  # of an environment of its own
+from saml2 import BINDING_HTTP_POST, BINDING_HTTP_REDIRECT  # type: ignore[import-not-found]  # in its own environment
+from saml2.authn_context import PASSWORD  # type: ignore[import-not-found]  # in its own environment
+from saml2.config import IdPConfig  # type: ignore[import-not-found]  # in its own environment
+from saml2.metadata import entity_descriptor  # type: ignore[import-not-found]  # in its own environment
+from saml2.saml import NAMEID_FORMAT_PERSISTENT, NameID  # type: ignore[import-not-found]  # in its own environment
+from saml2.server import Server  # type: ignore[import-not-found]  # in its own environment
 
 BINDINGS = {"post": BINDING_HTTP_POST, "redirect": BINDING_HTTP_REDIRECT}
 servers: dict[str, Server] = {}

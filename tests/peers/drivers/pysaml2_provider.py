@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from saml2 import BINDING_HTTP_POST, BINDING_HTTP_REDIRECT  # type: ignore[import-not-found]  # of an environment of its own
-from saml2.client import Saml2Client  # type: ignore[import-not-found]  # of an environment of its own
-from saml2.config import SPConfig  # type: ignore[import-not-found]  # of an environment of its own
-from saml2.s_utils import rndstr  # type: ignore[import-not-found]  # of an environment of its own
-from saml2.saml import NameID  # type: ignore[import-not-found]  # of an environment of its own
+from saml2 import BINDING_HTTP_POST, BINDING_HTTP_REDIRECT  # type: ignore[import-not-found]  # in its own environment
+from saml2.client import Saml2Client  # type: ignore[import-not-found]  # in its own environment
+from saml2.config import SPConfig  # type: ignore[import-not-found]  # in its own environment
+from saml2.s_utils import rndstr  # type: ignore[import-not-found]  # in its own environment
+from saml2.saml import NameID  # type: ignore[import-not-found]  # in its own environment
 
 BINDINGS = {"post": BINDING_HTTP_POST, "redirect": BINDING_HTTP_REDIRECT}
 clients: dict[str, Saml2Client] = {}

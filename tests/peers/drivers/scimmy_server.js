@@ -1,9 +1,9 @@
-// A SCIM server made with SCIMMY, unmodified: what is here is its storage, its token and its port.
-// Run as `node scimmy_server.js PORT`; the bearer token comes in the variable SCIM_TOKEN.
+// A SCIM server built with unmodified SCIMMY: this file sets up its storage, its token and its port.
+// Run as `node scimmy_server.js PORT`; the variable SCIM_TOKEN has the bearer token.
 "use strict";
 
 const { randomUUID } = require("node:crypto");
-// Express 4: in 5 the query is a new object for everybody who reads it, and every page that SCIMMY is asked for is the first.
+// Express 4: in version 5 each read of the query creates a new object, so SCIMMY always returns the first page.
 const express = require("express");
 const SCIMMY = require("scimmy").default;
 const { SCIMMYRouters } = require("scimmy-routers");

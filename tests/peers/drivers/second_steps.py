@@ -1,4 +1,4 @@
-"""auth0-python logs in with a password, is asked for a second factor, and proves it. The codes are made here, as an app makes them."""
+"""auth0-python logs in with a password and then with a second factor. The driver computes the codes like an app."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 <?php
-// Turns the metadata of a partner, in the file of the first argument, into settings of SimpleSAMLphp of the kind that the second one names.
+// Converts the metadata of a partner (file in the first argument) into settings of SimpleSAMLphp (kind in the second argument).
 require_once '/usr/share/simplesamlphp/lib/_autoload.php';
 
 $found = SimpleSAML\Metadata\SAMLParser::parseDescriptorsString(file_get_contents($argv[1]));

@@ -1,4 +1,4 @@
-"""Subscribes with the unmodified Python client and prints one line per message. Runs in an environment of its own."""
+"""Subscribes with the unmodified Python client and prints one line per message. Runs in its own environment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def main(base_url: str, token: str, from_timestamp: str | None = None) -> None:
             "id": getattr(event, "id", None),
             "purpose": getattr(event, "a_0_purpose", None),
         }
-        print(json.dumps(seen), flush=True)  # noqa: T201  (what the test reads)
+        print(json.dumps(seen), flush=True)  # noqa: T201 (the test reads this output)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Code flows by pyoidc and idpyoidc, unmodified, over TLS; prints what each saw as one JSON object.
+"""Code flows with unmodified pyoidc and idpyoidc over TLS; prints the results of each as one JSON object.
 
-Usage: python strict_clients.py FILE, with the same file as openid_client.mjs; the authority is named by REQUESTS_CA_BUNDLE.
+Usage: python strict_clients.py FILE, with the same file as openid_client.mjs; REQUESTS_CA_BUNDLE names the authority.
 """
 
 from __future__ import annotations

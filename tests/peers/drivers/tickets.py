@@ -1,4 +1,4 @@
-"""auth0-python at links that applications hand over: tickets, and invitations to organizations. Prints what it saw."""
+"""auth0-python with links that applications pass on: tickets, and invitations to organizations. Prints the results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from auth0.management.core.api_error import ApiError  # type: ignore[import-unty
 
 
 def refusal(call: Any, *arguments: Any, **named: Any) -> list[Any]:
-    """Return the class, the status and the code of the error that a call ends in."""
+    """Return the class, the status and the code of the error that a call raises."""
     try:
         call(*arguments, **named, request_options={"max_retries": 0})
     except ApiError as error:

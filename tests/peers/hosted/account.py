@@ -1,4 +1,4 @@
-"""The visits of the account page: every section with and without rows, what it says after an act, and the login that an act needs."""
+"""The visits of the account page: every section with and without rows, the messages after an act, and the login before an act."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NEW = f"{PASSWORD}-2"
 
 
 def enter(walk: Walk) -> None:
-    """Come without a session."""
+    """Arrive without a session."""
     walk.open("/account/profile")
     walk.look("Log in", "Forgot password?")
     walk.submit_login()
@@ -62,7 +62,7 @@ def look_at_rows(walk: Walk) -> None:
         walk.open(f"/account/{section}")
         walk.look(heading, says)
     walk.follow("button[value=remove]")
-    # The tenant has switched no passkeys on, so the section is gone with the last one.
+    # The tenant has not enabled passkeys, so the section disappears with the last passkey.
     walk.open("/account/sessions")
     walk.submit()
     walk.look("Sessions and devices", "That device is logged out.")
@@ -95,7 +95,7 @@ def change(walk: Walk) -> None:
 
 
 def add_factors(walk: Walk) -> None:
-    """Every method that a person can add, and an app to the end; the ceremony of keys needs a host with a name (`tests.peers`)."""
+    """Visit every method that a user can add, and enroll an app; the ceremony of keys needs a host with a name (`tests.peers`)."""
     _logged_in(walk, "add")
     _offer(walk)
     walk.look("Add a method", "Choose how you prove, beside your login, that it is you.")

@@ -1,4 +1,4 @@
-"""The visits of pages of second factors: proving one, and setting the first one up."""
+"""The visits of pages of second factors: using one, and enrolling the first one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def prove(walk: Walk) -> None:
 
 
 def set_up(walk: Walk) -> None:
-    """Every method that a person without one may choose, and an app to the end."""
+    """Visit every method that a user without a factor may choose, and enroll an app."""
     user = walk.world.another_person(walk.unique("setup"))
     walk.ask("demanding")
     walk.submit_login(user.email or "", PASSWORD)
@@ -67,7 +67,7 @@ def set_up(walk: Walk) -> None:
 
 
 def code_now(secret: str) -> str:
-    """Return what an app with this secret shows."""
+    """Return the code of an app with this secret."""
     return totp.code_of(secret, totp.step_at(time.time()))
 
 
@@ -79,7 +79,7 @@ def _choose(walk: Walk, kind: str, heading: str) -> None:
 
 
 def prove_with_a_key(walk: Walk) -> None:
-    """The page of a key; the ceremony itself needs a host with a name (`tests.peers.test_second_factors`)."""
+    """Visit the page of a key; the ceremony itself needs a host with a name (`tests.peers.test_second_factors`)."""
     user = walk.world.another_person(walk.unique("key"))
     EnrolledFactor(
         tenant_id=user.tenant_id,

@@ -1,4 +1,4 @@
-"""A person without a mouse: Tab, Enter and the space bar, with the focus to be seen and in the order in which the page is read."""
+"""A user without a mouse: Tab, Enter and the space bar, with a visible focus that moves in reading order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.deadlines import eventually
 from tests.peers.hosted.walk import Walk
 
 _MOST_STOPS = 25
-# Where the focus is: the place in the document, how it is drawn, and whether the window shows it.
+# The focus: its place in the document, its style, and whether the window shows it.
 _FOCUS = """(() => {
   const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
   return {
@@ -22,14 +22,14 @@ _FOCUS = """(() => {
 
 
 class Keyboard:
-    """The keys of a walk."""
+    """The keys of a visit."""
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
         self._page = walk.page
 
     def go_to(self, selector: str) -> None:
-        """Press Tab until the focus is there. Every stop on the way is visible and further down the document."""
+        """Press Tab until the element has the focus. Every stop before it is visible and further down in the document."""
         wanted = f"document.activeElement.matches({json.dumps(selector)})"
         before = -1
         for _ in range(_MOST_STOPS):
@@ -45,7 +45,7 @@ class Keyboard:
         raise AssertionError(f"Tab never comes to {selector}")
 
     def _next(self, before: int) -> dict[str, Any]:
-        """Press Tab, and return where the focus is then. Chromium drops keys until it has drawn a page that has just been loaded."""
+        """Press Tab, and return the place of the focus. Chromium drops keys until it has painted a new page."""
         self._page.press("Tab")
         if before < 0 and self._focus()["selectors"] < 0:
             eventually(self._has_taken_tab, pause=0.2)
@@ -56,18 +56,18 @@ class Keyboard:
         return bool(self._focus()["selectors"] >= 0)
 
     def write(self, text: str) -> None:
-        """Type over what stands in the field."""
+        """Replace the text in the field."""
         self._page.evaluate("document.activeElement.select()")
         self._page.send("Input.insertText", text=text)
 
     def press(self, key: str) -> None:
-        """Press a key that leads to another page, and wait for that."""
+        """Press a key that leads to another page, and wait for that page."""
         self._page.evaluate("window.isOld = true")
         self._page.press(key)
         self._page.until("!window.isOld && document.readyState === 'complete' && location.href !== 'about:blank'")
 
     def has_landed(self) -> bool:
-        """Tell whether the application has the answer."""
+        """Report whether the application has the response."""
         address = str(self._page.evaluate("location.href"))
         return address.startswith(f"{self._walk.world.origin}/callback?code=")
 

@@ -1,4 +1,4 @@
-"""The visits of passkeys at a login: the page that asks for one, and the offer to make one."""
+"""The visits of passkeys at a login: the page that asks for a passkey, and the offer to create one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def log_in(walk: Walk) -> None:
 
 def offer(walk: Walk) -> None:
     walk.ask("with passkeys")
-    # What the script says in a browser that has an authenticator.
+    # A browser with an authenticator sends this value; its script sets it.
     walk.page.evaluate("document.querySelector('[name=can_make_passkeys]').value = '1'")
     walk.submit_login(PASSKEY_EMAIL)
     walk.look("Log in faster next time", "Make a passkey")

@@ -1,4 +1,4 @@
-"""Mailed links: made as their mails make them, and looked at when they do not work any more."""
+"""Links in mails: created as their mails create them, and visited after they have become invalid."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _INCOMPLETE = "Open the link in the email again, or copy its whole address."
 
 
 def ticket_link(world: World, user: User, purpose: AccountTicket.Purpose, *, life: timedelta | None = None) -> str:
-    """Return the link of a mail. It names no language, so that the browser's counts."""
+    """Return the link of a mail. It names no language, so the language of the browser applies."""
     client = world.clients["plain"]
     _, secret = account_tickets.issue(user=user, purpose=purpose, client=client, email=user.email or "", life=life)
     return f"{_PATHS[purpose]}?ticket={secret}"
 
 
 def dead_link(walk: Walk, used: str, purpose: AccountTicket.Purpose) -> None:
-    """Look at a link that was used, one that is too old, and one that is not whole."""
+    """Visit a link that was used, one that has expired, and one that is incomplete."""
     walk.open(used)
     walk.look("This link has already been used", status=410)
     user = walk.world.another_person(walk.unique(f"late-{purpose}"))
@@ -56,7 +56,7 @@ def _verification_link(walk: Walk, name: str, *, has_moved: bool = False) -> str
         verification.start_verification(tenant_id=world.tenant.pk, user_id=user.user_id, client_id=world.clients["plain"].client_id)
     )
     ticket = EmailTicket.objects.of(world.tenant.pk).get(user=user)
-    # A mail that was asked for elsewhere has the language of its user; here the browser's counts.
+    # A mail that was requested elsewhere uses the language of its user; here the language of the browser applies.
     EmailTicket.objects.of(world.tenant.pk).filter(pk=ticket.pk).update(language="")
     if has_moved:
         update_user(tenant_id=world.tenant.pk, user_id=user.user_id, changes={"email": walk.unique("elsewhere")})

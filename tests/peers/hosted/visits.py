@@ -1,4 +1,4 @@
-"""The visits of pages on the way into an application: each of their states, as a person comes to it."""
+"""The visits of pages during a login: each state of each page, reached as a user reaches it."""
 
 from __future__ import annotations
 

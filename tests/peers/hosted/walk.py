@@ -1,4 +1,4 @@
-"""One person at one browser, in one language, with script or without: what they do, and what is looked at wherever they are."""
+"""One user at one browser, in one language, with or without script: the actions of the user, and the checks of each page."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tests.peers.hosted.world import EMAIL, NAMES, World
 
 AXE = PLACE / "node_modules" / "axe-core" / "axe.min.js"
 PHONE, DESKTOP = (360, 740), (1280, 800)
-# The narrowest window, and a desktop at 200 %, which has half the room.
+# The narrowest window, and a desktop at a zoom of 200 %, which has half the space.
 _NARROW = ((320, 640, 1), (640, 400, 2), (*PHONE, 1), (*DESKTOP, 1))
 _LOOKS = tuple((size, scheme) for size in (PHONE, DESKTOP) for scheme in ("light", "dark"))
-# Every rule that axe runs by itself, and the size of targets of WCAG 2.2, which is off by default.
+# Every rule that axe runs by default, and the target size of WCAG 2.2, which is off by default.
 _ALL_RULES = "rules: {'target-size': {enabled: true}}"
-# What another window or other colours can break; the other rules read the document, which stays the same.
+# Rules that depend on the window or the colors; the other rules check the document, which does not change.
 _RULES_OF_LOOKS = "runOnly: ['color-contrast', 'target-size', 'link-in-text-block', 'scrollable-region-focusable']"
 _RUN_AXE = (
     "axe.run(document, {{resultTypes: ['violations'], {rules}}})"
@@ -41,7 +41,7 @@ _TOO_WIDE = """(() => {
     .filter((one) => { const box = one.getBoundingClientRect(); return box.width && (box.left < -1 || box.right > room + 1); });
   return [document.documentElement.scrollWidth - room, ...outside.map((one) => one.outerHTML.slice(0, 100))];
 })()"""
-# Texts and the attributes that are read out; neither parts that name a language of their own nor identifiers.
+# Texts and the attributes that screen readers read; without parts that have their own language, and without identifiers.
 _TEXTS = """(() => {
   const found = document.title.split(' · '), skipped = 'script, style, code, bdi, body [lang], [hidden]';
   const nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -54,7 +54,7 @@ _PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|\{\w+\}")
 
 
 class Walk:
-    """A tab with a profile of its own. Every `look` is a state of a page."""
+    """A tab with its own profile. Every `look` is a state of a page."""
 
     def __init__(self, world: World, language: str, *, has_script: bool, pictures: Path | None = None) -> None:
         self.world = world
@@ -74,15 +74,15 @@ class Walk:
         return page
 
     def unique(self, name: str) -> str:
-        """Return an address that no other walk uses."""
+        """Return an address that no other visit uses."""
         return f"{name}-{self.language}-{'script' if self.has_script else 'plain'}@example.test"
 
     def change_browser(self) -> None:
-        """Go on in another browser, which knows nothing of this one."""
+        """Continue in another browser without cookies."""
         self.page = self._new_page()
 
     def log_in_silently(self, user: User | None = None, **session: Any) -> None:
-        """Give the browser a session, as a login that is over has left it."""
+        """Give the browser a session like that of a completed login."""
         _, cookie = session_of(user or self.world.user, **session)
         self.page.send("Network.setCookie", name=cookie_name(SESSION), value=cookie, url=self.world.service)
 
@@ -90,7 +90,7 @@ class Walk:
         self.page.open(self.world.service + address if address.startswith("/") else address)
 
     def post(self, path: str, fields: dict[str, str]) -> None:
-        """Send a form of another site."""
+        """Submit a form of another site."""
         inputs = "".join(f'<input name="{name}" value="{value}">' for name, value in fields.items())
         form = f'<form method="post" action="{self.world.service}{path}">{inputs}<button type="submit"></button></form>'
         self.open(f"{self.world.origin}/callback")
@@ -99,17 +99,17 @@ class Walk:
 
     @contextmanager
     def loading_without_script(self) -> Iterator[None]:
-        """Load a page whose script would go on at once."""
+        """Load a page whose script would continue at once."""
         self.page.without_script()
         yield
         self.page.without_script(is_off=not self.has_script)
 
     def ask(self, client: str, **asked: str) -> None:
-        """Begin a login."""
+        """Start a login."""
         self.open(self.world.authorize(client, **asked))
 
     def follow(self, selector: str) -> None:
-        """Press a link or a button and wait for the page behind it."""
+        """Press a link or a button and wait for the next page."""
         self.world.browser.forget()
         self.page.evaluate("window.isOld = true")
         self.page.click(selector)
@@ -124,10 +124,10 @@ class Walk:
     def submit_login(self, email: str = EMAIL, password: str = PASSWORD) -> None:
         self.submit(username=email, password=password)
 
-    # --- Looking -------------------------------------------------------------------------------------------------------------
+    # --- Checks --------------------------------------------------------------------------------------------------------------
 
     def look(self, heading: str, says: str = "", *, status: int = 200) -> None:
-        """Check the page that is open: that it is the expected one, as it should be in every window and in both colours."""
+        """Check the open page: it is the expected one, and it has no fault in any window and color scheme."""
         self.looks += 1
         place = f"{heading!r} {says!r}"
         with translation.override(self.language):
@@ -164,7 +164,7 @@ class Walk:
         return self.page.evaluate("performance.getEntriesByType('navigation')[0].responseStatus")
 
     def _complaints(self) -> list[str]:
-        """Return what the console said; not that the document itself is a refusal, which `status` checks."""
+        """Return the messages of the console, without the one about the status of the document, which `status` checks."""
         own = str(self.page.evaluate("location.href")).partition("#")[0]
         refused = "Failed to load resource: the server responded with a status of"
         return [one for one in self.page.complaints if not (one.startswith(refused) and one.endswith(own))]
@@ -182,7 +182,7 @@ def _source_of_axe() -> str:
 
 @cache
 def _known_texts(language: str) -> re.Pattern[str]:
-    """Return what a page may say in a language: texts of the source or of the catalogue, cut where markup stands in them."""
+    """Return the texts that a page may show in a language: texts of the source or of the catalog, split at their markup."""
     if language == "en":
         texts = {text for one in texts_of_source().values() for text in (one.singular, one.plural)}
     else:
@@ -194,7 +194,7 @@ def _known_texts(language: str) -> re.Pattern[str]:
 
 
 def foreign_texts(texts: list[str], language: str) -> list[str]:
-    """Return what is neither a text of the language nor a name of the tenant's own."""
+    """Return the texts that are neither in the catalog of the language nor names of the tenant."""
     known = _known_texts(language)
     return [
         text

@@ -1,4 +1,4 @@
-"""One tenant with every kind of application that a hosted page is shown for, one server, and one browser: shared by every visit."""
+"""One tenant with every kind of application that a hosted page can be shown for, one server, and one browser, for all visits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.peers.chromium import Chromium, chromium
 LANGUAGES = ("en", "de", "ar")
 EMAIL, NUMBER, AUDIENCE = "ada@example.test", "+4915112345678", "urn:orders"
 PASSKEY_EMAIL = "nova@example.test"
-# Names of the tenant's own, in no language of the pages: none of them can be taken for a text of ours.
+# Names of the tenant in no language of the pages, so that none of them is mistaken for one of our texts.
 TENANT, APPLICATION, SCOPE, ORGANIZATIONS = "Kvikkjokk", "Zettelkasten", "Grönland", ("Acme", "Globex")
 NAMES = {TENANT, APPLICATION, SCOPE, *ORGANIZATIONS, EMAIL, NUMBER, PASSKEY_EMAIL}
 _REALM_GRANT = "http://auth0.com/oauth/grant-type/password-realm"
@@ -35,7 +35,7 @@ _REALM_GRANT = "http://auth0.com/oauth/grant-type/password-realm"
 
 @dataclass
 class World:
-    """The tenant, its service and its applications; `clients` are named by what is special about them."""
+    """The tenant, its service and its applications; the keys of `clients` name the special property of each."""
 
     tenant: Tenant
     service: str
@@ -47,7 +47,7 @@ class World:
     secrets: dict[str, str] = field(default_factory=dict)
 
     def authorize(self, client: str, **asked: str) -> str:
-        """Return the address at which a login of a client begins."""
+        """Return the address at which a login of a client starts."""
         good = {
             "response_type": "code",
             "client_id": self.clients[client].client_id,
@@ -58,12 +58,12 @@ class World:
         return f"{self.service}/authorize?{urlencode(good | asked)}"
 
     def another_person(self, email: str, **profile: Any) -> User:
-        """Make a user for one visit, which may change the account."""
+        """Create a user for one visit, which may change the account."""
         return person(self.people, email=email, **profile)
 
 
 class _Application(BaseHTTPRequestHandler):
-    """Where logins end: a page that says nothing."""
+    """The redirect target of logins: an empty page."""
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -71,10 +71,10 @@ class _Application(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"<!doctype html><html lang=en><title>Application</title><p>You are back.</p>")
 
-    do_POST = do_GET  # noqa: N815  (the name that the library calls)
+    do_POST = do_GET  # noqa: N815 (the library calls this name)
 
     def log_message(self, *args: Any) -> None:
-        """Keep the output of the tests free of requests."""
+        """Log no requests."""
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def application_server() -> Iterator[str]:
 
 @contextmanager
 def new_world() -> Iterator[World]:
-    """Make everything, serve it, and end it."""
+    """Create everything, serve it, and stop it at the end."""
     tenant = TenantFactory.create()
     page = {"enabled": True, "deletion": True}
     shown = {"friendly_name": TENANT, "support_email": "help@example.test"}
@@ -102,7 +102,7 @@ def new_world() -> Iterator[World]:
         "uvicorn",
         LOCALHOST_TENANT=tenant.pk,
         SMS_URL="console:",
-        # The visits are no flood; the page of a flood has a test of its own.
+        # The visits exceed the usual rates; the page about too many requests has its own test.
         ADDRESS_RATE_BURST="100000",
         ADDRESS_RATE_PER_SECOND="10000",
     )
@@ -145,7 +145,7 @@ def _make_clients(world: World) -> None:
 
 
 def _take_passkeys(world: World) -> None:
-    """Make an application whose people are offered passkeys, and leave those of the others alone."""
+    """Enable passkeys for the users of one application, and leave the others unchanged."""
     _make_client(world, "with passkeys", {})
     connection = people(world.tenant, world.clients["with passkeys"], name="passkeys", **PASSKEYS_ON)
     person(connection, email=PASSKEY_EMAIL)

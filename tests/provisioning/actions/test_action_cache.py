@@ -33,7 +33,7 @@ def test_a_text_is_kept_for_fifteen_minutes_by_default() -> None:
     ("ttl", "expires_at", "life"),
     [(60, None, 60), (None, 1030.0, 30), (60, 1030.0, 30), (10, 1030.0, 10), (10**9, None, 86_400), (None, 10.0**9, 86_400)],
 )
-def test_the_earlier_of_both_limits_counts_and_a_day_is_the_longest(ttl: float | None, expires_at: float | None, life: float) -> None:
+def test_the_earlier_of_two_expiries_counts_and_a_day_is_the_maximum(ttl: float | None, expires_at: float | None, life: float) -> None:
     clock = Clock()
     cache = opened(clock)
     cache.set("key", "value", ttl=ttl, expires_at=expires_at)

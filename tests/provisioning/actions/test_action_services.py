@@ -203,7 +203,7 @@ def test_an_update_refuses_unknown_fields_and_bad_tables(tenant: Tenant) -> None
             update_action(tenant_id=tenant.pk, action_id=action.pk, changes=changes)
 
 
-def test_a_worst_case_over_the_budget_is_saved_with_a_warning_that_shows_the_sum(tenant: Tenant) -> None:
+def test_a_run_that_can_exceed_the_budget_is_saved_with_a_warning_that_shows_the_sum(tenant: Tenant) -> None:
     action = make(tenant, secrets={"SCIM_MAX_RETRIES": "2"})
     assert "15750 ms" in warnings_of(action)[0]
     assert warnings_of(make(tenant, name="default")) == []

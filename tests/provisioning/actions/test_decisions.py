@@ -22,7 +22,7 @@ def run_without_requests(**more: Any) -> Ran:
 
 
 @pytest.mark.parametrize("name", ["SCIM_BASE_URL", "SCIM_BEARER_TOKEN"])
-def test_a_missing_secret_holds_the_stream_and_comes_before_everything_else(name: str) -> None:
+def test_a_missing_secret_holds_the_stream_before_any_other_check(name: str) -> None:
     ran = run_without_requests(secrets={name: ""}, message={"type": 17})
     assert isinstance(ran.failed, Misconfigured)
     assert (ran.failed.kind, str(ran.failed)) == ("misconfigured", f"missing required secret: {name}")
@@ -70,7 +70,7 @@ def test_an_event_of_an_allowed_connection_is_processed(allowed: str) -> None:
         assert run_event(server.base_url, secrets={"SCIM_CONNECTION_ALLOWLIST": allowed}).reason == "created"
 
 
-def test_another_event_type_is_ignored_with_a_log_line() -> None:
+def test_an_event_of_another_type_is_ignored_with_a_log_line() -> None:
     ran = run_without_requests(message=envelope("group.member.added"))
     assert (ran.reason, [line["message"] for line in ran.lines]) == ("unsupported type", ["unsupported type ignored"])
 
@@ -105,7 +105,7 @@ def test_an_action_damaged_after_saving_holds_the_stream(options: dict[str, Any]
     assert run_without_requests(options=options, mapping=mapping).failed.kind == "misconfigured"
 
 
-def test_a_mapping_of_the_tenant_decides_what_is_sent() -> None:
+def test_a_mapping_of_the_tenant_decides_the_sent_members() -> None:
     rows = [{"path": "externalId", "source": "user_id"}, {"path": "userName", "source": "nickname"}, {"path": "title", "source": "'Guest'"}]
     with misbehaving_server(sequence(listing(user("1", externalId="database|anna")), reply(204))) as server:
         run_event(server.base_url, "user.updated", mapping=rows)
@@ -117,7 +117,7 @@ def test_a_mapping_of_the_tenant_decides_what_is_sent() -> None:
         }
 
 
-def test_a_row_that_must_not_be_empty_fails_the_delivery_as_data() -> None:
+def test_an_empty_row_that_must_not_be_empty_fails_the_delivery_with_a_data_failure() -> None:
     rows = [
         {"path": "externalId", "source": "user_id"},
         {"path": "userName", "source": "email"},

@@ -83,11 +83,11 @@ def test_users_of_connections_outside_the_allow_list_are_skipped(
     assert server.users() == []
 
 
-def test_a_stream_without_its_token_is_held_and_loses_nothing(
+def test_a_stream_without_its_token_is_held_and_loses_no_event(
     tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer
 ) -> None:
     action_id = stream.destination["action_id"]
-    # A version without its token can no longer be deployed; an older one may exist.
+    # A version without its token cannot be deployed now, but an older version may lack it.
     version = ActionVersion.objects.get(action_id=action_id, is_deployed=True)
     version.secrets = [secret for secret in version.secrets if secret["name"] != "SCIM_BEARER_TOKEN"]
     version.save(update_fields=["secrets"])

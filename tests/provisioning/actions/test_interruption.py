@@ -32,7 +32,7 @@ class Endless:
         while True:
             try:
                 time.sleep(30)
-            except Exception:  # noqa: S110  (what careless code does)
+            except Exception:  # noqa: S110 (careless code does this)
                 pass
 
 

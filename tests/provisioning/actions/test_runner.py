@@ -176,7 +176,7 @@ def test_a_private_address_that_is_not_allowed_is_a_configuration_failure(tenant
     assert raised.value.kind == "configuration"
 
 
-def test_the_deadline_given_is_the_whole_budget(tenant: Tenant) -> None:
+def test_the_given_deadline_is_the_whole_budget(tenant: Tenant) -> None:
     with misbehaving_server(sequence(reply(201, user("1")))) as server:
         with pytest.raises(ActionError) as raised:
             run(scim_action(tenant, server.base_url), deadline_seconds=0.0)
@@ -185,7 +185,7 @@ def test_the_deadline_given_is_the_whole_budget(tenant: Tenant) -> None:
 
 
 class Installed:
-    """An installed action of a test."""
+    """An installed action for a test."""
 
     def onExecuteEventStream(self, event: Event, api: Api) -> None:  # noqa: N802  (the documented name)
         data = event.message.data

@@ -59,7 +59,7 @@ def run(action: Action, event_type: str, document: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("value", ["false", "", 0, 1, [], ["x"], {}, {"a": 1}])
-def test_an_answer_that_is_no_boolean_fails(value: Any) -> None:
+def test_a_result_that_is_not_a_boolean_fails(value: Any) -> None:
     with pytest.raises(DataFailure, match="neither true nor false"):
         is_in_scope({"app_metadata": {"vip": value}}, "app_metadata.vip")
 
@@ -86,7 +86,7 @@ def test_an_expression_without_a_value_for_this_user_fails_and_quotes_nothing() 
         ("identities[0].connection == 'people'", True),
     ],
 )
-def test_true_is_in_the_scope_and_false_or_a_missing_value_is_outside(scope: str, expected: bool) -> None:
+def test_a_user_with_true_is_in_the_scope_and_one_with_false_or_no_value_is_outside(scope: str, expected: bool) -> None:
     document = {
         "email": "anna@example.test",
         "email_verified": True,

@@ -46,7 +46,7 @@ def running(action: Action) -> Any:
     return setup
 
 
-def test_a_deployed_version_keeps_options_mapping_and_secrets_as_they_were(action: Action) -> None:
+def test_a_deployed_version_keeps_its_options_mapping_and_secrets(action: Action) -> None:
     deploy(action)
     change(action, options={"upsert": True}, mapping=None)
     set_secret(tenant_id=action.tenant_id, action_id=action.pk, name="SCIM_BEARER_TOKEN", value="second")
@@ -96,7 +96,7 @@ def test_a_version_of_another_action_is_not_deployed(tenant: Tenant, action: Act
             deploy_version(tenant_id=tenant.pk, action_id=action.pk, version_id=version_id)
 
 
-def test_the_oldest_versions_beyond_the_limit_are_deleted_but_not_the_deployed_one(action: Action, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_versions_beyond_the_limit_are_deleted_except_the_deployed_one(action: Action, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(action_versions, "MAX_VERSIONS", 3)
     for number in range(5):
         change(action, options={"upsert": number % 2 == 0})
@@ -120,7 +120,7 @@ def test_a_turn_reads_the_deployed_version_in_one_query(action: Action) -> None:
     assert len(queries) == 1
 
 
-def test_a_changed_draft_reaches_the_server_only_once_it_is_deployed(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_changed_draft_reaches_the_server_only_after_its_deployment(tenant: Tenant, database_connection: Connection) -> None:
     with running_scim_server() as server:
         action = ActionFactory.create(
             tenant_id=tenant.pk,

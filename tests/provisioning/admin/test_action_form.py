@@ -74,7 +74,7 @@ def test_invalid_values_are_reported_at_their_field_and_nothing_is_created(
     assert TOKEN not in text
 
 
-def test_options_are_fields_and_only_values_that_differ_from_the_default_are_stored(browser: Client, tenant: Tenant) -> None:
+def test_options_are_fields_and_only_values_other_than_the_default_are_stored(browser: Client, tenant: Tenant) -> None:
     sent = {
         **NEW,
         "update_mode": "patch_per_attribute",
@@ -147,7 +147,7 @@ def test_another_server_needs_its_token(browser: Client, action: Action) -> None
     }
 
 
-def test_missing_secrets_and_a_too_long_run_are_shown_on_the_page(browser: Client, tenant: Tenant) -> None:
+def test_missing_secrets_and_a_run_over_the_budget_are_shown_on_the_page(browser: Client, tenant: Tenant) -> None:
     secrets = {"SCIM_BASE_URL": "https://scim.example.test", "SCIM_TIMEOUT_MS": "5000"}
     action = ActionFactory.create(tenant_id=tenant.pk, name="slow", template="scim-user-provisioning", secrets=secrets)
     text = shown(browser.get(page(action)))
@@ -164,7 +164,7 @@ def test_an_action_within_its_budget_has_no_warning(browser: Client, action: Act
     assert TOKEN not in text
 
 
-def test_an_entry_point_has_options_of_its_own_and_none_of_the_template(browser: Client, tenant: Tenant) -> None:
+def test_an_entry_point_has_its_own_options_and_none_of_the_template(browser: Client, tenant: Tenant) -> None:
     path = "provisioning.actions.event_stream.v1.ScimUserProvisioning"
     sent = {"name": "own", "template": "", "entry_point": path, "options": '{"depth": 3}', "other_secrets": '{"KEY": "abc-def"}'}
     assert browser.post(reverse(ADD), sent).status_code == 302

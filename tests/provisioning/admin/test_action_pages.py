@@ -89,7 +89,7 @@ def test_the_help_lists_every_function_and_every_example_is_valid() -> None:
             compile_expression(expression)
 
 
-def test_rows_are_reordered_removed_and_added_by_numbers_and_ticks(browser: Client, action: Action) -> None:
+def test_rows_are_reordered_removed_and_added_with_numbers_and_checkboxes(browser: Client, action: Action) -> None:
     rows = [
         *ROWS,
         {"path": "title", "source": "'x'", "DELETE": True},
@@ -130,7 +130,7 @@ def test_more_rows_can_be_requested_and_entered_values_are_kept(browser: Client,
     assert action.mapping is None
 
 
-def test_the_default_can_be_restored_and_equal_rows_are_the_default(browser: Client, action: Action) -> None:
+def test_the_default_can_be_restored_and_equal_rows_count_as_the_default(browser: Client, action: Action) -> None:
     update_action(tenant_id=action.tenant_id, action_id=action.pk, changes={"mapping": ROWS})
     assert browser.post(page(action, "mapping"), table_of(ROWS, reset="1")).status_code == 302
     action.refresh_from_db()
@@ -156,7 +156,7 @@ def test_saving_the_table_warns_about_an_attribute_outside_the_schemas(browser: 
     assert "name has no part first" in refused
 
 
-def test_the_preview_is_what_would_be_sent_and_saves_nothing(browser: Client, action: Action, anna: User) -> None:
+def test_the_preview_shows_the_request_and_saves_nothing(browser: Client, action: Action, anna: User) -> None:
     rows = [*ROWS, {"path": "nickName", "source": "nickname"}]
     answer = browser.post(page(action, "mapping"), table_of(rows, preview="1", user="anna@example.test"))
     found = re.search(r'<pre class="json" id="preview" tabindex="0">(.*?)</pre>', answer.content.decode(), re.DOTALL)
@@ -263,7 +263,7 @@ def test_pages_of_an_action_of_another_tenant_are_not_found(browser: Client, ann
     assert not Trial.objects.filter(action=stranger).exists()
 
 
-def test_a_user_of_another_tenant_is_found_on_no_page(browser: Client, action: Action) -> None:
+def test_no_page_finds_a_user_of_another_tenant(browser: Client, action: Action) -> None:
     other = new_tenant()
     connection = Connection.objects.of(other.pk).create(tenant=other, name="people", strategy="database")
     foreign = UserFactory.create(tenant_id=other.pk, connection=connection, email="foreign@example.test")

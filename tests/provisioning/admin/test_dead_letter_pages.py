@@ -206,7 +206,9 @@ def test_kinds_exports_and_jobs_of_another_tenant_are_not_found(browser: Client,
 # Filters
 
 
-def test_an_export_takes_exactly_what_the_list_shows(browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_an_export_contains_exactly_the_letters_of_the_list(
+    browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     letters = [
         *bury(tenant, stream, recorder, "user:database|a", "user:b"),
         *bury(tenant, stream, recorder, "user:c", text="x", status=409),

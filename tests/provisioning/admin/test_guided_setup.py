@@ -133,7 +133,7 @@ def test_discarding_a_setup_deletes_all_its_rows(browser: Client, tenant: Tenant
     assert not EventStream.objects.of(tenant.pk).exists()
 
 
-def test_the_changes_alone_enable_the_stream_at_once(browser: Client, tenant: Tenant, server: RealServer) -> None:
+def test_a_setup_without_a_first_synchronization_enables_the_stream_at_once(browser: Client, tenant: Tenant, server: RealServer) -> None:
     action = begun(browser, tenant, server.base_url)
     browser.post(place("enable", action), {"begin": "changes"})
 
@@ -155,7 +155,7 @@ def test_a_stored_token_is_not_sent_to_another_server_by_the_setup(browser: Clie
     assert "SCIM_BEARER_TOKEN" in answer.context["form"].errors
 
 
-def test_the_set_up_of_another_tenant_is_unknown(browser: Client, tenant: Tenant, server: RealServer) -> None:
+def test_the_setup_of_another_tenant_is_not_found(browser: Client, tenant: Tenant, server: RealServer) -> None:
     action = begun(browser, tenant, server.base_url)
     stranger = browser_of(new_staff(new_tenant()))
 

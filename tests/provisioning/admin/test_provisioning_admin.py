@@ -86,7 +86,7 @@ def test_the_button_in_the_list_redelivers_on_post_only(browser: Client, letter:
     assert Lane.objects.filter(stream_id=letter.stream_id).exists()
 
 
-def test_many_are_redelivered_after_a_confirmation_that_names_them(
+def test_many_letters_are_redelivered_after_a_confirmation_that_names_them(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letters = [_dead_letter(tenant, stream, recorder, f"user:{number}") for number in range(3)]

@@ -111,7 +111,7 @@ def test_an_invalid_destination_is_refused_with_a_sentence(sent: dict[str, str],
         ),
     ],
 )
-def test_a_stream_to_a_webhook_is_made_with_its_secrets_sealed(
+def test_a_stream_to_a_webhook_is_created_with_its_secrets_sealed(
     sent: dict[str, str], authorization: dict[str, str], secrets: dict[str, str], browser: Client, tenant: Tenant
 ) -> None:
     answer = browser.post(reverse(ADD), {**NEW, **sent})
@@ -123,7 +123,7 @@ def test_a_stream_to_a_webhook_is_made_with_its_secrets_sealed(
     assert not [value for value in secrets.values() if value in shown(browser.get(page(stream)))]
 
 
-def test_empty_secrets_stay_as_they_are(browser: Client, stream: EventStream) -> None:
+def test_empty_secret_fields_keep_the_secrets(browser: Client, stream: EventStream) -> None:
     assert browser.post(page(stream), {**SAME, "name": "other"}).status_code == 302
 
     stream.refresh_from_db()
@@ -153,7 +153,7 @@ def test_a_stored_secret_is_never_sent_to_another_address(browser: Client, strea
     assert secrets_of(stream)["token"] == "for-there-4713"
 
 
-def test_the_kind_of_a_destination_stays(browser: Client, stream: EventStream, tenant: Tenant) -> None:
+def test_the_kind_of_a_destination_cannot_change(browser: Client, stream: EventStream, tenant: Tenant) -> None:
     action = make_deployed_action(tenant)
     browser.post(page(stream), {**SAME, "destination_type": "action", "action": str(action.pk)})
 
@@ -161,7 +161,7 @@ def test_the_kind_of_a_destination_stays(browser: Client, stream: EventStream, t
     assert (stream.destination_type, stream.destination["webhook_endpoint"]) == ("webhook", ENDPOINT)
 
 
-def test_the_page_names_the_addresses_that_requests_come_from(browser: Client, stream: EventStream, settings: Settings) -> None:
+def test_the_page_names_the_source_addresses_of_requests(browser: Client, stream: EventStream, settings: Settings) -> None:
     assert "OUTBOUND_ADDRESSES" in shown(browser.get(page(stream)))
     settings.OUTBOUND_ADDRESSES = ["eu=203.0.113.7", "us=203.0.113.8"]
 

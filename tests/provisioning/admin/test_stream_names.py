@@ -1,4 +1,4 @@
-"""Lists of what streams sent name the streams: staff read names, rows keep ids."""
+"""Lists of deliveries show the names of streams; the rows contain ids."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def stream(tenant: Tenant) -> EventStream:
 
 
 def text_of(browser: Client, address: str) -> str:
-    """Return what is read below the head of a page: filters and cells, without tags."""
+    """Return the text below the head of a page: filters and cells, without tags."""
     page = browser.get(address).content.decode()
     return " ".join(re.sub(r"<[^>]*>", " ", page.partition('id="content"')[2]).split())
 
 
-def test_a_list_names_the_stream_and_the_page_of_a_row_its_id_too(browser: Client, stream: EventStream) -> None:
+def test_a_list_shows_the_name_of_the_stream_and_the_page_of_a_row_also_its_id(browser: Client, stream: EventStream) -> None:
     alert = AlertFactory.create(tenant_id=stream.tenant_id, stream_id=stream.pk, kind=Alert.Kind.HELD)
 
     listed = text_of(browser, reverse("admin:provisioning_alert_changelist"))
@@ -47,7 +47,7 @@ def test_a_list_names_the_stream_and_the_page_of_a_row_its_id_too(browser: Clien
     assert f"Users to the directory ({stream.pk})" in shown
 
 
-def test_a_stream_that_is_gone_or_has_no_name_goes_by_its_id(browser: Client, stream: EventStream) -> None:
+def test_a_deleted_or_unnamed_stream_is_shown_by_its_id(browser: Client, stream: EventStream) -> None:
     stream.name = ""
     stream.save()
     BreakerFactory.create(tenant_id=stream.tenant_id, stream_id=stream.pk, failures=2)
@@ -55,7 +55,7 @@ def test_a_stream_that_is_gone_or_has_no_name_goes_by_its_id(browser: Client, st
     assert stream.pk in text_of(browser, reverse("admin:provisioning_breaker_changelist"))
 
 
-def test_dead_letters_are_chosen_by_the_name_of_their_stream(browser: Client, tenant: Tenant, stream: EventStream) -> None:
+def test_dead_letters_are_filtered_by_the_name_of_their_stream(browser: Client, tenant: Tenant, stream: EventStream) -> None:
     letter = Rows(tenant).of(DeadLetter)
     letter.stream_id = stream.pk
     letter.save()

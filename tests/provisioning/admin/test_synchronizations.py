@@ -1,4 +1,4 @@
-"""Synchronizing a stream from its page, and the deletion guard, as a signed-in account sees them."""
+"""Synchronizing a stream from its page, and the deletion guard, in the browser of a signed-in account."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from identity.models import Connection, Job, Staff, Tenant
 from identity.services.jobs import run_job
 from provisioning.engine import dispatch
 from provisioning.engine.deletion_guard import guard_of, set_guard
-from provisioning.synchronization import work  # noqa: F401  (it registers what the jobs do)
+from provisioning.synchronization import work  # noqa: F401 (it registers the functions of the jobs)
 from tests.config.two_tenants import make_other_tenant
 from tests.factories.identity import make_user
 from tests.factories.scim import RealServer, running_scim_server
@@ -68,7 +68,7 @@ def _newest(tenant: Tenant) -> Job:
     return job
 
 
-def test_the_button_makes_a_dry_run_and_its_report_has_the_button_that_writes(
+def test_the_button_starts_a_dry_run_and_its_report_has_the_button_that_writes(
     browser: Client, tenant: Tenant, database_connection: Connection, scim: EventStream, server: RealServer
 ) -> None:
     user = make_user(connection=database_connection, email="anna@example.test")
@@ -105,7 +105,7 @@ def test_the_button_makes_a_dry_run_and_its_report_has_the_button_that_writes(
     assert [account["externalId"] for account in server.users()] == [user.user_id]
 
 
-def test_a_stopped_one_is_resumed_and_its_deletions_declined_by_somebody(
+def test_staff_resume_a_stopped_synchronization_and_decline_its_deletions(
     browser: Client, tenant: Tenant, scim: EventStream, server: RealServer
 ) -> None:
     server.add(userName="gone@example.test", externalId="database|gone")
@@ -120,7 +120,7 @@ def test_a_stopped_one_is_resumed_and_its_deletions_declined_by_somebody(
     assert len(server.users()) == 1
 
 
-def test_the_report_is_downloaded_as_lines_of_json_by_staff_of_the_tenant_only(
+def test_only_staff_of_the_tenant_download_the_report_as_json_lines(
     browser: Client, tenant: Tenant, database_connection: Connection, scim: EventStream
 ) -> None:
     user = make_user(connection=database_connection, email="anna@example.test")
@@ -134,7 +134,7 @@ def test_the_report_is_downloaded_as_lines_of_json_by_staff_of_the_tenant_only(
     assert _signed_in(make_other_tenant()).get(place).status_code == 404
 
 
-def test_a_flood_of_deletions_is_allowed_on_the_page_of_the_stream(browser: Client, tenant: Tenant, scim: EventStream) -> None:
+def test_staff_allow_a_flood_of_deletions_on_the_page_of_the_stream(browser: Client, tenant: Tenant, scim: EventStream) -> None:
     browser.post(_stream_page(scim, "deletion-threshold"), {"threshold": "1", "window_minutes": "10"})
     guard = guard_of(scim)
     assert guard is not None
@@ -153,7 +153,7 @@ def test_a_flood_of_deletions_is_allowed_on_the_page_of_the_stream(browser: Clie
     assert browser.post(_stream_page(scim, "allow-deletions")).status_code == 403
 
 
-def test_the_threshold_is_switched_off_with_an_empty_field(browser: Client, tenant: Tenant, scim: EventStream) -> None:
+def test_an_empty_field_switches_the_threshold_off(browser: Client, tenant: Tenant, scim: EventStream) -> None:
     set_guard(tenant_id=tenant.pk, stream_id=scim.pk, threshold=5)
     browser.post(_stream_page(scim, "deletion-threshold"), {"threshold": "", "window_minutes": "60"})
     assert guard_of(scim) is None

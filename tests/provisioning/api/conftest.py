@@ -13,7 +13,7 @@ __all__ = ["recorder", "stream"]
 
 @pytest.fixture
 def api(tenant: Tenant) -> Management:
-    """The management interface of `tenant`, with every scope."""
+    """Return the management interface of `tenant` with every scope."""
     return Management(tenant)
 
 

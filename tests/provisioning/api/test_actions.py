@@ -1,4 +1,4 @@
-"""Actions over the wire: drafts, deployment, versions, secrets, and executions."""
+"""Actions over the management interface: drafts, deployment, versions, secrets, and executions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def body_of(**changes: Any) -> dict[str, Any]:
     }
 
 
-def test_a_created_action_is_answered_in_the_shape_of_the_contract(api: Management) -> None:
+def test_a_created_action_is_returned_in_the_form_of_the_contract(api: Management) -> None:
     answer = api.post("actions/actions", body_of(options={"upsert": True}))
     assert answer.status == 201, answer.body
     action = answer.json
@@ -58,7 +58,7 @@ def test_a_created_action_is_answered_in_the_shape_of_the_contract(api: Manageme
     assert api.get(f"actions/actions/{action['id']}").json == action
 
 
-def test_an_action_may_be_deployed_as_it_is_created(api: Management) -> None:
+def test_an_action_can_be_deployed_on_creation(api: Management) -> None:
     action = api.post("actions/actions", body_of(deploy=True)).json
     assert action["all_changes_deployed"] is True
     assert (action["deployed_version"]["number"], action["deployed_version"]["deployed"]) == (1, True)
@@ -100,7 +100,7 @@ def test_custom_code_is_refused_with_a_reason(api: Management, changes: dict[str
     assert api.post("actions/actions", body_of(code="", dependencies=[], modules=[], runtime="python")).status == 201
 
 
-def test_an_installed_entry_point_takes_the_place_of_a_template(api: Management) -> None:
+def test_an_installed_entry_point_replaces_a_template(api: Management) -> None:
     path = "provisioning.actions.event_stream.v1.ScimUserProvisioning"
     body = body_of(entry_point=path)
     del body["template"]
@@ -174,7 +174,7 @@ def test_another_server_needs_its_token(api: Management, tenant: Tenant) -> None
     assert open_secrets(Action.objects.of(tenant.pk).get()) == {"SCIM_BASE_URL": moved["value"], "SCIM_BEARER_TOKEN": "another"}
 
 
-def test_versions_are_listed_newest_first_and_deployed_once_more(api: Management) -> None:
+def test_versions_are_listed_newest_first_and_can_be_deployed_again(api: Management) -> None:
     action = api.post("actions/actions", body_of(deploy=True)).json
     path = f"actions/actions/{action['id']}"
     first = action["deployed_version"]["id"]
@@ -239,7 +239,7 @@ def test_the_only_trigger_is_bound_to_entities(api: Management) -> None:
 
 @pytest.fixture
 def failed(tenant: Tenant, database_connection: Connection) -> Attempt:
-    """One failed run of an action: its server does not listen."""
+    """Create one failed run of an action: its server does not listen."""
     secrets = {"SCIM_BASE_URL": "http://127.0.0.1:9/v2", "SCIM_BEARER_TOKEN": SECRET, "SCIM_MAX_RETRIES": "0"}
     body = body_of(deploy=True, secrets=[{"name": name, "value": value} for name, value in secrets.items()])
     action = Management(tenant).post("actions/actions", body).json
@@ -251,7 +251,7 @@ def failed(tenant: Tenant, database_connection: Connection) -> Attempt:
     return Attempt.objects.get(tenant_id=tenant.pk)
 
 
-def test_every_run_is_an_execution_that_is_found_by_its_id(api: Management, failed: Attempt) -> None:
+def test_every_run_is_an_execution_that_can_be_found_by_its_id(api: Management, failed: Attempt) -> None:
     identifier = execution_id(failed.delivery_id, failed.number)
     delivery = Delivery.objects.get(pk=failed.delivery_id)
     history = api.get(f"event-streams/{delivery.stream_id}/deliveries/{delivery.event_id}").json
@@ -280,7 +280,7 @@ def test_foreign_old_and_malformed_executions_are_not_found(api: Management, fai
 
 
 @pytest.mark.parametrize(("delivery", "number"), [(1, 1), (2**59 + 4097, 7), (4096, 2**31 - 1)])
-def test_an_execution_id_is_a_uuid_of_its_own_for_each_run(delivery: int, number: int) -> None:
+def test_each_run_has_its_own_uuid_as_execution_id(delivery: int, number: int) -> None:
     made = execution_id(delivery, number)
     assert (made.version, made.variant) == (8, uuid.RFC_4122)
     assert len({made, execution_id(delivery, number + 1), execution_id(delivery + 1, number)}) == 3

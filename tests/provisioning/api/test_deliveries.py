@@ -1,4 +1,4 @@
-"""Deliveries over the wire: failures, history of one event, redelivery, test events, and counts."""
+"""Deliveries over the management interface: failures, history of one event, redelivery, test events, and counts."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_delivered_event_is_not_listed_but_has_a_history(
     assert "event" not in history
 
 
-def test_pages_go_from_checkpoint_to_checkpoint(api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_pages_continue_from_checkpoint_to_checkpoint(api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     events = failed(tenant, stream, recorder, "user:a", "user:b", "user:c")
     path = f"event-streams/{stream.pk}/deliveries"
     first = api.get(path, {"take": 2}).json
@@ -119,7 +119,7 @@ def test_one_event_is_redelivered_and_its_history_shows_it(
     assert DeadLetter.objects.get(event_id=event.event_id).redelivery_actor == f"client {api.client.client_id}"
 
 
-def test_many_are_redelivered_by_a_job_in_the_order_of_each_user(
+def test_a_job_redelivers_many_letters_in_the_order_of_each_user(
     api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     events = failed(tenant, stream, recorder, "user:b", "user:a", "user:b")
@@ -139,7 +139,7 @@ def test_many_are_redelivered_by_a_job_in_the_order_of_each_user(
     assert Delivery.objects.get(event_id=late[0].event_id).state == "dead"
 
 
-def test_a_letter_that_fails_again_is_not_redelivered_twice_by_one_job(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_job_does_not_redeliver_a_letter_again_that_failed_again(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     failed(tenant, stream, recorder, "user:a", "user:b")
     job = redelivery_jobs.start_redelivery_job(
         tenant_id=tenant.pk, stream_id=stream.pk, selection=redelivery_jobs.Selection(), actor="an operator", rate_per_second=1
@@ -178,7 +178,7 @@ def test_every_type_has_a_sample(api: Management, stream: EventStream) -> None:
         assert (sent.status, sent.json["event"]["type"]) == (202, event_type)
 
 
-def test_a_test_event_is_refused_by_a_disabled_stream_and_goes_with_its_delivery(
+def test_a_disabled_stream_refuses_a_test_event_and_its_delivery_is_deleted(
     api: Management, tenant: Tenant, stream: EventStream, settings: Any
 ) -> None:
     sent = api.post(f"event-streams/{stream.pk}/test", {"event_type": "user.created"}).json

@@ -1,4 +1,4 @@
-"""Event streams over the wire."""
+"""Event streams over the management interface."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def body_of(action: Action, **changes: Any) -> dict[str, Any]:
     }
 
 
-def test_a_created_stream_is_answered_in_the_order_of_the_contract(api: Management, action: Action) -> None:
+def test_a_created_stream_is_returned_in_the_order_of_the_contract(api: Management, action: Action) -> None:
     answer = api.post("event-streams", body_of(action))
     assert answer.status == 201, answer.body
     stream = answer.json
@@ -102,7 +102,7 @@ def test_an_update_replaces_the_given_members(api: Management, action: Action) -
     assert api.patch(path, {}).json == changed.json == api.get(path).json
 
 
-def test_the_type_of_a_destination_never_changes(api: Management, action: Action) -> None:
+def test_the_type_of_a_destination_cannot_change(api: Management, action: Action) -> None:
     stream = api.post("event-streams", body_of(action)).json
     answer = api.patch(f"event-streams/{stream['id']}", {"destination": {"type": "webhook", "configuration": {}}})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
@@ -121,7 +121,7 @@ def test_enabling_starts_at_the_head_and_disabling_stops(
     assert EventStream.objects.of(tenant.pk).get(pk=stream["id"]).position == head
 
 
-def test_a_held_stream_says_since_when_and_why_and_keeps_its_status(api: Management, tenant: Tenant, action: Action) -> None:
+def test_a_held_stream_shows_the_time_and_reason_of_its_hold_and_keeps_its_status(api: Management, tenant: Tenant, action: Action) -> None:
     stream = api.post("event-streams", body_of(action)).json
     row = EventStream.objects.of(tenant.pk).get(pk=stream["id"])
     row.held_since, row.held_reason = timezone.now(), "The directory refuses every request."
@@ -131,7 +131,7 @@ def test_a_held_stream_says_since_when_and_why_and_keeps_its_status(api: Managem
     assert held["held"] == {"since": wire_time(row.held_since), "reason": "The directory refuses every request."}
 
 
-def test_deleting_twice_is_no_error(api: Management, action: Action) -> None:
+def test_a_second_deletion_is_not_an_error(api: Management, action: Action) -> None:
     stream = api.post("event-streams", body_of(action)).json
     path = f"event-streams/{stream['id']}"
     assert [(answer.status, answer.body) for answer in (api.delete(path), api.delete(path))] == [(204, b""), (204, b"")]
@@ -139,7 +139,7 @@ def test_deleting_twice_is_no_error(api: Management, action: Action) -> None:
     assert api.patch(path, {"name": "x"}).status == 404
 
 
-def test_an_id_of_another_length_is_no_stream_id(api: Management) -> None:
+def test_an_id_of_another_length_is_not_a_stream_id(api: Management) -> None:
     for answer in (api.get("event-streams/est_1"), api.patch("event-streams/est_1", {}), api.delete(f"event-streams/{'e' * 27}")):
         assert (answer.status, answer.json["errorCode"]) == (400, "invalid_uri")
 

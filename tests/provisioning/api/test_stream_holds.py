@@ -1,4 +1,4 @@
-"""Held streams over the wire: resuming, allowing deletions, thresholds, and warnings."""
+"""Held streams over the management interface: resuming, allowing deletions, thresholds, and warnings."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_an_invalid_threshold_is_refused_and_changes_nothing(api: Management, st
     assert api.get(path).json == {"threshold": None}
 
 
-def test_reading_does_not_allow_to_resume(tenant: Tenant, stream: EventStream) -> None:
+def test_the_scope_for_reading_does_not_allow_a_resume(tenant: Tenant, stream: EventStream) -> None:
     reader = Management(tenant, scope="read:event_streams")
     hold(stream)
     path = f"event-streams/{stream.pk}"
@@ -132,7 +132,7 @@ def bound(action: Action, name: str, *, is_enabled: bool = True) -> EventStream:
         ("https://other.example.test/v2", "", ""),
     ],
 )
-def test_two_streams_that_write_to_one_server_for_the_same_connections_are_warned_about(
+def test_a_warning_names_two_streams_that_write_to_one_server_for_the_same_connections(
     api: Management, tenant: Tenant, base_url: str, connections: str, said: str
 ) -> None:
     first = bound(scim(tenant, "a", connections="people,staff"), "first")
@@ -147,17 +147,17 @@ def test_two_streams_that_write_to_one_server_for_the_same_connections_are_warne
     assert api.get(f"event-streams/{first.pk}").json["warnings"] == shown[first.pk]
 
 
-def test_a_disabled_stream_and_one_of_another_tenant_overwrite_nothing(api: Management, tenant: Tenant) -> None:
+def test_a_disabled_stream_and_one_of_another_tenant_cause_no_warning(api: Management, tenant: Tenant) -> None:
     stream = bound(scim(tenant, "a"), "first")
     disabled = bound(scim(tenant, "b"), "second", is_enabled=False)
     bound(scim(other := new_tenant(), "c"), "third")
     assert "warnings" not in api.get(f"event-streams/{stream.pk}").json
-    # If it were enabled, both streams would write to the same server.
+    # Once enabled, both streams would write to the same server.
     assert len(api.get(f"event-streams/{disabled.pk}").json["warnings"]) == 1
     assert overlaps.overlap_warnings(other.pk) == {}
 
 
-def test_an_action_is_answered_with_its_warnings(api: Management) -> None:
+def test_an_action_is_returned_with_its_warnings(api: Management) -> None:
     body = {
         "name": "slow",
         "supported_triggers": [{"id": "event-stream", "version": "v1"}],

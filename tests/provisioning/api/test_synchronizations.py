@@ -1,4 +1,4 @@
-"""Synchronizations over the wire."""
+"""Synchronizations over the management interface."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_synchronization_is_a_job_that_is_read_like_any_other(api: Management,
         run_job(answer.json["id"])
     job = api.get(f"jobs/{answer.json['id']}").json
     assert (job["status"], job["percentage_done"]) == ("completed", 100)
-    # The scope of the stream is enough, and that of users is not.
+    # The scope of the stream is required; that of users is not enough.
     assert Management(tenant, scope="read:event_streams").get(f"jobs/{job['id']}").status == 200
     assert Management(tenant, scope="read:users").get(f"jobs/{job['id']}").status == 403
     assert job["summary"] == {"total": 2, "created": 1, "skipped": 1, "extra": 0, "deleted": 0}
@@ -78,12 +78,12 @@ def started(api: Management, stream: EventStream, **body: object) -> str:
 
 
 def said_by(place: str, name: str) -> str:
-    """Return the actor of an answer, as stored in the job."""
+    """Return the actor of a decision, as stored in the job."""
     return str(Job.all_tenants.get(pk=place.rpartition("/")[2]).parameters.get(name, ""))
 
 
 def work_on(place: str) -> None:
-    """Let a worker do all work that is due."""
+    """Let a worker do all due work."""
     run_job(place.rpartition("/")[2])
 
 
@@ -156,7 +156,7 @@ def test_staged_deletions_wait_for_an_answer(
     assert (done["status"], done["outcomes"]) == ("completed", {"deleted": 1} if deleted else {"extra": 1})
 
 
-def test_a_synchronization_is_canceled_once(api: Management, scim: EventStream) -> None:
+def test_a_synchronization_can_be_canceled_once(api: Management, scim: EventStream) -> None:
     place = started(api, scim)
     cancelled = api.post(f"{place}/cancel")
     assert (cancelled.status, cancelled.json["status"]) == (202, "failed")
@@ -177,13 +177,13 @@ def test_a_job_of_another_stream_or_type_is_not_found(api: Management, tenant: T
     assert api.get(place).json["status"] == "pending"
 
 
-def test_reading_and_answering_need_different_scopes(tenant: Tenant, scim: EventStream) -> None:
+def test_reading_and_deciding_need_different_scopes(tenant: Tenant, scim: EventStream) -> None:
     reader, writer = Management(tenant, scope="read:event_streams"), Management(tenant, scope="update:event_streams")
     place = started(writer, scim)
     assert [reader.get(place).status, reader.get(f"{place}/report").status] == [200, 200]
     assert [writer.get(place).status, reader.post(f"{place}/cancel").status, writer.post(f"{place}/cancel").status] == [403, 403, 202]
 
 
-def test_it_needs_the_right_to_change_the_stream(tenant: Tenant, scim: EventStream) -> None:
+def test_a_synchronization_needs_the_permission_to_change_the_stream(tenant: Tenant, scim: EventStream) -> None:
     reader = Management(tenant, scope="read:event_streams")
     assert reader.post(f"event-streams/{scim.pk}/synchronizations", {}).status == 403

@@ -1,4 +1,4 @@
-"""A tenant's log, written directly: these tests are about what follows it."""
+"""Writes a tenant's log directly, for tests of the code that follows it."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def link(action_id: str, **more: Any) -> Link:
     return Link("acme", action_id, SERVER, "database|anna", **more)
 
 
-def test_the_database_and_the_twin_in_memory_keep_the_same_rows(committed_db: None) -> None:
+def test_the_tables_and_the_twin_in_memory_keep_the_same_rows(committed_db: None) -> None:
     """Random writes and doubts, including late and old ones, result in the same link in both."""
     chance = random.Random(7)
     for _ in range(60):
@@ -116,7 +116,7 @@ def test_the_database_and_the_twin_in_memory_keep_the_same_rows(committed_db: No
             assert [known for known in stored.read(()) if known.action_id == action_id] == kept.read(())
 
 
-def test_a_create_is_linked_and_the_link_ends_with_the_deletion(
+def test_a_created_account_is_linked_and_the_link_ends_with_the_deletion(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     stream = stream_to(tenant, server.base_url)
@@ -137,7 +137,7 @@ def test_a_create_is_linked_and_the_link_ends_with_the_deletion(
     assert row.ended == Delivery.objects.filter(stream_id=stream.pk).latest("position").position
 
 
-def test_an_account_is_a_fact_although_the_lease_of_its_create_was_lost(tenant: Tenant, database_connection: Connection) -> None:
+def test_an_account_is_recorded_even_if_the_lease_of_its_create_was_lost(tenant: Tenant, database_connection: Connection) -> None:
     def slow(request: Any) -> bytes:
         with connection.cursor() as cursor:
             cursor.execute("UPDATE provisioning_lane SET token = gen_random_uuid() WHERE tenant_id = %s", [tenant.pk])
@@ -177,7 +177,7 @@ def test_a_secret_that_the_server_echoes_as_an_id_is_not_stored(tenant: Tenant, 
     assert TOKEN not in str(rows)
 
 
-def test_an_account_that_another_tenant_is_linked_to_is_not_written_to(
+def test_the_service_never_writes_to_an_account_that_another_tenant_is_linked_to(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     stream = stream_to(tenant, server.base_url)
@@ -196,7 +196,7 @@ def test_an_account_that_another_tenant_is_linked_to_is_not_written_to(
     assert accounts_of_other_tenants(held.server, [account["id"]], tenant_id=other.pk) == set()
 
 
-def test_streams_of_one_tenant_with_one_server_take_turns_on_a_user(
+def test_streams_of_one_tenant_with_the_same_server_take_turns_on_a_user(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     first, second = stream_to(tenant, server.base_url), stream_to(tenant, server.base_url + "/", "the other")
@@ -216,7 +216,7 @@ def test_streams_of_one_tenant_with_one_server_take_turns_on_a_user(
     assert Delivery.objects.get(stream_id=first.pk).reason == "duplicate delivery"
 
 
-def test_a_stream_with_a_server_of_its_own_takes_no_lock(tenant: Tenant, server: RealServer) -> None:
+def test_a_stream_with_its_own_server_takes_no_lock(tenant: Tenant, server: RealServer) -> None:
     stream = stream_to(tenant, server.base_url)
     setup = draft_setup(Action.objects.of(tenant.pk).get(pk=stream.destination["action_id"]))
     with RunLinks(setup, 1).lock(SERVER, "database|anna", seconds=30):
@@ -291,7 +291,7 @@ def test_recorded_creates_become_links_and_other_writes_suspects(
     assert [after[user.user_id].birth for user in users] == [before[users[0].user_id].birth, 0, before[users[2].user_id].birth]
 
 
-def test_confirming_and_forgetting_links_ends_at_the_tenant(tenant: Tenant) -> None:
+def test_links_of_another_tenant_are_neither_confirmed_nor_forgotten(tenant: Tenant) -> None:
     row = replace(link(str(uuid4()), remote_id=uuid4().hex, is_suspect=True), tenant_id=tenant.pk)
     write_links([row.document()])
     stored = AccountLink.objects.get(tenant_id=tenant.pk)
@@ -330,7 +330,7 @@ def test_users_not_found_are_counted_and_raise_an_alert_above_a_percentage(
     assert (raised.facts["count"], raised.facts["settled"]) == (3, 3)
 
 
-def test_the_claim_tells_the_position_of_its_event(tenant: Tenant, database_connection: Connection, server: RealServer) -> None:
+def test_a_claim_contains_the_position_of_its_event(tenant: Tenant, database_connection: Connection, server: RealServer) -> None:
     stream = stream_to(tenant, server.base_url)
     UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
     number_tenant(tenant.pk)
@@ -340,7 +340,7 @@ def test_the_claim_tells_the_position_of_its_event(tenant: Tenant, database_conn
     assert claim.position == Delivery.objects.get(stream_id=stream.pk).position > 0
 
 
-def test_what_a_server_returns_as_ids_does_not_break_the_reading_of_links(tenant: Tenant, database_connection: Connection) -> None:
+def test_ids_of_any_form_from_a_server_do_not_break_the_reading_of_links(tenant: Tenant, database_connection: Connection) -> None:
     odd = {"id": "a\0b", "externalId": "hr|1"}
     with misbehaving_server(by_verb(GET=reply(200, {"Resources": [odd], "totalResults": 1}))) as server:
         stream = stream_to(tenant, server.base_url)
@@ -352,7 +352,7 @@ def test_what_a_server_returns_as_ids_does_not_break_the_reading_of_links(tenant
         assert deliver(tenant, stream) == ["no user to update"]
 
 
-def test_a_secret_in_an_id_is_not_stored_by_a_change_of_the_name(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_change_of_the_name_does_not_store_a_secret_of_an_id(tenant: Tenant, database_connection: Connection) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
     echo = {"id": f"x{TOKEN}", "externalId": user.user_id, "userName": "anna@example.test"}
     with misbehaving_server(by_verb(GET=reply(200, {"Resources": [echo], "totalResults": 1}), PUT=reply(204))) as server:
@@ -404,7 +404,7 @@ def redeliver_letter(tenant: Tenant, stream: EventStream) -> list[str]:
     return deliver(tenant, stream)
 
 
-def test_an_event_whose_key_proves_nothing_is_delivered_once_its_account_is_confirmed(
+def test_an_event_with_an_unproven_key_is_delivered_after_its_account_is_confirmed(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
@@ -428,7 +428,7 @@ def test_an_event_whose_key_proves_nothing_is_delivered_once_its_account_is_conf
 
 @pytest.mark.parametrize("origin", ["created", "by name"])
 @pytest.mark.parametrize("kind", ["user.updated", "user.deleted"])
-def test_a_link_of_the_past_without_a_name_can_be_confirmed_and_its_event_redelivered(
+def test_an_old_link_without_a_name_can_be_confirmed_and_its_event_redelivered(
     tenant: Tenant, database_connection: Connection, origin: str, kind: str
 ) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
@@ -490,7 +490,7 @@ def test_a_link_confirmed_during_a_run_stays_confirmed(tenant: Tenant) -> None:
     assert not AccountLink.objects.get(tenant_id=tenant.pk).is_suspect
 
 
-def test_an_account_of_another_user_cannot_be_confirmed(tenant: Tenant) -> None:
+def test_the_account_of_another_user_cannot_be_confirmed(tenant: Tenant) -> None:
     suspect = replace(link(str(uuid4()), remote_id=uuid4().hex, is_suspect=True), tenant_id=tenant.pk)
     write_links([suspect.document(), replace(suspect, user_id="database|bob", is_suspect=False).document()])
     with pytest.raises(Conflict):

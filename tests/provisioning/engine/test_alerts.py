@@ -127,7 +127,7 @@ def test_a_hold_raises_another_alert_after_a_period(tenant: Tenant, stream: Even
     (alert,) = raised(stream)
     assert (alert.kind, "very-secret" in json.dumps(alert.facts)) == ("held", False)
     day = timedelta(seconds=settings.DEAD_LETTER_ALERT_PERIOD_SECONDS)
-    # The slot of the clock has ended, but less than a period has passed since the last alert.
+    # A new period has begun, but less than a period has passed since the last alert.
     Alert.objects.filter(pk=alert.pk).update(period=alert.period - day)
     assert len(raised(stream)) == 1
     Alert.objects.filter(pk=alert.pk).update(period=alert.period - 2 * day, created_at=alert.created_at - 2 * day)

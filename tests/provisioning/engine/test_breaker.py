@@ -70,7 +70,7 @@ def test_consecutive_failures_of_several_users_hold_the_stream(
     assert lanes.claim_oldest(stream.pk) is None
 
 
-def test_one_failing_user_runs_through_its_attempts_into_the_dead_letters(
+def test_an_event_of_one_failing_user_uses_all_attempts_and_becomes_a_dead_letter(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = [0.0] * 20

@@ -1,4 +1,4 @@
-"""Answers with 401 and 403: an expired token holds the stream before any event becomes a dead letter."""
+"""Responses with 401 and 403: an expired token holds the stream before any event becomes a dead letter."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_401_for_one_user_holds_the_stream_because_it_concerns_the_token(tenant:
 
 
 @pytest.mark.parametrize("between", [None, DataFailure("too long", status=400), TransientFailure("away", status=503)])
-def test_another_answer_resets_the_count_of_401(
+def test_another_status_resets_the_count_of_401(
     tenant: Tenant, stream: EventStream, recorder: Recorder, between: ActionError | None
 ) -> None:
     queue(tenant, [*KEYS, "user:other"])
@@ -111,7 +111,7 @@ def test_another_answer_resets_the_count_of_401(
 
 
 @pytest.mark.parametrize("between", [TransientFailure("no answer"), DataFailure("the user cannot be mapped")])
-def test_a_request_without_an_answer_does_not_reset_the_count_of_401(
+def test_a_request_without_a_response_does_not_reset_the_count_of_401(
     tenant: Tenant, stream: EventStream, recorder: Recorder, between: ActionError
 ) -> None:
     queue(tenant, [*KEYS, "user:other"])
@@ -130,7 +130,7 @@ def test_zero_lets_401_run_through_the_attempts(tenant: Tenant, stream: EventStr
     assert letters(stream) == 3
 
 
-def test_403_of_one_user_runs_into_the_dead_letters_and_of_two_holds_the_stream(
+def test_403_for_one_user_leads_to_dead_letters_and_for_two_users_holds_the_stream(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     queue(tenant, KEYS)
@@ -165,14 +165,14 @@ def test_403_for_one_user_sends_a_nudge_for_the_read_probe(
     assert len([task for task, *_ in sent if task == nudges.READ_PROBE]) == 1
 
 
-def test_another_answer_resets_the_count_of_403(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_another_status_resets_the_count_of_403(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     queue(tenant, KEYS)
     recorder.answers = {"user:a": [forbidden()], "user:c": [forbidden()]}
     run(stream, *KEYS)
     assert not is_held(stream)
 
 
-def test_the_failure_that_opens_the_breaker_is_no_dead_letter_even_on_its_last_attempt(
+def test_the_failure_that_opens_the_breaker_does_not_become_a_dead_letter_even_on_its_last_attempt(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = []
@@ -190,7 +190,7 @@ def test_the_failure_that_opens_the_breaker_is_no_dead_letter_even_on_its_last_a
     assert set(Delivery.objects.filter(stream_id=stream.pk).values_list("state", "series_attempts")) == {("todo", 0)}
 
 
-def test_a_delivery_that_runs_while_a_person_holds_the_stream_is_no_dead_letter(
+def test_a_delivery_that_runs_while_staff_hold_the_stream_does_not_become_a_dead_letter(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = []

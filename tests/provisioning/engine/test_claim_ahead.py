@@ -105,8 +105,8 @@ def test_events_of_one_document_stay_in_order_while_others_are_claimed_ahead(
     _assert_books_agree(stream)
 
 
-@pytest.mark.parametrize("cause", ["it failed", "it was slow", "the turn is over"])
-def test_a_claim_ahead_is_given_back_unless_the_run_is_a_fast_success(
+@pytest.mark.parametrize("cause", ["failed run", "slow run", "end of the turn"])
+def test_a_claim_ahead_is_released_unless_the_run_is_a_fast_success(
     cause: str, tenant: Tenant, stream: EventStream, destination: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _queue(tenant, *KEYS)
@@ -114,9 +114,9 @@ def test_a_claim_ahead_is_given_back_unless_the_run_is_a_fast_success(
 
     def turn_bad() -> None:
         eventually(lambda: _is_leased(stream, "user:d"))
-        if cause == "it was slow":
+        if cause == "slow run":
             monkeypatch.setattr(claim_ahead, "FAST_MILLISECONDS", 0.0)
-        elif cause == "the turn is over":
+        elif cause == "end of the turn":
             monkeypatch.setattr(delivering.Turn, "goes_on", lambda _: False)
         else:
             raise DataFailure("refused")
@@ -127,7 +127,7 @@ def test_a_claim_ahead_is_given_back_unless_the_run_is_a_fast_success(
     destination.during |= {"user:c": turn_bad, "user:d": look}
     delivering.deliver_lane(stream.pk, "user:a")
 
-    if cause == "the turn is over":
+    if cause == "end of the turn":
         assert destination.taken[-1][0] == "user:c"
         assert not _is_leased(stream, "user:d")
         assert _delivery(stream, "user:d").attempts == 0
@@ -187,7 +187,7 @@ def test_an_outcome_after_the_lease_is_discarded_even_if_it_is_settled_during_th
     assert "came after its lease and is discarded" in caplog.text
 
 
-def test_without_a_second_connection_deliveries_go_on_one_by_one(
+def test_without_a_second_connection_deliveries_are_claimed_one_by_one(
     tenant: Tenant, stream: EventStream, destination: Watched, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(*_: object) -> None:
@@ -203,7 +203,7 @@ def test_without_a_second_connection_deliveries_go_on_one_by_one(
     assert caplog.text.count("nothing is claimed ahead") == 1
 
 
-def test_a_delivery_given_back_keeps_its_place_and_has_no_attempt(
+def test_a_released_delivery_keeps_its_place_and_has_no_attempt(
     tenant: Tenant, stream: EventStream, destination: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _queue(tenant, *KEYS)

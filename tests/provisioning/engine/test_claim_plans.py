@@ -47,7 +47,7 @@ SELECT 'other-' || n %% %(streams)s, 'other', 'user:' || n %% %(keys)s, n, least
     %(state)s = 'delivered', 1, 1, 0, false, '', '{}', '', '', '', ''
 FROM generate_series(1, %(rows)s) n, (SELECT least(min(event), 0) AS event FROM provisioning_delivery) least
 """
-# Of the tables and of their indexes, in the test's own transaction.
+# Blocks of the tables and of their indexes, in the transaction of the test.
 _STATISTICS_BY_HAND = """
 UPDATE pg_class SET reltuples = %(rows)s, relpages = %(pages)s WHERE oid IN (
     SELECT unnest(ARRAY[c.oid, i.indexrelid]) FROM pg_class c JOIN pg_index i ON i.indrelid = c.oid WHERE c.relname = ANY(%(tables)s))

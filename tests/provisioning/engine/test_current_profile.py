@@ -139,7 +139,7 @@ def test_an_event_without_user_or_profile_cannot_be_rebuilt(destination: Destina
     assert set(Delivery.objects.filter(stream_id=stream.pk).values_list("state", flat=True)) == {"dead"}
 
 
-def test_a_deletion_of_a_user_that_exists_again_needs_force(destination: Destination, stream: EventStream, user: User) -> None:
+def test_a_deletion_of_a_user_that_exists_again_requires_force(destination: Destination, stream: EventStream, user: User) -> None:
     destination.refused = {"user.deleted"}
     deliver(stream, user)
     delete_user(tenant_id=stream.tenant_id, user_id=user.user_id)

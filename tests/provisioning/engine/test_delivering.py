@@ -1,4 +1,4 @@
-"""One message's turn, with a destination in this process."""
+"""The turn of one message, with a destination in this process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.provisioning.engine.logs import DESTINATION, append_events
 
 @pytest.fixture(autouse=True)
 def sent(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
-    """Messages that would have been sent to the broker."""
+    """Messages that the broker would get."""
     settings.DELIVERY_RETRY_JITTER = 0.0
     messages: list[tuple[object, ...]] = []
 
@@ -68,7 +68,7 @@ def test_a_turn_ends_after_its_number_of_deliveries_and_sends_another_message(
     assert sent == [(nudges.DELIVER, stream.pk, "user:a", None)]
 
 
-def test_a_turn_that_ends_with_its_lane_sends_a_message_for_the_rest(
+def test_a_turn_whose_lane_has_more_deliveries_sends_a_message_for_the_rest(
     tenant: Tenant, stream: EventStream, recorder: Recorder, sent: list[tuple[object, ...]], short_turns: int
 ) -> None:
     _queue(tenant, *["user:a"] * short_turns, "user:b")
@@ -127,7 +127,7 @@ def test_a_long_delay_is_left_to_the_sweeper(
     assert sent == []
 
 
-def test_a_failure_in_another_lane_gets_a_message_of_its_own(
+def test_a_failure_in_another_lane_sends_its_own_message(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings, sent: list[tuple[object, ...]]
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = [7.0]

@@ -29,7 +29,7 @@ def test_every_subscribed_event_becomes_one_delivery_in_log_order(tenant: Tenant
     assert dispatch.dispatch_tenant(tenant.pk) == []
 
 
-def test_other_event_types_move_the_position_only(tenant: Tenant, recorder: object) -> None:
+def test_events_of_other_types_only_advance_the_position(tenant: Tenant, recorder: object) -> None:
     stream = make_stream(tenant, subscriptions=["user.deleted"])
     append_events(tenant, ["user:a"] * 3)
 
@@ -51,7 +51,7 @@ def test_several_pages_are_dispatched_without_gaps_or_duplicates(
     assert _positions(stream) == list(range(1, 36))
 
 
-def test_a_page_dispatched_again_after_a_lost_position_makes_no_second_delivery(tenant: Tenant, stream: EventStream) -> None:
+def test_dispatching_a_page_again_after_a_lost_position_creates_no_second_delivery(tenant: Tenant, stream: EventStream) -> None:
     append_events(tenant, ["user:a", "user:b"])
     dispatch.dispatch_tenant(tenant.pk)
     stream.refresh_from_db()

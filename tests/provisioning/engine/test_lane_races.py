@@ -56,7 +56,7 @@ def _a_session_waits_for_a_lock() -> bool:
 
 @pytest.fixture
 def last_claim(tenant: Tenant, stream: EventStream) -> Claim:
-    """The claim of the only delivery in its lane, with another event already in the log."""
+    """Return the claim of the only delivery in its lane; the log already has another event."""
     append_events(tenant, ["user:a"])
     dispatch.dispatch_tenant(tenant.pk)
     claim = lanes.claim_named(stream.pk, "user:a")

@@ -93,7 +93,7 @@ def test_pruning_reports_held_positions_and_their_followers(tenant: Tenant, stre
     assert "held back: 4" in out.getvalue()
 
 
-def test_a_dead_letter_keeps_its_copy_and_holds_nothing_back(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_dead_letter_has_a_copy_and_does_not_delay_pruning(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     [event] = _old_events(tenant, keys="a")
     body = bytes(event.body)
     recorder.answers["user:a"] = [DataFailure("too long")]
@@ -109,7 +109,7 @@ def test_a_dead_letter_keeps_its_copy_and_holds_nothing_back(tenant: Tenant, str
     assert Delivery.objects.get(stream_id=stream.pk).state == Delivery.State.DELIVERED
 
 
-def test_a_redelivery_that_waits_holds_nothing_back_since_it_has_a_copy(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_waiting_redelivery_has_a_copy_and_does_not_delay_pruning(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     _old_events(tenant, keys="a")
     recorder.answers["user:a"] = [DataFailure("too long")]
     dispatch.dispatch_tenant(tenant.pk)
@@ -121,7 +121,7 @@ def test_a_redelivery_that_waits_holds_nothing_back_since_it_has_a_copy(tenant: 
     assert Delivery.objects.get(stream_id=stream.pk).state == Delivery.State.DELIVERED
 
 
-def test_a_held_stream_keeps_what_waits_until_the_longest_hold_is_over(
+def test_a_held_stream_keeps_its_waiting_deliveries_until_the_end_of_the_longest_hold(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: object
 ) -> None:
     _old_events(tenant)
@@ -137,7 +137,7 @@ def test_a_held_stream_keeps_what_waits_until_the_longest_hold_is_over(
     assert {bytes(letter.body or b"")[:1] for letter in DeadLetter.objects.filter(stream_id=stream.pk)} == {b"{"}
 
 
-def test_a_disabled_stream_holds_nothing_back_and_what_waited_in_it_becomes_dead_letters_with_copies(
+def test_a_disabled_stream_does_not_delay_pruning_and_its_waiting_deliveries_become_dead_letters_with_copies(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     events = _old_events(tenant)
@@ -170,7 +170,7 @@ def test_newer_deliveries_of_a_disabled_stream_keep_waiting(tenant: Tenant, stre
     assert len(recorder.taken) == 1
 
 
-def test_an_attempt_that_still_runs_in_a_disabled_stream_keeps_its_event(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_running_attempt_in_a_disabled_stream_keeps_its_event(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     _old_events(tenant, keys="ab")
     dispatch.dispatch_tenant(tenant.pk)
     claim = lanes.claim_named(stream.pk, "user:b")
@@ -183,7 +183,7 @@ def test_an_attempt_that_still_runs_in_a_disabled_stream_keeps_its_event(tenant:
     assert (_pruned(tenant).count, Delivery.objects.get(pk=claim.delivery_id).state) == (1, Delivery.State.DELIVERED)
 
 
-def test_a_disabled_stream_without_anything_waiting_is_passed_and_begins_at_the_head(
+def test_pruning_skips_a_disabled_stream_without_deliveries_which_later_starts_at_the_head(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     disable_stream(tenant_id=tenant.pk, stream_id=stream.pk)
@@ -196,7 +196,9 @@ def test_a_disabled_stream_without_anything_waiting_is_passed_and_begins_at_the_
     assert [key for key, _, _ in recorder.taken] == ["user:z"]
 
 
-def test_after_a_restore_deliveries_go_on_from_the_position_of_the_stream(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_after_a_restore_deliveries_continue_from_the_position_of_the_stream(
+    tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     events = append_events(tenant, ["user:a", "user:b", "user:c"])
     EventStream.objects.of(tenant.pk).update(position=2)
     restoring.start_over(tenant.pk)
@@ -206,7 +208,7 @@ def test_after_a_restore_deliveries_go_on_from_the_position_of_the_stream(tenant
     assert recorder.event_ids == [events[2].event_id]
 
 
-def test_a_stream_beyond_the_restored_head_goes_back_to_it_and_misses_nothing_new(
+def test_a_stream_beyond_the_restored_head_goes_back_to_it_and_misses_no_new_event(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     """Only the log was restored: the stream and its deliveries are newer, with positions and row ids that are assigned again."""

@@ -65,7 +65,7 @@ def test_an_unreachable_broker_raises_no_exception(monkeypatch: pytest.MonkeyPat
     assert nudges.is_silent()
 
 
-def test_equal_posts_that_wait_together_are_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_messages_that_wait_together_are_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[str, ...]] = []
 
     def slow_send(*message: str) -> None:
@@ -81,7 +81,7 @@ def test_equal_posts_that_wait_together_are_sent_once(monkeypatch: pytest.Monkey
     assert sent.count((nudges.DISPATCH, "t-one")) <= 2
 
 
-def test_no_nudge_is_posted_if_nudges_are_disabled(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_message_is_sent_if_nudges_are_disabled(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.DELIVERY_NUDGES_ENABLED = False
 
     nudges.post(nudges.DISPATCH, "t-one")

@@ -22,5 +22,5 @@ def test_another_text_or_status_is_another_kind() -> None:
 
 def test_values_that_postgresql_cannot_store_are_removed() -> None:
     assert storable({"a\0": ["x\0y", "half \ud800 pair", 1, None, True, 1.5]}) == {"a": ["xy", "half ? pair", 1, None, True, 1.5]}
-    # A server's JSON may hold them, and Python reads them.
+    # JSON from a server may contain them, and Python accepts them.
     assert storable(json.loads("[NaN, -Infinity, 1e999]")) == ["nan", "-inf", "inf"]

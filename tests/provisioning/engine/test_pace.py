@@ -1,4 +1,4 @@
-"""The limit of requests per second: shared by all senders, and without counted attempts."""
+"""The limit of requests per second: all senders share it, and waiting for it counts no attempt."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_the_doubt_about_a_lost_create_stays_if_the_limit_prevents_the_lookup(te
     assert AccountLink.objects.get(tenant_id=tenant.pk).doubt is not None
 
 
-def test_a_delivery_without_a_turn_is_put_off_and_costs_no_attempt(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_delivery_over_the_limit_is_postponed_and_uses_no_attempt(tenant: Tenant, database_connection: Connection) -> None:
     with misbehaving_server(by_verb(POST=created)) as server:
         stream = enabled_stream(tenant, server, rate=100)
         action = Action.objects.of(tenant.pk).get()
@@ -111,9 +111,9 @@ def test_a_delivery_without_a_turn_is_put_off_and_costs_no_attempt(tenant: Tenan
         assert not Delivery.objects.filter(stream_id=stream.pk, state="todo").exists()
 
 
-def test_a_run_that_may_have_written_is_not_put_off(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_run_that_may_have_written_is_not_postponed(tenant: Tenant, database_connection: Connection) -> None:
     def hang_up_for_good(_request: Received) -> Wire:
-        # Other runs take the tokens that the repetition needs, while the answer is lost.
+        # While the response is lost, other runs take the tokens that the lookup needs.
         try:
             take_every_token(Action.objects.of(tenant.pk).get())
         finally:
@@ -156,7 +156,7 @@ def test_an_action_without_a_limit_stores_no_pace(tenant: Tenant, database_conne
         assert not PaceRow.objects.filter(action__tenant_id=tenant.pk).exists()
 
 
-def test_no_two_senders_take_one_token(tenant: Tenant) -> None:
+def test_each_token_goes_to_one_sender_only(tenant: Tenant) -> None:
     action, rate, each = new_action(tenant), 20, 15
     began = time.monotonic()
 
@@ -174,7 +174,7 @@ def test_no_two_senders_take_one_token(tenant: Tenant) -> None:
     for sender in senders:
         sender.join()
 
-    # The tokens of one second may be used at once, all others at the rate.
+    # A second's worth of tokens is available at once; later tokens arrive at the rate.
     assert time.monotonic() - began >= (3 * each - rate) / rate - 0.05
 
 
@@ -195,7 +195,7 @@ def test_turns_are_assigned_in_sequence_and_limited_in_time(tenant: Tenant) -> N
     assert 300 < refused.value.seconds < 1000
 
 
-def test_a_trial_waits_for_a_token_within_its_time_and_then_fails_with_the_delay(tenant: Tenant) -> None:
+def test_a_trial_waits_for_a_token_for_a_limited_time_and_then_fails_with_the_delay(tenant: Tenant) -> None:
     action = new_action(tenant)
     of_person = Pace(action.pk, 1.0, may_be_put_off=False)
     of_person.take("GET", 10.0)
@@ -208,7 +208,7 @@ def test_a_trial_waits_for_a_token_within_its_time_and_then_fails_with_the_delay
     assert 20 < (refused.value.retry_after or 0) < 40
 
 
-def test_a_probe_that_finds_no_turn_leaves_the_stream_held(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_probe_without_a_token_leaves_the_stream_held(tenant: Tenant, database_connection: Connection) -> None:
     with misbehaving_server(by_verb(POST=created)) as server:
         stream = enabled_stream(tenant, server)
         make_user(connection=database_connection, email="anna@example.test")

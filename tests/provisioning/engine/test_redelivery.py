@@ -21,7 +21,7 @@ def _one_attempt(settings: Settings) -> None:
 
 
 def _dead_letter(tenant: Tenant, stream: EventStream, recorder: Recorder, *, then: list[Answer | Exception] | None = None) -> Event:
-    """Turn the first event of a user into a dead letter; later ones get the outcome `then`."""
+    """Turn the first event of a user into a dead letter; later events get the outcome `then`."""
     following = then or []
     recorder.answers["user:a"] = [DataFailure("too long", status=400), *following]
     events = append_events(tenant, ["user:a"] * (1 + len(following)))
@@ -41,7 +41,7 @@ def _redeliver(tenant: Tenant, *letters: DeadLetter, force: bool = False) -> int
     return redelivery.redeliver_letters(tenant_id=tenant.pk, letter_ids=ids, order=order).count
 
 
-def test_a_redelivered_event_is_delivered_with_a_fresh_series_of_attempts(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_redelivered_event_gets_a_new_series_of_attempts(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     event = _dead_letter(tenant, stream, recorder)
 
     assert _redeliver(tenant, _letter(event)) == 1
@@ -59,7 +59,7 @@ def test_a_redelivered_event_is_delivered_with_a_fresh_series_of_attempts(tenant
     assert list(tries) == [("failed", "scheduled"), ("delivered", "manual")]
 
 
-def test_a_redelivery_that_fails_opens_the_same_letter_again(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_failed_redelivery_opens_the_same_letter_again(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     event = _dead_letter(tenant, stream, recorder)
     recorder.answers["user:a"] = [DataFailure("still too long", status=400)]
 
@@ -82,7 +82,7 @@ def test_an_old_event_is_superseded_by_a_newer_one_that_was_written(tenant: Tena
     assert (_letter(event).state, _letter(event).resolution) == ("resolved", "superseded")
 
 
-def test_force_delivers_an_old_event_although_a_newer_one_was_written(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_force_delivers_an_old_event_even_after_a_newer_write(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     event = _dead_letter(tenant, stream, recorder, then=[Answer()])
 
     _redeliver(tenant, _letter(event), force=True)

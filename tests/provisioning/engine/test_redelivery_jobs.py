@@ -110,7 +110,7 @@ def test_events_of_each_user_keep_their_order_and_results_are_counted(tenant: Te
     assert Delivery.objects.get(event_id=letters[3].event_id).state == "superseded"
 
 
-def test_a_canceled_job_stops_and_undoes_nothing(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_canceled_job_stops_and_does_not_undo_deliveries(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     bury(tenant, stream, recorder, "user:a", "user:b", "user:c")
     job = start(stream, rate=1)
     run_job(job.pk)
@@ -128,7 +128,7 @@ def test_a_canceled_job_stops_and_undoes_nothing(tenant: Tenant, stream: EventSt
     assert not DeadLetter.objects.filter(stream_id=stream.pk).exclude(state="resolved").exists()
 
 
-def test_only_jobs_that_allow_it_are_cancelled_and_only_by_their_tenant(
+def test_only_jobs_that_allow_it_are_canceled_and_only_by_their_tenant(
     tenant: Tenant, stream: EventStream, recorder: Recorder, database_connection: Connection
 ) -> None:
     bury(tenant, stream, recorder, "user:a")

@@ -90,7 +90,7 @@ def test_with_the_current_profile_it_shows_the_current_user(person: User) -> Non
     assert [shown.sent["name"]["givenName"] for shown in (exact, current)] == ["Ada", "Augusta"]
 
 
-def test_a_taken_user_name_is_reported_before_anything_is_sent(person: User) -> None:
+def test_a_used_user_name_is_reported_before_the_redelivery(person: User) -> None:
     holder = user("9", userName="ADA@example.test", externalId="database|stranger")
     handler = by_verb(
         GET=lambda request: listing(holder) if request.filter.startswith("userName") else listing(), POST=scim_error(409, "uniqueness")
@@ -129,21 +129,21 @@ def test_a_user_outside_the_scope_is_reported_as_skipped_without_a_request(perso
 
 
 @pytest.mark.parametrize("answer", [scim_error(401), reply(200, raw=b"<html>"), reply(200, {"Resources": "none"})])
-def test_an_invalid_answer_becomes_a_note_and_no_error(answer: bytes, person: User) -> None:
+def test_an_invalid_response_becomes_a_note_and_not_an_error(answer: bytes, person: User) -> None:
     with misbehaving_server(by_verb(GET=answer)) as server:
         shown = preview(buried(server, person, "user.updated"), current_profile=False)
     assert (shown.verb, shown.sent) == ("", None)
     assert shown.notes[0].startswith("It would fail now")
 
 
-def test_an_answer_that_is_not_json_becomes_a_note(person: User) -> None:
+def test_a_response_that_is_not_json_becomes_a_note(person: User) -> None:
     page = sequence(scim_error(400), listing(known(person)), reply(200, raw=b"<html>"))
     with misbehaving_server(page) as server:
         shown = preview(buried(server, person, "user.updated"), current_profile=False)
     assert "invalid response shape" in shown.notes[0]
 
 
-def test_without_the_user_there_is_no_current_profile_and_without_an_action_no_dry_run(
+def test_a_preview_needs_the_user_for_the_current_profile_and_the_action_for_a_dry_run(
     person: User, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     with misbehaving_server(by_verb(GET=scim_error(400))) as server:

@@ -9,7 +9,7 @@ from provisioning.engine.schedule import LONGEST_RETRY_AFTER_SECONDS, attempts_i
 DELAYS = (1.0, 5.0, 30.0)
 
 
-def test_each_failure_waits_for_its_own_delay_and_the_last_one_for_none() -> None:
+def test_each_failure_waits_for_its_own_delay_and_the_last_one_does_not_wait() -> None:
     found = [delay_before_next(failed, DELAYS, jitter=0.2, chance=0) for failed in range(1, 5)]
 
     assert found == [1.0, 5.0, 30.0, None]
@@ -21,7 +21,7 @@ def test_without_delays_the_first_failure_is_the_last() -> None:
 
 
 @pytest.mark.parametrize(("asked", "waited"), [(0.2, 5.0), (60.0, 60.0), (1e9, LONGEST_RETRY_AFTER_SECONDS)])
-def test_retry_after_prolongs_the_delay_up_to_an_hour(asked: float, waited: float) -> None:
+def test_retry_after_extends_the_delay_up_to_an_hour(asked: float, waited: float) -> None:
     assert delay_before_next(2, DELAYS, jitter=0, chance=1, retry_after=asked) == waited
 
 

@@ -23,7 +23,7 @@ def action(tenant: Tenant) -> Action:
 
 def _create(tenant: Tenant, action_id: object, **fields: object) -> EventStream:
     values = {"subscriptions": ["user.created"], "destination_type": "action", "destination": {"action_id": str(action_id)}, **fields}
-    return streams.create_stream(tenant_id=tenant.pk, **values)  # type: ignore[arg-type]  # some tests pass odd values
+    return streams.create_stream(tenant_id=tenant.pk, **values)  # type: ignore[arg-type]  # some tests pass invalid values
 
 
 def test_a_new_stream_starts_at_the_head_of_the_log(tenant: Tenant, action: Action) -> None:
@@ -76,7 +76,7 @@ def test_events_recorded_while_a_stream_is_disabled_are_never_delivered(tenant: 
     dispatch.dispatch_tenant(tenant.pk)
     delivering.deliver_lane(stream.pk, "user:a")
 
-    # What was recorded before it was disabled had not even been dispatched, and is not lost.
+    # An event from before the stream was disabled is not lost, even if it was not dispatched yet.
     assert recorder.event_ids == [before.event_id, after.event_id]
 
 

@@ -17,7 +17,7 @@ from tests.provisioning.engine.logs import append_events
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
-    """Messages that would have been sent to the broker."""
+    """Messages that the broker would get."""
     messages: list[tuple[object, ...]] = []
 
     def send(*message: str, countdown: float | None = None) -> bool:
@@ -54,7 +54,7 @@ def test_a_due_lane_gets_no_second_message_until_the_first_counts_as_lost(
 ) -> None:
     _queue(tenant, "user:a", "user:b")
 
-    assert _nudged(sent, stream) == []  # the dispatch has just sent its own
+    assert _nudged(sent, stream) == []  # the dispatch has just sent its own message
     _pass(stream, 4)
     assert _nudged(sent, stream) == ["user:a", "user:b"]
     assert _nudged(sent, stream) == []
@@ -62,7 +62,7 @@ def test_a_due_lane_gets_no_second_message_until_the_first_counts_as_lost(
     assert _nudged(sent, stream) == ["user:a", "user:b"]
 
 
-def test_many_due_lanes_share_their_messages_since_a_turn_goes_through_many(
+def test_many_due_lanes_share_messages_because_one_turn_handles_many_lanes(
     tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]
 ) -> None:
     _queue(tenant, *[f"user:{number}" for number in range(208)])

@@ -54,7 +54,7 @@ def test_a_decision_needs_a_reason_and_a_valid_state(tenant: Tenant, stream: Eve
     assert (letter.state, letter.triage_actor) == ("open", "")
 
 
-def test_another_tenant_decides_nothing(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_another_tenant_cannot_decide(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letter, other = bury(tenant, stream, recorder, "user:a"), new_tenant("other")
     kind = {"stream_id": stream.pk, "fingerprint": letter.fingerprint}
     assert decide(letter, "resolved", tenant_id=other.pk) == 0
@@ -132,7 +132,7 @@ def test_a_redelivered_letter_that_fails_with_an_ignored_kind_is_ignored_and_not
     assert (letter.state, Delivery.objects.get(pk=letter.delivery_id).state) == ("ignored", "dead")
 
 
-def test_the_past_and_a_kind_without_a_name_are_not_ignored(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_time_in_the_past_and_a_kind_without_a_name_are_refused(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
     with pytest.raises(Invalid):
         ignore(letter, days=-1)
@@ -141,7 +141,7 @@ def test_the_past_and_a_kind_without_a_name_are_not_ignored(tenant: Tenant, stre
         ignore(letter)
 
 
-def test_retention_drops_ignored_letters_and_keeps_acknowledged_ones(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_retention_deletes_ignored_letters_and_keeps_acknowledged_ones(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letters = {state: bury(tenant, stream, recorder, f"user:{state}") for state in ("open", "acknowledged", "ignored")}
     for state in ("acknowledged", "ignored"):
         decide(letters[state], state)

@@ -94,7 +94,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("expression", "value"), VALUES)
-def test_an_expression_yields_a_value_of_the_document(expression: str, value: Any) -> None:
+def test_an_expression_returns_a_value_of_the_document(expression: str, value: Any) -> None:
     assert compile_expression(expression)(DOCUMENT) == value
 
 
@@ -133,10 +133,10 @@ BOMBS = [
 
 
 @pytest.mark.parametrize("expression", BOMBS)
-def test_an_expression_that_would_grow_for_ever_ends_soon(expression: str) -> None:
+def test_an_expression_that_would_grow_endlessly_stops_soon(expression: str) -> None:
     started = time.process_time()
     try:
-        value = compile_expression(expression)("a" * 50)  # type: ignore[arg-type]  # any JSON value will do
+        value = compile_expression(expression)("a" * 50)  # type: ignore[arg-type]  # any JSON value works
     except (ExpressionFailed, ExpressionRefused):
         value = None
     assert time.process_time() - started < 2
@@ -144,7 +144,7 @@ def test_an_expression_that_would_grow_for_ever_ends_soon(expression: str) -> No
 
 
 @pytest.mark.parametrize("expression", ["join(long, many)", "join(long, [short, short])", "concat(long, long)"])
-def test_texts_are_measured_before_they_are_joined(expression: str) -> None:
+def test_the_length_of_texts_is_checked_before_they_are_joined(expression: str) -> None:
     document = {"long": "a" * 200_000, "many": [""] * 9_999, "short": "b"}
     tracemalloc.start()
     try:
@@ -156,7 +156,7 @@ def test_texts_are_measured_before_they_are_joined(expression: str) -> None:
 
 
 @pytest.mark.parametrize("work", ["[*].sort(@)", "[*].reverse(sort(@))", "[?contains([0], 'aaab')]"])
-def test_a_long_list_is_not_read_again_and_again(work: str) -> None:
+def test_work_on_a_long_list_is_limited(work: str) -> None:
     many = ["a" * 30_000, *(f"{number * 7919 % 9_000:05}" for number in range(8_999))]
     tenfold = f"|[*].[{','.join('@' * 10)}][]"
     started = time.process_time()
@@ -165,7 +165,7 @@ def test_a_long_list_is_not_read_again_and_again(work: str) -> None:
     assert time.process_time() - started < 1
 
 
-def test_separators_between_texts_may_fill_what_a_text_may_hold() -> None:
+def test_a_result_may_have_the_longest_allowed_length() -> None:
     value = compile_expression("join(separator, parts)")({"separator": "-" * LONGEST_TEXT, "parts": ["", ""]})
     assert value == "-" * LONGEST_TEXT
 
@@ -181,7 +181,7 @@ def test_any_path_of_names_returns_its_value(names: list[str], value: str) -> No
 
 
 @given(text=st.text(max_size=MAX_CHARACTERS + 5), document=st.dictionaries(st.text(), JSON, max_size=4))
-def test_any_text_is_refused_or_ends_with_a_value_or_a_failure(text: str, document: dict[str, Any]) -> None:
+def test_any_expression_is_refused_or_ends_with_a_value_or_a_failure(text: str, document: dict[str, Any]) -> None:
     try:
         compile_expression(text)(document)
     except (ExpressionRefused, ExpressionFailed):
@@ -189,7 +189,7 @@ def test_any_text_is_refused_or_ends_with_a_value_or_a_failure(text: str, docume
 
 
 @given(expression=st.sampled_from([expression for expression, _ in VALUES]), document=JSON)
-def test_any_document_has_a_value_or_a_failure(expression: str, document: Any) -> None:
+def test_any_document_gives_a_value_or_a_failure(expression: str, document: Any) -> None:
     try:
         compile_expression(expression)(document)
     except ExpressionFailed:

@@ -40,7 +40,7 @@ def mapped(document: dict[str, Any], table: tuple[MappingRow, ...] = DEFAULT_TAB
     return map_user(document, table, "create").resource
 
 
-def test_the_default_table_is_the_tables_row_for_row() -> None:
+def test_the_default_table_has_exactly_these_rows() -> None:
     assert [(row.path, row.source) for row in DEFAULT_TABLE if row.enabled] == [
         ("externalId", "user_id"),
         ("active", "!blocked"),
@@ -105,7 +105,7 @@ def test_without_the_option_the_extension_is_never_sent() -> None:
 
 
 @pytest.mark.parametrize("value", [True, ["a"], {"a": 1}])
-def test_a_value_of_no_usable_type_is_left_out_and_named(value: Any) -> None:
+def test_a_value_of_an_unusable_type_is_omitted_and_reported(value: Any) -> None:
     result = map_user({**ANNA, "user_metadata": {"phone": value}}, DEFAULT_TABLE, "create")
     assert "phoneNumbers" not in result.resource
     assert result.unusable == ('phoneNumbers[type eq "work"].value',)
@@ -131,7 +131,7 @@ def test_an_empty_row_may_remove_or_fail() -> None:
         map_user({**ANNA, "nickname": None}, failing, "update")
 
 
-def test_two_elements_of_one_attribute_have_one_primary() -> None:
+def test_only_one_of_two_elements_of_an_attribute_is_primary() -> None:
     rows = [
         *REQUIRED,
         {"path": 'emails[type eq "work"].value', "source": "email"},
@@ -182,7 +182,7 @@ def test_the_key_of_a_user_is_mapped_even_if_other_rows_would_fail() -> None:
         ([*REQUIRED, *({"path": f"x{number}", "source": "a"} for number in range(100))], "100"),
     ],
 )
-def test_a_table_that_cannot_be_used_is_refused_with_a_sentence(rows: Any, about: str) -> None:
+def test_an_invalid_table_is_refused_with_a_sentence(rows: Any, about: str) -> None:
     with pytest.raises(MappingRefused, match=about):
         parse_table(rows)
 
@@ -190,7 +190,7 @@ def test_a_table_that_cannot_be_used_is_refused_with_a_sentence(rows: Any, about
 @pytest.mark.sized
 @settings(max_examples=sized(30, deep=400))
 @given(PROFILES)
-def test_any_profile_maps_to_texts_booleans_and_nothing_empty(document: dict[str, Any]) -> None:
+def test_any_profile_maps_to_texts_and_booleans_without_empty_values(document: dict[str, Any]) -> None:
     try:
         resource = map_user(document, parse_table(None, enterprise=True), "create").resource
     except MappingFailed:

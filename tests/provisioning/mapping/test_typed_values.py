@@ -43,13 +43,13 @@ def test_null_and_empty_members_of_an_undescribed_value_are_not_sent() -> None:
 
 
 @pytest.mark.parametrize("value", [None, "", " ", [], {}, [None], {"a": None}], ids=repr)
-def test_an_undescribed_value_that_is_empty_sends_no_extension(value: Any) -> None:
+def test_an_empty_undescribed_value_sends_no_extension(value: Any) -> None:
     resource = mapped({**ANNA, "app_metadata": {"thing": value}}, table_of((f"{CUSTOM}:thing", "app_metadata.thing")))
     assert CUSTOM not in resource
     assert resource["schemas"] == [USER]
 
 
-def test_a_value_nested_without_end_is_left_out() -> None:
+def test_a_value_with_unlimited_nesting_is_omitted() -> None:
     value: Any = "x"
     for _ in range(500):
         value = {"a": [value]}
@@ -119,7 +119,7 @@ def test_a_value_of_the_wrong_type_is_omitted_and_reported(path: str, value: Any
     assert result.resource.keys() == {"schemas", "externalId", "userName"}
 
 
-def test_an_explicit_primary_comes_before_that_of_the_first_element() -> None:
+def test_an_explicit_primary_has_precedence_over_the_first_element() -> None:
     table = table_of(
         ('emails[type eq "work"].value', "email"),
         ('emails[type eq "home"].value', "nickname"),
@@ -131,7 +131,7 @@ def test_an_explicit_primary_comes_before_that_of_the_first_element() -> None:
     ]
 
 
-def test_the_core_urn_changes_nothing_about_an_attribute() -> None:
+def test_the_core_urn_is_an_optional_prefix_of_an_attribute() -> None:
     assert mapped({**ANNA, "blocked": True}, table_of((f"{USER}:active", "!blocked")))["active"] is False
     for name in ("id", "schemas", "password", "META"):
         with pytest.raises(MappingRefused, match="cannot be mapped"):
@@ -145,7 +145,7 @@ def test_an_unusable_value_removes_nothing_and_fails_a_row_with_error() -> None:
         map_user(document, table_of(("nickName", "nickname"), if_empty="error"), "update")
 
 
-def test_lists_are_removed_as_a_whole_and_only_where_nothing_of_them_is_sent() -> None:
+def test_a_list_is_removed_as_a_whole_and_only_if_none_of_its_elements_is_sent() -> None:
     rows = (('emails[type eq "work"].value', "app_metadata.work"), ('emails[type eq "home"].value', "app_metadata.home"))
     table = table_of(*rows, (f"{ENTERPRISE_USER}:manager.value", "app_metadata.manager"), if_empty="remove")
     assert map_user(ANNA, table, "update").removed == ("emails", f"{ENTERPRISE_USER}:manager.value")
@@ -153,7 +153,7 @@ def test_lists_are_removed_as_a_whole_and_only_where_nothing_of_them_is_sent() -
 
 
 @pytest.mark.parametrize("if_empty", ["omit", "remove"])
-def test_an_element_that_a_sent_list_replaces_is_a_difference_and_a_list_that_is_not_sent_is_none(if_empty: str) -> None:
+def test_a_replaced_element_of_a_sent_list_is_a_difference_and_a_list_that_is_not_sent_is_not(if_empty: str) -> None:
     rows = (('emails[type eq "work"].value', "app_metadata.work"), ('emails[type eq "home"].value', "app_metadata.home"))
     table = table_of(*rows, if_empty=if_empty)
     there = {"userName": ANNA["email"], "externalId": ANNA["user_id"], "emails": [{"type": "home", "value": "old"}]}
@@ -166,7 +166,7 @@ def test_an_element_that_a_sent_list_replaces_is_a_difference_and_a_list_that_is
     assert nothing == ([] if if_empty == "omit" else [Difference('emails[type eq "home"].value', None, "old")])
 
 
-def test_an_update_per_attribute_sends_the_parts_of_an_extension_by_their_own_paths() -> None:
+def test_an_update_per_attribute_sends_each_part_of_an_extension_by_its_path() -> None:
     resource = {"name": {"givenName": "A"}, ENTERPRISE_USER: {"department": "Tours", "manager": {"value": "7"}}, CUSTOM: {"tags": ["a"]}}
     assert [(operation["path"], operation["value"]) for operation in per_attribute(resource)["Operations"]] == [
         ("name", {"givenName": "A"}),
@@ -212,7 +212,7 @@ def test_an_attribute_outside_its_schema_causes_a_warning() -> None:
 
 
 @given(JSON)
-def test_any_value_maps_at_every_kind_of_attribute_without_a_crash_and_without_null(value: Any) -> None:
+def test_any_value_maps_to_any_kind_of_attribute_without_a_crash_and_without_null(value: Any) -> None:
     paths = (
         "title",
         "profileUrl",

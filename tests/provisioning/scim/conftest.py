@@ -15,6 +15,6 @@ def scim_process() -> Iterator[RealServer]:
 
 @pytest.fixture
 def scim_server(scim_process: RealServer) -> Iterator[RealServer]:
-    """The real server, empty."""
+    """Return the real server without users."""
     yield scim_process
     scim_process.clear()

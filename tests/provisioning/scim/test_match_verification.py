@@ -1,4 +1,4 @@
-"""No lookup answer of a misbehaving server makes the client write to or delete another user's account."""
+"""No response of a misbehaving server makes the client write to or delete another user's account."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run(handler: Handler, event_type: str, **more: Any) -> tuple[Ran, list[str]]
 
 
 @pytest.mark.parametrize("event_type", CHANGES)
-def test_on_a_server_that_ignores_filters_an_account_with_another_key_is_no_match(event_type: str) -> None:
+def test_on_a_server_that_ignores_filters_an_account_with_another_key_does_not_match(event_type: str) -> None:
     ran, lines = run(over([user("1", externalId="hr|1", userName="x@example.test")], ignoring), event_type)
     assert ran.reason in ("no user to update", "no user to delete")
     assert lines == ["GET /Users"]
@@ -65,7 +65,7 @@ def test_on_a_server_that_ignores_filters_an_account_without_a_key_is_unverifiab
 
 
 @pytest.mark.parametrize("event_type", CHANGES)
-def test_on_a_server_that_reads_patterns_only_the_own_user_is_written(event_type: str) -> None:
+def test_on_a_server_that_treats_filters_as_patterns_only_the_own_account_is_written(event_type: str) -> None:
     users = [user("a", externalId="database|a", userName="a@example.test"), user("b", externalId="database|anna")]
     ran, lines = run(over(users, as_pattern), event_type)
     assert ran.result is not None
@@ -73,13 +73,13 @@ def test_on_a_server_that_reads_patterns_only_the_own_user_is_written(event_type
     assert lines[-1].endswith("/Users/b")
 
 
-def test_an_id_only_answer_of_a_pattern_server_is_refused_by_the_probe_with_a_pipe() -> None:
+def test_a_match_with_only_an_id_from_a_pattern_server_is_refused_after_a_probe_with_a_pipe() -> None:
     ran, lines = run(over([{"id": "1", "hidden": "database|anna"}], as_pattern), "user.updated")
     assert isinstance(ran.failed, UnverifiableMatch)
     assert lines == ["GET /Users"] * 3
 
 
-def test_an_id_only_answer_is_accepted_after_the_probe_and_the_probe_is_made_once() -> None:
+def test_a_match_with_only_an_id_is_accepted_after_one_probe() -> None:
     handler = over([{"id": "1", "hidden_externalId": "database|anna"}], exactly)
     findings = Findings()
     with misbehaving_server(handler) as server:
@@ -99,14 +99,14 @@ def test_a_probe_of_one_server_does_not_count_for_another() -> None:
 
 
 @pytest.mark.parametrize("event_type", CHANGES)
-def test_an_equal_user_name_in_the_answer_to_another_question_proves_nothing(event_type: str) -> None:
+def test_an_equal_user_name_in_the_response_to_another_query_proves_nothing(event_type: str) -> None:
     ran, lines = run(over([user("1", userName="anna@example.test")], ignoring), event_type)
     assert isinstance(ran.failed, UnverifiableMatch)
     assert set(lines) == {"GET /Users"}
 
 
 @pytest.mark.parametrize("event_type", CHANGES)
-def test_an_answer_of_a_server_that_compares_user_names_with_our_key_is_refused_without_a_probe(event_type: str) -> None:
+def test_a_response_that_compares_user_names_with_our_key_is_refused_without_a_probe(event_type: str) -> None:
     by_name = over([user("1", userName="database|anna")], lambda attribute, value, item: bool(item["userName"] == value))
     ran, lines = run(by_name, event_type)
     assert "compares userName" in str(ran.failed)
@@ -142,7 +142,7 @@ def test_a_refused_filter_falls_back_to_the_user_name(event_type: str) -> None:
         assert filters == ['externalId eq "database|anna"', 'userName eq "anna@example.test"']
 
 
-def test_each_user_tries_the_external_id_filter_anew() -> None:
+def test_each_user_tries_the_external_id_filter_again() -> None:
     findings = Findings()
     with misbehaving_server(refusing_external_id([])) as server:
         for _ in range(2):
@@ -158,13 +158,13 @@ def test_the_fallback_never_takes_an_account_of_another_correlation_key(event_ty
     assert lines == ["GET /Users", "GET /Users"]
 
 
-def test_without_a_user_name_a_refused_filter_leaves_no_way_to_find_the_user() -> None:
+def test_without_a_user_name_a_refused_filter_makes_the_user_impossible_to_find() -> None:
     ran, lines = run(refusing_external_id([]), "user.deleted", document={"user_id": "database|anna"})
     assert (ran.failed.kind, lines) == ("data", ["GET /Users"])
     assert "no userName to fall back on" in str(ran.failed)
 
 
-def test_only_a_400_is_read_as_a_refused_filter() -> None:
+def test_only_a_400_counts_as_a_refused_filter() -> None:
     ran, lines = run(lambda request: scim_error(403), "user.updated")
     assert (ran.failed.kind, lines) == ("configuration", ["GET /Users"])
 
@@ -183,7 +183,7 @@ def honoring(base_url: str) -> Findings:
     return Findings(if_match_of(hashlib.sha256(base_url.encode()).hexdigest()[:12]))
 
 
-def test_a_write_expects_the_version_that_was_read_where_the_server_is_known_to_refuse_outdated_ones() -> None:
+def test_a_write_requires_the_read_version_if_the_server_refuses_outdated_versions() -> None:
     answers = by_verb(GET=sequence(listing(versioned("W/1")), listing(versioned("W/2"))), PUT=sequence(scim_error(412), reply(204)))
     with misbehaving_server(answers) as server:
         assert run_event(server.base_url, "user.updated", findings=honoring(server.base_url)).reason == "updated"
@@ -191,14 +191,14 @@ def test_a_write_expects_the_version_that_was_read_where_the_server_is_known_to_
         assert expected == ["W/1", "W/2"]
 
 
-def test_a_resource_that_changes_again_and_again_is_a_failure_and_not_an_endless_loop() -> None:
+def test_a_resource_that_keeps_changing_causes_a_failure_and_not_an_endless_loop() -> None:
     with misbehaving_server(by_verb(GET=listing(versioned("W/1")), DELETE=scim_error(412))) as server:
         ran = run_event(server.base_url, "user.deleted", findings=honoring(server.base_url))
         assert (ran.failed.status, ran.failed.kind) == (412, "data")
         assert sum(line.startswith("DELETE") for line in server.lines) == 2
 
 
-def test_a_server_that_was_not_seen_to_refuse_outdated_writes_gets_no_condition() -> None:
+def test_a_server_that_never_refused_an_outdated_write_gets_no_condition() -> None:
     with misbehaving_server(by_verb(GET=listing(versioned("W/1")), PUT=reply(204))) as server:
         run_event(server.base_url, "user.updated")
         assert "if-match" not in server.received[-1].headers

@@ -1,6 +1,6 @@
-"""One small server, wrong in one thing at a time as servers of the world are (`contract` 4.2): its other users stay as they were.
+"""One small server with one deviation at a time, as real servers have (`contract` 4.2): its other users must not change.
 
-What the servers that run in `tests/peers` do by themselves is proven there.
+The tests in `tests/peers` cover the servers that run there.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class ComparesAnother(PeculiarServer):
 
 
 class FindsNothing(PeculiarServer):
-    """django-scim2 as it is installed: a filter on `externalId` matches no user; its 409 has no type and a number as status."""
+    """django-scim2 as installed: a filter on `externalId` matches no user; its 409 has no type and a number as status."""
 
     matching = staticmethod(never)
 
@@ -136,7 +136,7 @@ class FindsNothing(PeculiarServer):
 
 
 class NamesAreIds(PeculiarServer):
-    """scimgateway: the id is the user name at its creation, and a second deletion is an error of its own."""
+    """scimgateway: the id is the user name at its creation, and a second deletion answers with its own error."""
 
     def id_of(self, resource: dict[str, Any]) -> str:
         return str(resource["userName"])
@@ -147,7 +147,7 @@ class NamesAreIds(PeculiarServer):
 
 
 class AnswersPages(PeculiarServer):
-    """A directory behind a sign-in page: 200, HTML, and the media type of SCIM."""
+    """A directory behind a login page: 200, HTML, and the media type of SCIM."""
 
     def search(self, request: Received) -> Wire:
         return reply(200, raw=b"<html>Sign in</html>")
@@ -180,7 +180,7 @@ def life_of_anna(server: PeculiarServer, **more: Any) -> list[str]:
     [
         (PeculiarServer, ["created", "updated", "deleted"]),
         (ReadsPatterns, ["created", "updated", "deleted"]),
-        # The linked account has no key, but a name that was sent to it.
+        # The linked account has no key, but a name that the service has sent.
         (IgnoresFilters, ["created", "updated", "deleted"]),
         # The lookup by key finds another account whose name is our key, or none; the link identifies the right account.
         (ComparesAnother, ["created", "updated", "deleted"]),
@@ -204,7 +204,7 @@ def test_a_missing_user_is_not_matched_with_another_user(kind: type[PeculiarServ
     assert (server.users, server.strangers) == ({item["id"]: item for item in STRANGERS}, STRANGERS)
 
 
-def test_a_conflict_without_a_type_is_ours_when_the_holder_of_the_name_carries_our_key() -> None:
+def test_a_conflict_without_a_type_is_resolved_if_the_account_with_the_name_has_our_key() -> None:
     server = FindsNothing()
     with misbehaving_server(server) as running:
         assert run_event(running.base_url).reason == "created"
@@ -212,7 +212,7 @@ def test_a_conflict_without_a_type_is_ours_when_the_holder_of_the_name_carries_o
     assert sum(item["userName"] == ANNA["email"] for item in server.users.values()) == 1
 
 
-def test_a_conflict_with_the_holder_of_another_key_is_raised() -> None:
+def test_a_conflict_with_an_account_that_has_another_key_is_raised() -> None:
     server = FindsNothing()
     server.users["9"] = {"id": "9", "userName": ANNA["email"], "externalId": "hr|9"}
     with misbehaving_server(server) as running:

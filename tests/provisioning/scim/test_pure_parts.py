@@ -1,4 +1,4 @@
-"""Filters, PATCH bodies, `Retry-After`, secrets, masking: what holds for any input."""
+"""Filters, PATCH bodies, `Retry-After`, secrets and masking: properties for any input."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_any_filter_value_is_one_json_string(value: str) -> None:
         ("0001-01-01T00:00:00+02:00", "0001-01-01T00:00:00Z", False),
     ],
 )
-def test_two_times_are_one_instant_down_to_the_coarser_precision(one: str, other: str, is_same: bool) -> None:
+def test_two_times_are_equal_at_the_coarser_precision_of_the_two(one: str, other: str, is_same: bool) -> None:
     assert same_instant(one, other) is same_instant(other, one) is is_same
 
 
@@ -63,7 +63,7 @@ def test_a_filter_survives_the_query_string(value: str) -> None:
     assert parse_qs(query, strict_parsing=True) == {"filter": [text]}
 
 
-def test_half_a_surrogate_pair_is_refused() -> None:
+def test_a_lone_surrogate_is_refused() -> None:
     with pytest.raises(ValueError, match="surrogates"):
         filters.equals("externalId", "a\ud800")
 
@@ -74,7 +74,7 @@ RESOURCES = st.dictionaries(
 
 
 @given(RESOURCES)
-def test_the_patch_without_a_path_is_one_replace_of_everything(resource: dict[str, Any]) -> None:
+def test_a_patch_without_a_path_replaces_the_whole_user(resource: dict[str, Any]) -> None:
     assert patch.whole_user(resource) == {"schemas": [PATCH_OP], "Operations": [{"op": "replace", "value": resource}]}
 
 
@@ -88,7 +88,7 @@ def test_the_patch_per_attribute_has_one_operation_each(resource: dict[str, Any]
 
 
 @given(st.text(max_size=60))
-def test_any_retry_after_is_none_or_between_a_second_and_a_day(value: str) -> None:
+def test_any_retry_after_gives_no_value_or_one_between_a_second_and_a_day(value: str) -> None:
     seconds = retry_after({"retry-after": value}, NOW)
     assert seconds is None or 1 <= seconds <= 86_400
 
@@ -132,13 +132,13 @@ def test_retry_after_is_read_as_seconds_or_as_a_date(value: str, seconds: float 
         "Bearer abc",
     ],
 )
-def test_a_base_url_that_cannot_be_used_is_refused_without_repeating_it(url: str) -> None:
+def test_an_unusable_base_url_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(SecretRefused) as refused:
         parse_base_url(url, allow_http=False)
     assert url not in str(refused.value)
 
 
-def test_trailing_slashes_are_removed_and_http_needs_the_switch() -> None:
+def test_trailing_slashes_are_removed_and_http_needs_the_setting() -> None:
     assert parse_base_url("https://scim.example.test/v2///", allow_http=False) == "https://scim.example.test/v2"
     assert parse_base_url("http://127.0.0.1:8080/", allow_http=True) == "http://127.0.0.1:8080"
 
@@ -157,13 +157,13 @@ def test_a_timeout_of_zero_is_refused_but_zero_retries_are_accepted() -> None:
 
 
 @pytest.mark.parametrize("token", ["two words", "line\nbreak", " leading", "trailing ", "zoë", "nul\x00"])
-def test_a_token_that_no_header_can_carry_is_refused_without_repeating_it(token: str) -> None:
+def test_a_token_that_cannot_be_in_a_header_is_refused_without_repeating_it(token: str) -> None:
     with pytest.raises(SecretRefused) as refused:
         check_secret("SCIM_BEARER_TOKEN", token, allow_http=False)
     assert token not in str(refused.value)
 
 
-def test_the_defaults_are_the_specs_and_empty_means_unset() -> None:
+def test_the_defaults_are_those_of_the_specification_and_an_empty_value_means_unset() -> None:
     for extra in ({}, {"SCIM_TIMEOUT_MS": "", "SCIM_MAX_RETRIES": " ", "SCIM_CONNECTION_ALLOWLIST": " , ,"}):
         parsed = parse_settings({**NEEDED, **extra}, allow_http=False)
         assert (parsed.base_url, parsed.timeout_ms, parsed.max_retries) == ("https://scim.example.test/v2", 1500, 1)
@@ -188,7 +188,7 @@ def test_the_token_is_not_in_the_repr_of_the_settings() -> None:
     assert "token" not in repr(parse_settings(NEEDED, allow_http=False)).replace("bearer_token", "")
 
 
-def test_the_worst_case_is_warned_of_with_its_sum() -> None:
+def test_a_worst_case_over_the_budget_causes_a_warning_with_its_sum() -> None:
     assert budget_warning(1500, 1) == ""
     warning = budget_warning(1500, 2)
     assert "3 x (3 x 1500 ms + 750 ms of pauses) = 15750 ms" in warning
@@ -216,7 +216,7 @@ def test_the_worst_case_is_warned_of_with_its_sum() -> None:
         {"scope": "a" * 513},
     ],
 )
-def test_options_that_cannot_be_used_are_refused(options: dict[str, Any]) -> None:
+def test_invalid_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(OptionsRefused):
         parse_options(options)
 
@@ -229,12 +229,12 @@ def test_the_server_profile_sets_defaults_for_missing_options() -> None:
     assert (parse_options(own).requests_per_second, rate_of(own), parse_options(own).update_mode) == (None, None, "patch_per_attribute")
 
 
-def test_every_profile_updates_in_a_way_that_can_remove_an_attribute() -> None:
+def test_every_profile_has_an_update_mode_that_can_remove_an_attribute() -> None:
     assert {profile.update_mode for profile in PROFILES.values()} == {"put", "patch_per_attribute"}
 
 
 @pytest.mark.parametrize("name", list(PROFILES))
-def test_every_known_server_has_options_that_can_be_used(name: str) -> None:
+def test_every_known_server_has_valid_options(name: str) -> None:
     profile = PROFILES[name]
     explicit = {"update_mode": profile.update_mode, "requests_per_second": profile.requests_per_second}
     assert parse_options({"server_profile": name}) == parse_options({"server_profile": name, **explicit})
@@ -242,7 +242,7 @@ def test_every_known_server_has_options_that_can_be_used(name: str) -> None:
     assert all(note.endswith(".") for note in profile.notes)
 
 
-def test_options_have_the_specs_defaults() -> None:
+def test_options_have_the_defaults_of_the_specification() -> None:
     assert parse_options({}) == ScimOptions(update_mode="put", upsert=False, adopt_on_conflict=False, enterprise=False)
 
 
@@ -254,7 +254,7 @@ def test_a_secret_is_masked_in_every_encoding(secret: str, before: str, after: s
         assert secret not in masked or secret in (before + "***" + after)
 
 
-def test_a_recorded_exchange_is_masked_before_it_is_cut() -> None:
+def test_a_recorded_exchange_is_masked_before_it_is_truncated() -> None:
     recorder = ExchangeRecorder(Mask(["secret-token"]))
     exchange = recorder.begin(
         "POST", "/Users", {"Authorization": "Bearer secret-token"}, b"x" * (MAX_BODY_CHARACTERS - 5) + b"secret-token"

@@ -1,4 +1,4 @@
-"""The flows of the spec against a real SCIM server."""
+"""The flows of the specification with a real SCIM server."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_an_emptied_attribute_is_cleared_by_put_and_kept_by_patch(scim_server: R
     assert ("nickName" in found) is kept
 
 
-def test_per_attribute_updates_remove_what_a_row_says_is_to_be_removed(scim_server: RealServer) -> None:
+def test_per_attribute_updates_remove_attributes_of_rows_that_say_so(scim_server: RealServer) -> None:
     rows = [
         {"path": "externalId", "source": "user_id"},
         {"path": "userName", "source": "email"},
@@ -137,7 +137,7 @@ def test_with_upsert_a_missing_user_is_created_by_a_single_post(scim_server: Rea
 
 
 @pytest.mark.parametrize("event_type", ["user.created", "user.updated"])
-def test_a_user_without_the_property_of_the_user_name_is_skipped_with_a_warning(scim_server: RealServer, event_type: str) -> None:
+def test_a_user_without_a_value_for_the_user_name_is_skipped_with_a_warning(scim_server: RealServer, event_type: str) -> None:
     ran = run_event(scim_server.base_url, event_type, changed(email=None))
     assert ran.result is not None
     assert (ran.result.status, ran.reason, ran.exchanges) == ("skipped", "missing userName", [])
@@ -158,7 +158,7 @@ def test_a_second_attempt_looks_the_user_up_before_it_posts(scim_server: RealSer
     assert ran.result.status == "delivered"
 
 
-def test_a_user_name_held_by_a_stranger_is_a_data_failure_and_the_stranger_is_untouched(scim_server: RealServer) -> None:
+def test_the_user_name_of_a_foreign_account_causes_a_data_failure_and_no_change_to_it(scim_server: RealServer) -> None:
     stranger = scim_server.add(userName="anna@example.test", externalId="hr|17", displayName="Somebody else")
     ran = run_event(scim_server.base_url)
     assert isinstance(ran.failed, Conflict)
@@ -180,7 +180,7 @@ def test_adoption_links_an_unlinked_user_with_the_same_verified_address(scim_ser
     ("held_by", "document"),
     [({"externalId": "hr|17"}, ANNA), ({}, changed(email_verified=False)), ({}, {k: v for k, v in ANNA.items() if k != "email_verified"})],
 )
-def test_adoption_takes_neither_a_foreign_account_nor_an_unverified_address(
+def test_adoption_requires_an_unlinked_account_and_a_verified_address(
     scim_server: RealServer, held_by: dict[str, str], document: dict[str, Any]
 ) -> None:
     existing = scim_server.add(userName="anna@example.test", **held_by)
@@ -190,7 +190,7 @@ def test_adoption_takes_neither_a_foreign_account_nor_an_unverified_address(
 
 
 @pytest.mark.parametrize("user_id", ODD_IDS)
-def test_a_user_with_special_characters_in_its_id_is_written_without_side_effects(scim_server: RealServer, user_id: str) -> None:
+def test_a_user_with_special_characters_in_its_id_is_written_correctly(scim_server: RealServer, user_id: str) -> None:
     bystander = scim_server.add(userName="bystander", externalId="database|bystander")
     document = changed(user_id=user_id)
     assert run_event(scim_server.base_url, "user.created", document).reason == "created"

@@ -1,4 +1,4 @@
-"""Repeats within a run, the total deadline, `Retry-After`, and creates whose answer was lost."""
+"""Repeats within a run, the total deadline, `Retry-After`, and creates whose response was lost."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_secret_sets_the_number_of_repeats(retries: str, tries: int) -> None
         assert len(server.received) == tries == len(ran.exchanges)
 
 
-def test_a_create_whose_answer_was_lost_is_found_and_not_repeated() -> None:
+def test_a_create_whose_response_was_lost_is_found_and_not_repeated() -> None:
     created: list[Received] = []
 
     def answer(request: Received) -> Wire:
@@ -89,7 +89,7 @@ def test_a_create_lost_in_an_earlier_attempt_is_found_before_a_second_post() -> 
         assert server.lines == ["GET /Users"]
 
 
-def test_a_second_attempt_posts_if_an_unlinked_account_has_the_name() -> None:
+def test_a_second_attempt_posts_if_only_an_unlinked_account_has_the_name() -> None:
     unlinked = listing(user("5", userName="anna@example.test"))
     with misbehaving_server(by_verb(POST=scim_error(409), GET=unlinked)) as server:
         ran = run_event(server.base_url, attempt=2)
@@ -104,7 +104,7 @@ def test_a_refusal_without_side_effects_is_repeated_without_a_lookup() -> None:
         assert server.lines == ["POST /Users", "POST /Users"]
 
 
-def test_a_delete_whose_answer_was_lost_counts_as_deleted() -> None:
+def test_a_delete_whose_response_was_lost_counts_as_deleted() -> None:
     with misbehaving_server(by_verb(GET=ANNA_THERE, DELETE=sequence(HANG_UP, scim_error(404)))) as server:
         assert run_event(server.base_url, "user.deleted").reason == "deleted"
 
@@ -127,7 +127,7 @@ def test_a_long_retry_after_is_left_to_the_delivery(value: Callable[[], str], as
         assert ran.own_seconds < 2
 
 
-def test_a_short_retry_after_is_waited_for_within_the_run() -> None:
+def test_the_run_waits_for_a_short_retry_after() -> None:
     with misbehaving_server(sequence(scim_error(429, **{"Retry-After": "1"}), CREATED)) as server:
         ran = run_event(server.base_url)
     assert ran.reason == "created"
@@ -135,13 +135,13 @@ def test_a_short_retry_after_is_waited_for_within_the_run() -> None:
 
 
 @pytest.mark.parametrize("value", ["garbage", "-5", "1.5", "", "Mon, 99 Foo 2026"])
-def test_a_retry_after_that_cannot_be_read_is_ignored(value: str) -> None:
+def test_an_invalid_retry_after_is_ignored(value: str) -> None:
     with misbehaving_server(sequence(scim_error(429, **{"Retry-After": value}), CREATED)) as server:
         assert run_event(server.base_url).reason == "created"
 
 
 def drip(connection: socket.socket) -> None:
-    """Write a valid answer one byte at a time, each within any timeout per read."""
+    """Write a valid response one byte at a time, each within any timeout per read."""
     for byte in CREATED:
         connection.sendall(bytes([byte]))
         time.sleep(0.05)
@@ -160,7 +160,7 @@ def silence(connection: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("act", [drip, drip_body, silence])
-def test_the_timeout_covers_head_and_body_of_the_answer(act: Callable[[socket.socket], None]) -> None:
+def test_the_timeout_covers_head_and_body_of_the_response(act: Callable[[socket.socket], None]) -> None:
     with misbehaving_server(by_verb(POST=Misbehaviour(act), GET=listing())) as server:
         ran = run_event(server.base_url, secrets={"SCIM_TIMEOUT_MS": "300", "SCIM_MAX_RETRIES": "0"})
     assert ran.failed.kind == "transient"
@@ -178,7 +178,7 @@ def test_the_budget_of_the_run_ends_requests_repeats_and_pauses() -> None:
     assert ran.own_seconds < 1.5
 
 
-def test_a_run_without_time_sends_nothing() -> None:
+def test_a_run_without_time_sends_no_request() -> None:
     with misbehaving_server(sequence(CREATED)) as server:
         ran = run_event(server.base_url, deadline_seconds=-1)
         assert ran.failed.kind == "transient"
@@ -194,7 +194,7 @@ def test_a_run_without_time_sends_nothing() -> None:
         sequence(reply(201, raw=b"not gzip", headers={"Content-Encoding": "gzip"})),
     ],
 )
-def test_a_broken_answer_is_a_network_error(handler: Handler) -> None:
+def test_a_broken_response_is_a_network_error(handler: Handler) -> None:
     with misbehaving_server(handler) as server:
         ran = run_event(server.base_url, "user.updated")
         assert ran.failed.kind == "transient"

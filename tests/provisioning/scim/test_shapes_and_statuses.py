@@ -1,4 +1,4 @@
-"""Every answer maps to the class of failure that decides the next step, and malformed answers have no effect."""
+"""Every response maps to the class of failure that decides the next step, and malformed responses have no effect."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOTHING = listing()
         reply(201, {"id": "1", "schemas": "User"}),
     ],
 )
-def test_a_create_without_a_user_with_a_string_id_is_an_invalid_response_shape(answer: bytes) -> None:
+def test_a_created_user_without_a_string_id_is_an_invalid_response(answer: bytes) -> None:
     with misbehaving_server(sequence(answer)) as server:
         ran = run_event(server.base_url)
         assert isinstance(ran.failed, InvalidResponseShape)
@@ -67,7 +67,7 @@ def test_a_create_with_any_2xx_and_a_string_id_is_valid(status: int) -> None:
     ],
 )
 @pytest.mark.parametrize("event_type", ["user.updated", "user.deleted"])
-def test_a_bad_list_is_an_invalid_response_shape_and_nothing_is_written(answer: bytes, event_type: str) -> None:
+def test_an_invalid_list_is_an_invalid_response_and_nothing_is_written(answer: bytes, event_type: str) -> None:
     with misbehaving_server(sequence(answer)) as server:
         ran = run_event(server.base_url, event_type, options={"upsert": True})
         assert isinstance(ran.failed, InvalidResponseShape)
@@ -95,7 +95,7 @@ def test_a_list_without_schemas_is_judged_by_its_content() -> None:
         (reply(206, user("1")), False),
     ],
 )
-def test_a_write_is_answered_by_204_or_by_the_user_that_was_written(mode: str, verb: str, answer: bytes, is_valid: bool) -> None:
+def test_a_write_is_answered_by_204_or_by_the_written_user(mode: str, verb: str, answer: bytes, is_valid: bool) -> None:
     with misbehaving_server(by_verb(GET=ANNA_THERE, **{verb: answer})) as server:
         ran = run_event(server.base_url, "user.updated", options={"update_mode": mode})
     if is_valid:
@@ -156,7 +156,7 @@ def test_the_status_of_a_create_decides_class_and_repeats(status: int, kind: str
         (reply(307, headers={"Location": "/scim/v2/elsewhere"}), "configuration"),
     ],
 )
-def test_a_missing_route_or_a_redirect_is_neither_gone_nor_written(verb: str, answer: bytes, kind: str) -> None:
+def test_a_missing_route_or_a_redirect_counts_neither_as_deleted_nor_as_written(verb: str, answer: bytes, kind: str) -> None:
     with misbehaving_server(by_verb(GET=ANNA_THERE, **{verb: answer})) as server:
         ran = run_event(server.base_url, "user.updated" if verb == "PUT" else "user.deleted", options={"upsert": True})
         assert ran.failed.kind == kind
@@ -164,27 +164,27 @@ def test_a_missing_route_or_a_redirect_is_neither_gone_nor_written(verb: str, an
         assert not [line for line in server.lines if "elsewhere" in line or line.startswith("POST")]
 
 
-def test_a_scim_404_on_delete_means_that_the_user_was_gone() -> None:
+def test_a_scim_404_on_delete_means_that_the_user_was_already_deleted() -> None:
     with misbehaving_server(by_verb(GET=ANNA_THERE, DELETE=scim_error(404))) as server:
         ran = run_event(server.base_url, "user.deleted")
     assert ran.result is not None
     assert (ran.result.status, ran.reason) == ("skipped", "already gone")
 
 
-def test_a_failing_delete_is_done_when_a_lookup_shows_that_the_user_is_gone() -> None:
+def test_a_failing_delete_succeeds_when_a_lookup_shows_that_the_user_is_gone() -> None:
     with misbehaving_server(by_verb(GET=sequence(ANNA_THERE, NOTHING, scim_error(404)), DELETE=scim_error(500))) as server:
         ran = run_event(server.base_url, "user.deleted")
         assert ran.reason == "deleted"
         assert server.lines == ["GET /Users", "DELETE /Users/1", "DELETE /Users/1", "GET /Users", "GET /Users/1"]
 
 
-def test_a_failing_delete_is_raised_when_only_the_filter_finds_the_user_no_more() -> None:
+def test_a_failing_delete_is_raised_when_only_the_filter_no_longer_finds_the_user() -> None:
     there = reply(200, user("1", externalId="database|anna"))
     with misbehaving_server(by_verb(GET=sequence(ANNA_THERE, NOTHING, there), DELETE=scim_error(500))) as server:
         assert run_event(server.base_url, "user.deleted").failed.status == 500
 
 
-def test_a_scim_404_on_put_is_looked_up_once_more_and_then_treated_as_missing() -> None:
+def test_a_scim_404_on_put_causes_one_more_lookup_and_then_means_missing() -> None:
     with misbehaving_server(by_verb(GET=sequence(ANNA_THERE, NOTHING), PUT=scim_error(404), POST=reply(201, user("9")))) as server:
         ran = run_event(server.base_url, "user.updated", options={"upsert": True})
         assert ran.reason == "created-from-update"
@@ -218,7 +218,7 @@ def test_an_old_style_error_gives_its_description_as_detail() -> None:
 
 @pytest.mark.parametrize("identifier", ["..", ".", "a\x00b", "x" * 10_240])
 @pytest.mark.parametrize("event_type", ["user.updated", "user.deleted"])
-def test_an_id_that_cannot_stand_in_a_path_is_never_requested(identifier: str, event_type: str) -> None:
+def test_an_id_that_cannot_be_part_of_a_path_is_never_requested(identifier: str, event_type: str) -> None:
     with misbehaving_server(sequence(listing(user(identifier, externalId="database|anna")))) as server:
         ran = run_event(server.base_url, event_type)
         assert ran.failed.kind == "data"
@@ -229,13 +229,13 @@ def test_an_id_that_cannot_stand_in_a_path_is_never_requested(identifier: str, e
     ("identifier", "path"),
     [("a/b", "a%2Fb"), ("a?b#c", "a%3Fb%23c"), ("a%2e", "a%252e"), ("anna@example.test", "anna%40example.test"), ("...", "...")],
 )
-def test_an_odd_id_is_one_segment_of_the_path(identifier: str, path: str) -> None:
+def test_an_unusual_id_is_one_segment_of_the_path(identifier: str, path: str) -> None:
     with misbehaving_server(by_verb(GET=listing(user(identifier, externalId="database|anna")), DELETE=reply(204))) as server:
         assert run_event(server.base_url, "user.deleted").reason == "deleted"
         assert server.received[-1].target == f"/scim/v2/Users/{path}"
 
 
-def test_requests_carry_the_headers_servers_ask_for() -> None:
+def test_requests_carry_the_headers_that_servers_require() -> None:
     with misbehaving_server(by_verb(GET=ANNA_THERE, PUT=reply(204))) as server:
         run_event(server.base_url, "user.updated")
         lookup, write = server.received
@@ -246,7 +246,7 @@ def test_requests_carry_the_headers_servers_ask_for() -> None:
     assert write.headers["x-correlation-id"] == "evt_1234567890123456789012"
 
 
-def test_the_patch_without_a_path_is_one_replace_of_the_whole_user() -> None:
+def test_a_patch_without_a_path_replaces_the_whole_user() -> None:
     with misbehaving_server(by_verb(GET=ANNA_THERE, PATCH=reply(204))) as server:
         run_event(server.base_url, "user.updated", options={"update_mode": "patch"})
         body: dict[str, Any] = server.received[-1].json

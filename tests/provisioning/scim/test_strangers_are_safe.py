@@ -1,7 +1,7 @@
 """No request changes or deletes an account of another user, for any behavior of a server (docs/adr/0072).
 
-Random users of two tenants, each with two streams, against one server with bad manners, with workers that die at any request,
-answers that are lost, accounts of strangers, old backups, and old events that are sent again.
+Random users of two tenants, each with two streams, against one misbehaving server, with workers that die at any request, lost
+responses, accounts of other people, old backups, and redelivered old events.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Lane = tuple[str, str, str]
 
 
 class World:
-    """Streams deliver the events of users in order, crash, and send old ones again; the server judges every write."""
+    """Streams deliver the events of users in order, crash, and send old events again; the server checks every write."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -87,7 +87,7 @@ class World:
         events.append((self.newest[tenant], kind, document))
 
     def deliver(self) -> None:
-        """Run the next event of a user in one of the two streams; a failed one is retried and then given up."""
+        """Run the next event of a user in one of the two streams. A failed event is retried, and dropped after the last attempt."""
         waiting = [
             (tenant, user_id, action)
             for (tenant, user_id), events in self.events.items()
@@ -108,7 +108,7 @@ class World:
         self.next[lane] += not self.attempts[lane]
 
     def send_again(self) -> None:
-        """Run an event again, by force, that was given up or settled."""
+        """Run an event again by force that was dropped or settled."""
         settled = [(lane, place) for lane, count in self.next.items() for place in range(count)]
         if settled:
             (tenant, user_id, action), place = self.chance.choice(settled)
@@ -126,7 +126,7 @@ class World:
             self.server.add_stranger(self.chance.choice([gone["userName"], *ADDRESSES]), None)
 
     def renew_action(self) -> None:
-        """An administrator deletes an action and creates it again; the links of the old one remain."""
+        """An administrator deletes an action and creates it again; the links of the old action remain."""
         tenant, action = self.chance.choice(TENANTS), self.chance.choice("AB")
         self.renewals[tenant, action] += 1
         self.steps.append(f"{tenant} makes {action} anew")
@@ -163,19 +163,19 @@ class World:
         return ran.result is not None
 
     def is_excused(self, account: Account) -> bool:
-        """Tell whether the rules allow a write to another person's account: it is indistinguishable, or the name proves it."""
+        """Report whether the rules allow a write to another person's account: it is indistinguishable, or the name proves it."""
         return self.is_indistinguishable(account) or self.is_proven_by_name(account)
 
     def is_proven_by_name(self, account: Account) -> bool:
-        """Tell whether the verified name proves an account without a key, to which no other user is linked."""
+        """Report whether the verified name proves an account that has no key and no link to another user."""
         others = [link for link in self.links.rows.values() if (link.tenant_id, link.user_id) != self.acting]
         is_free = not any(link.is_open and link.remote_id == account["id"] for link in others)
         return self.is_verified and self.options["user_name_proof"] == "verified" and not account.get("externalId") and is_free
 
     def is_indistinguishable(self, account: Account) -> bool:
-        """Tell whether rule 6 names the case: the linked id was given again to an account of the same name, and nothing else tells.
+        """Report whether rule 6 covers the case: a new account has the linked id and the same name, and nothing distinguishes it.
 
-        Nothing else means: the server has never shown a key of the link, and no creation time that could differ.
+        That is: the server has never returned a key of the link, nor a creation time that could differ.
         """
         manners = self.server.manners
         linked = [link for link in self.links.rows.values() if (link.tenant_id, link.user_id) == self.acting]
@@ -190,7 +190,7 @@ class World:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_no_request_changes_or_deletes_an_account_that_is_not_the_users(seed: int) -> None:
+def test_no_request_changes_or_deletes_an_account_of_another_user(seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(WORLDS):
         world = World(chance)
@@ -213,7 +213,7 @@ ANN = {"user_id": "database|ann", "email": "ann@example.test", "email_verified":
 
 @pytest.mark.parametrize("key_filter", ["exact", "ignored", "pattern", "user_name", "nothing", "refused"])
 @pytest.mark.parametrize("keys", ["kept", "hidden", "dropped"])
-def test_signing_up_with_the_address_of_another_person_does_not_change_their_account(key_filter: str, keys: str) -> None:
+def test_a_sign_up_with_the_address_of_another_person_does_not_change_their_account(key_filter: str, keys: str) -> None:
     server, links = BadServer(Manners(key_filter=key_filter, keys=keys)), MemoryLinks()
     server.add_stranger("ann@example.test", None)
     before = dict(server.accounts)
@@ -246,7 +246,7 @@ def test_a_renamed_user_is_found_on_a_server_that_stores_no_key() -> None:
 
 @pytest.mark.parametrize("key_filter", ["refused", "nothing", "exact"])
 @pytest.mark.parametrize(("keys", "created"), [("echoed", "real"), ("dropped", "rounded"), ("echoed", "rounded")])
-def test_an_answer_to_a_write_that_shows_more_than_the_server_keeps_refuses_no_link(key_filter: str, keys: str, created: str) -> None:
+def test_a_write_response_with_more_than_the_stored_data_invalidates_no_link(key_filter: str, keys: str, created: str) -> None:
     server, links = BadServer(Manners(key_filter=key_filter, keys=keys, created=created)), MemoryLinks()
     renamed = {**ANN, "email": "new@example.test"}
     changes = [("user.updated", renamed), ("user.updated", {**renamed, "name": "New"}), ("user.deleted", renamed)]
@@ -262,7 +262,7 @@ def test_the_creation_time_of_a_link_is_that_of_the_last_read() -> None:
     assert links.only().created_there.endswith(".123Z")
 
 
-def test_a_key_counts_as_stored_after_a_read_has_returned_it() -> None:
+def test_a_key_counts_as_stored_only_after_a_read_returns_it() -> None:
     server, links = BadServer(Manners()), MemoryLinks()
     _life(server, links, ("user.created", ANN))
     assert not links.only().is_keyed
@@ -303,7 +303,7 @@ def renewed(links: MemoryLinks, name: str, **more: Any) -> Any:
     return links.at(links.newest + 1, action_id=name, **more)
 
 
-def test_the_accounts_of_a_deleted_action_are_followed_by_the_action_that_comes_after_it() -> None:
+def test_another_action_of_the_tenant_continues_to_use_the_accounts_of_a_deleted_action() -> None:
     for key_filter in ("refused", "nothing"):
         server, links = BadServer(Manners(key_filter=key_filter, keys="dropped")), MemoryLinks()
         assert _life(server, links, ("user.created", ANN)) == ["created"]
@@ -313,7 +313,7 @@ def test_the_accounts_of_a_deleted_action_are_followed_by_the_action_that_comes_
         assert (server.accounts, server.violations) == ({}, [])
 
 
-def test_an_event_older_than_the_account_that_another_action_made_writes_nothing() -> None:
+def test_an_event_older_than_the_account_of_another_action_writes_nothing() -> None:
     server, links = BadServer(Manners(key_filter="refused", keys="dropped")), MemoryLinks()
     assert _life(server, links, ("user.created", ANN), position=5) == ["created"]
     assert _life(server, links, ("user.deleted", ANN), at=links.at(3, action_id="anew")) == ["older than the account"]
@@ -331,7 +331,7 @@ def test_one_404_does_not_assign_an_account_to_another_user() -> None:
     assert _life(server, links, ("user.updated", FIRST), ("user.deleted", FIRST))[-1] == "deleted"
 
 
-def test_a_link_that_the_server_says_is_gone_is_missing_until_a_witness_revives_it() -> None:
+def test_a_link_whose_account_is_gone_is_missing_until_a_witness_revives_it() -> None:
     server, links = BadServer(Manners(key_filter="nothing", keys="dropped")), MemoryLinks()
     _life(server, links, ("user.created", ANN))
     server.back_up()
@@ -343,7 +343,7 @@ def test_a_link_that_the_server_says_is_gone_is_missing_until_a_witness_revives_
     assert not links.only().is_missing
 
 
-def test_a_deletion_after_a_create_whose_answer_was_lost_is_never_skipped() -> None:
+def test_a_deletion_after_a_create_with_a_lost_response_is_never_skipped() -> None:
     server, links = BadServer(Manners(key_filter="nothing", keys="dropped")), MemoryLinks()
     server.begin("acme database|ann", Fate(at=0))
     assert run_event(BASE_URL, "user.created", ANN, links=links, sender=server, secrets={"SCIM_MAX_RETRIES": "0"}).failed.is_uncertain
@@ -356,7 +356,7 @@ def test_a_refused_create_removes_the_doubt() -> None:
     assert _life(server, links, ("user.created", ANN), ("user.deleted", ANN)) == ["Conflict", "no user to delete"]
 
 
-def test_a_name_that_was_refused_because_it_is_taken_is_no_witness() -> None:
+def test_a_refused_name_is_not_a_witness() -> None:
     server, links = BadServer(Manners(key_filter="refused", keys="dropped", created="absent")), MemoryLinks()
     server.add_stranger("taken@example.test", None)
     assert _life(server, links, ("user.created", ANN), ("user.updated", {**ANN, "email": "taken@example.test"})) == ["created", "Conflict"]
@@ -387,7 +387,7 @@ def test_two_tenants_with_one_user_id_on_one_server_never_write_to_each_other() 
     assert (server.violations, server.accounts) == ([], {})
 
 
-def test_a_create_of_another_tenant_whose_answer_was_lost_keeps_its_account_from_a_user_of_the_same_id() -> None:
+def test_an_account_from_a_create_with_a_lost_response_is_kept_from_a_user_of_another_tenant() -> None:
     server, links = BadServer(Manners()), MemoryLinks()
     server.begin("one database|ann", Fate(at=0, kind="death"))
     with pytest.raises(WorkerDied):
@@ -419,7 +419,7 @@ CHOSEN_KEY = [{"path": "externalId", "source": "user_metadata.employee"}, {"path
 
 
 @pytest.mark.parametrize("kind", ["user.updated", "user.deleted"])
-def test_a_key_that_a_user_can_choose_proves_nothing_where_the_server_hides_keys(kind: str) -> None:
+def test_a_key_that_a_user_can_choose_proves_nothing_if_the_server_hides_keys(kind: str) -> None:
     server, links = BadServer(Manners(keys="hidden")), MemoryLinks()
     server.add_stranger("boss@example.test", "E-1")
     mallory = {**ANN, "user_metadata": {"employee": "E-1"}}
@@ -427,7 +427,7 @@ def test_a_key_that_a_user_can_choose_proves_nothing_where_the_server_hides_keys
     assert server.violations == []
 
 
-def test_a_key_of_administrators_is_as_good_as_the_id_of_the_user() -> None:
+def test_a_key_set_by_administrators_counts_like_the_id_of_the_user() -> None:
     table = [{"path": "externalId", "source": "app_metadata.employee"}, {"path": "userName", "source": "email"}]
     server, links = BadServer(Manners()), MemoryLinks()
     server.add_stranger("ann@example.test", "E-1")
@@ -435,7 +435,7 @@ def test_a_key_of_administrators_is_as_good_as_the_id_of_the_user() -> None:
     assert _life(server, links, ("user.updated", {**ANN, "app_metadata": {"employee": "E-1"}}), mapping=table) == ["updated"]
 
 
-def test_an_account_with_a_key_that_proves_nothing_becomes_a_suspect_to_confirm() -> None:
+def test_an_account_with_an_unproven_key_becomes_a_suspect_to_confirm() -> None:
     server, links = BadServer(Manners()), MemoryLinks()
     server.add_stranger("ann@example.test", "E-1")
     server.is_excused = lambda account: True
@@ -448,7 +448,7 @@ def test_an_account_with_a_key_that_proves_nothing_becomes_a_suspect_to_confirm(
 
 
 @pytest.mark.parametrize("created", ["real", "absent", "unsteady"])
-def test_a_confirmed_suspect_leads_to_its_account_on_every_kind_of_clock(created: str) -> None:
+def test_a_confirmed_suspect_finds_its_account_with_any_kind_of_creation_time(created: str) -> None:
     server, links = BadServer(Manners(created=created)), MemoryLinks()
     server.add_stranger("ann@example.test", "E-1")
     server.is_excused = lambda account: True
@@ -460,7 +460,7 @@ def test_a_confirmed_suspect_leads_to_its_account_on_every_kind_of_clock(created
     assert _life(server, links, ("user.updated", ann), ("user.deleted", ann), mapping=CHOSEN_KEY) == ["updated", "deleted"]
 
 
-def test_a_second_tenant_with_the_same_user_id_deletes_nothing_of_the_first_where_the_server_hides_keys() -> None:
+def test_a_user_of_a_second_tenant_with_the_same_id_deletes_nothing_if_the_server_hides_keys() -> None:
     server, links = BadServer(Manners(keys="hidden")), MemoryLinks()
     server.begin("one database|ann", Fate())
     run_event(BASE_URL, "user.created", ANN, links=links, sender=server, at=links.at(1, tenant_id="one", action_id="one"))
@@ -516,7 +516,7 @@ def test_a_later_deletion_moves_the_end_of_a_link() -> None:
     assert server.accounts == {}
 
 
-def test_the_deletion_of_a_suspect_that_is_not_found_any_more_is_never_skipped() -> None:
+def test_the_deletion_of_a_suspect_that_cannot_be_found_is_never_skipped() -> None:
     server, links = BadServer(Manners(key_filter="refused", keys="dropped")), MemoryLinks()
     server.add_stranger("ann@example.test", None)
     server.is_excused = lambda account: True

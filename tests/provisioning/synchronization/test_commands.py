@@ -35,7 +35,7 @@ def provision(*arguments: str) -> tuple[int, str]:
 
 @pytest.fixture
 def answer(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The typed answer."""
+    """Return the typed answer."""
     typed: list[str] = []
     monkeypatch.setattr("builtins.input", lambda _prompt: typed.pop(0))
     return typed
@@ -70,9 +70,7 @@ def test_a_report_has_a_line_per_user(database_connection: Connection, stream: E
     assert second == {"outcome": "skipped", "user_id": user.user_id, "reason": "missing userName"}
 
 
-def test_a_comparison_says_by_its_exit_status_whether_there_is_drift(
-    database_connection: Connection, stream: EventStream, server: RealServer
-) -> None:
+def test_the_exit_status_of_a_comparison_reports_drift(database_connection: Connection, stream: EventStream, server: RealServer) -> None:
     user = make_user(connection=database_connection, email="anna@example.test")
     assert provision("compare", stream.pk)[0] == 1
     assert provision("synchronize", stream.pk, "--yes")[0] == 0

@@ -55,7 +55,7 @@ FILTER = re.compile(r'(\w+) eq "(.*)"')
 
 
 class Directory:
-    """A SCIM server in this process that filters, and whose answers a test may replace."""
+    """A SCIM server in this process that supports filters. A test may replace its responses."""
 
     def __init__(self) -> None:
         self.accounts: dict[str, dict[str, Any]] = {}
@@ -109,7 +109,7 @@ def users(connection: Connection, count: int) -> list[str]:
     return [make_user(connection=connection, email=f"user{number}@example.test", email_verified=True).user_id for number in range(count)]
 
 
-def test_a_server_that_ignores_filters_is_never_written_to(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_job_never_writes_to_a_server_that_ignores_filters(tenant: Tenant, database_connection: Connection) -> None:
     ours = users(database_connection, 2)
     everybody = [user("a", userName="user0@example.test"), user("b", externalId=ours[1]), user("c", externalId="hr|17")]
     with misbehaving_server(by_verb(GET=listing(*everybody))) as server:
@@ -134,7 +134,7 @@ def test_a_comparison_does_not_report_a_listed_user_as_missing(tenant: Tenant, d
     assert "misses accounts that its listing contains" in job.status_details
 
 
-def test_accounts_of_another_tenant_are_neither_noted_nor_deleted(tenant: Tenant, database_connection: Connection) -> None:
+def test_accounts_of_another_tenant_are_neither_recorded_nor_deleted(tenant: Tenant, database_connection: Connection) -> None:
     users(database_connection, 1)
     theirs = user("9", externalId="database|theirs", userName="theirs@example.test")
     other = TenantFactory.create(id=f"o-{uuid4().hex[:12]}", name="other", host=f"{uuid4().hex}.example.test")
@@ -274,7 +274,7 @@ def test_the_log_is_kept_from_the_cursor_on_while_a_job_will_enable_its_stream(
     assert streams.enable_stream(tenant_id=tenant.pk, stream_id=stream.pk).status == "enabled"
 
 
-def test_a_log_that_has_started_over_does_not_let_the_stream_be_enabled_behind_it(
+def test_a_log_that_started_again_prevents_the_job_from_enabling_the_stream(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     stream = stream_to(tenant, server.base_url)
@@ -287,7 +287,7 @@ def test_a_log_that_has_started_over_does_not_let_the_stream_be_enabled_behind_i
     assert stream.status == "disabled"
 
 
-def test_a_stream_has_one_synchronization_at_a_time_and_impossible_plans_are_refused(tenant: Tenant, server: RealServer) -> None:
+def test_a_stream_has_one_synchronization_at_a_time_and_invalid_plans_are_refused(tenant: Tenant, server: RealServer) -> None:
     stream = stream_to(tenant, server.base_url)
     known = {"tenant_id": tenant.pk, "stream_id": stream.pk, "actor": "a test"}
     for plan in (Plan(rate=0), Plan(match="employeeNumber"), Plan(deletion_limit="many"), Plan(is_dry_run=True, enables_stream=True)):
@@ -333,7 +333,7 @@ def test_a_killed_synchronization_continues_and_creates_no_duplicates(
     job = Job.objects.of(tenant.pk).get(type="stream_synchronization")
     done = job.rows_done
     assert 20 <= done < 60
-    # Skips the minute after which another process may take the job.
+    # Move time past the minute after which another process may take the job.
     job.parameters["held_until"] = timezone.now().isoformat()
     job.save()
     assert (work_on(job).status, job.rows_done) == ("completed", 60)
@@ -358,7 +358,7 @@ def test_users_outside_the_scope_are_skipped_without_a_request(plan: Plan, tenan
     assert not [row for row in skipped if any(row.user_id in request for request in sent)]
 
 
-def test_an_account_with_the_id_of_a_user_of_another_tenant_is_not_deleted_although_no_link_names_it(
+def test_an_account_with_the_id_of_another_tenants_user_is_kept_even_without_a_link(
     tenant: Tenant, database_connection: Connection
 ) -> None:
     users(database_connection, 1)

@@ -1,4 +1,4 @@
-"""The users in the report of a synchronization if there are more than the limit."""
+"""The users that the report of a synchronization keeps if there are more than the limit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from provisioning.synchronization.findings import Finding, Outcome
 from tests.provisioning.synchronization.conftest import FAST, stream_to
 
 
-def test_users_outside_the_scope_leave_room_for_others_that_are_skipped(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_limits_users_outside_the_scope_so_that_other_skipped_users_fit(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state, "ROWS_KEPT", 3)
     stream = stream_to(tenant, "http://127.0.0.1:9")
     job = service.start(tenant_id=tenant.pk, stream_id=stream.pk, plan=FAST, actor="a test")

@@ -122,7 +122,7 @@ def test_a_foreign_account_is_never_touched(database_connection: Connection, ser
     assert server.users() == [foreign]
 
 
-def test_an_attribute_of_the_operators_choice_links_accounts(
+def test_the_operator_can_choose_an_attribute_that_links_accounts(
     database_connection: Connection, server: RealServer, synchronize: Synchronize
 ) -> None:
     user = make_user(connection=database_connection, email="anna@example.test", app_metadata={"nick": "a-1"})
@@ -212,7 +212,7 @@ def test_changes_since_the_cursor_are_delivered_after_the_stream_is_enabled(
     while not outcomes_of(job):
         run_job(job.pk, chunks=1)
         job.refresh_from_db()
-    # After both were written, and before the job is done.
+    # Both users are written, and the job has not ended.
     update_user(tenant_id=tenant.pk, user_id=changed.user_id, changes={"email": "second@example.test"})
     delete_user(tenant_id=tenant.pk, user_id=deleted.user_id)
     late = make_user(connection=database_connection, email="late@example.test")
@@ -246,7 +246,7 @@ def test_waiting_deliveries_of_the_stream_do_not_overwrite_profiles(
     assert [account["userName"] for account in server.users()] == ["new@example.test"]
 
 
-def test_users_of_every_kind_end_as_the_mapping_says(
+def test_the_mapping_decides_the_final_account_of_users_of_every_kind(
     tenant: Tenant, database_connection: Connection, server: RealServer, synchronize: Synchronize
 ) -> None:
     count = sized(100, deep=500)

@@ -21,7 +21,7 @@ def scim_process() -> Iterator[RealServer]:
 
 @pytest.fixture
 def server(scim_process: RealServer) -> Iterator[RealServer]:
-    """The real server, empty."""
+    """Return the real server without users."""
     yield scim_process
     scim_process.clear()
 

@@ -114,7 +114,7 @@ def test_the_real_server_passes_the_probe_and_nothing_is_written(action: Action,
     assert [(step.name, step.finding.state) for step in report.steps.taken] == [
         ("settings", "ok"),
         ("address", "ok"),
-        ("connection", "warning"),  # The test's server speaks no TLS.
+        ("connection", "warning"),  # The server of the test does not use TLS.
         ("authentication", "ok"),
         ("paging", "ok"),
         ("filter", "ok"),
@@ -198,7 +198,7 @@ def test_a_closed_port_and_an_unknown_host_are_reported(make_action: Callable[..
     assert (states(unknown)["address"], "DNS" in at(unknown, "address").advice) == ("failed", True)
 
 
-def test_a_certificate_of_an_unknown_authority_is_told_and_the_token_is_not_sent(
+def test_a_certificate_of_an_unknown_authority_is_reported_and_the_token_is_not_sent(
     make_action: Callable[..., Action], tmp_path: Path, settings: Settings
 ) -> None:
     certificate = server_certificate(tmp_path)
@@ -217,7 +217,7 @@ def test_a_certificate_of_an_unknown_authority_is_told_and_the_token_is_not_sent
         assert at(report, "connection").details["certificate_until"].endswith("GMT")
 
 
-def test_missing_secrets_are_a_step_and_no_error(tenant: Tenant) -> None:
+def test_missing_secrets_are_a_failed_step_and_not_an_error(tenant: Tenant) -> None:
     bare = ActionFactory.create(tenant_id=tenant.pk, name="bare", template="scim-user-provisioning")
     report = probed(bare)
     assert states(report) == {"settings": "failed"}
@@ -283,7 +283,7 @@ class OffersNoPatch(ScimServer):
         (OffersNoPatch, "configuration", "warning", "no support for PATCH"),
     ],
 )
-def test_each_row_of_the_probe_fails_for_its_own_reason(
+def test_each_step_of_the_probe_has_its_own_reason_to_fail(
     make_action: Callable[..., Action], server_class: type[ScimServer], step: str, state: str, text: str
 ) -> None:
     with misbehaving_server(server_class(ANNA, BEN)) as server:
@@ -293,7 +293,7 @@ def test_each_row_of_the_probe_fails_for_its_own_reason(
     assert found.advice
 
 
-def test_a_server_without_the_enterprise_schema_is_told_when_the_mapping_uses_it(make_action: Callable[..., Action]) -> None:
+def test_a_server_without_the_enterprise_schema_is_reported_when_the_mapping_uses_it(make_action: Callable[..., Action]) -> None:
     with misbehaving_server(ScimServer()) as server:
         report = probed(make_action(server.base_url, options={"enterprise": True}))
     assert "enterprise" in at(report, "schemas").text
@@ -396,7 +396,7 @@ def test_a_user_created_with_an_invalid_answer_is_found_and_deleted(make_action:
     assert server.users == {}
 
 
-def test_one_test_of_an_action_runs_at_a_time_and_a_lost_one_does_not_block(action: Action) -> None:
+def test_one_test_of_an_action_runs_at_a_time_and_a_lost_test_does_not_block_the_next(action: Action) -> None:
     running = TrialFactory.create(action=action)
     with pytest.raises(Conflict, match="running"):
         probed(action)
@@ -412,7 +412,7 @@ def test_an_installed_entry_point_has_no_connection_test(tenant: Tenant) -> None
         probed(create_action(tenant_id=tenant.pk, name="own", entry_point_path=path))
 
 
-def test_a_token_that_the_server_echoes_everywhere_is_shown_nowhere(make_action: Callable[..., Action], tenant: Tenant) -> None:
+def test_a_token_that_the_server_echoes_is_never_shown(make_action: Callable[..., Action], tenant: Tenant) -> None:
     echo = {"schemas": ["urn:ietf:params:scim:api:messages:2.0:Error"], "scimType": TOKEN, "detail": f"{TOKEN} is unknown"}
     with misbehaving_server(always(reply(401, echo, headers={"X-Echo": TOKEN}))) as server:
         action = make_action(server.base_url)
@@ -422,7 +422,9 @@ def test_a_token_that_the_server_echoes_everywhere_is_shown_nowhere(make_action:
     assert TOKEN not in answer.body.decode() + json.dumps(kept.steps) + kept.summary
 
 
-def test_the_test_over_the_wire_shows_its_steps_and_is_an_execution(action: Action, tenant: Tenant, server: RealServer) -> None:
+def test_the_test_over_the_management_interface_shows_its_steps_and_is_an_execution(
+    action: Action, tenant: Tenant, server: RealServer
+) -> None:
     api = Management(tenant)
     answer = api.post(f"actions/actions/{action.pk}/test", {"payload": {"test": "connection", "canary": True}})
     assert answer.status == 200

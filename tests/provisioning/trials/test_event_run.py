@@ -1,4 +1,4 @@
-"""Running an action for a test event: in a worker, within the budget, with errors of an installed entry point shown."""
+"""Running an action for a test event: in a worker, within the budget. Errors of an installed entry point are shown."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Echo:
 
 
 class Hang:
-    """Never ends by itself."""
+    """Runs without end."""
 
     def on_execute_event_stream(self, event: Any, api: Any) -> None:
         while True:
@@ -81,7 +81,7 @@ def ended(action: Action, event_type: str = "user.created", data: dict[str, Any]
 
 @pytest.fixture
 def worker(committed_db: None) -> Iterator[None]:
-    """Take trials like a worker, until the test ends."""
+    """Run trials like a worker until the test ends."""
     is_over = threading.Event()
 
     def work() -> None:
@@ -126,7 +126,7 @@ def test_log_lines_are_stored_masked_and_the_event_is_not_stored(tenant: Tenant)
     assert not Delivery.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_the_version_that_is_deployed_is_what_runs(tenant: Tenant) -> None:
+def test_the_deployed_version_runs(tenant: Tenant) -> None:
     action = action_of(tenant, "Echo", deploy=True)
     action.entry_point = f"{_MODULE}.Crash"
     action.save(update_fields=["entry_point"])
@@ -148,7 +148,7 @@ def test_repeated_messages_run_a_trial_once(tenant: Tenant) -> None:
     assert len(event_trials.wait_for_end(trial).steps) == 1
 
 
-def test_a_trial_without_a_worker_is_given_up_and_not_run_later(tenant: Tenant) -> None:
+def test_a_trial_without_a_worker_is_abandoned_and_not_run_later(tenant: Tenant) -> None:
     action = action_of(tenant, "Echo")
     trial = event_trials.ask_for_event(draft_setup(action), event_type="user.created", data=None, actor="a test")
     with pytest.raises(Conflict, match="Another test"):
@@ -167,7 +167,7 @@ def test_an_unknown_type_is_refused(tenant: Tenant) -> None:
 
 
 @pytest.mark.usefixtures("worker")
-def test_clients_try_entry_points_over_the_interface(tenant: Tenant) -> None:
+def test_clients_try_entry_points_over_the_management_interface(tenant: Tenant) -> None:
     api = Management(tenant)
     action = action_of(tenant, "Echo")
     refused = api.post(f"actions/actions/{action.pk}/test", {"payload": {"test": "event"}})
@@ -183,7 +183,7 @@ def test_clients_try_entry_points_over_the_interface(tenant: Tenant) -> None:
 
 
 @pytest.mark.usefixtures("worker")
-def test_staff_try_entry_points_on_a_page_of_their_own(tenant: Tenant) -> None:
+def test_staff_try_entry_points_on_their_page(tenant: Tenant) -> None:
     browser: Client = browser_of(new_staff(tenant))
     action = action_of(tenant, "Crash")
     scim = ActionFactory.create(tenant_id=tenant.pk, name="scim", template="scim-user-provisioning")

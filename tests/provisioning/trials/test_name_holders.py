@@ -1,4 +1,4 @@
-"""A `userName` that another account holds: previews and dry runs predict the server's answer to a delivery."""
+"""A `userName` that another account has: previews and dry runs predict the response to a delivery."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def notes(action: Action, user: User, operation: Any = "create", **more: Any) ->
     return mapping_preview(draft_setup(action), user_id=user.user_id, operation=operation, **more).notes
 
 
-def test_no_note_is_shown_for_a_free_name_or_the_user_s_own_account(action: Action, anna: User, server: RealServer) -> None:
+def test_no_note_is_shown_for_a_free_name_or_for_the_name_of_the_own_account(action: Action, anna: User, server: RealServer) -> None:
     assert run(action, anna, dry_run=True).summary.startswith("Would create")
     assert notes(action, anna) == ()
     server.add(externalId=anna.user_id, userName=NAME)
@@ -39,7 +39,9 @@ def test_no_note_is_shown_for_a_free_name_or_the_user_s_own_account(action: Acti
 
 
 @pytest.mark.parametrize("external_id", ["database|stranger", None])
-def test_a_create_with_a_taken_name_is_predicted_to_fail(action: Action, anna: User, server: RealServer, external_id: str | None) -> None:
+def test_a_dry_run_predicts_that_a_create_with_a_used_name_fails(
+    action: Action, anna: User, server: RealServer, external_id: str | None
+) -> None:
     holder = server.add(userName=NAME.upper(), **({"externalId": external_id} if external_id else {}))
     dry = run(action, anna, dry_run=True)
     assert dry.steps.first_failure
@@ -52,7 +54,7 @@ def test_a_create_with_a_taken_name_is_predicted_to_fail(action: Action, anna: U
     assert server.users() == [holder]
 
 
-def test_a_create_that_takes_over_an_account_is_predicted(make_action: Callable[..., Action], anna: User, server: RealServer) -> None:
+def test_a_dry_run_predicts_that_a_create_adopts_an_account(make_action: Callable[..., Action], anna: User, server: RealServer) -> None:
     action = make_action(server.base_url, options={"adopt_on_conflict": True})
     holder = server.add(userName=NAME)
     dry = run(action, anna, dry_run=True)
@@ -61,7 +63,7 @@ def test_a_create_that_takes_over_an_account_is_predicted(make_action: Callable[
     assert run(action, anna, dry_run=False).summary == "Done: adopted."
 
 
-def test_an_update_to_a_taken_name_is_predicted_to_fail(action: Action, anna: User, server: RealServer) -> None:
+def test_a_dry_run_predicts_that_an_update_to_a_used_name_fails(action: Action, anna: User, server: RealServer) -> None:
     server.add(externalId=anna.user_id, userName="before@example.test")
     holder = server.add(externalId="database|stranger", userName=NAME)
     dry = run(action, anna, dry_run=True)
@@ -76,7 +78,7 @@ def test_a_preview_notes_that_the_server_does_not_answer(make_action: Callable[.
     assert note.startswith("It is not known whether another account holds the userName")
 
 
-def test_a_server_that_ignores_the_filter_names_no_stranger(make_action: Callable[..., Action], anna: User) -> None:
+def test_a_server_that_ignores_the_filter_reveals_no_other_account(make_action: Callable[..., Action], anna: User) -> None:
     stranger = {"id": "7", "userName": "stranger@example.test", "externalId": "x"}
     with misbehaving_server(by_verb(GET=listing(stranger))) as server:
         assert notes(make_action(server.base_url), anna) == ()
@@ -86,7 +88,7 @@ def test_without_secrets_no_request_is_sent(tenant: Tenant, anna: User) -> None:
     assert notes(ActionFactory.create(tenant_id=tenant.pk, name="empty", template="scim-user-provisioning"), anna) == ()
 
 
-def test_the_preview_over_the_wire_says_what_is_left_out_and_what_the_server_answers(
+def test_the_preview_over_the_management_interface_names_omitted_values_and_the_server_response(
     tenant: Tenant, action: Action, anna: User, server: RealServer
 ) -> None:
     server.add(userName=NAME, externalId="database|stranger")

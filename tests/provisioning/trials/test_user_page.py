@@ -177,5 +177,5 @@ def test_a_user_is_provisioned_now_and_every_step_is_shown(browser: Client, acti
     assert [entry.act for entry in noted] == ["Dry run for a user", "Provisioned now"]
 
 
-def test_without_a_deployed_action_the_page_says_what_to_do(browser: Client, ada: User) -> None:
+def test_without_a_deployed_action_the_page_shows_the_next_step(browser: Client, ada: User) -> None:
     assert "No deployed action" in shown(browser, ada, "provision")

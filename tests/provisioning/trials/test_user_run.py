@@ -171,7 +171,7 @@ def test_a_user_without_an_email_is_reported_as_skipped(action: Action, tenant: 
 def test_the_preview_is_byte_for_byte_what_a_delivery_sends(
     make_action: Callable[..., Action], tenant: Tenant, database_connection: Connection, mode: str
 ) -> None:
-    """Acceptance idea 16 of the provisioning contract."""
+    """Idea 16 in the acceptance list of the provisioning contract."""
     with misbehaving_server(ScimServer()) as server:
         action = make_action(server.base_url, options={"update_mode": mode, "enterprise": True})
         stream = create_stream(
@@ -191,7 +191,7 @@ def test_the_preview_is_byte_for_byte_what_a_delivery_sends(
     assert [(request.verb, request.body) for request in writes] == [(shown.method, shown.body) for shown in (created, updated)]
 
 
-def test_preview_dry_run_and_run_over_the_wire(action: Action, anna: User, server: RealServer, tenant: Tenant) -> None:
+def test_preview_dry_run_and_run_over_the_management_interface(action: Action, anna: User, server: RealServer, tenant: Tenant) -> None:
     api, path = Management(tenant), f"actions/actions/{action.pk}/test"
     shown = api.post(path, {"payload": {"test": "mapping", "user_id": anna.user_id, "operation": "create"}}).json["payload"]
     assert (shown["method"], json.loads(shown["body"])["userName"]) == ("POST", "anna@example.test")
@@ -208,7 +208,7 @@ def test_preview_dry_run_and_run_over_the_wire(action: Action, anna: User, serve
     assert api.post(path, {"payload": {"test": "user"}}).status == 400
 
 
-def test_a_run_against_a_busy_lane_is_a_conflict_over_the_wire(
+def test_a_run_against_a_busy_lane_is_a_conflict_in_the_management_interface(
     action: Action, stream: EventStream, tenant: Tenant, database_connection: Connection
 ) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
@@ -224,7 +224,7 @@ def test_a_trial_is_kept_for_ten_days(action: Action, anna: User) -> None:
     assert [str(pk) for pk in Trial.objects.filter(action=action).values_list("pk", flat=True)] == [kept]
 
 
-def test_a_server_that_answers_another_user_stops_the_dry_run(make_action: Callable[..., Action], anna: User) -> None:
+def test_a_response_about_another_user_stops_the_dry_run(make_action: Callable[..., Action], anna: User) -> None:
     class Broken(ScimServer):
         def read(self, request: Received, identifier: str) -> Wire:
             return b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"

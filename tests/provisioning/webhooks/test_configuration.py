@@ -26,7 +26,7 @@ AUTHORIZATIONS: list[tuple[dict[str, str], dict[str, str], tuple[str, str]]] = [
 
 
 @pytest.mark.parametrize(("sent", "shown", "header"), AUTHORIZATIONS)
-def test_secrets_are_split_from_what_is_shown(sent: dict[str, str], shown: dict[str, str], header: tuple[str, str]) -> None:
+def test_secrets_are_separated_from_visible_members(sent: dict[str, str], shown: dict[str, str], header: tuple[str, str]) -> None:
     parsed = parse_configuration({"webhook_endpoint": URL, "webhook_authorization": sent, "webhook_signature": SIGNED}, allow_http=False)
     assert parsed.shown == {
         "webhook_endpoint": URL,

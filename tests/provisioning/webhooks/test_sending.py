@@ -1,4 +1,4 @@
-"""Deliveries to a real HTTP server: requests, classes of answers, and stored exchanges."""
+"""Deliveries to a real HTTP server: requests, classes of responses, and stored exchanges."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_stored_bytes_arrive_signed_and_authorized(tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     ("status", "error_class"), [(400, "data"), (401, "configuration"), (302, "configuration"), (429, "transient"), (503, "transient")]
 )
-def test_each_answer_has_its_class_and_the_delivery_waits(tenant: Tenant, status: int, error_class: str) -> None:
+def test_each_response_has_its_class_and_the_delivery_waits(tenant: Tenant, status: int, error_class: str) -> None:
     server, delivery = deliver_one(tenant, reply(status, headers={"Location": "http://127.0.0.1/elsewhere"}))
     assert len(server.received) == 1
     assert (delivery.state, delivery.error_class, delivery.error_status) == ("todo", error_class, status)
@@ -78,7 +78,7 @@ def test_a_failed_attempt_keeps_the_exchange_without_its_secrets(tenant: Tenant)
         assert secret not in kept
 
 
-def test_a_destination_over_the_wire_never_shows_its_secrets_again(tenant: Tenant) -> None:
+def test_the_management_interface_never_returns_the_secrets_of_a_destination(tenant: Tenant) -> None:
     api = Management(tenant)
     destination: dict[str, Any] = {
         "type": "webhook",

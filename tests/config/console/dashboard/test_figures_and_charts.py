@@ -1,4 +1,4 @@
-"""What the start page shows: its figures, its charts, where each number leads, and what it costs."""
+"""The start page: its figures and charts, the targets of its links, and the number of its queries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from tests.factories.identity import make_user
 from tests.factories.models.identity import ConnectionFactory
 from tests.factories.models.provisioning import DeadLetterFactory, DeliveryFactory, LaneFactory
 
-# The page of one tenant: session, account and tenant (3), what is counted, drawn and judged (13), the first steps, the newest events.
+# Queries of the start page of one tenant: 3 for session, account and tenant, 13 for figures, charts and health, then first steps and newest
+# events.
 MOST_QUERIES = 20
 
 
@@ -57,7 +58,7 @@ def deliver(stream: EventStream, count: int, state: str) -> None:
 
 
 def bury(stream: EventStream, count: int, fingerprint: str) -> None:
-    """Dead letters of one kind; two kinds of one stream need names of different length."""
+    """Create dead letters of one kind. Two kinds of one stream need fingerprints of different lengths."""
     for number in range(count):
         event = {"event_id": f"evt_{number}", "event_type": "user.created", "key": f"user:{fingerprint}{number}"}
         place = {"stream_id": stream.pk, "tenant_id": stream.tenant_id}
@@ -67,7 +68,9 @@ def bury(stream: EventStream, count: int, fingerprint: str) -> None:
         DeadLetterFactory.create(delivery=delivery, **failure, fingerprint=fingerprint, attempts=7)
 
 
-def test_the_figures_are_those_of_the_tenant(browser: Client, tenant: Tenant, database_connection: Connection, stream: EventStream) -> None:
+def test_the_figures_count_the_rows_of_the_tenant(
+    browser: Client, tenant: Tenant, database_connection: Connection, stream: EventStream
+) -> None:
     other = new_tenant()
     make_user(connection=ConnectionFactory.create(tenant_id=other.pk, name="people", strategy="database"))
     for _ in range(3):
@@ -80,9 +83,9 @@ def test_the_figures_are_those_of_the_tenant(browser: Client, tenant: Tenant, da
     shown = {label: figure.value for label, figure in figures(browser).items()}
 
     assert shown["Users"] == "3"
-    # The connection counts as well.
+    # Creating the connection also recorded an event.
     assert shown["Events"] == "4"
-    # The stream began behind the connection.
+    # The stream starts after the event of the connection.
     assert shown["Lag"] == "3"
     assert shown["Deliveries"] == "3"
     assert shown["Open dead letters"] == "1"
@@ -90,7 +93,7 @@ def test_the_figures_are_those_of_the_tenant(browser: Client, tenant: Tenant, da
     assert shown["Oldest due delivery"].startswith("5 min")
 
 
-def test_the_platform_counts_the_rows_of_every_tenant(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_platform_page_counts_the_rows_of_every_tenant(tenant: Tenant, database_connection: Connection) -> None:
     operator = browser_of(new_staff(None))
     before = int(figures(operator)["Events"].value.replace(",", ""))
     for _ in range(3):
@@ -103,7 +106,7 @@ def test_the_platform_counts_the_rows_of_every_tenant(tenant: Tenant, database_c
 
 
 @pytest.mark.parametrize("is_platform", [False, True], ids=["a tenant", "the platform"])
-def test_every_number_leads_to_a_page_that_can_be_shown(tenant: Tenant, stream: EventStream, *, is_platform: bool) -> None:
+def test_every_figure_links_to_an_existing_page(tenant: Tenant, stream: EventStream, *, is_platform: bool) -> None:
     browser = browser_of(new_staff(None if is_platform else tenant))
     deliver(stream, 2, "delivered")
     bury(stream, 2, "twice")
@@ -127,13 +130,13 @@ def test_the_kinds_of_failure_with_most_open_letters_come_first(browser: Client,
     ]
     ours = [(bar.count, bar.label) for bar in shown[0].bars]
     assert ours == [(3, "400: The server said no to often"), (1, "400: The server said no to rare")]
-    # The platform's are those of other tests, too.
+    # The figures of the platform also count the rows of other tests.
     counts = [bar.count for bar in shown[1].bars]
     assert counts == sorted(counts, reverse=True)
     assert counts[0] >= 3
 
 
-def test_each_hour_counts_what_was_recorded_in_it(tenant: Tenant, database_connection: Connection) -> None:
+def test_each_bar_counts_the_events_of_one_hour(tenant: Tenant, database_connection: Connection) -> None:
     make_user(connection=database_connection)
     number_tenant(tenant.pk)
     now = datetime.now(UTC)
@@ -146,7 +149,7 @@ def test_each_hour_counts_what_was_recorded_in_it(tenant: Tenant, database_conne
     assert readings.events_by_hour("nobody", readings.hour_starts(now)).total == 0
 
 
-def test_the_drawing_says_in_words_and_in_a_table_what_it_shows(browser: Client, tenant: Tenant, database_connection: Connection) -> None:
+def test_each_chart_has_a_title_and_a_table_with_its_values(browser: Client, tenant: Tenant, database_connection: Connection) -> None:
     make_user(connection=database_connection)
     number_tenant(tenant.pk)
     page = browser.get("/admin/").content.decode()
@@ -160,7 +163,7 @@ def test_the_drawing_says_in_words_and_in_a_table_what_it_shows(browser: Client,
     assert "style=" not in page
 
 
-def test_bars_fill_the_drawing_and_never_leave_it() -> None:
+def test_bars_fill_the_chart_and_stay_inside_it() -> None:
     bars = upright([0, 1, 1000], str, str)
     assert [bar.height for bar in bars] == [0, 1.5, HEIGHT - 1]
     assert all(bar.x >= 0 and bar.x + bar.width <= WIDTH and bar.y + bar.height == HEIGHT for bar in bars)
@@ -168,7 +171,7 @@ def test_bars_fill_the_drawing_and_never_leave_it() -> None:
     assert all(bar.height == 0 for bar in upright([0, 0], str, str))
 
 
-def test_who_may_not_see_a_list_does_not_see_its_figure(tenant: Tenant) -> None:
+def test_an_account_without_permission_for_a_list_does_not_see_its_figure(tenant: Tenant) -> None:
     page = browser_of(new_staff(tenant, PROVISIONING_OPERATOR)).get("/admin/")
     labels = {figure.label for figure in page.context["figures"]}
 
@@ -177,7 +180,7 @@ def test_who_may_not_see_a_list_does_not_see_its_figure(tenant: Tenant) -> None:
     assert "sign-ins" not in {chart.key for chart in page.context["charts"]}
 
 
-def test_the_page_asks_the_database_equally_often_whatever_a_tenant_has(browser: Client, tenant: Tenant, stream: EventStream) -> None:
+def test_the_number_of_queries_does_not_depend_on_the_rows_of_a_tenant(browser: Client, tenant: Tenant, stream: EventStream) -> None:
     connection = ConnectionFactory.create(tenant_id=tenant.pk, name="people", strategy="database")
     browser.get("/admin/")
     with CaptureQueriesContext(database) as few:
@@ -195,7 +198,7 @@ def test_the_page_asks_the_database_equally_often_whatever_a_tenant_has(browser:
 
 @pytest.fixture
 def busy(tenant: Tenant) -> Tenant:
-    """A tenant beside another one with many rows, so that the planner has a choice."""
+    """Create a tenant beside another one with many rows, so that the planner could choose a plan that reads both."""
     other = new_tenant()
     deliver(EventStream(pk="est_other", tenant_id=other.pk), 5000, "delivered")
     SignIn.all_tenants.bulk_create(SignIn(tenant_id=other.pk, type="s", is_success=number % 100 > 0) for number in range(5000))
@@ -204,7 +207,7 @@ def busy(tenant: Tenant) -> Tenant:
     return tenant
 
 
-def test_rows_of_others_are_not_read_for_the_figures_of_a_tenant(busy: Tenant) -> None:
+def test_the_figures_of_a_tenant_read_no_rows_of_other_tenants(busy: Tenant) -> None:
     starts = readings.hour_starts(datetime.now(UTC))
     with CaptureQueriesContext(database) as asked:
         readings.deliveries(busy.pk, starts[0])

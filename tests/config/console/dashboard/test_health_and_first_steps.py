@@ -1,4 +1,4 @@
-"""What the start page says is wrong, to whom, and the first steps of a new tenant."""
+"""The findings of the start page, the accounts that see them, and the first steps of a new tenant."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def steps(browser: Client) -> dict[str, bool]:
     return {} if found is None else {step.text: step.is_done for step in found.steps}
 
 
-def test_all_is_well_is_said_when_nothing_is_wrong(tenant: Tenant, browser: Client, operator: Client, settings: Settings) -> None:
+def test_a_healthy_tenant_has_no_findings(tenant: Tenant, browser: Client, operator: Client, settings: Settings) -> None:
     operator.post(reverse("admin:choose_tenant"), {"tenant": tenant.pk})
     settings.INSECURE_HTTP, settings.MAIL_IS_CONFIGURED, settings.MAIL_REACHES_PEOPLE = False, True, True
-    # What other tests left behind is of other tenants.
+    # Rows that other tests left belong to other tenants.
     Outbox.objects.all().delete()
     Mark.objects.all().delete()
     later = timezone.now() + timedelta(minutes=1)
@@ -79,7 +79,7 @@ def test_all_is_well_is_said_when_nothing_is_wrong(tenant: Tenant, browser: Clie
         assert "No problems" in page.content.decode()
 
 
-def test_a_held_stream_is_named_with_its_reason_and_its_page(browser: Client, stream: EventStream) -> None:
+def test_a_held_stream_is_reported_with_its_reason_and_a_link(browser: Client, stream: EventStream) -> None:
     EventStream.objects.of(stream.tenant_id).filter(pk=stream.pk).update(
         held_since=timezone.now() - timedelta(hours=2), held_reason="The token was refused."
     )
@@ -90,7 +90,7 @@ def test_a_held_stream_is_named_with_its_reason_and_its_page(browser: Client, st
     assert browser.get(found.url).status_code == 200
 
 
-def test_failures_in_a_row_and_deliveries_that_wait_are_told_before_they_become_a_hold(browser: Client, stream: EventStream) -> None:
+def test_repeated_failures_and_waiting_deliveries_are_reported_before_the_stream_is_held(browser: Client, stream: EventStream) -> None:
     BreakerFactory.create(stream_id=stream.pk, tenant_id=stream.tenant_id, failures=12)
     LaneFactory.create(stream_id=stream.pk, tenant_id=stream.tenant_id, key="user:1", not_before=timezone.now() - timedelta(minutes=5))
     text = said(browser)
@@ -101,7 +101,7 @@ def test_failures_in_a_row_and_deliveries_that_wait_are_told_before_they_become_
     assert all(browser.get(finding.url).status_code == 200 for finding in findings(browser))
 
 
-def test_what_only_an_operator_can_mend_is_told_to_operators_alone(browser: Client, operator: Client, settings: Settings) -> None:
+def test_only_operators_see_findings_that_only_operators_can_fix(browser: Client, operator: Client, settings: Settings) -> None:
     settings.MAIL_IS_CONFIGURED = settings.MAIL_REACHES_PEOPLE = False
     Sweeper.objects.all().delete()
     text = said(operator)
@@ -113,7 +113,7 @@ def test_what_only_an_operator_can_mend_is_told_to_operators_alone(browser: Clie
     assert findings(browser) == []
 
 
-def test_a_key_that_signs_for_too_long_and_a_proof_that_ends_soon_are_told(browser: Client, tenant: Tenant) -> None:
+def test_a_key_past_its_rotation_and_a_proof_that_ends_soon_are_reported(browser: Client, tenant: Tenant) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="Garden planner")
     ClientCredentialFactory.create(client=client, name="of spring", expires_at=timezone.now() + timedelta(days=3))
     SigningKey.objects.of(tenant.pk).filter(state="current").delete()
@@ -124,14 +124,14 @@ def test_a_key_that_signs_for_too_long_and_a_proof_that_ends_soon_are_told(brows
     assert "older than the limit of 90 days" in text
 
 
-def test_a_saml_certificate_is_told_of_months_before_it_ends(browser: Client, tenant: Tenant) -> None:
+def test_an_expiring_saml_certificate_is_reported_months_ahead(browser: Client, tenant: Tenant) -> None:
     key = current_key(tenant.pk)
     assert "SAML certificate" not in said(browser)
     SamlKey.objects.of(tenant.pk).filter(pk=key.pk).update(expires_at=timezone.now() + timedelta(days=100))
     assert f"The SAML certificate of {tenant.pk} expires on" in said(browser)
 
 
-def test_the_first_steps_are_ticked_off_one_by_one_and_vanish_with_the_last(browser: Client, tenant: Tenant, stream: EventStream) -> None:
+def test_first_steps_are_ticked_off_one_by_one_and_disappear_with_the_last(browser: Client, tenant: Tenant, stream: EventStream) -> None:
     EventStream.objects.of(tenant.pk).delete()
     assert not any(steps(browser).values())
     assert len(steps(browser)) == 6
@@ -155,7 +155,7 @@ def test_the_first_steps_are_ticked_off_one_by_one_and_vanish_with_the_last(brow
     assert steps(browser) == {}
 
 
-def test_the_first_steps_are_put_away_for_everybody_by_whoever_may(tenant: Tenant) -> None:
+def test_an_administrator_dismisses_the_first_steps_for_all_staff_of_the_tenant(tenant: Tenant) -> None:
     dismiss = reverse("admin:dismiss_setup")
     staff = new_staff(tenant)
     browser, auditor, colleague = browser_of(staff), browser_of(new_staff(tenant, AUDITOR)), browser_of(new_staff(tenant))
@@ -170,12 +170,12 @@ def test_the_first_steps_are_put_away_for_everybody_by_whoever_may(tenant: Tenan
     assert AuditEntry.objects.filter(object_type="identity.tenant", object_id=tenant.pk, actor_id=str(staff.pk)).count() == 1
 
 
-def test_an_operator_of_all_tenants_has_no_first_steps_to_put_away(operator: Client) -> None:
+def test_an_operator_without_a_tenant_has_no_first_steps_to_dismiss(operator: Client) -> None:
     assert steps(operator) == {}
     assert operator.post(reverse("admin:dismiss_setup")).status_code == 404
 
 
-def test_no_page_tells_a_tenant_admin_that_there_are_other_tenants(browser: Client, tenant: Tenant) -> None:
+def test_no_page_shows_a_tenant_admin_that_other_tenants_exist(browser: Client, tenant: Tenant) -> None:
     other = new_tenant("other")
     lists = [reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist") for model in site._registry]
     for address in ["/admin/", reverse("admin:password_change"), *lists, *(page.address for page in site.pages)]:

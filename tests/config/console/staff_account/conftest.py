@@ -1,4 +1,4 @@
-"""A tenant admin with and without factors, and browsers at addresses of their own, so that tests do not count each other's failures."""
+"""A tenant admin with and without factors. Each browser has its own address, so that tests do not share counters of failures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def staff(tenant: Tenant) -> Staff:
 
 @pytest.fixture
 def app(staff: Staff) -> StaffFactor:
-    """An authenticator app of the account."""
+    """Return an authenticator app of the account."""
     return add_app(staff)
 
 

@@ -1,4 +1,4 @@
-"""Sessions of staff for tests: signing in by the form, growing old, and what a passkey needs."""
+"""Sessions of staff for tests: sign in by the form, make a proof older, and read the options of a passkey."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ START = "/admin/"
 
 
 def give_password(browser: Client, staff: Staff, following: str = START) -> str:
-    """Send the form with the password; return where it leads."""
+    """Send the form with the password; return the address of the redirect."""
     answer = browser.post(reverse("admin:login"), {"username": staff.email, "password": PASSWORD, "next": following})
     return str(answer.headers.get("location", answer.content.decode()))
 
 
 def is_in(browser: Client) -> bool:
-    """Tell whether the browser is signed in."""
+    """Report whether the browser is signed in."""
     return browser.get(START).status_code == 200
 
 
 def grow_old(browser: Client, *, minutes: float = 16) -> None:
-    """Let the last proof of a session be some time ago."""
+    """Move the last proof of a session into the past."""
     session = browser.session
     session["proof"] = {**session["proof"], "at": int(time.time() - minutes * 60)}
     session.save()
 
 
 def options(browser: Client, name: str, query: str = "") -> dict[str, Any]:
-    """Return what the server wants a passkey to do."""
+    """Return the options that the server sends for a passkey."""
     answer = browser.post(reverse(f"admin:{name}") + query)
     assert answer.status_code == 200, answer.content
     found: dict[str, Any] = answer.json()
@@ -43,7 +43,7 @@ def options(browser: Client, name: str, query: str = "") -> dict[str, Any]:
 
 
 def add_passkey(browser: Client, authenticator: Authenticator | None = None, name: str = "Passkey") -> Authenticator:
-    """Enrol a passkey over the page, as a signed-in browser does."""
+    """Enroll a passkey on the page, as a signed-in browser does."""
     authenticator = authenticator or Authenticator()
     made = authenticator.made(options(browser, "account_passkey_options"))
     browser.post(reverse("admin:account_passkey"), {"name": name, "credential": made})

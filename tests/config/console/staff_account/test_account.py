@@ -1,4 +1,4 @@
-"""The page of the own account: adding, naming and taking away factors, and what ends with each."""
+"""The account page of staff: adding, naming and removing factors, and the sessions that end with each change."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def act(name: str, factor: StaffFactor) -> str:
     return reverse(f"admin:account_{name}", args=(factor.pk,))
 
 
-def test_nothing_of_the_account_is_shown_to_visitors(visitor: Client, app: StaffFactor) -> None:
+def test_an_anonymous_visitor_sees_nothing_of_the_account(visitor: Client, app: StaffFactor) -> None:
     for address in (ACCOUNT, APP, PASSKEY, CODES, act("rename", app), act("remove", app)):
         assert visitor.get(address).headers["location"].startswith("/admin/login/"), address
         assert visitor.post(address).headers["location"].startswith("/admin/login/"), address
 
 
-def test_an_app_is_enrolled_by_the_code_that_it_shows(browser: Client, staff: Staff) -> None:
+def test_a_code_of_the_shown_secret_enrolls_the_app(browser: Client, staff: Staff) -> None:
     page = browser.get(APP).content.decode()
     secret = secret_on(page)
     assert "<svg" in page
@@ -60,7 +60,7 @@ def test_an_app_is_enrolled_by_the_code_that_it_shows(browser: Client, staff: St
     assert not any(code in browser.get(ACCOUNT).content.decode() for code in codes)
 
 
-def test_a_code_for_a_secret_of_somebody_elses_choice_enrols_nothing(browser: Client, staff: Staff) -> None:
+def test_a_code_of_a_secret_that_the_browser_chose_enrolls_nothing(browser: Client, staff: Staff) -> None:
     browser.get(APP)
     own = totp.new_secret()
     browser.post(APP, {"name": "Phone", "secret": own, "code": totp.code_of(own, totp.step_at(time.time()))})
@@ -68,7 +68,7 @@ def test_a_code_for_a_secret_of_somebody_elses_choice_enrols_nothing(browser: Cl
     assert not staff.factors.exists()
 
 
-def test_a_passkey_that_was_made_elsewhere_or_without_its_user_is_not_enrolled(browser: Client, staff: Staff) -> None:
+def test_a_passkey_of_another_site_or_without_user_verification_is_not_enrolled(browser: Client, staff: Staff) -> None:
     for authenticator in (Authenticator(origin="https://elsewhere.example.test"), Authenticator(verifies=False), Authenticator(rp_id="x")):
         add_passkey(browser, authenticator)
     made = Authenticator().made(options(browser, "account_passkey_options"))
@@ -80,7 +80,7 @@ def test_a_passkey_that_was_made_elsewhere_or_without_its_user_is_not_enrolled(b
     assert not staff.factors.exists()
 
 
-def test_a_passkey_is_asked_to_be_discoverable_and_to_verify_its_user(browser: Client, staff: Staff) -> None:
+def test_the_options_require_a_discoverable_passkey_and_user_verification(browser: Client, staff: Staff) -> None:
     first = add_passkey(browser)
     asked = options(browser, "account_passkey_options")
 
@@ -94,7 +94,7 @@ def test_a_passkey_is_asked_to_be_discoverable_and_to_verify_its_user(browser: C
     assert staff.factors.get().transports == ["internal"]
 
 
-def test_other_sessions_end_with_every_change_and_the_own_goes_on_with_another_key(browser: Client, staff: Staff) -> None:
+def test_every_change_ends_other_sessions_and_gives_this_one_a_new_key(browser: Client, staff: Staff) -> None:
     def others_end(do: object) -> None:
         other = browser_of(staff)
         assert is_in(other)
@@ -113,7 +113,7 @@ def test_other_sessions_end_with_every_change_and_the_own_goes_on_with_another_k
     others_end(lambda: browser.post(act("remove", staff.factors.get(name="Second"))))
 
 
-def test_the_last_factor_goes_only_from_somebody_who_knows_that_it_is(browser: Client, staff: Staff) -> None:
+def test_removing_the_last_factor_needs_an_explicit_confirmation(browser: Client, staff: Staff) -> None:
     add_passkey(browser)
     factor = staff.factors.get()
     assert "your last factor" in browser.get(act("remove", factor)).content.decode()
@@ -125,7 +125,7 @@ def test_the_last_factor_goes_only_from_somebody_who_knows_that_it_is(browser: C
     assert recovery_codes_left(staff) == 0
 
 
-def test_one_of_several_factors_goes_without_that_question(browser: Client, staff: Staff) -> None:
+def test_removing_one_of_several_factors_needs_no_confirmation(browser: Client, staff: Staff) -> None:
     add_passkey(browser)
     add_passkey(browser, name="Second")
     browser.post(act("remove", staff.factors.get(name="Second")))
@@ -134,7 +134,7 @@ def test_one_of_several_factors_goes_without_that_question(browser: Client, staf
     assert recovery_codes_left(staff) == 10
 
 
-def test_a_factor_of_a_colleague_is_not_there(browser: Client, staff: Staff, tenant: Tenant) -> None:
+def test_a_factor_of_a_colleague_is_not_found(browser: Client, staff: Staff, tenant: Tenant) -> None:
     add_passkey(browser)
     theirs = add_app(new_staff(tenant), "Theirs")
     for name in ("rename", "remove"):
@@ -144,7 +144,7 @@ def test_a_factor_of_a_colleague_is_not_there(browser: Client, staff: Staff, ten
     assert "Theirs" not in browser.get(ACCOUNT).content.decode()
 
 
-def test_a_factor_gets_another_name_and_markup_in_it_stays_text(browser: Client, staff: Staff) -> None:
+def test_a_factor_can_be_renamed_and_markup_in_its_name_is_escaped(browser: Client, staff: Staff) -> None:
     add_passkey(browser)
     browser.post(act("rename", staff.factors.get()), {"name": "<b>Key</b>"})
 
@@ -153,7 +153,9 @@ def test_a_factor_gets_another_name_and_markup_in_it_stays_text(browser: Client,
     assert "<b>Key" not in page
 
 
-def test_new_recovery_codes_replace_the_old_ones_and_a_look_changes_nothing(browser: Client, staff: Staff, visitor: Client) -> None:
+def test_new_recovery_codes_replace_the_old_ones_and_viewing_the_page_changes_nothing(
+    browser: Client, staff: Staff, visitor: Client
+) -> None:
     add_passkey(browser)
     browser.get(CODES)
     first = _SHOWN_CODE.findall(browser.post(CODES).content.decode())
@@ -165,12 +167,12 @@ def test_new_recovery_codes_replace_the_old_ones_and_a_look_changes_nothing(brow
     assert is_in(visitor)
 
 
-def test_without_a_factor_there_are_no_recovery_codes(browser: Client) -> None:
+def test_an_account_without_a_factor_has_no_recovery_codes(browser: Client) -> None:
     assert browser.get(CODES).status_code == 404
     assert browser.post(CODES).status_code == 404
 
 
-def test_whoever_finds_a_session_open_changes_no_factor(browser: Client, staff: Staff) -> None:
+def test_an_unattended_session_without_a_recent_proof_changes_no_factor(browser: Client, staff: Staff) -> None:
     add_passkey(browser)
     factor = staff.factors.get()
     grow_old(browser)
@@ -181,7 +183,7 @@ def test_whoever_finds_a_session_open_changes_no_factor(browser: Client, staff: 
     assert staff.factors.get().name == "Passkey"
 
 
-def test_no_page_of_the_account_needs_what_the_policy_blocks(browser: Client, staff: Staff) -> None:
+def test_every_page_of_the_account_complies_with_the_content_security_policy(browser: Client, staff: Staff) -> None:
     add_passkey(browser)
     factor = staff.factors.get()
     pages = [browser.get(address) for address in (ACCOUNT, APP, PASSKEY, CODES, act("rename", factor), act("remove", factor))]

@@ -1,4 +1,4 @@
-"""The end of a proof: to the second, moved by nothing but a further proof, and taken over by no other session or account."""
+"""A proof expires at an exact second. Only a further proof moves that second, and no other session or account inherits the proof."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROVE = "/admin/account/prove/"
 
 @pytest.fixture
 def rotation(tenant: Tenant) -> str:
-    """The address of a page that wants a proof."""
+    """Return the address of a page that requires a proof."""
     client, _ = web_client(tenant)
     return reverse("admin:authapi_client_action", args=(client.pk, "rotate-secret"))
 
@@ -31,7 +31,7 @@ def is_asked(browser: Client, address: str) -> bool:
     return answer.status_code == 302 and PROVE in answer.headers["location"]
 
 
-def test_a_proof_ends_at_its_second_and_use_does_not_prolong_it(tenant: Tenant, rotation: str) -> None:
+def test_a_proof_expires_at_its_second_and_use_does_not_extend_it(tenant: Tenant, rotation: str) -> None:
     minutes = settings.STAFF_PROOF_MINUTES
     with time_machine.travel(BEGIN, tick=False) as clock:
         browser = browser_of(new_staff(tenant))
@@ -45,7 +45,7 @@ def test_a_proof_ends_at_its_second_and_use_does_not_prolong_it(tenant: Tenant, 
         assert is_asked(browser, rotation)
 
 
-def test_a_form_that_was_opened_in_time_is_not_taken_afterwards(tenant: Tenant, rotation: str) -> None:
+def test_a_form_opened_in_time_is_refused_after_the_proof_expires(tenant: Tenant, rotation: str) -> None:
     client = AuthClient.objects.of(tenant.pk).get()
     with time_machine.travel(BEGIN, tick=False) as clock:
         browser = browser_of(new_staff(tenant))
@@ -56,7 +56,7 @@ def test_a_form_that_was_opened_in_time_is_not_taken_afterwards(tenant: Tenant, 
     assert AuthClient.objects.of(tenant.pk).get().secret_digest == client.secret_digest
 
 
-def test_a_proof_stays_with_its_session_and_account(tenant: Tenant, rotation: str) -> None:
+def test_a_proof_belongs_to_one_session_and_account(tenant: Tenant, rotation: str) -> None:
     first, second = new_staff(tenant), new_staff(tenant)
     with time_machine.travel(BEGIN, tick=False) as clock:
         proven, old = browser_of(first), browser_of(first)
@@ -66,6 +66,6 @@ def test_a_proof_stays_with_its_session_and_account(tenant: Tenant, rotation: st
         assert answer.status_code == 302, answer.content
         assert not is_asked(proven, rotation)
         assert is_asked(old, rotation)
-        # Another account in the same browser begins without the proof of the one before.
+        # Another account that signs in to the same browser has no proof from the account before.
         proven.force_login(second)
         assert is_asked(proven, rotation)

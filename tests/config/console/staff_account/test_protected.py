@@ -1,4 +1,7 @@
-"""Everything that can be done in the admin, each said to want a fresh proof or not: what is new here has to be decided."""
+"""Every button, form and list action of the admin either requires a recent proof or is listed as one that does not.
+
+A new one fails this test until it is in one of the two lists.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from tests.config.console.staff_account.sessions import grow_old
 from tests.factories.admin import Rows, browser_of, new_staff
 from tests.factories.models.identity import ConnectionFactory
 
-# What shows, makes or changes secrets, who may sign in here, and what ends a tenant.
+# Buttons that show, create or change secrets, that change which staff may sign in, or that end a tenant.
 BUTTONS = {
     ("authapi.client", "rotate-secret"),
     ("authapi.clientcredential", "use"),
@@ -42,9 +45,9 @@ FORMS = {
     ("identity.staff", "change"),
     ("provisioning.action", "add"),
 }
-# Other actions of lists want one where they become a job: `tests/identity/admin/test_bulk_actions.py`.
+# Other actions of lists require a proof only if they become a job: `tests/identity/admin/test_bulk_actions.py`.
 LISTS = {("provisioning.deadletter", "redeliver_selected")}
-# Buttons that need none: each moves, tries, ends or decides something, and shows no secret.
+# Buttons that require no proof: they show no secret.
 OTHER_BUTTONS = {
     "identity.user": {"block", "unblock", "link", "forget-browsers", "lift-blocks", "log-out"},
     "identity.organization": {"second-factors"},
@@ -65,7 +68,7 @@ OTHER_BUTTONS = {
     "provisioning.action": {"deploy"},
     "provisioning.accountlink": {"confirm", "forget"},
     "provisioning.actionversion": {"deploy"},
-    # One letter at a time; many at once want a proof.
+    # One dead letter at a time; actions on many require a proof.
     "provisioning.deadletter": {
         *("redeliver", "redeliver_current", "redeliver_forced"),
         *("acknowledge", "ignore", "resolve", "open_again"),
@@ -74,7 +77,7 @@ OTHER_BUTTONS = {
 }
 
 
-# In which state of a key its button is there.
+# The state of a key in which its button exists.
 _STATES = {
     ("authapi.signingkey", "revoke"): "previous",
     ("authapi.signingkey", "rotate"): "current",
@@ -99,13 +102,13 @@ def actions_of_lists() -> Iterator[tuple[str, str, bool]]:
 
 @pytest.fixture
 def operator(committed_db: None) -> Client:
-    """A platform operator whose session was proven some time ago."""
+    """Return a browser of a platform operator whose proof has expired."""
     browser = browser_of(new_staff(None))
     grow_old(browser)
     return browser
 
 
-def test_every_button_is_said_to_want_a_proof_or_not() -> None:
+def test_every_button_is_declared_to_require_a_proof_or_not() -> None:
     found = set(buttons())
     undecided = {(label, name) for label, name, wants in found if not wants and name not in OTHER_BUTTONS.get(label, set())}
 
@@ -113,7 +116,7 @@ def test_every_button_is_said_to_want_a_proof_or_not() -> None:
     assert undecided == set()
 
 
-def test_the_forms_and_actions_of_lists_that_want_a_proof_are_these() -> None:
+def test_the_listed_forms_and_list_actions_require_a_proof() -> None:
     forms = {
         (model._meta.label_lower, what)
         for model, page in site._registry.items()
@@ -126,7 +129,7 @@ def test_the_forms_and_actions_of_lists_that_want_a_proof_are_these() -> None:
 
 
 def assert_asks_for_proof(browser: Client, address: str, *, by_get: bool = True) -> None:
-    """Prove that neither a look nor a press gets past the page that asks."""
+    """Assert that GET and POST both redirect to the page that requests a proof."""
     for answer in [browser.post(address, {"post": "yes"}), *([browser.get(address)] if by_get else [])]:
         assert answer.status_code == 302, address
         assert answer.headers["location"].startswith("/admin/account/prove/?next="), address
@@ -136,7 +139,7 @@ def place_of(label: str, page: str, *args: object) -> str:
     return reverse(f"admin:{label.replace('.', '_')}_{page}", args=args)
 
 
-def test_no_protected_button_works_in_a_session_that_is_old(operator: Client, tenant: Tenant) -> None:
+def test_no_protected_button_works_in_an_old_session(operator: Client, tenant: Tenant) -> None:
     rows = Rows(tenant)
     models = {model._meta.label_lower: model for model in site._registry}
     for label, name in sorted(BUTTONS):
@@ -146,19 +149,19 @@ def test_no_protected_button_works_in_a_session_that_is_old(operator: Client, te
         assert_asks_for_proof(operator, place_of(label, "action", quote(row.pk), name))
 
 
-def test_no_protected_form_works_in_a_session_that_is_old(tenant: Tenant) -> None:
+def test_no_protected_form_works_in_an_old_session(tenant: Tenant) -> None:
     colleague, browser = new_staff(tenant), browser_of(new_staff(tenant))
     grow_old(browser)
     for label, what in sorted(FORMS):
         if what == "add":
             assert_asks_for_proof(browser, place_of(label, "add"))
         else:
-            # The page may be looked at: it shows nothing that is secret.
+            # GET may show the page: it contains no secret.
             assert_asks_for_proof(browser, place_of(label, "change", quote(colleague.pk)), by_get=False)
             assert browser.get(place_of(label, "change", quote(colleague.pk))).status_code == 200
 
 
-def test_many_dead_letters_are_not_redelivered_in_a_session_that_is_old(operator: Client, tenant: Tenant) -> None:
+def test_an_old_session_cannot_redeliver_many_dead_letters(operator: Client, tenant: Tenant) -> None:
     letter = Rows(tenant).of(DeadLetter)
     DeadLetter.objects.filter(pk=letter.pk).update(state="open")
     sent = {"action": "redeliver_selected", "_selected_action": [letter.pk], "confirmed": "1", "reason": "x"}
@@ -169,7 +172,7 @@ def test_many_dead_letters_are_not_redelivered_in_a_session_that_is_old(operator
     assert_asks_for_proof(operator, reverse("admin:provisioning_deadletter_redelivery"))
 
 
-def test_secrets_of_an_action_are_neither_asked_for_nor_taken_in_a_session_that_is_old(tenant: Tenant) -> None:
+def test_an_old_session_is_not_offered_secret_fields_of_an_action_and_cannot_set_them(tenant: Tenant) -> None:
     action = Rows(tenant).of(Action)
     address = place_of("provisioning.action", "change", quote(action.pk))
     browser = browser_of(new_staff(tenant))
@@ -185,7 +188,7 @@ def test_secrets_of_an_action_are_neither_asked_for_nor_taken_in_a_session_that_
 
 
 @pytest.mark.parametrize("sent", ['{"client_secret": "s"}', '{"client\\u005fsecret": "s"}', '{"client_secret": null}'])
-def test_secret_options_of_a_connection_are_not_taken_in_a_session_that_is_old(tenant: Tenant, sent: str) -> None:
+def test_an_old_session_cannot_set_secret_options_of_a_connection(tenant: Tenant, sent: str) -> None:
     connection = ConnectionFactory.create(tenant_id=tenant.pk, name="elsewhere", strategy="oidc", options={"client_id": "c"})
     browser = browser_of(new_staff(tenant))
     grow_old(browser)
@@ -198,7 +201,7 @@ def test_secret_options_of_a_connection_are_not_taken_in_a_session_that_is_old(t
     assert "/prove/" not in plain.headers.get("location", "")
 
 
-def test_a_secret_in_a_field_of_its_own_is_not_taken_in_a_session_that_is_old(tenant: Tenant) -> None:
+def test_an_old_session_cannot_set_a_secret_in_its_own_field(tenant: Tenant) -> None:
     connection = ConnectionFactory.create(tenant_id=tenant.pk, name="elsewhere", strategy="github", options={"client_id": "c"})
     browser = browser_of(new_staff(tenant))
     grow_old(browser)
@@ -211,7 +214,7 @@ def test_a_secret_in_a_field_of_its_own_is_not_taken_in_a_session_that_is_old(te
 
 
 @pytest.mark.parametrize("sent", ['{"from": "+1"}', "{}", "", '{"gateway_authentication": "text"}', '{"homemade": 1}'])
-def test_a_session_that_is_old_neither_adds_nor_removes_sealed_options(tenant: Tenant, sent: str) -> None:
+def test_an_old_session_neither_adds_nor_removes_sealed_options(tenant: Tenant, sent: str) -> None:
     options = {"from": "+1", "gateway_authentication": {"method": "bearer", "secret": "s"}}
     connection = ConnectionFactory.create(tenant_id=tenant.pk, name="texts", strategy="sms", options=options)
     browser = browser_of(new_staff(tenant))
@@ -223,7 +226,7 @@ def test_a_session_that_is_old_neither_adds_nor_removes_sealed_options(tenant: T
     assert Connection.objects.of(tenant.pk).get(pk=connection.pk).open_options() == options
 
 
-def test_an_account_without_the_right_is_refused_and_not_asked(tenant: Tenant) -> None:
+def test_an_account_without_permission_is_refused_without_a_request_for_a_proof(tenant: Tenant) -> None:
     rows = Rows(tenant)
     auditor = browser_of(new_staff(tenant, "auditor"))
     grow_old(auditor)

@@ -1,4 +1,4 @@
-"""Being asked for proof again: by what, for how long, where it leads, and that nothing is sent twice or by itself."""
+"""Requests for a new proof: their reasons, their validity, the redirect afterwards, and no form that is sent twice or automatically."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def client(tenant: Tenant) -> AuthClient:
 
 @pytest.fixture
 def rotation(client: AuthClient) -> str:
-    """The address of a page that is protected."""
+    """Return the address of a protected page."""
     return reverse("admin:authapi_client_action", args=(quote(client.pk), "rotate-secret"))
 
 
 @pytest.fixture
 def browser(staff: Staff) -> Client:
-    """A session that was proven some time ago."""
+    """Return a browser whose session was proven some time ago."""
     browser = browser_of(staff)
     grow_old(browser)
     return browser
@@ -47,40 +47,40 @@ def digest_of(client: AuthClient) -> str:
 
 
 def asked(browser: Client, address: str) -> str:
-    """Open a protected page; return the address of the page that asks."""
+    """Open a protected page; return the address of the page that requests the proof."""
     place = browser.get(address).headers["location"]
     assert urlsplit(place).path == PROVE
     assert parse_qs(urlsplit(place).query)["next"] == [address]
     return str(place)
 
 
-def test_a_session_that_was_just_proven_is_not_asked(staff: Staff, rotation: str) -> None:
+def test_a_recently_proven_session_needs_no_new_proof(staff: Staff, rotation: str) -> None:
     browser = browser_of(staff)
     grow_old(browser, minutes=14)
 
     assert browser.get(rotation).status_code == 200
 
 
-def test_a_session_that_says_nothing_of_a_proof_is_asked(staff: Staff, rotation: str) -> None:
+def test_a_session_without_a_proof_time_needs_a_proof(staff: Staff, rotation: str) -> None:
     browser = Client(headers={"host": "localhost"})
     browser.force_login(staff)
 
     asked(browser, rotation)
 
 
-def test_a_proof_from_the_future_is_none(browser: Client, rotation: str) -> None:
+def test_a_proof_time_in_the_future_does_not_count(browser: Client, rotation: str) -> None:
     grow_old(browser, minutes=-60)
 
     asked(browser, rotation)
 
 
-def test_the_time_is_a_setting(browser: Client, rotation: str, settings: object) -> None:
+def test_a_setting_sets_the_validity_of_a_proof(browser: Client, rotation: str, settings: object) -> None:
     settings.STAFF_PROOF_MINUTES = 20  # type: ignore[attr-defined]
 
     assert browser.get(rotation).status_code == 200
 
 
-def test_the_password_leads_back_and_a_wrong_one_does_not(browser: Client, rotation: str) -> None:
+def test_the_right_password_redirects_back_and_a_wrong_one_does_not(browser: Client, rotation: str) -> None:
     place = asked(browser, rotation)
     wrong = browser.post(place, {"password": "wrong", "next": rotation})
     assert "The password is wrong" in wrong.content.decode()
@@ -92,7 +92,7 @@ def test_the_password_leads_back_and_a_wrong_one_does_not(browser: Client, rotat
     assert browser.get(rotation).status_code == 200
 
 
-def test_a_form_that_was_held_back_is_not_sent_by_itself(browser: Client, client: AuthClient, rotation: str) -> None:
+def test_a_form_that_was_held_back_is_not_sent_automatically(browser: Client, client: AuthClient, rotation: str) -> None:
     before = digest_of(client)
     place = browser.post(rotation).headers["location"]
     assert "Nothing was done yet" in browser.get(place).content.decode()
@@ -105,7 +105,7 @@ def test_a_form_that_was_held_back_is_not_sent_by_itself(browser: Client, client
     assert digest_of(client) != before
 
 
-def test_where_the_account_has_a_factor_its_password_proves_nothing(browser: Client, staff: Staff, rotation: str) -> None:
+def test_an_account_with_a_factor_cannot_prove_itself_with_its_password(browser: Client, staff: Staff, rotation: str) -> None:
     app = add_app(staff)
     fresh = browser_of(Staff.objects.get(pk=staff.pk))
     place = asked(fresh, rotation)
@@ -118,7 +118,7 @@ def test_where_the_account_has_a_factor_its_password_proves_nothing(browser: Cli
     assert fresh.get(rotation).status_code == 200
 
 
-def test_the_code_of_the_sign_in_is_no_proof_later(visitor: Client, staff: Staff, rotation: str) -> None:
+def test_the_code_of_the_sign_in_cannot_be_used_again_as_a_proof(visitor: Client, staff: Staff, rotation: str) -> None:
     app = add_app(staff)
     code = code_now(app)
     give_password(visitor, staff)
@@ -139,7 +139,7 @@ def test_a_recovery_code_proves_once(staff: Staff, rotation: str) -> None:
         assert browser.get(rotation).status_code == expected
 
 
-def test_a_passkey_proves_and_what_it_signed_for_a_sign_in_does_not(staff: Staff, rotation: str) -> None:
+def test_a_passkey_proves_and_its_sign_in_response_does_not(staff: Staff, rotation: str) -> None:
     browser = browser_of(staff)
     passkey = add_passkey(browser)
     grow_old(browser)
@@ -155,7 +155,7 @@ def test_a_passkey_proves_and_what_it_signed_for_a_sign_in_does_not(staff: Staff
     assert browser.get(rotation).status_code == 200
 
 
-def test_guessing_the_password_in_a_session_ends(browser: Client, rotation: str) -> None:
+def test_failed_passwords_on_the_proof_page_end_the_session(browser: Client, rotation: str) -> None:
     for _ in range(tries.TRIES.size):
         browser.post(PROVE, {"password": "wrong", "next": rotation})
     page = browser.post(PROVE, {"password": PASSWORD, "next": rotation}).content.decode()
@@ -165,5 +165,5 @@ def test_guessing_the_password_in_a_session_ends(browser: Client, rotation: str)
 
 
 @pytest.mark.parametrize("following", ["https://elsewhere.example.test/", "//elsewhere.example.test/", "javascript:alert(1)", ""])
-def test_no_proof_leads_to_a_foreign_place(browser: Client, following: str) -> None:
+def test_a_proof_never_redirects_to_another_site(browser: Client, following: str) -> None:
     assert browser.post(PROVE, {"password": PASSWORD, "next": following}).headers["location"] == "/admin/"

@@ -1,4 +1,4 @@
-"""Signing in with a factor: nothing but the password does not let in, codes count once, guessing ends, refusals read the same."""
+"""Sign-in with a factor: the password alone is not enough, codes count once, guessing is limited, and all refusals read the same."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def passkey(staff: Staff) -> Authenticator:
 
 
 def refused(browser: Client, code: str) -> str:
-    """Send a code that must not let in; return the page."""
+    """Send a code that must be refused; return the page."""
     answer = browser.post(FACTOR, {"code": code})
     assert answer.status_code == 200
     assert not is_in(browser)
@@ -41,23 +41,23 @@ def refused(browser: Client, code: str) -> str:
 
 
 def sign_in(browser: Client, answer: str, following: str = START) -> str:
-    """Send what a passkey has signed to the page of the sign-in; return where it leads."""
+    """Send the response of a passkey to the sign-in page; return the address of the redirect."""
     return str(browser.post(PASSKEY, {"credential": answer, "next": following}).headers["location"])
 
 
-def test_the_password_of_an_account_with_a_factor_lets_nobody_in(visitor: Client, staff: Staff, app: StaffFactor) -> None:
+def test_an_account_with_a_factor_cannot_sign_in_with_its_password_alone(visitor: Client, staff: Staff, app: StaffFactor) -> None:
     assert give_password(visitor, staff) == FACTOR
     assert not is_in(visitor)
     assert visitor.get("/admin/account/").status_code == 302
 
 
-def test_a_wrong_code_lets_nobody_in(visitor: Client, staff: Staff, app: StaffFactor) -> None:
+def test_a_wrong_code_is_refused(visitor: Client, staff: Staff, app: StaffFactor) -> None:
     give_password(visitor, staff)
     for code in (WRONG, "", "not a code", "AAAAAA-AAAAAA-AAAAAA-AAAAAA"):
         refused(visitor, code)
 
 
-def test_a_code_lets_in_once(visitor: Client, staff: Staff, app: StaffFactor) -> None:
+def test_a_code_signs_in_once(visitor: Client, staff: Staff, app: StaffFactor) -> None:
     code = code_now(app)
     give_password(visitor, staff, "/admin/identity/user/")
     answer = visitor.post(FACTOR, {"code": f"{code[:3]} {code[3:]}"})
@@ -69,11 +69,11 @@ def test_a_code_lets_in_once(visitor: Client, staff: Staff, app: StaffFactor) ->
     assert "used before" in refused(other, code)
 
 
-def test_a_code_without_the_password_is_asked_for_the_password(visitor: Client, app: StaffFactor) -> None:
+def test_a_code_without_the_password_leads_back_to_the_password(visitor: Client, app: StaffFactor) -> None:
     assert visitor.post(FACTOR, {"code": code_now(app)}).headers["location"] == reverse("admin:login")
 
 
-def test_a_recovery_code_lets_in_once_and_is_missed_afterwards(visitor: Client, staff: Staff, app: StaffFactor) -> None:
+def test_a_recovery_code_signs_in_once_and_is_then_used_up(visitor: Client, staff: Staff, app: StaffFactor) -> None:
     _, codes = renew_recovery_codes(staff_id=staff.pk)
     give_password(visitor, staff)
     visitor.post(FACTOR, {"code": codes[0].lower()})
@@ -85,7 +85,7 @@ def test_a_recovery_code_lets_in_once_and_is_missed_afterwards(visitor: Client, 
     refused(visitor, codes[0])
 
 
-def test_guessing_ends_and_then_the_right_code_does_not_help(visitor: Client, staff: Staff, app: StaffFactor) -> None:
+def test_after_too_many_guesses_the_right_code_is_refused_too(visitor: Client, staff: Staff, app: StaffFactor) -> None:
     give_password(visitor, staff)
     for _ in range(tries.TRIES.size):
         refused(visitor, WRONG)
@@ -94,7 +94,7 @@ def test_guessing_ends_and_then_the_right_code_does_not_help(visitor: Client, st
     assert "Too many failed attempts" in give_password(visitor, staff)
 
 
-def test_attempts_are_counted_where_rate_limits_are_off(visitor: Client, staff: Staff, app: StaffFactor, settings: object) -> None:
+def test_attempts_are_counted_even_without_rate_limits(visitor: Client, staff: Staff, app: StaffFactor, settings: object) -> None:
     settings.RATE_LIMITS_ENABLED = False  # type: ignore[attr-defined]
     give_password(visitor, staff)
     for _ in range(tries.TRIES.size):
@@ -103,14 +103,16 @@ def test_attempts_are_counted_where_rate_limits_are_off(visitor: Client, staff: 
     assert "Too many attempts" in refused(visitor, code_now(app))
 
 
-def test_the_time_between_password_and_factor_ends(visitor: Client, staff: Staff, app: StaffFactor) -> None:
+def test_the_time_between_password_and_factor_is_limited(visitor: Client, staff: Staff, app: StaffFactor) -> None:
     give_password(visitor, staff)
     with time_machine.travel(timezone.now() + timedelta(minutes=11), tick=False):
         assert visitor.post(FACTOR, {"code": code_now(app)}).headers["location"] == reverse("admin:login")
 
 
 @pytest.mark.parametrize("change", ["another password", "switched off", "suspended tenant", "other factors"])
-def test_what_changes_between_password_and_factor_ends_the_sign_in(visitor: Client, staff: Staff, app: StaffFactor, change: str) -> None:
+def test_a_change_of_the_account_between_password_and_factor_ends_the_sign_in(
+    visitor: Client, staff: Staff, app: StaffFactor, change: str
+) -> None:
     give_password(visitor, staff)
     operator = new_staff(None)
     if change == "another password":
@@ -126,7 +128,7 @@ def test_what_changes_between_password_and_factor_ends_the_sign_in(visitor: Clie
     assert not is_in(visitor)
 
 
-def test_the_key_of_the_session_changes_at_each_step(visitor: Client, staff: Staff, app: StaffFactor) -> None:
+def test_the_session_key_changes_at_each_step(visitor: Client, staff: Staff, app: StaffFactor) -> None:
     options(visitor, "passkey_sign_in_options")
     keys = [visitor.cookies["staff"].value]
     give_password(visitor, staff)
@@ -137,14 +139,14 @@ def test_the_key_of_the_session_changes_at_each_step(visitor: Client, staff: Sta
     assert len(set(keys)) == 3
 
 
-def test_a_passkey_signs_in_without_a_password_and_leads_to_where_it_was_wanted(visitor: Client, passkey: Authenticator) -> None:
+def test_a_passkey_signs_in_without_a_password_and_redirects_to_the_requested_page(visitor: Client, passkey: Authenticator) -> None:
     answer = passkey.signed(options(visitor, "passkey_sign_in_options"))
 
     assert sign_in(visitor, answer, "/admin/identity/user/") == "/admin/identity/user/"
     assert is_in(visitor)
 
 
-def test_a_passkey_after_the_password(visitor: Client, staff: Staff, passkey: Authenticator) -> None:
+def test_a_passkey_works_as_second_factor_after_the_password(visitor: Client, staff: Staff, passkey: Authenticator) -> None:
     give_password(visitor, staff)
     asked = options(visitor, "passkey_sign_in_options", "?for=second-factor")
     assert len(asked["allowCredentials"]) == 1
@@ -153,7 +155,7 @@ def test_a_passkey_after_the_password(visitor: Client, staff: Staff, passkey: Au
     assert is_in(visitor)
 
 
-def test_nobody_learns_whether_an_account_has_passkeys_without_its_password(visitor: Client, passkey: Authenticator) -> None:
+def test_only_the_right_password_reveals_whether_an_account_has_passkeys(visitor: Client, passkey: Authenticator) -> None:
     for query in ("", "?for=second-factor"):
         asked = options(visitor, "passkey_sign_in_options", query)
         assert not asked.get("allowCredentials")
@@ -174,7 +176,7 @@ def test_nobody_learns_whether_an_account_has_passkeys_without_its_password(visi
     ],
     ids=lambda fault: next(iter(fault)),
 )
-def test_what_a_passkey_did_not_sign_for_this_site_lets_nobody_in(visitor: Client, passkey: Authenticator, fault: dict[str, Any]) -> None:
+def test_a_passkey_response_for_another_site_is_refused(visitor: Client, passkey: Authenticator, fault: dict[str, Any]) -> None:
     asked = options(visitor, "passkey_sign_in_options")
     for name, value in fault.items():
         setattr(passkey, name, value)
@@ -189,14 +191,14 @@ def test_what_a_passkey_did_not_sign_for_this_site_lets_nobody_in(visitor: Clien
     ["", "{", "[]", '{"id": 7, "response": {}}', '{"id": "x", "response": {}}', "[" * 30_000],
     ids=["nothing", "no JSON", "a list", "a number", "unknown", "deep"],
 )
-def test_what_is_no_answer_of_a_browser_lets_nobody_in(visitor: Client, passkey: Authenticator, answer: str) -> None:
+def test_a_malformed_passkey_response_is_refused(visitor: Client, passkey: Authenticator, answer: str) -> None:
     options(visitor, "passkey_sign_in_options")
 
     assert urlsplit(sign_in(visitor, answer)).path == reverse("admin:login")
     assert not is_in(visitor)
 
 
-def test_what_a_passkey_has_signed_counts_once_and_in_its_own_session_alone(visitor: Client, passkey: Authenticator) -> None:
+def test_a_passkey_response_counts_once_and_only_in_its_own_session(visitor: Client, passkey: Authenticator) -> None:
     answer = passkey.signed(options(visitor, "passkey_sign_in_options"))
     other = Client(headers={"host": "localhost"})
     options(other, "passkey_sign_in_options")
@@ -210,14 +212,14 @@ def test_what_a_passkey_has_signed_counts_once_and_in_its_own_session_alone(visi
     assert not is_in(visitor)
 
 
-def test_a_challenge_ends_after_minutes(visitor: Client, passkey: Authenticator) -> None:
+def test_a_challenge_expires_after_minutes(visitor: Client, passkey: Authenticator) -> None:
     answer = passkey.signed(options(visitor, "passkey_sign_in_options"))
     with time_machine.travel(timezone.now() + timedelta(minutes=6), tick=False):
         sign_in(visitor, answer)
         assert not is_in(visitor)
 
 
-def test_an_answer_to_the_sign_in_is_no_second_factor(visitor: Client, staff: Staff, passkey: Authenticator) -> None:
+def test_a_sign_in_response_is_not_accepted_as_a_second_factor(visitor: Client, staff: Staff, passkey: Authenticator) -> None:
     give_password(visitor, staff)
     answer = passkey.signed(options(visitor, "passkey_sign_in_options"))
     page = visitor.post(FACTOR, {"credential": answer})
@@ -236,7 +238,7 @@ def test_the_passkey_of_a_colleague_is_not_the_second_factor_of_an_account(visit
 
 
 @pytest.mark.parametrize("why", ["removed", "switched off", "suspended tenant"])
-def test_a_passkey_that_counts_no_more_reads_like_any_wrong_one(visitor: Client, staff: Staff, passkey: Authenticator, why: str) -> None:
+def test_an_unusable_passkey_gets_the_same_answer_as_any_wrong_one(visitor: Client, staff: Staff, passkey: Authenticator, why: str) -> None:
     if why == "removed":
         remove_factor(staff_id=staff.pk, factor_id=staff.factors.get().pk)
     if why == "switched off":
@@ -250,11 +252,11 @@ def test_a_passkey_that_counts_no_more_reads_like_any_wrong_one(visitor: Client,
 
 
 @pytest.mark.parametrize("following", ["https://elsewhere.example.test/", "//elsewhere.example.test/", "javascript:alert(1)"])
-def test_no_sign_in_leads_to_a_foreign_place(visitor: Client, staff: Staff, passkey: Authenticator, following: str) -> None:
+def test_a_sign_in_never_redirects_to_another_site(visitor: Client, staff: Staff, passkey: Authenticator, following: str) -> None:
     assert sign_in(visitor, passkey.signed(options(visitor, "passkey_sign_in_options")), following) == START
 
 
-def test_challenges_are_given_to_an_address_at_a_bounded_rate(visitor: Client, committed_db: None) -> None:
+def test_the_rate_of_challenges_per_address_is_limited(visitor: Client, committed_db: None) -> None:
     answers = [visitor.post(reverse("admin:passkey_sign_in_options")) for _ in range(tries.CHALLENGES.size + 2)]
 
     assert answers[0].status_code == 200
@@ -263,12 +265,12 @@ def test_challenges_are_given_to_an_address_at_a_bounded_rate(visitor: Client, c
     assert int(answers[-1].headers["retry-after"]) >= 1
 
 
-def test_a_visitor_may_get_these_pages_with_their_own_methods_only(visitor: Client, committed_db: None) -> None:
+def test_these_pages_accept_only_their_own_http_methods(visitor: Client, committed_db: None) -> None:
     for name in ("passkey_sign_in", "passkey_sign_in_options"):
         assert visitor.get(reverse(f"admin:{name}")).status_code == 405
 
 
-def test_the_page_of_the_factor_shows_nothing_that_the_policy_blocks(visitor: Client, staff: Staff, passkey: Authenticator) -> None:
+def test_the_page_of_the_factor_complies_with_the_content_security_policy(visitor: Client, staff: Staff, passkey: Authenticator) -> None:
     from tests.config.console.test_admin_pages import _BLOCKED
 
     give_password(visitor, staff)
@@ -278,7 +280,7 @@ def test_the_page_of_the_factor_shows_nothing_that_the_policy_blocks(visitor: Cl
     assert PASSWORD not in page
 
 
-def test_a_refusal_is_logged_without_what_was_typed(
+def test_a_refusal_is_logged_without_the_typed_text(
     visitor: Client, staff: Staff, app: StaffFactor, caplog: pytest.LogCaptureFixture
 ) -> None:
     give_password(visitor, staff)

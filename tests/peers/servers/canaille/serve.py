@@ -1,7 +1,7 @@
-"""Canaille, unmodified, with its SCIM server switched on: what is here is its database, its token and its port.
+"""Unmodified Canaille with its SCIM server enabled: this file sets up its database, its token and its port.
 
-Run as `serve.py PORT FOLDER` in an environment of its own; the bearer token comes in the variable SCIM_TOKEN, and the
-database is a file in the folder.
+Run as `serve.py PORT FOLDER` in its own environment; the variable SCIM_TOKEN has the bearer token, and the database is a file in
+the folder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from canaille.backends import Backend
 
 
 def main(port: str, folder: str) -> None:
-    """Make the database with one client and its token, and serve until the process is ended."""
+    """Create the database with one client and its token, and serve until the process ends."""
     application = create_app(
         {
             "SECRET_KEY": "of no use",
@@ -36,7 +36,7 @@ def main(port: str, folder: str) -> None:
 
 
 def admit(token: str) -> None:
-    """Register the token as one of a client, as `canaille create token` does."""
+    """Register the token of a client, as `canaille create token` does."""
     now = datetime.now(UTC)
     client = models.Client(client_id="peers", client_name="peers", client_uri="http://127.0.0.1/", scope=["openid"])
     Backend.instance.save(client)

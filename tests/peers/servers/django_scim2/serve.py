@@ -1,7 +1,7 @@
-"""A SCIM server made with django-scim2, unmodified: what is here is its storage, its token and its port.
+"""A SCIM server built with unmodified django-scim2: this file sets up its storage, its token and its port.
 
-Run as `serve.py PORT FOLDER` in an environment of its own; the bearer token comes in the variable SCIM_TOKEN, and the
-database is a file in the folder.
+Run as `serve.py PORT FOLDER` in its own environment; the variable SCIM_TOKEN has the bearer token, and the database is a file in
+the folder.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from django.core.management import call_command
 
 
 def main(port: str, folder: str) -> None:
-    """Make the tables and serve until the process is ended."""
+    """Create the tables and serve until the process ends."""
     settings.configure(
         SECRET_KEY="of no use",
         ALLOWED_HOSTS=["127.0.0.1"],

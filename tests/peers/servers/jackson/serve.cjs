@@ -1,5 +1,5 @@
-// The SCIM server of saml-jackson, unmodified, with its data in memory: what is here is its route, its token and its port.
-// Run as `node serve.cjs PORT`; the bearer token comes in the variable SCIM_TOKEN.
+// The unmodified SCIM server of saml-jackson with its data in memory: this file sets up its route, its token and its port.
+// Run as `node serve.cjs PORT`; the variable SCIM_TOKEN has the bearer token.
 "use strict";
 
 const express = require("express");
@@ -9,7 +9,7 @@ const [port, token] = [Number(process.argv[2]), process.env.SCIM_TOKEN];
 
 const number = (text) => (text === undefined ? undefined : Number(text));
 
-// The package makes the secret of a directory itself: the known token stands for it, and every other one is passed on.
+// The package generates the secret of a directory: replace the known token with it, and pass every other token on.
 function secretOf(request, directory) {
   const given = (request.header("Authorization") ?? "").replace(/^Bearer /, "");
   return given === token ? directory.scim.secret : given;

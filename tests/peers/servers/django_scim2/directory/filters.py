@@ -1,4 +1,4 @@
-"""The filter of django-scim2 with the attribute that it does not map by itself."""
+"""Adds to the filter of django-scim2 the attribute that it does not map by default."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from django_scim.filters import UserFilterQuery
 
 
 class UserFilter(UserFilterQuery):
-    """Without this row a filter on `externalId` finds no user at all."""
+    """Without this row, a filter on `externalId` finds no user."""
 
     attr_map = {**UserFilterQuery.attr_map, ("externalId", None, None): "scim_external_id"}

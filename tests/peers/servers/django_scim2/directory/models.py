@@ -1,4 +1,4 @@
-"""Users and groups as the documentation of django-scim2 makes them."""
+"""Users and groups, as the documentation of django-scim2 defines them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django_scim.models import AbstractSCIMGroupMixin, AbstractSCIMUserMixin
 
 
 class Group(AbstractSCIMGroupMixin):
-    """A group; no test makes one."""
+    """A group; no test creates one."""
 
     name = models.CharField(max_length=100)
 

@@ -1,4 +1,4 @@
-"""The address below which django-scim2 answers, and the token that it asks for."""
+"""The base address of django-scim2, and the token that it requires."""
 
 from __future__ import annotations
 
