@@ -135,7 +135,7 @@ def test_a_third_party_s_user_is_asked_for_each_claim_once(login: Asking) -> Non
     assert login.claims(userinfo={"email": None}, prompt="none").answer["error"] == "consent_required"
     # A scope that opens the claim says it already.
     page = login.browser.follow(login.claims(userinfo={"email": None}, scope="openid email"))
-    assert page.text.count("See your e-mail address") == 1
+    assert page.text.count("See your email address") == 1
 
 
 # --- One user -------------------------------------------------------------------------------------------------------------
