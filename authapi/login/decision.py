@@ -60,7 +60,7 @@ class Situation:
     meets_factors: bool = True
     # What the wish and the policies of the tenant, client and organization demand of this session beyond the first factor.
     second_factor: Due = Due.NOTHING
-    # A recovery code was created on the pages of this request, and the user has not yet confirmed to have saved it.
+    # A recovery code was created on the pages of this request, and the user has not confirmed yet that it is saved.
     has_code_to_keep: bool = False
     # Seconds since the user last logged in.
     age: float = 0.0

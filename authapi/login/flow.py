@@ -103,14 +103,14 @@ def user_authenticated(login: Login, proven: ProvenUser, *, handle: str | None =
     session cookie always gets a new value, so that a session that an attacker planted in the browser is useless (session fixation).
     """
     if organizations.question_of(login.client) is Question.AFTER_LOGIN:
-        # The previous user of the session chose it: the new session and membership must not use it.
+        # The previous user may have chosen it. The new session and its membership must not use that choice.
         login.row.progress.pop(CHOSEN, None)
     login = seen_anew(login)
     try:
         proven = _of_session(login, proven)
     except RequestRefused as refused:
         return refuse(login, refused)
-    # Before `_session`: a linked account no longer exists after it.
+    # `proven` now names the user who stays: a linked account no longer exists.
     met, secret = _browser_login(login, proven), browser_secret(login.http_request)
     session, cookie = _session(login, proven)
     meet(met, secret)
@@ -234,7 +234,7 @@ def _of_session(login: Login, proven: ProvenUser) -> ProvenUser:
 
 
 def _browser_login(login: Login, proven: ProvenUser) -> BrowserLogin:
-    """Return the facts about the browser of this login. Names the user who logged in, also if that account is linked to another one."""
+    """Return the facts about the browser of this login, with its user: after a link, the user of the primary account."""
     present = login.session
     return BrowserLogin(
         proven.user,
