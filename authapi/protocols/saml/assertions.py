@@ -22,7 +22,7 @@ from authapi.xml.parsing import Element
 
 # After the Issuer, as in the schema.
 _SIGNATURE_PLACE = 1
-# XML 1.0, 2.3, limited to characters in names of attributes.
+# A subset of the names in XML 1.0, 2.3, for names of attributes.
 _NAME = re.compile(r"[A-Za-z_:][\w:.\-]*")
 
 
