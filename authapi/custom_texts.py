@@ -1,7 +1,7 @@
-"""Texts of hosted pages that a tenant has written itself, by the names that client libraries know: prompt, screen and key.
+"""Texts of hosted pages that a tenant has written, by the names that client libraries use: prompt, screen and key.
 
-`templates/hosted/texts.toml` says which there are. A text is plain: it is escaped where it is shown, and only the placeholders of
-its screen are filled in. Writes: `services.custom_texts`. Decision: docs/adr/0099.
+`templates/hosted/texts.toml` lists all of them. A text is plain: pages escape it, and only the placeholders of its screen are replaced.
+`services.custom_texts` writes them. Decision: docs/adr/0099.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from authapi.tenant_settings import sign_in_settings
 from foundation.memory.ttl_cache import Remembered
 from foundation.tenancy import current_tenant
 
-# A change is seen by other processes within this second.
+# Other processes see a change within this time.
 _REMEMBERED_SECONDS = 1.0
 PLACEHOLDER = re.compile(r"\$\{(\w*)\}")
-# Of the texts of the service, by their names in the catalogues: what an administrator sees of them.
+# The placeholders in the texts of the service, with the names under which administrators see them.
 _NAMES_IN_CATALOGUES = {
     "application": "clientName",
     "tenant": "companyName",
@@ -33,7 +33,7 @@ _NAMES_IN_CATALOGUES = {
     "inviter": "inviterName",
     "organization": "organizationName",
 }
-# Every prompt of the client libraries. Deploy tools read and write them all, also those of pages that the service does not have.
+# All prompts of the client libraries. Deploy tools read and write all of them, also those for pages that the service does not have.
 UPSTREAM_PROMPTS = frozenset({
     "login-id", "login-password", "login-passwordless", "login-email-verification", "signup-id", "signup-password",
     "phone-identifier-enrollment", "phone-identifier-challenge", "email-identifier-challenge", "custom-form", "customized-consent",
@@ -45,7 +45,7 @@ UPSTREAM_PROMPTS = frozenset({
 
 @dataclass(frozen=True)
 class Screen:
-    """One page of a prompt: its texts in English as the catalogues have them, and the placeholders that its own may hold."""
+    """One page of a prompt: its English texts as in the catalogs, and the placeholders that a tenant's text may contain."""
 
     name: str
     title: str
@@ -63,12 +63,12 @@ def _screen(name: str, rows: Mapping[str, Any]) -> Screen:
     return Screen(name, rows["title"], rows["texts"], tuple(rows["placeholders"]))
 
 
-# Prompt -> screen -> what stands on it.
+# Prompt -> screen -> its texts.
 PROMPTS = _read_table(settings.BASE_DIR / "templates" / "hosted" / "texts.toml")
 
 
 def _load(tenant_id: str) -> dict[tuple[str, str], str]:
-    """Return every text of a tenant by its language and its path."""
+    """Return all texts of a tenant by language and path."""
     rows = CustomText.objects.of(tenant_id).values_list("language", "prompt", "texts")
     return {
         (language, f"{prompt}.{screen}.{key}"): text
@@ -82,9 +82,9 @@ remembered_texts: Remembered[str, dict[tuple[str, str], str]] = Remembered(_load
 
 
 def custom_text(path: str, default: str, **values: str) -> str:
-    """Return the text of the bound tenant in the spoken language for `prompt.screen.key`, plain and not escaped, else `default`.
+    """Return the text of the bound tenant in the active language for `prompt.screen.key`, unescaped. Returns `default` if it has none.
 
-    `values` are those of the placeholders; `companyName` is always known.
+    `values` are the values of the placeholders. `companyName` is always set.
     """
     tenant_id = current_tenant()
     if tenant_id is None:
@@ -93,16 +93,16 @@ def custom_text(path: str, default: str, **values: str) -> str:
     if own is None:
         return default
     known = {"companyName": sign_in_settings(tenant_id).friendly_name, **values}
-    # In one pass: what a value holds is never a placeholder again.
+    # In one pass, so that a value which contains a placeholder is not replaced again.
     return PLACEHOLDER.sub(lambda match: known.get(match.group(1), ""), own)
 
 
 def client_values(client: Client) -> dict[str, str]:
-    """Return the placeholders of a page that is about a client."""
+    """Return the placeholders of a page that belongs to a client."""
     return {"clientName": client.name or client.client_id}
 
 
 def default_text(screen: Screen, key: str) -> str:
-    """Return the text of the service in the spoken language, with its placeholders as a tenant writes them and without marks."""
+    """Return the text of the service in the active language, with placeholders as tenants write them and without HTML tags."""
     text = re.sub(r"</?strong>", "", gettext(screen.texts[key]))
     return re.sub(r"%\((\w+)\)s", lambda match: f"${{{_NAMES_IN_CATALOGUES.get(match.group(1), match.group(1))}}}", text)

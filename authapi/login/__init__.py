@@ -1,1 +1,1 @@
-"""A login: from a client's request over the hosted pages to its answer. Knows no protocol (`authapi.login.protocol`)."""
+"""Runs a login: from a client's request, through the hosted pages, to the answer. Protocols are in a table (`authapi.login.protocol`)."""

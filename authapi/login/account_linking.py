@@ -1,4 +1,4 @@
-"""Logins that link accounts: the user of the session agrees, logs in as the other account, and that account becomes one of theirs."""
+"""Links accounts in a login: the user of the session agrees, logs in to a second account, and that account becomes a linked identity."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from identity.models import User
 from identity.services.failures import ServiceError
 from identity.services.users import link_users
 
-# Under which name the progress of a login keeps that the user of its session agreed.
+# Key in the progress of a login: the user of its session has agreed to link the accounts.
 AGREED = "has_agreed_to_link"
 
 
 def linked_session(login: Login, user: User, *, methods: Iterable[str]) -> Session:
     """Link the account that has just logged in to the user of the session; return the session. Raises `RequestRefused`.
 
-    An attacker may send a person an address that links to the attacker's account: the session of the browser must be that of the
-    account that the request names, and its user must have agreed. Nor may a stolen password bring an account whose user has a second factor
-    to another one: what the account has proven, by `methods`, must be all that a login of it would have to.
+    An attacker may send a user an address that links the attacker's account. So the session of the browser must belong to the account that
+    the request names, and its user must have agreed. A stolen password alone must not link an account whose user has a second factor. So
+    `methods`, by which that account was proven, must meet every demand of a normal login.
     """
     session = login.session
     if session is None or session.user.user_id != login.wish.link_to:

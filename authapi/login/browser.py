@@ -1,4 +1,4 @@
-"""The browser behind an HTTP request: its address, what it says of itself, and where it is sent on to."""
+"""Functions about the browser behind a request: its address, its `User-Agent`, and the responses that redirect it."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from django.utils.encoding import iri_to_uri
 
 from authapi.edge.addresses import client_address
 
-# The page loads one script and one style sheet of ours, and nothing else.
+# The page loads one script and one style sheet of this host, and nothing else.
 _POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; "
 
 
 def address_of(request: HttpRequest) -> str:
-    """Return the address that a request comes from, as far as it can be believed."""
+    """Return the address that a request comes from. Trusts `X-Forwarded-For` only from `TRUSTED_PROXIES`."""
     return client_address(request.META.get("REMOTE_ADDR") or "", request.headers.get("X-Forwarded-For", ""), settings.TRUSTED_PROXIES)
 
 
 def user_agent_of(request: HttpRequest) -> str:
-    """Return what the browser says of itself."""
+    """Return the `User-Agent` header, empty without one."""
     return request.headers.get("User-Agent", "")
 
 
 def see_other(request: HttpRequest, address: str) -> HttpResponse:
-    """Redirect to any scheme, native applications' own included: the address is registered.
+    """Redirect to a registered address of any scheme, including the private schemes of native applications.
 
-    After a POST it is 303, so that no browser sends a password on (RFC 9700, 4.12).
+    A POST is answered with 303, so that the browser does not send a password to the next address (RFC 9700, 4.12).
     """
     return HttpResponse(status=303 if request.method == "POST" else 302, headers={"Location": iri_to_uri(address)})
 
 
 def post_form(request: HttpRequest, address: str, fields: Mapping[str, str]) -> HttpResponse:
-    """Return a page whose form posts itself to `address`; without script it has a button.
+    """Return a page whose form posts itself to `address`. Without scripts, the user presses its button.
 
-    The redirects that follow lead to places that only the other side knows, and in a logout back here. Where this host itself
-    does without TLS, so may they.
+    The redirects that follow lead to addresses that only the other side knows, and in a logout back to this host. If this host itself runs
+    without TLS, the content policy allows these addresses without TLS, too.
     """
     answer = render(request, "hosted/form_post.html", {"action": address, "fields": fields})
     targets = form_target(address) if request.is_secure() else f"{form_target(address)} http:"
@@ -47,21 +47,21 @@ def post_form(request: HttpRequest, address: str, fields: Mapping[str, str]) -> 
 
 
 def form_target(address: str) -> str:
-    """Return what a content policy must name so that the answer of a form may redirect to a client's address.
+    """Return the `form-action` sources of a content policy that let the response to a form redirect to a client's address.
 
-    Browsers hold every redirect that follows a form against the policy, and clients often redirect once more: any https
-    address is allowed, and of others the one that is registered.
+    Browsers check every redirect after a form against the policy, and clients often redirect once more. So any https address is allowed,
+    and otherwise the scheme or host of the registered address.
     """
     parts = urlsplit(address)
     if parts.scheme == "https":
         return "https:"
-    # What stands in a policy must not be able to end a directive.
+    # A character in the address must not end the directive of the policy.
     safe = parts.netloc.replace(";", "").replace(",", "")
     return f"https: http://{safe}" if parts.scheme == "http" else f"https: {parts.scheme}:"
 
 
 def with_parameters(address: str, parameters: Mapping[str, str], *, in_fragment: bool = False) -> str:
-    """Return the address with parameters added; query and fragment that it has already stay (RFC 6749, 3.1.2)."""
+    """Return the address with parameters added. Keeps an existing query and fragment (RFC 6749, 3.1.2)."""
     if not parameters:
         return address
     if in_fragment:

@@ -1,11 +1,11 @@
-"""The names of browser and system in a `User-Agent`, for people. Pure.
+"""Readable names of the browser and the operating system in a `User-Agent`. Pure.
 
-The header is what the sender says. Only words of these tables come out, so nothing that an attacker writes stands in a mail.
+The sender controls the header. Only names from these tables are returned, so text of an attacker does not reach a mail.
 """
 
 from __future__ import annotations
 
-# The first that is found counts: most browsers name those they descend from, too.
+# Order matters: most browsers also name the browsers they derive from.
 _BROWSERS = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -30,7 +30,7 @@ _SYSTEMS = (
 
 
 def browser_in(user_agent: str) -> dict[str, str]:
-    """Return the `browser` and the `system`, empty where the header names none that is known."""
+    """Return the `browser` and the `system`; each is empty if the header contains no known name."""
     return {"browser": _first(_BROWSERS, user_agent), "system": _first(_SYSTEMS, user_agent)}
 
 

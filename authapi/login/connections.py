@@ -1,4 +1,4 @@
-"""Which connections a client lets people in through."""
+"""The connections through which users log in to a client."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from identity.models import Connection
 
 
 def client_connections(client: Client) -> list[Connection]:
-    """Return every connection that is enabled for the client, oldest first, without those on their way out.
+    """Return the connections that are enabled for the client, oldest first, without those that are being deleted.
 
-    One for the whole domain is enabled for each client that registered itself: no administrator has enabled one for it by name.
-    The account page has those that the tenant names for it, else all that an application uses (docs/adr/0118).
+    A client that registered itself also gets the connections of the whole domain, because no administrator has enabled one for it by name.
+    The account page uses the connections that the tenant names for it. If the tenant names none, it uses every connection that an
+    application uses (docs/adr/0118).
     """
     if client.is_account_page:
         return _connections_of_account(client)
@@ -38,25 +39,25 @@ def database_connections(client: Client) -> list[Connection]:
 
 
 def default_directory(tenant_id: str) -> Connection | None:
-    """Return the connection that the tenant names for logins that name none; None where it names none that could do it."""
+    """Return the tenant's default connection for requests that name none. None if it is unset or does not accept passwords."""
     name = sign_in_settings(tenant_id).default_directory
     return named_database(tenant_id, name) if name else None
 
 
 def named_database(tenant_id: str, name: str) -> Connection | None:
-    """Return the connection with passwords of this name or realm, if there is one."""
+    """Return the connection that accepts passwords and has this name or realm, None without one."""
     found = Connection.objects.of(tenant_id).filter(strategy=settings.DATABASE_STRATEGY, deletion_started_at__isnull=True)
     connection = found.filter(name=name).first() or found.filter(realms__contains=[name]).order_by("created_at", "pk").first()
     return connection if connection is not None and takes_passwords(connection) else None
 
 
 def takes_passwords(connection: Connection) -> bool:
-    """Tell whether people log in with a password here."""
+    """Tell whether users log in to this connection with a password."""
     methods = connection.options.get("authentication_methods")
     password = methods.get("password") if isinstance(methods, dict) else None
     return connection.is_database and not (isinstance(password, dict) and password.get("enabled") is False)
 
 
 def takes_sign_ups(connection: Connection) -> bool:
-    """Tell whether people may make an account of their own here."""
+    """Tell whether users may create their own account at this connection."""
     return takes_passwords(connection) and not connection.options.get("disable_signup")

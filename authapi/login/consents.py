@@ -1,4 +1,4 @@
-"""What users have allowed clients to do: asked once for each scope, claim and detail, kept until it is withdrawn."""
+"""What users have allowed clients to do. A user is asked once for each scope, claim and detail; the answer is kept until withdrawn."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from authapi.models import Client, Consent
 from foundation.database.transactions import lock_rows, unit_of_work
 from identity.models import User
 
-# Payments and the like come again and again; the oldest ones are asked for once more.
+# Details such as payments accumulate. The oldest are dropped, and the user is asked for them again.
 _MOST_DETAILS = 50
 
 
 def needs_consent(client: Client, user: User, terms: Terms) -> bool:
-    """Tell whether the user must be asked before the client gets what the terms name.
+    """Tell whether the user must allow the terms before the client gets what they name.
 
-    A client of the tenant itself is not asked for where the API allows that, nor for the profile alone. Details are always asked for:
-    a new amount, account or recipient is a new question.
+    No consent is needed for a first-party client if the API allows that, or if the client requests the profile only. Details always need a
+    consent: a new amount, account or recipient is a new decision.
     """
     is_implied = client.is_first_party and terms.is_implied_for_first_party
     if is_implied and not terms.details:
@@ -35,8 +35,8 @@ def needs_consent(client: Client, user: User, terms: Terms) -> bool:
 
 @unit_of_work
 def give_consent(client: Client, user: User, terms: Terms) -> None:
-    """Remember that the user allowed this, besides what was allowed before."""
-    # Two answers at once would each forget the scopes of the other.
+    """Add the terms to what the user has allowed this client."""
+    # Without the lock, two concurrent answers would each overwrite the scopes of the other.
     lock_rows(User, [user.pk])
     row = _row(client, user, terms.audience)
     row = row or Consent(tenant_id=client.tenant_id, user=user, client=client, audience=terms.audience)

@@ -1,9 +1,9 @@
-"""The cookies of end users: their session, the mark of the browser that began a login, and that of an opened invitation.
+"""The cookies of end users: the session, the mark of the browser that began a login, and the mark of an opened invitation.
 
-They belong to one host and are hidden from scripts, but for `session_state` (`authapi.login.session_state`).
+They belong to one host. Scripts cannot read them, except `session_state` (`authapi.login.session_state`).
 
-Under TLS they travel with requests that other sites cause: a provider elsewhere posts its answer, and an application asks
-silently from a frame. What they would protect against is checked at the forms instead (`form_token`).
+Under TLS they are sent with cross-site requests (`SameSite=None`): an external provider posts its answer, and an application requests a
+silent login from a frame. Forms are protected by `form_token` instead.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from foundation.secrets.random_secrets import new_secret
 
 SESSION = "session"
 BROWSER = "browser"
-# Of a browser that has opened the mail of an invitation.
+# Marks a browser that has opened the mail of an invitation.
 INVITED = "invited"
-# What scripts of the page for session management compare. It opens nothing.
+# Read by the scripts of the page for session management. Grants no access.
 SESSION_STATE = "session_state"
 _LONGEST = 128
 
 
 def cookie_name(name: str) -> str:
-    """Return the name on the wire. The prefix keeps other hosts of the domain from setting it."""
+    """Return the name on the wire. The `__Host-` prefix keeps other hosts of the domain from setting the cookie."""
     return name if settings.INSECURE_HTTP else f"__Host-{name}"
 
 
 def read_cookie(request: HttpRequest, name: str) -> str:
-    """Return a cookie, empty when there is none that could be ours."""
+    """Return a cookie, empty if it is absent or longer than any cookie that this service sets."""
     value = request.COOKIES.get(cookie_name(name), "")
     return value if len(value) <= _LONGEST else ""
 
 
 def set_cookie(answer: HttpResponse, name: str, value: str, *, seconds: int | None = None, is_readable: bool = False) -> None:
-    """Set a cookie for `seconds`, or until the browser is closed. Scripts of this host may read one that `is_readable`."""
+    """Set a cookie for `seconds`, or until the browser is closed. Scripts of this host may read it if it `is_readable`."""
     answer.set_cookie(
         cookie_name(name),
         value,
         max_age=seconds,
         secure=not settings.INSECURE_HTTP,
         httponly=not is_readable,
-        # Without TLS there is no `None`; on loopback every port is the same site.
+        # Browsers require TLS for `None`. On loopback, all ports are the same site.
         samesite="Lax" if settings.INSECURE_HTTP else "None",
     )
 
@@ -55,12 +55,12 @@ def drop_cookie(answer: HttpResponse, name: str) -> None:
 
 
 def browser_of(request: HttpRequest) -> str:
-    """Return the mark of this browser, a new one when it has none."""
+    """Return the mark of this browser, or a new one if it has none."""
     return read_cookie(request, BROWSER) or new_secret()
 
 
 def form_token(cookie: str) -> str:
-    """Return what a form of this browser carries: only the owner of the cookie can compute it, and it does not reveal the cookie."""
+    """Return the token for a form of this browser. Computing it needs the cookie, and it does not reveal the cookie."""
     return hashlib.sha256(b"form:" + cookie.encode()).hexdigest()
 
 

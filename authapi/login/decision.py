@@ -1,4 +1,4 @@
-"""What must happen next on the way to an answer. Pure: what is known of the browser comes in, one step goes out."""
+"""Decides the next step of a login from the known facts about the browser and its user. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from authapi.login.wish import Prompt, Wish
 
 
 class Step(Enum):
-    """The page that is due, or the answer."""
+    """The page to show next, or the answer."""
 
     ORGANIZATION = auto()
     LOGIN = auto()
@@ -29,65 +29,65 @@ class Step(Enum):
 
 
 class Question(Enum):
-    """When people are asked for the organization that a request leaves open."""
+    """When users are asked for an organization that the request does not name."""
 
     BEFORE_LOGIN = auto()
     AFTER_LOGIN = auto()
 
 
 class Offer(Enum):
-    """What has become of the invitation that a request brings, as long as the user at hand has not accepted it."""
+    """The state of the invitation in a request, until the user at the browser has accepted it."""
 
     OPEN = auto()
-    # Accepted by another user, expired, revoked, or not there at all.
+    # Accepted by another user, expired, revoked or unknown.
     GONE = auto()
 
 
 @dataclass(frozen=True)
 class Situation:
-    """What is known of the person at the browser.
+    """The known facts about the user at the browser.
 
-    `is_usable` tells whether the session may be used for this request at all: its connection is enabled for the client and
-    is the one that the wish names, and the user hint, where there is one, is about the same user.
+    `is_usable` tells whether the session may be used for this request: its connection is enabled for the client and is the one that the
+    wish names, and a user hint names the same user.
     """
 
     has_session: bool = False
     is_usable: bool = False
-    # Whether a login at another client counts at this one, or none is needed since the client takes part already.
+    # Whether the session is valid for this client: the client has single sign-on, or already takes part in the session.
     is_own: bool = True
-    # Whether the login has met one of the contexts that the wish requires, or will with the second factor that is due; so has every
-    # login where it requires none.
+    # Whether the login meets one of the contexts that the wish requires, or will meet it with the second factor that is due. Also true if
+    # the wish requires none.
     meets_factors: bool = True
-    # What the policies of tenant, client and organization, and the wish, demand of this session beyond the first proof.
+    # What the wish and the policies of the tenant, client and organization demand of this session beyond the first factor.
     second_factor: Due = Due.NOTHING
-    # A recovery code was made on the pages of this request, and the person has not yet said that they have it.
+    # A recovery code was created on the pages of this request, and the user has not confirmed yet that it is saved.
     has_code_to_keep: bool = False
-    # Seconds since the user proved who they are.
+    # Seconds since the user last logged in.
     age: float = 0.0
-    # What happened on the pages of this very request.
+    # The next members are about the pages of this request only.
     has_logged_in: bool = False
     has_selected: bool = False
     has_consented: bool = False
     has_agreed_to_link: bool = False
     needs_consent: bool = False
-    # Whether the person, who has just logged in with a password, may be asked to make a passkey.
+    # Whether to offer a passkey to a user who has just logged in with a password.
     offers_passkey: bool = False
-    # What is still to be asked about organizations.
+    # What users must still be asked about organizations.
     question: Question | None = None
-    # The invitation that the request brings, if it brings one.
+    # The state of the invitation in the request, None without one.
     offer: Offer | None = None
 
 
 def next_step(wish: Wish, situation: Situation) -> Step:
-    """Return the step that is due now.
+    """Return the next step.
 
-    Raises `RequestRefused` where a step is due and the wish is silent, and where the login that the client wanted has led
-    to a user who may not be used here: asking once more would ask for ever (Core 1.0, 3.1.2.1, `id_token_hint`).
+    Raises `RequestRefused` if the wish is silent and a page is due. Also raises it if the requested login ended with a user who may not be
+    used for this request: asking again would never end (OpenID Connect Core 1.0, 3.1.2.1, `id_token_hint`).
     """
     if situation.has_logged_in and not situation.is_usable:
         raise RequestRefused(LoginCase.LOGIN_REQUIRED)
     if situation.has_logged_in and not situation.meets_factors:
-        # Core 1.0, 5.5.1.1: a failed login, since another one would prove the same.
+        # Core 1.0, 5.5.1.1: the login has failed, because another login would prove the same methods.
         raise RequestRefused(LoginCase.FACTORS_NOT_MET)
     if situation.second_factor is Due.IMPOSSIBLE and not _must_log_in(wish, situation):
         raise RequestRefused(LoginCase.FACTORS_NOT_MET)
@@ -108,7 +108,7 @@ _SILENT_REFUSALS = {
 
 
 _SECOND_STEPS = {Due.PROVE: Step.SECOND_FACTOR, Due.ENROLL: Step.ENROLLMENT}
-# Seconds after the first proof. An older session may lie open beside another person, who would enroll a factor of their own.
+# Seconds after the first factor. Another person could be at an older session, and enroll their own factor.
 _ENROLLS_WITHIN = 600.0
 
 
@@ -118,10 +118,10 @@ def _step(wish: Wish, situation: Situation) -> Step:
 
 def _step_before_login(wish: Wish, situation: Situation) -> Step | None:
     if situation.offer is Offer.GONE:
-        # The page says so before people log in for nothing.
+        # Show this page first, so that the user does not log in for an invitation that is void.
         return Step.INVITATION
     if wish.link_to and not (situation.has_agreed_to_link or situation.has_logged_in):
-        # The person who agrees has proven the whole.
+        # The user who agrees must have proven the second factor, too.
         return _SECOND_STEPS.get(situation.second_factor, Step.LINK) if situation.is_usable else Step.LINK
     if situation.question is Question.BEFORE_LOGIN:
         return Step.ORGANIZATION
@@ -139,12 +139,12 @@ def _step_after_login(wish: Wish, situation: Situation) -> Step:
         return Step.ORGANIZATION
     if not situation.has_consented and (situation.needs_consent or Prompt.CONSENT in wish.prompts):
         return Step.CONSENT
-    # An offer and no demand: no request without pages fails for it.
+    # The offer is optional, so it does not fail a silent request.
     return Step.PASSKEY if situation.offers_passkey and not wish.is_silent else Step.RESPOND
 
 
 def _wants_sign_up(wish: Wish, situation: Situation) -> bool:
-    """Tell whether people see the sign-up first; those who are invited mostly have no account yet."""
+    """Tell whether the user sees the sign-up page first. Most invited users have no account yet."""
     is_invited = situation.offer is Offer.OPEN and Prompt.LOGIN not in wish.prompts
     return Prompt.CREATE in wish.prompts or wish.prefers_sign_up or is_invited
 
@@ -158,5 +158,5 @@ def _must_log_in(wish: Wish, situation: Situation) -> bool:
         return True
     if situation.second_factor is Due.ENROLL and situation.age > _ENROLLS_WITHIN:
         return True
-    # Core 1.0, 3.1.2.1: older than max_age is to be proven anew; 0 always is.
+    # Core 1.0, 3.1.2.1: a login older than `max_age` must be repeated, and 0 always demands a new one.
     return wish.max_age is not None and (wish.max_age == 0 or situation.age > wish.max_age)

@@ -1,4 +1,4 @@
-"""From a request to its answer, with pages in between. Each page notes what it found out and comes back to `advance`."""
+"""Runs a login from the request to the answer. Each page between them stores its result and calls `advance`."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ PAGES = {
     Step.PASSKEY: "/u/passkey",
     Step.LINK: "/u/link-account",
 }
-# The name under which pages carry the handle of their login.
+# Name of the parameter that carries the handle of a login between pages.
 HANDLE = "state"
 _SILENT_SUCCESS, _SILENT_FAILURE = "ssa", "fsa"
 
 
 @dataclass(frozen=True)
 class ProvenUser:
-    """A user who has just proven who they are: through which connection, and by which methods.
+    """A user who has just logged in, with the connection and the methods.
 
-    `upstream` is what the session has to keep of a login elsewhere for a federated logout. `identifier` is what the person typed
-    as their name; the browser remembers it for the next login.
+    `upstream` is the data of a provider login that a federated logout needs. `identifier` is the name that the user typed; the browser
+    remembers it for the next login.
     """
 
     user: User
@@ -72,23 +72,23 @@ class ProvenUser:
 
 
 def begin(http_request: HttpRequest, protocol: Protocol, request: ProtocolRequest) -> HttpResponse:
-    """Answer a client's request: by its protocol, or with a redirect to the page that is due.
+    """Answer a client's request: with the answer of its protocol, or with a redirect to the next page.
 
-    Raises `RequestRefused` for what must be told to the person, since no address of a client is trusted yet.
+    Raises `RequestRefused` for an error to show to the user, because no address of the client is trusted yet.
     """
     login = new_login(http_request, protocol, request)
     try:
         login.check()
         return advance(login)
     except TooMuchParked:
-        # Not a matter of the client.
+        # The client cannot change this, so the user is told.
         raise
     except RequestRefused as refused:
         return refuse(login, refused)
 
 
 def resume(http_request: HttpRequest, host: HostMatch, row: LoginTransaction, *, handle: str | None = None) -> HttpResponse:
-    """Go on with a login after one of its pages."""
+    """Continue a login after one of its pages."""
     login = kept_login(http_request, host, row)
     try:
         return advance(login, handle=handle)
@@ -97,21 +97,20 @@ def resume(http_request: HttpRequest, host: HostMatch, row: LoginTransaction, *,
 
 
 def user_authenticated(login: Login, proven: ProvenUser, *, handle: str | None = None) -> HttpResponse:
-    """Begin the session of a user who has just proven who they are, and go on with the login.
+    """Begin the session of a user who has just logged in, and continue the login.
 
-    The login was found by this very browser, or is new. `handle` is its handle where the caller knows it; else the pages get
-    another one. The cookie is a new one in any case, so that a session that an attacker has planted in the browser opens
-    nothing (session fixation).
+    `login` was found by this browser, or is new. `handle` is its handle if the caller knows it; otherwise the pages get a new one. The
+    session cookie always gets a new value, so that a session that an attacker planted in the browser is useless (session fixation).
     """
     if organizations.question_of(login.client) is Question.AFTER_LOGIN:
-        # Chosen by the user who was logged in before: neither the session nor a membership may come of it.
+        # The previous user may have chosen it. The new session and its membership must not use that choice.
         login.row.progress.pop(CHOSEN, None)
     login = seen_anew(login)
     try:
         proven = _of_session(login, proven)
     except RequestRefused as refused:
         return refuse(login, refused)
-    # Of the user who stays: an account that was linked is gone.
+    # `proven` now names the user who stays: a linked account no longer exists.
     met, secret = _browser_login(login, proven), browser_secret(login.http_request)
     session, cookie = _session(login, proven)
     meet(met, secret)
@@ -127,7 +126,7 @@ def user_authenticated(login: Login, proven: ProvenUser, *, handle: str | None =
 
 
 def _mark_browser(answer: HttpResponse, login: Login, proven: ProvenUser, session: Session, cookie: str) -> None:
-    """Have the browser keep its session, and what the next login asks of it."""
+    """Set the cookies of the browser: its session, and what its next login needs."""
     _set_session(answer, session, cookie)
     if _is_wholly_proven(login, session):
         remember_browser(answer, proven.user)
@@ -135,15 +134,15 @@ def _mark_browser(answer: HttpResponse, login: Login, proven: ProvenUser, sessio
         account = RememberedAccount(proven.identifier, proven.connection.pk)
         remember_account(answer, login.host.tenant_id, account, is_persistent=session.is_persistent)
     else:
-        # The last login was another one: the account before it is not offered any more.
+        # This login had no typed name, so the account of an earlier login is no longer offered.
         forget_account(login.http_request, answer)
 
 
 def second_factor_proven(login: Login, kind: str, *, remembers: bool = False, handle: str | None = None) -> HttpResponse:
-    """Note in the session that its user has proven a second factor of a kind, or the recovery code, and go on with the login.
+    """Record in the session that its user has proven a second factor or used the recovery code, and continue the login.
 
-    `remembers` is what the person has ticked; a policy that asks in new browsers only remembers each of them. Where the session has ended
-    meanwhile, the login begins anew. Raises `RequestRefused`.
+    `kind` is the kind of factor. `remembers` tells whether the user wants this browser remembered; a policy that asks in new browsers only
+    remembers every browser. If the session has ended in the meantime, the login starts again. Raises `RequestRefused`.
     """
     session = login.session
     cookie = add_proof(session, methods_of(kind)) if session is not None else None
@@ -159,14 +158,14 @@ def second_factor_proven(login: Login, kind: str, *, remembers: bool = False, ha
     remember_browser(answer, session.user)
     settings = factor_settings(login.host.tenant_id)
     is_new_device = policy_of(login.client, login.organization) is SecondFactorPolicy.NEW_DEVICE
-    # A recovery code is for a person who has lost something: the browser is asked again.
+    # A user with a recovery code has lost a factor, so the browser is not remembered.
     if settings.remembers_browsers and kind != RECOVERY_CODE and (remembers or is_new_device):
         remember(login.http_request, answer, session.user, lasting=settings.remembered_for)
     return answer
 
 
 def advance(login: Login, *, handle: str | None = None) -> HttpResponse:
-    """Do the next step: show its page, or answer the client. Raises `RequestRefused`."""
+    """Run the next step: redirect to its page, or answer the client. Raises `RequestRefused`."""
     try:
         step = next_step(login.wish, login.situation())
     except RequestRefused as refused:
@@ -188,28 +187,28 @@ def advance(login: Login, *, handle: str | None = None) -> HttpResponse:
 
 
 def refuse(login: Login, refused: RequestRefused) -> HttpResponse:
-    """Have the protocol tell the client that its request has failed. Raises `RequestRefused` where its address is gone."""
+    """Have the protocol tell the client that its request has failed. Raises `RequestRefused` if the client has no trusted address."""
     begin_anew(login.row)
     with speaking(login.language):
         return login.protocol.refuse(login.http_request, login.request, refused)
 
 
 def _note_login(login: Login, session: Session) -> None:
-    """Let the login go on with a session that was just proven."""
+    """Continue the login with the session of the user who has just logged in."""
     login.go_on_with(session)
     if login.row.session_id != session.pk:
-        # The recovery code of the user who was logged in before is not for this one.
+        # The recovery code belongs to the user who was logged in before.
         login.row.progress.pop(NEW_CODE, None)
     login.row.session = session
     note_progress(login.row, has_logged_in=True)
 
 
 def _is_wholly_proven(login: Login, session: Session) -> bool:
-    """Tell whether no second factor is due. A browser is known to its user no sooner: else a password alone would get an attacker there."""
+    """Tell whether no second factor is due. Marks a browser as known only then: a stolen password must not be enough for the mark."""
     try:
         return login.second_factor(session) is Due.NOTHING
     except RequestRefused:
-        # The request has failed, so what it would demand is not known.
+        # The request has failed, so its demands are unknown.
         return not factor_settings(login.host.tenant_id).kinds
 
 
@@ -220,14 +219,14 @@ def _set_session(answer: HttpResponse, session: Session, cookie: str) -> None:
 
 
 def _page(login: Login, step: Step) -> str:
-    """Return the page of a step; where no connection takes sign-ups, the login takes the place of the sign-up."""
+    """Return the page of a step. If no connection accepts sign-ups, the login page replaces the sign-up page."""
     if step is Step.CREATE and not any(login.may_sign_up(connection) for connection in login.connections):
         return PAGES[Step.LOGIN]
     return PAGES[step]
 
 
 def _of_session(login: Login, proven: ProvenUser) -> ProvenUser:
-    """Return who is logged in from now on: where accounts are linked the user of the session, else who has just logged in."""
+    """Return the user of the new session: the user who has just logged in, or when accounts are linked, the user of the present session."""
     if not login.stated.link_to:
         return proven
     session = linked_session(login, proven.user, methods=proven.methods)
@@ -235,7 +234,7 @@ def _of_session(login: Login, proven: ProvenUser) -> ProvenUser:
 
 
 def _browser_login(login: Login, proven: ProvenUser) -> BrowserLogin:
-    """Return who has logged in with which browser: the user who has proven it, also where the account is linked to another."""
+    """Return the facts about the browser of this login, with its user: after a link, the user of the primary account."""
     present = login.session
     return BrowserLogin(
         proven.user,
@@ -250,7 +249,7 @@ def _browser_login(login: Login, proven: ProvenUser) -> BrowserLogin:
 
 
 def _session(login: Login, proven: ProvenUser) -> tuple[Session, str]:
-    """Return the session from now on: the one that is there, proven anew, or a new one in place of another user's."""
+    """Return the session after the login, with its cookie: the present session of the same user, renewed, or a new one."""
     present = login.session
     if present is not None and (present.user_id, present.connection_id) == (proven.user.pk, proven.connection.pk):
         sender = {"ip": login.address, "user_agent": login.user_agent, "country": login.country}
@@ -290,7 +289,7 @@ def _answer(login: Login) -> HttpResponse:
     elif organizations.usage_of(login.client) == "require":
         raise RequestRefused(LoginCase.ORGANIZATION_REQUIRED)
     complete = CompleteLogin(session, login.organization, login.terms(session.user))
-    # An answer may be a page whose form posts itself.
+    # The answer may be a page with a form that posts itself.
     with speaking(login.language):
         answer = login.protocol.answer(login.http_request, login.request, complete)
     _note_silent(login)
@@ -300,13 +299,13 @@ def _answer(login: Login) -> HttpResponse:
 
 
 def _renew_memory(login: Login, answer: HttpResponse, session: Session) -> None:
-    """Give a browser that was spared the second factor another secret."""
+    """Give a remembered browser, in which the second factor was skipped, a new secret."""
     if login.row.progress.get("has_logged_in") and factor_settings(login.host.tenant_id).kinds and not has_second_factor(session.methods):
         renew(login.http_request, answer, session.user)
 
 
 def _note_silent(login: Login, refused: RequestRefused | None = None) -> None:
-    """Write a line about an answer without a page; logins and refusals on pages have lines of their own."""
+    """Log an answer without a page. Logins and refusals on pages have their own log lines."""
     if login.wish.is_silent:
         sign_in_log.note(
             tenant_id=login.host.tenant_id,

@@ -1,4 +1,4 @@
-"""The invitation that a login is about: found by the ticket of a wish, for this client and this organization alone."""
+"""The invitation of a login, found by its ticket, for one client and one organization."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from authapi.login.decision import Offer
 from authapi.models import Client, Invitation, Session
 from foundation.secrets.random_secrets import digest_of
 
-# How long a browser that has opened the mail may take to log in and accept.
+# Seconds that a browser that has opened the mail may take to log in and accept.
 MARK_SECONDS = 3600
 _SALT = "authapi.invitation"
 _LONGEST_TICKET = 128
@@ -19,9 +19,9 @@ _DIGEST_PART = 16
 
 
 def wished_invitation(client: Client, ticket: str, organization: str) -> Invitation | None:
-    """Return the invitation of a ticket, whatever has become of it; None for one to another client or organization.
+    """Return the invitation of a ticket in any state; None if it is for another client or organization.
 
-    `organization` is its id or its name, as the request has it.
+    `organization` is the id or name in the request.
     """
     if not 0 < len(ticket) <= _LONGEST_TICKET:
         return None
@@ -33,7 +33,7 @@ def wished_invitation(client: Client, ticket: str, organization: str) -> Invitat
 
 
 def offer_of(invitation: Invitation | None, session: Session | None) -> Offer | None:
-    """Return what is left to do about the invitation of a wish; None where the user of the session has accepted it."""
+    """Return the state of the invitation of a wish; None if the user of the session has accepted it."""
     if invitation is None or invitation.organization.is_being_deleted:
         return Offer.GONE
     if invitation.accepted_at is not None:
@@ -43,12 +43,12 @@ def offer_of(invitation: Invitation | None, session: Session | None) -> Offer | 
 
 
 def mark_of(invitation: Invitation) -> str:
-    """Return what a browser keeps that has opened the mail: worth nothing for another invitation, nor after another mail."""
+    """Return the mark of a browser that has opened the mail. Valid for this invitation, until another mail is sent."""
     return _signer(invitation).sign(f"{invitation.pk}.{invitation.mail_digest[:_DIGEST_PART]}")
 
 
 def is_marked(invitation: Invitation, mark: str) -> bool:
-    """Tell whether a browser has opened the last mail of this invitation."""
+    """Tell whether a browser has opened the latest mail of this invitation."""
     return bool(mark and invitation.mail_digest) and hmac.compare_digest(mark.encode(), mark_of(invitation).encode())
 
 

@@ -1,7 +1,7 @@
-"""The mark of a browser that completed a login. The browsers of an account have one budget, apart from those of their addresses.
+"""The mark of a browser that completed a login. All browsers of an account share one rate limit, separate from that of their addresses.
 
-A mark is signed, and a keyed digest stands in it for the account. With a random mark per login, one account could get any number
-of budgets. A missing mark and one that another tenant signed count as none.
+The signed mark contains a keyed digest of the account. With a random mark per login, one account could get any number of rate limits. A
+mark that another tenant signed counts as absent.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from identity.models import User
 KNOWN = "known"
 _LIFE = timedelta(days=30)
 _LONGEST = 128
-# Every cookie of a browser that we could have set fits many times over; longer headers are not searched.
+# Longer than all cookies that this service sets together. Longer headers are not searched.
 _LONGEST_HEADER = 8192
 
 
 def known_browser(tenant_id: str, cookies: str) -> AddressKey | None:
-    """Return the key of the account whose login the browser behind a `Cookie` header completed of late, None without one."""
+    """Return the key of the account that recently logged in with the browser of this `Cookie` header, None without one."""
     value = _value_of(cookies)
     mark = _mark_of(tenant_id, value) if value else None
     return AddressKey(mark) if mark else None
 
 
 def is_known_to(user: User, browser: AddressKey | None) -> bool:
-    """Tell whether this is the key of a browser in which this very user has completed a login."""
+    """Tell whether the key belongs to a browser in which this user has completed a login."""
     return browser is not None and hmac.compare_digest(browser.name, _mark_for(user))
 
 
 def remember_browser(answer: HttpResponse, user: User) -> None:
-    """Mark the browser that gets this answer: the user has completed a login in it."""
+    """Mark the browser that gets this response: the user has completed a login in it."""
     set_cookie(answer, KNOWN, _signer(user.tenant_id).sign(_mark_for(user)), seconds=int(_LIFE.total_seconds()))
 
 

@@ -1,4 +1,4 @@
-"""One login within one HTTP request: what the client wishes, who is at the browser, and what is known so far."""
+"""One login within one HTTP request: the wish of the client, the session of the browser, and the state so far."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from identity.models import Connection, Organization, User
 
 @dataclass
 class Login:
-    """Made anew for each HTTP request; what it has looked up counts for that request.
+    """A login within one HTTP request. Caches its lookups for that request.
 
-    `stated` is the wish as the protocol stated it, with its refusal, if it has one. `row` is saved when the first page is due.
+    `stated` is the wish of the protocol, including a refusal. `row` is saved when the first page is shown.
     """
 
     http_request: HttpRequest
@@ -59,14 +59,14 @@ class Login:
 
     @property
     def presentation(self) -> Presentation:
-        """How the pages are shown, also for a wish that is refused."""
+        """How the pages are shown, also for a refused wish."""
         return self.stated.presentation
 
     @cached_property
     def language(self) -> str:
-        """The language of the pages, and of the mails that the login causes: once a page is shown, it stays.
+        """The language of the pages and mails of this login. It stays the same after the first page.
 
-        It is the first that the client wishes (OpenID Connect Core 1.0, 3.1.2.1: `ui_locales`), else the browser's.
+        The first enabled language that the client requests (OpenID Connect Core 1.0, 3.1.2.1: `ui_locales`), otherwise that of the browser.
         """
         tenant_id, kept = self.host.tenant_id, self.row.language
         if kept and kept in enabled_languages(tenant_id):
@@ -76,31 +76,31 @@ class Login:
 
     @property
     def wish(self) -> Wish:
-        """What the client wants. Raises `RequestRefused`, also for what may have changed at the client while people logged in."""
+        """The wish of the client. Raises `RequestRefused`, also if a setting of the client that changed during the login refuses it."""
         if self.stated.refusal is not None:
             raise self.stated.refusal
         return self.stated
 
     @property
     def session(self) -> Session | None:
-        """The session of the browser, or the one that this login has begun."""
+        """The session of the browser, or the session that this login has begun."""
         if not self._is_session_known:
             self.go_on_with(find_session(tenant_id=self.host.tenant_id, cookie=read_cookie(self.http_request, SESSION)))
         return self._session
 
     def go_on_with(self, session: Session | None) -> None:
-        """Use this session from now on in place of the one that the browser sent."""
+        """Use this session from now on instead of the session of the browser's cookie."""
         self._session, self._is_session_known = session, True
 
     @cached_property
     def organization(self) -> Organization | None:
-        """The organization that the login is for: the one in the wish, else the one that was chosen. Raises `RequestRefused`."""
+        """The organization of the login: the one in the wish, otherwise the one that the user chose. Raises `RequestRefused`."""
         named = self.wish.organization or self._chosen
         return organizations.wished_organization(self.client, named or "")
 
     @cached_property
     def invitation(self) -> Invitation | None:
-        """The invitation that the wish names, whatever has become of it; None where it names none for this client and organization."""
+        """The invitation that the wish names, in any state; None if there is none for this client and organization."""
         wish = self.wish
         if not wish.invitation:
             return None
@@ -110,18 +110,18 @@ class Login:
 
     @property
     def offer(self) -> Offer | None:
-        """What is left to do about the invitation of the wish."""
+        """The state of the invitation of the wish, None without one, and None if the user of the session has accepted it."""
         return offer_of(self.invitation, self.session) if self.wish.invitation else None
 
     @property
     def invited_email(self) -> str:
-        """The only address that may log in or sign up; empty without an open invitation."""
+        """The only email address that may log in or sign up; empty without an open invitation."""
         invitation = self.invitation
         return invitation.email if invitation is not None and self.offer is Offer.OPEN else ""
 
     @property
     def login_hint(self) -> str:
-        """What forms show as the name of the user, before one was typed."""
+        """The user name that forms show before the user types one."""
         return self.invited_email or self.wish.login_hint
 
     @property
@@ -130,9 +130,9 @@ class Login:
         return self.invitation is not None and is_marked(self.invitation, read_cookie(self.http_request, INVITED))
 
     def may_sign_up(self, connection: Connection) -> bool:
-        """Tell whether people may make an account here: where the connection lets all of them, or for those who are invited.
+        """Tell whether the user may create an account at this connection: it accepts sign-ups, or the user is invited.
 
-        An invited person needs the switch of the organization, or the link of the mail.
+        An invited user also needs an organization that accepts sign-ups there, or a browser that has opened the mail.
         """
         if takes_sign_ups(connection) or not self.invited_email:
             return takes_sign_ups(connection)
@@ -141,23 +141,23 @@ class Login:
 
     @property
     def question(self) -> Question | None:
-        """What is still to be asked about organizations."""
+        """When to ask for an organization; None if it is already known or never asked."""
         is_settled = self.wish.organization or self._chosen is not None
         return None if is_settled else organizations.question_of(self.client)
 
     @property
     def _chosen(self) -> str | None:
-        """The id of the organization that was chosen, "" for none, None where no page has asked."""
+        """The id of the chosen organization, "" if the user chose none, None if no page has asked."""
         if CHOSEN in self.row.progress:
             return str(self.row.progress[CHOSEN])
-        # No page may ask: the organization that the session was begun for, or chosen in, goes on.
+        # A silent login cannot ask, so it uses the organization of the session.
         if self.wish.is_silent and self.session is not None and self.session.organization_id and organizations.question_of(self.client):
             return str(self.session.organization_id)
         return None
 
     @cached_property
     def connections(self) -> list[Connection]:
-        """The connections that people may come through: those of the client, and of the organization where there is one."""
+        """The connections that users of this login may use: those of the client, and of the organization if there is one."""
         enabled = client_connections(self.client)
         if self.organization is not None:
             enabled = organizations.connections_within(self.organization, enabled)
@@ -171,12 +171,12 @@ class Login:
 
     @property
     def address(self) -> str:
-        """Where the browser is, as far as that can be believed."""
+        """The address of the browser, as far as proxies are trusted."""
         return address_of(self.http_request)
 
     @property
     def country(self) -> str:
-        """Where the edge saw the browser, ISO 3166-1; empty where it has not told."""
+        """The country of the browser as the edge reports it, ISO 3166-1; empty if unknown."""
         return country_in(self.http_request.headers) or ""
 
     @property
@@ -184,23 +184,23 @@ class Login:
         return user_agent_of(self.http_request)
 
     def terms(self, user: User | None) -> Terms:
-        """Return what the client gets for the user. Raises `RequestRefused`, also for a wish that is refused."""
+        """Return what the client gets for the user. Raises `RequestRefused`, also for a refused wish."""
         _ = self.wish
         return self.protocol.terms(self.request, user, self.organization)
 
     def check(self) -> None:
-        """Raise `RequestRefused` for what can be refused before people log in."""
+        """Raise `RequestRefused` for errors that are known before the user logs in."""
         if self.offer is Offer.GONE:
-            # The page of the invitation tells the person, whatever else may be wrong by now.
+            # The page of the invitation tells the user, before any other error.
             return
         _ = self.wish, self.connections
         if self.wish.requires_factors and not set(self.wish.factors) & set(self._offered_contexts()):
-            # No login can meet them, so no page asks for one.
+            # No login can meet these contexts, so no page is shown.
             raise RequestRefused(LoginCase.FACTORS_NOT_MET)
         self.terms(None)
 
     def situation(self) -> Situation:
-        """Return what is known of the person. Raises `RequestRefused` where the user at hand may not have what the client wants."""
+        """Return the known facts about the user. Raises `RequestRefused` if the user must not get what the client requests."""
         session, offer = self.session, self.offer
         if offer is Offer.GONE:
             return Situation(has_session=session is not None, offer=offer)
@@ -221,7 +221,7 @@ class Login:
             has_selected=bool(progress.get("has_selected")),
             has_consented=bool(progress.get("has_consented")),
             has_agreed_to_link=bool(progress.get("has_agreed_to_link")),
-            # A guest who has not accepted yet is no member, and what members get is no matter before.
+            # An invited user becomes a member only by accepting, so the terms are checked after that.
             needs_consent=is_usable and self.question is None and offer is None and self._needs_consent(session.user),
             offers_passkey=is_usable and offers_passkey(self.http_request, self.host, session, progress) and not self.stated.link_to,
             question=self.question,
@@ -232,7 +232,7 @@ class Login:
         return needs_consent(self.client, user, self.terms(user))
 
     def second_factor(self, session: Session) -> Due:
-        """Return what is due about second factors for the user of a session, at this client and in this browser."""
+        """Return which second factor is due for the user of a session, at this client and in this browser."""
         return factors_due(
             LoginFacts(self.client, self.organization, session.user, contexts.names_of(session.methods)),
             wished=self.wish.factors,
@@ -243,9 +243,9 @@ class Login:
 
     @property
     def is_half_proven(self) -> bool:
-        """Whether the session still owes a second factor: until then its user neither allows, chooses nor accepts anything.
+        """Whether the session still needs a second factor. Until then its user may not allow, choose or accept anything.
 
-        False for a request that is refused by now: nothing comes of it, and the page says so when it is answered.
+        False if the request is refused: the refusal is raised when it is answered.
         """
         try:
             return self.session is not None and self.second_factor(self.session) is not Due.NOTHING
@@ -263,7 +263,7 @@ class Login:
         return offered_contexts(self.host.tenant_id)
 
     def _is_own(self, session: Session) -> bool:
-        """Tell whether the client may use a session without a login of its own; one without single sign-on has to take part in it."""
+        """Tell whether the client may use this session. A client without single sign-on must already take part in it."""
         return not self.client.settings.get("sso_disabled") or session.session_clients.filter(client=self.client).exists()
 
     def _is_usable(self, session: Session) -> bool:
@@ -273,20 +273,20 @@ class Login:
         if self.wish.subjects and session.user.user_id not in self.wish.subjects:
             return False
         if self.wish.link_to:
-            # The connection of the wish is that of the account that is linked; the session stays that of the first.
+            # The wish names the connection of the linked account; the session keeps that of the primary account.
             enabled = client_connections(self.client)
             return session.user.user_id == self.wish.link_to and any(one.pk == session.connection_id for one in enabled)
         return any(one.pk == session.connection_id for one in self.connections)
 
 
 def new_login(http_request: HttpRequest, protocol: Protocol, request: ProtocolRequest) -> Login:
-    """Return the login of a request that has just come. Raises `RequestRefused` where there is no address to answer to."""
+    """Return the login of a new request. Raises `RequestRefused` if there is no trusted address to answer to."""
     row = LoginTransaction(tenant_id=request.host.tenant_id, client=request.client, protocol=protocol.name)
     return Login(http_request, protocol, request, protocol.wish_of(request), row)
 
 
 def kept_login(http_request: HttpRequest, host: HostMatch, row: LoginTransaction) -> Login:
-    """Return the login of a request that was kept. Raises `RequestRefused` when its client or address is gone."""
+    """Return the login of a stored request. Raises `RequestRefused` if its client or trusted address no longer exists."""
     if row.client.revoked_at is not None:
         raise RequestRefused(LoginCase.UNKNOWN_CLIENT, client_id=row.client.client_id)
     try:
@@ -298,5 +298,5 @@ def kept_login(http_request: HttpRequest, host: HostMatch, row: LoginTransaction
 
 
 def seen_anew(login: Login) -> Login:
-    """Return the same login with nothing looked up yet."""
+    """Return the same login with empty caches."""
     return Login(login.http_request, login.protocol, login.request, login.stated, login.row)

@@ -1,7 +1,7 @@
-"""Browsers in which users have logged in, and the mail about a login with another one (docs/adr/0117).
+"""Records the browsers in which users have logged in, and mails the user about a login with a new one (docs/adr/0117).
 
-Each browser has a cookie of its own with a random value. A row holds the digest of that value and of the user, so the cookie of another
-user proves nothing here. A new password forgets every browser of its user.
+Each browser has a cookie with a random value. A row holds the digest of that value and the user, so the cookie of another user proves
+nothing. A new password forgets all browsers of its user.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import Connection, User
 
 DEVICE = "device"
-# As long as browsers keep a cookie at most.
+# The longest time that browsers keep a cookie.
 LIFE = timedelta(days=400)
 _SEEN_EVERY = timedelta(days=1)
-# Programs log in without a cookie again and again; older rows of such a user go.
+# Programs without cookies create a row for each login. The oldest rows of such a user are deleted.
 _MOST_BROWSERS = 100
-# An attacker who knows the password could fill the mailbox. After ten warnings in a day another one warns of nothing new.
+# An attacker who knows the password could flood the mailbox. More than ten warnings a day tell the user nothing new.
 _MOST_MAILS, _MAILS_WITHIN = 10, timedelta(days=1)
 _NEW_BROWSER = "new_device"
-# Connections whose logins this service proves itself, beside databases.
+# Besides databases, the connections whose logins this service itself verifies.
 _OWN = ("email", "sms")
 
 
 @dataclass(frozen=True)
 class BrowserLogin:
-    """A user who has just logged in, and with what: `address` and `user_agent` of the browser, `country` where the edge told it."""
+    """A login and its browser: `address`, `user_agent`, and `country` as the edge reports it."""
 
     user: User
     connection: Connection
@@ -48,29 +48,30 @@ class BrowserLogin:
     user_agent: str
     country: str
     issuer: str
-    # The browser has shown a session of this user: it has logged in before.
+    # Whether the browser presented a session of this user. Then the browser is not new.
     has_session: bool = False
 
 
 def browser_secret(request: HttpRequest) -> str:
-    """Return the value of the cookie of this browser, a new one where it has none.
+    """Return the cookie value of this browser, or a new value if it has none.
 
-    A new one follows from the mark of the browser that began the login, where there is one: a form that is sent twice is one browser.
+    A new value is derived from the mark of the browser that began the login, if there is one. So a form that is sent twice counts as one
+    browser.
     """
     mark = read_cookie(request, BROWSER)
     return read_cookie(request, DEVICE) or (digest_of(f"device:{mark}") if mark else new_secret())
 
 
 def keep_secret(answer: HttpResponse, secret: str) -> None:
-    """Have the browser keep its value."""
+    """Set the cookie that holds the value of the browser."""
     set_cookie(answer, DEVICE, secret, seconds=int(LIFE.total_seconds()))
 
 
 @unit_of_work
 def meet(login: BrowserLogin, secret: str) -> bool:
-    """Remember the browser of a login; return whether the user is told of it by mail.
+    """Record the browser of a login. Return whether a mail tells the user of it.
 
-    The first login of an account is not told, nor one whose browser is known. Two requests at once with one value are told once.
+    No mail is sent for the first login of an account or for a known browser. Two concurrent requests with one value cause one mail.
     """
     user, now = login.user, timezone.now()
     digest = digest_of(f"{secret}:{user.pk}")
@@ -90,12 +91,12 @@ def meet(login: BrowserLogin, secret: str) -> bool:
 
 
 def forget_browsers(user: User) -> None:
-    """Know no browser of the user any more."""
+    """Forget all browsers of the user."""
     _rows(user).delete()
 
 
 def forget_browser(row: KnownBrowser) -> None:
-    """Know one browser no more. Twice is harmless."""
+    """Forget one browser. Has no effect the second time."""
     KnownBrowser.objects.of(row.tenant_id).filter(pk=row.pk).delete()
 
 

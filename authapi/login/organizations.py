@@ -1,4 +1,4 @@
-"""Logins for an organization: which one a request names, who belongs to it, and through which connections people enter."""
+"""Logins for an organization: which one a request names, its members, and the connections that it enables."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ def usage_of(client: Client) -> str:
 
 
 def question_of(client: Client) -> Question | None:
-    """Return when the client's users are asked, None for never."""
+    """Return when users of the client choose an organization, None for never."""
     behaviour, usage = client.settings.get("organization_require_behavior"), usage_of(client)
     if behaviour == "pre_login_prompt" and usage == "require":
         return Question.BEFORE_LOGIN
-    # Where it is optional, people can only choose among what is known to be theirs.
+    # With optional organizations, users choose among their own organizations only, so they must log in first.
     if behaviour == "post_login_prompt" and usage != "deny":
         return Question.AFTER_LOGIN
     return None
 
 
 def wished_organization(client: Client, named: str) -> Organization | None:
-    """Return the organization that a wish names by id, or by name where the tenant has switched that on.
+    """Return the organization that a request names by id, or by name if the tenant enabled that. None if it names none.
 
-    Raises `RequestRefused` where the client takes none, needs one and does not ask for it, or there is no such one.
+    Raises `RequestRefused` if the client does not allow organizations, if it requires one and does not ask the user, and for an unknown
+    one.
     """
     usage = usage_of(client)
     if not named:
@@ -47,7 +48,7 @@ def wished_organization(client: Client, named: str) -> Organization | None:
 
 
 def named_organization(tenant_id: str, named: str) -> Organization:
-    """Return the organization of this id, or of this name where the tenant takes names; raise `RequestRefused`."""
+    """Return the organization of this id, or of this name if the tenant accepts names. Raises `RequestRefused` for an unknown one."""
     by_name = sign_in_settings(tenant_id).takes_organization_names
     found = find_organization(tenant_id, named) if by_name or named.startswith(_PREFIX) else None
     if found is None:
@@ -64,7 +65,7 @@ def find_organization(tenant_id: str, named: str) -> Organization | None:
 
 
 def organizations_of(user: User, connection: Connection, *, limit: int) -> list[Organization]:
-    """Return at most `limit` organizations that the user is a member of and that people enter through the connection, by name."""
+    """Return at most `limit` organizations, sorted by name, that the user is a member of and that have the connection enabled."""
     members = OrganizationMember.objects.of(user.tenant_id).filter(user=user).values("organization_id")
     ways = OrganizationConnection.objects.of(user.tenant_id).filter(connection=connection, is_enabled=True).values("organization_id")
     rows = Organization.objects.of(user.tenant_id).filter(deletion_started_at__isnull=True)
@@ -72,14 +73,14 @@ def organizations_of(user: User, connection: Connection, *, limit: int) -> list[
 
 
 def connections_within(organization: Organization, connections: Iterable[Connection]) -> list[Connection]:
-    """Return those of the connections through which people enter the organization."""
+    """Return the connections that the organization has enabled."""
     rows = OrganizationConnection.objects.of(organization.tenant_id).filter(organization=organization, is_enabled=True)
     enabled = set(rows.values_list("connection_id", flat=True))
     return [connection for connection in connections if connection.pk in enabled]
 
 
 def is_open_to(organization: Organization, user: User, connection: Connection) -> bool:
-    """Tell whether the user is a member and has come through a connection of the organization."""
+    """Tell whether the user is a member and the connection is enabled for the organization."""
     if not connections_within(organization, [connection]):
         return False
     return OrganizationMember.objects.of(organization.tenant_id).filter(organization=organization, user=user).exists()
@@ -98,6 +99,6 @@ def joins_on_login(organization: Organization, connection: Connection) -> bool:
 
 
 def takes_sign_ups_in(organization: Organization, connection: Connection) -> bool:
-    """Tell whether the organization lets people whom it invites make an account at this connection."""
+    """Tell whether the organization allows its invited users to sign up at this connection."""
     rows = OrganizationConnection.objects.of(organization.tenant_id).filter(organization=organization, connection=connection)
     return rows.filter(is_enabled=True, is_signup_enabled=True).exists()

@@ -1,6 +1,6 @@
-"""Bytes of login transactions that one address may leave in the database, before any credential is checked.
+"""Limits the bytes of login transactions that one address may store in the database before any credential is checked.
 
-Requests whose address a proxy hides share what the tenant has for all of them.
+Requests whose address is hidden by a proxy share one limit of the tenant.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _UNIT_BYTES = 1024
 
 
 class TooMuchParked(RequestRefused):
-    """The address, or all hidden addresses together, have left as much as they may; the figures of `rate` are KiB.
+    """The limit of the address, or of all hidden addresses together, is used up. The figures of `rate` are KiB.
 
-    Told to the person, since the client can do nothing about it.
+    Shown to the user, because the client cannot change it.
     """
 
     def __init__(self, rate: Rate) -> None:
@@ -31,7 +31,7 @@ class TooMuchParked(RequestRefused):
 
 
 def require_room(login: Login) -> None:
-    """Take the size of a request out of what its browser may leave, or else its address, or all hidden addresses together.
+    """Charge the size of a request to the limit of its browser, otherwise of its address, or of all hidden addresses together.
 
     Raises `TooMuchParked`.
     """
@@ -50,7 +50,7 @@ def require_room(login: Login) -> None:
 
 
 def _length(value: Any) -> int:
-    """Return the characters of names and values, however deep."""
+    """Return the number of characters in all nested names and values."""
     if isinstance(value, dict):
         return sum(len(name) + _length(each) for name, each in value.items())
     return sum(map(_length, value)) if isinstance(value, list | tuple) else len(str(value))

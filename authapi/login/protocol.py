@@ -1,9 +1,8 @@
-"""The table of protocols. A protocol is five functions; a login calls them and imports no protocol.
+"""The table of protocols. A protocol is five functions, which a login calls. The login imports no protocol.
 
-A view of a protocol reads and checks a request, finds the client, and hands a `ProtocolRequest` to `authapi.login.flow.begin`.
-From then on the login works for the client: it asks the protocol what the client wishes, shows the pages that are due, and at
-the end has the protocol answer or refuse. The request may wait in a row for half an hour; the protocol sees it again in each
-function as it put it.
+A view of a protocol reads and checks a request, finds the client, and passes a `ProtocolRequest` to `authapi.login.flow.begin`. From then
+on the login calls the protocol: it asks for the wish of the client, shows the pages that are due, and at the end calls `answer` or
+`refuse`. The request may be stored in a row for half an hour. Each function of the protocol gets the stored request unchanged.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from identity.models import Organization, User
 
 @dataclass(frozen=True)
 class ProtocolRequest:
-    """What a client asked for, as its protocol put it.
+    """The request of a client, as its protocol represents it.
 
-    `state` is JSON: names to texts, numbers, switches, lists and objects. The login seals it in its row and never reads it, so it
-    may be larger than an address. The client is read anew for each HTTP request: its settings may change while people log in.
+    `state` is JSON: names with texts, numbers, booleans, lists and objects. The login seals it in its row and never reads it, so it may be
+    longer than an address may be. The client is loaded again for each HTTP request, because its settings may change during a login.
     """
 
     host: HostMatch
@@ -36,7 +35,7 @@ class ProtocolRequest:
 
 @dataclass(frozen=True)
 class CompleteLogin:
-    """A login that may be answered: the session with its user and connection, the organization, and the terms for this user."""
+    """A login that is ready to be answered: the session with its user and connection, the organization, and the terms for this user."""
 
     session: Session
     organization: Organization | None
@@ -45,7 +44,7 @@ class CompleteLogin:
 
 @dataclass(frozen=True)
 class BrowserCall:
-    """One place that a browser is sent to: by a redirect, or, with `fields`, by a form that posts itself."""
+    """An address to which the browser is sent: by a redirect, or with `fields` by a form that posts itself."""
 
     address: str
     fields: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -53,7 +52,7 @@ class BrowserCall:
 
 @dataclass(frozen=True)
 class Participant:
-    """A client that was answered in a session, with what the protocol noted about that (`authapi.login.sessions.note_client`)."""
+    """A client that was answered in a session, with the state that its protocol stored (`authapi.login.sessions.note_client`)."""
 
     client: Client
     state: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -63,9 +62,9 @@ class Participant:
 class SessionEnd:
     """A session that ends, inside the transaction that deletes it.
 
-    `participants` are those that this protocol noted, in their order. `reason` is an `Initiator`. `browser_handle` is set where a
-    browser is at hand and can be sent round: a participant sends it back with its answer. It is empty where an administrator, the
-    clock or a changed account ends the session.
+    `participants` are those that this protocol stored, in their order. `reason` is an `Initiator`. `browser_handle` is set if a browser is
+    present and can be redirected: a participant sends it back with its answer. It is empty if an administrator, an expiry or a changed
+    account ends the session.
     """
 
     session: Session
@@ -76,9 +75,9 @@ class SessionEnd:
 
 @dataclass(frozen=True)
 class RoundTrip:
-    """A participant that only the browser can tell of a logout: it goes to `call`, and comes back with the handle.
+    """A participant that is told of a logout through the browser: the browser goes to `call` and returns with the handle.
 
-    `state` is what the protocol needs in order to check the participant's answer, such as the id of its request.
+    `state` is the data with which the protocol checks the participant's answer, such as the id of its request.
     """
 
     client_id: str
@@ -88,27 +87,26 @@ class RoundTrip:
 
 @dataclass(frozen=True)
 class Protocol:
-    """One entry of the table. `name` stands in stored rows and never changes.
+    """One entry of the table. `name` is in stored rows and never changes.
 
-    `wish_of(request)` returns what the login must do. It is called at the beginning and again for every page. It raises
-    `RequestRefused` only where there is no trusted address to answer to: a page tells the person. Any other refusal goes into
-    `Wish.refusal`, and the login hands it to `refuse` when the wish is needed. Without effects.
+    `wish_of(request)` returns what the login must do. The login calls it at the beginning and again for every page. It raises
+    `RequestRefused` only if there is no trusted address to answer to; a page then tells the user. It puts any other refusal into
+    `Wish.refusal`, and the login passes that to `refuse` when it needs the wish. It has no side effects.
 
-    `terms(request, user, organization)` returns what the client gets for the user. It is called with `None` for the user before
-    people log in, to refuse early what no user may get, and never for a wish that is refused: what `wish_of` has checked needs no
-    second check. Raises `RequestRefused`, which the login hands to `refuse`. Without effects.
+    `terms(request, user, organization)` returns what the client gets for the user. Before the user logs in, `user` is `None`, and it
+    refuses what no user may get. It is never called for a refused wish, so it does not repeat the checks of `wish_of`. It raises
+    `RequestRefused`, which the login passes to `refuse`. It has no side effects.
 
-    `answer(http_request, request, login)` makes what the client asked for and returns the Django response that carries it: a
-    redirect, or a page with a form that posts itself. It notes the client as a participant of the session (`note_client`). Raises
-    `RequestRefused`, which the login hands to `refuse`. It is called once more when people press a button twice.
+    `answer(http_request, request, login)` creates what the client requested and returns the Django response that carries it: a redirect, or
+    a page with a form that posts itself. It stores the client as a participant of the session (`note_client`). It raises `RequestRefused`,
+    which the login passes to `refuse`. It is called again if a user presses a button twice.
 
-    `refuse(http_request, request, refused)` returns the Django response that tells the client why there is no login. Raises
-    `RequestRefused` where there is no trusted address, as `wish_of` does.
+    `refuse(http_request, request, refused)` returns the Django response that tells the client why the login failed. It raises
+    `RequestRefused` if there is no trusted address, as `wish_of` does.
 
-    `end_session(ending)` tells the participants. It is called for every session that ends and every protocol, also without
-    participants, inside the transaction: no HTTP here. For a server call (back-channel) it writes rows, and a task sends them after
-    the commit. For a participant that needs the browser (front-channel) it returns a `RoundTrip`; without `browser_handle`
-    it returns none.
+    `end_session(ending)` tells the participants. It is called for each protocol whenever a session ends, also without participants. It runs
+    inside the transaction, so it sends no HTTP. For a server call (back-channel) it writes rows, and a task sends them after the commit.
+    For a participant that needs the browser (front-channel) it returns a `RoundTrip`, or none if `browser_handle` is empty.
     """
 
     name: str
@@ -123,18 +121,18 @@ _TABLE: dict[str, Protocol] = {}
 
 
 def register(protocol: Protocol) -> None:
-    """Add an entry. Raises `ValueError` for a name that another protocol has."""
+    """Add an entry. Raises `ValueError` if another protocol has this name."""
     if _TABLE.setdefault(protocol.name, protocol) is not protocol:
         raise ValueError(f"There is a protocol {protocol.name!r} already.")
 
 
 def unregister(protocol: Protocol) -> None:
-    """Remove an entry; logins of the protocol that are under way count as expired. For tests."""
+    """Remove an entry. Open logins of the protocol then count as expired. For tests."""
     _TABLE.pop(protocol.name, None)
 
 
 def protocol_named(name: str) -> Protocol:
-    """Return the entry of this name. Raises `KeyError` where there is none."""
+    """Return the entry of this name. Raises `KeyError` for an unknown name."""
     return _TABLE[name]
 
 

@@ -1,7 +1,7 @@
-"""The account that was last logged in to with something typed in this browser, so that the next login asks for the password alone.
+"""Remembers the last account for which a user typed a name in this browser, so that the next login asks for the password only.
 
-Decision: docs/adr/0097. The cookie is sealed for its tenant: no caller can ask about a name of their own choice. The name is shown
-as it was typed, and no page looks up whether the account still exists.
+Decision: docs/adr/0097. The cookie is sealed for its tenant, so a caller cannot forge one to ask about any name. The name is shown as the
+user typed it, and no page checks whether the account still exists.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from foundation.secrets.vault import SecretUnreadable
 
 REMEMBERED = "account"
 _LIFE = timedelta(days=90)
-# A name of 254 characters of any alphabet fits, sealed; browsers keep 4096 bytes.
+# The size of a sealed name of 254 characters in any alphabet; browsers keep up to 4096 bytes.
 _LONGEST = 2048
 
 
 @dataclass(frozen=True)
 class RememberedAccount:
-    """What was typed to log in, and at which connection that counts."""
+    """The name that the user typed, and the connection to which it belongs."""
 
     identifier: str
     connection_id: str
 
 
 def remembered_account(request: HttpRequest, tenant_id: str) -> RememberedAccount | None:
-    """Return the account of this browser; None without one, and for a cookie that this tenant did not seal."""
+    """Return the account of this browser; None without a cookie, and for a cookie that this tenant did not seal."""
     value = request.COOKIES.get(cookie_name(REMEMBERED), "")
     if not 0 < len(value) <= _LONGEST:
         return None
     try:
         identifier, connection_id = orjson.loads(vault.unseal(value, place=_place(tenant_id)))
     except (SecretUnreadable, ValueError):
-        # Forged, of another tenant, or sealed with a key that is gone: the person types the name again.
+        # Forged, from another tenant, or sealed with a removed key. The user types the name again.
         return None
     return RememberedAccount(identifier, connection_id)
 
 
 def remember_account(answer: HttpResponse, tenant_id: str, account: RememberedAccount, *, is_persistent: bool) -> None:
-    """Let the browser keep the account; until it is closed where the tenant's sessions end then as well."""
+    """Store the account in the browser. If the tenant's sessions end when the browser is closed, so does this cookie."""
     text = orjson.dumps([account.identifier, account.connection_id]).decode()
     value = vault.seal(text, place=_place(tenant_id))
     if len(value) <= _LONGEST:
@@ -52,7 +52,7 @@ def remember_account(answer: HttpResponse, tenant_id: str, account: RememberedAc
 
 
 def forget_account(request: HttpRequest, answer: HttpResponse) -> None:
-    """Make the browser forget the account, if it keeps one."""
+    """Drop the cookie of the remembered account, if there is one."""
     if cookie_name(REMEMBERED) in request.COOKIES:
         drop_cookie(answer, REMEMBERED)
 

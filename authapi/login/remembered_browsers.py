@@ -1,4 +1,4 @@
-"""Browsers that are spared the second factor for a while. Each use gives the browser another secret, and ends that of a copy.
+"""Browsers in which the second factor is skipped for a while. Each use replaces the secret, so that a copied secret becomes invalid.
 
 A cookie holds one secret, so a browser is remembered for one user at a time.
 """
@@ -19,13 +19,13 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import User
 
 TRUSTED = "trusted"
-# The newest ones stay; an old browser that is not among them asks once more.
+# The newest browsers are kept. An older one asks for the second factor again.
 MOST_BROWSERS = 20
 _LONGEST_AGENT = 500
 
 
 def is_remembered(request: HttpRequest, user: User) -> bool:
-    """Tell whether this user has passed the second factor in this browser, and it is still remembered."""
+    """Tell whether this user has proven the second factor in this browser, and the browser is still remembered."""
     secret = read_cookie(request, TRUSTED)
     if not secret:
         return False
@@ -34,9 +34,9 @@ def is_remembered(request: HttpRequest, user: User) -> bool:
 
 
 def renew(request: HttpRequest, answer: HttpResponse, user: User) -> None:
-    """Give a remembered browser another secret, at a login that it was spared a factor in. The end does not move.
+    """Replace the secret of a remembered browser, at a login without the second factor. The expiry stays the same.
 
-    Of two copies of a secret the first one that logs in keeps its standing; the other browser is asked for the factor.
+    If a secret was copied, the first browser that logs in stays remembered; the other one is asked for the factor.
     """
     secret, now = new_secret(), timezone.now()
     rows = RememberedBrowser.objects.of(user.tenant_id).filter(
@@ -48,7 +48,7 @@ def renew(request: HttpRequest, answer: HttpResponse, user: User) -> None:
 
 
 def remember(request: HttpRequest, answer: HttpResponse, user: User, *, lasting: timedelta) -> None:
-    """Spare this user the second factor in this browser from now on, for so long."""
+    """Skip the second factor for this user in this browser for the time `lasting`."""
     secret, now = new_secret(), timezone.now()
     rows = RememberedBrowser.objects.of(user.tenant_id)
     rows.filter(digest=digest_of(read_cookie(request, TRUSTED))).delete()
@@ -66,12 +66,12 @@ def remember(request: HttpRequest, answer: HttpResponse, user: User, *, lasting:
 
 
 def browsers_of(user: User) -> list[RememberedBrowser]:
-    """Return the browsers in which a user is spared the second factor, the newest first."""
+    """Return the browsers in which the second factor is skipped for a user, newest first."""
     return list(RememberedBrowser.objects.of(user.tenant_id).filter(user=user, expires_at__gt=timezone.now()).order_by("-pk"))
 
 
 def forget_browser(answer: HttpResponse) -> None:
-    """Make this browser forget that it was remembered."""
+    """Drop the cookie of a remembered browser."""
     drop_cookie(answer, TRUSTED)
 
 

@@ -1,6 +1,6 @@
-"""Logouts that need the browser: it visits one participant of the ended session after the other, and then goes where the logout leads.
+"""Logouts that need the browser: it visits the participants of the ended session in turn, and then the target of the logout.
 
-What is left of its way is a sealed row, found by the handle that each participant sends the browser back with.
+The rest of the route is in a sealed row. Each participant sends the browser back with the handle of that row.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.hosts import HostMatch
 
-# Where a participant sends the browser that has no answer of its protocol to bring.
+# Participants that do not send an answer of their protocol send the browser here.
 NEXT_PATH = "/u/logout/next"
-# The page with a frame for each participant that is told by loading an address of its own.
+# The page with a frame for each participant that is told by loading one of its addresses.
 FRAMES_PATH = "/u/logout/frames"
 _ADDRESSES = "addresses"
 _LONGEST_HANDLE = 64
@@ -36,7 +36,7 @@ _LONGEST_HANDLE = 64
 
 @dataclass(frozen=True)
 class _Route:
-    """The rest of a browser's way: it is at the first of the round trips. `otherwise` is its end where a participant failed."""
+    """The rest of the route. The browser is at the first round trip. `otherwise` is the target if a participant failed."""
 
     round_trips: tuple[RoundTrip, ...]
     then: BrowserCall
@@ -52,10 +52,10 @@ def begin(
     otherwise: BrowserCall | None = None,
     last: Callable[[str], RoundTrip] | None = None,
 ) -> BrowserCall | None:
-    """End a session; return the first participant that the browser has to visit, None where it has to visit none.
+    """End a session. Return the first participant that the browser must visit, None if there is none.
 
-    After the last participant the browser goes to `then`, or to `otherwise` where a participant did not end its session. `last`
-    makes one more visit, to the provider that the session was begun at, for the handle that its answer brings back.
+    After the last participant the browser goes to `then`, or to `otherwise` if a participant did not end its session. `last` creates one
+    more visit, to the provider at which the session began; its argument is the handle that the provider's answer returns.
     """
     handle = new_secret()
     visits = _on_one_page(end_session(session, reason=reason, browser_handle=handle), handle)
@@ -70,7 +70,7 @@ def begin(
 
 
 def expected(host: HostMatch, handle: str) -> RoundTrip:
-    """Return the participant that the browser is at, so that its answer can be checked. Raises `RequestRefused` where there is none."""
+    """Return the participant that the browser is visiting, so that its answer can be checked. Raises `RequestRefused` if there is none."""
     row = _found(host, handle)
     return _unsealed(row).round_trips[0]
 
@@ -81,7 +81,7 @@ def in_frames(handle: str, addresses: Iterable[str]) -> RoundTrip:
 
 
 def framed_addresses(host: HostMatch, handle: str) -> tuple[str, ...]:
-    """Return the addresses that the page with the frames loads. Raises `RequestRefused` where the browser is not at that page."""
+    """Return the addresses that the page loads in frames. Raises `RequestRefused` if the browser is not at that page."""
     addresses = tuple(str(address) for address in expected(host, handle).state.get(_ADDRESSES) or ())
     if not addresses:
         raise RequestRefused(LoginCase.REQUEST_EXPIRED)
@@ -89,22 +89,22 @@ def framed_addresses(host: HostMatch, handle: str) -> tuple[str, ...]:
 
 
 def go_on(http_request: HttpRequest, host: HostMatch, handle: str, *, is_told: bool) -> HttpResponse:
-    """Send a browser that comes back from a participant on; `is_told` says whether that one has ended its session.
+    """Redirect a browser that returns from a participant. `is_told` tells whether the participant has ended its session.
 
-    Raises `RequestRefused` where no logout has this handle.
+    Raises `RequestRefused` for an unknown handle.
     """
     return send(http_request, _next_call(host, handle, is_told=is_told))
 
 
 def send(http_request: HttpRequest, call: BrowserCall) -> HttpResponse:
-    """Send the browser to a place: by a redirect, or with a form that posts itself."""
+    """Send the browser to an address: by a redirect, or with a form that posts itself."""
     answer = post_form(http_request, call.address, call.fields) if call.fields else see_other(http_request, call.address)
     answer["Cache-Control"] = "no-store"
     return answer
 
 
 def _on_one_page(visits: Sequence[RoundTrip], handle: str) -> list[RoundTrip]:
-    """Put the frames of all protocols on one page, before the participants that are visited one after the other."""
+    """Put the frames of all protocols on one page, before the participants that are visited in turn."""
     framed = [address for visit in visits for address in visit.state.get(_ADDRESSES) or ()]
     others = [visit for visit in visits if _ADDRESSES not in visit.state]
     return [in_frames(handle, framed), *others] if framed else others
@@ -113,7 +113,7 @@ def _on_one_page(visits: Sequence[RoundTrip], handle: str) -> list[RoundTrip]:
 @unit_of_work
 def _next_call(host: HostMatch, handle: str, *, is_told: bool) -> BrowserCall:
     lock_rows(LogoutTransaction, [_found(host, handle).pk])
-    # Read once more: another answer may have come meanwhile.
+    # Read the row again under the lock: a concurrent request may have changed it.
     row = _found(host, handle)
     route = _unsealed(row)
     rest = replace(route, round_trips=route.round_trips[1:], then=route.then if is_told else route.otherwise)

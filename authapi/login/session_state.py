@@ -1,6 +1,7 @@
-"""What scripts may learn of a session (OpenID Connect Session Management 1.0, 2 and 3.2): whether it is still the one they know.
+"""Lets scripts see whether a session has changed (OpenID Connect Session Management 1.0, 2 and 3.2).
 
-A cookie that scripts of this host read holds a keyed digest of the session. It opens no session, names none, and changes with it.
+A cookie that scripts of this host can read holds a keyed digest of the session. It grants no access, does not reveal the session, and
+changes with it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _SALT_BYTES = 12
 
 
 def session_state(session: Session, client: Client, address: str) -> str:
-    """Return the `session_state` of an answer that goes to `address`; empty where the tenant, or an address of no web page, has none."""
+    """Return the `session_state` of an answer to `address`. Empty if the tenant does not use it, or if `address` has no web origin."""
     origin = web_origin_of(address)
     if not origin or not _is_managed(session.tenant_id):
         return ""
@@ -34,14 +35,14 @@ def session_state(session: Session, client: Client, address: str) -> str:
 
 
 def browser_state(session: Session) -> str:
-    """Return what the cookie holds. The key keeps applications, which know the id of the session, from computing it."""
+    """Return the value of the cookie. Applications know the id of the session, and the key keeps them from computing the value."""
     key = next(iter(settings.DIGEST_KEYS.values()))
     text = f"session-state\x00{session.tenant_id}\x00{session.pk}"
     return base64.urlsafe_b64encode(hmac.digest(key.encode(), text.encode(), hashlib.sha256)).decode().rstrip("=")
 
 
 def show_state(answer: HttpResponse, session: Session) -> None:
-    """Let scripts see the session of this browser, for as long as it lasts without further use."""
+    """Set the cookie that scripts read, until the session would expire without further use."""
     if not _is_managed(session.tenant_id):
         return
     seconds = max(1, int((session.idle_expires_at - timezone.now()).total_seconds())) if session.is_persistent else None
@@ -49,14 +50,14 @@ def show_state(answer: HttpResponse, session: Session) -> None:
 
 
 def hide_ended(request: HttpRequest, answer: HttpResponse, *, tenant_id: str) -> None:
-    """Drop what scripts see where the session behind it has ended elsewhere."""
+    """Drop the cookie that scripts read if its session has ended elsewhere."""
     shown = read_cookie(request, SESSION_STATE)
     if shown and find_session(tenant_id=tenant_id, cookie=read_cookie(request, SESSION)) is None:
         drop_cookie(answer, SESSION_STATE)
 
 
 def forget_session(request: HttpRequest, answer: HttpResponse) -> None:
-    """Make the browser forget its session, and what scripts see of it."""
+    """Make the browser forget its session, and the cookie that scripts read."""
     drop_cookie(answer, SESSION)
     if read_cookie(request, SESSION_STATE):
         drop_cookie(answer, SESSION_STATE)

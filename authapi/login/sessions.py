@@ -1,4 +1,4 @@
-"""Sessions of end users: begun at a login, found by their cookie, ended by a logout, an administrator or the clock."""
+"""Sessions of end users: a login begins one, its cookie finds it, and a logout, an administrator or its expiry ends it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import Connection, Organization, User
 
-# A session that is in use is written to this often and no oftener.
+# The shortest time between two writes of the last use of a session.
 _TOUCHED_EVERY = timedelta(minutes=1)
 _LONGEST_AGENT = 500
 _PRUNED_AT_ONCE = 1000
@@ -41,10 +41,10 @@ def begin_session(
     issuer: str = "",
     country: str = "",
 ) -> tuple[Session, str]:
-    """Begin a session that the browser has not had before; return its row and the value of its cookie.
+    """Begin a new session. Return its row and the value of its cookie.
 
-    `methods` name how the user proved who they are, `upstream` is what a federated logout will need, `issuer` the host of the
-    browser as clients know it, and `country` where the edge saw the browser, empty where it has not told.
+    `methods` name how the user logged in, `upstream` is the data that a federated logout needs, `issuer` is the host of the browser as
+    clients know it, and `country` is the country that the edge reports, empty if unknown.
     """
     now, secret, sender = timezone.now(), new_secret(), _sender(ip, user_agent, country)
     session = Session(
@@ -72,9 +72,9 @@ def begin_session(
 def renew_session(
     session: Session, *, methods: Iterable[str], ip: str | None, user_agent: str, upstream: str | None = None, country: str = ""
 ) -> str | None:
-    """Note that the user has proven once more who they are; return the new value of the cookie, None if it has ended meanwhile.
+    """Record that the user has logged in again. Return the new cookie value, None if the session has ended in the meantime.
 
-    The old value is worth nothing from now on, and the end of the session is not moved.
+    The old value becomes invalid. The expiry of the session stays the same.
     """
     now = timezone.now()
     secret = new_secret()
@@ -95,10 +95,10 @@ def renew_session(
 
 
 def add_proof(session: Session, methods: Iterable[str]) -> str | None:
-    """Note that the user has proven a further factor; return the new value of the cookie, None if the session has ended meanwhile.
+    """Record that the user has proven another factor. Return the new cookie value, None if the session has ended in the meantime.
 
-    The time of the login stays: a factor alone, which may lie beside the keyboard, renews nothing. The old cookie is worth nothing from
-    now on, so that one that was planted between the two steps opens nothing (session fixation).
+    The time of the login stays: a factor alone, such as a key next to the keyboard, must not renew it. The old cookie becomes invalid, so
+    that a cookie that an attacker planted between the two steps is useless (session fixation).
     """
     secret, now = new_secret(), timezone.now()
     present = list(session.methods)
@@ -112,16 +112,16 @@ def add_proof(session: Session, methods: Iterable[str]) -> str | None:
 
 
 def find_session(*, tenant_id: str, cookie: str) -> Session | None:
-    """Return the session that a cookie stands for, or None: it has ended, its user is blocked, or it is of another tenant.
+    """Return the session of a cookie. None if it has ended, its user is blocked, or it belongs to another tenant.
 
-    Puts off its idle end, at most once a minute.
+    Extends the idle expiry, at most once a minute.
     """
     if not cookie:
         return None
     now = timezone.now()
     alive = Session.objects.of(tenant_id).filter(digest=digest_of(cookie), expires_at__gt=now, idle_expires_at__gt=now)
     session = alive.select_related("user", "connection", "organization").first()
-    # The way of a blocked user ends at the next login, which tells them so.
+    # A blocked user is told at the next login.
     if session is None or session.user.blocked:
         return None
     if now - session.last_interacted_at >= _TOUCHED_EVERY:
@@ -132,14 +132,14 @@ def find_session(*, tenant_id: str, cookie: str) -> Session | None:
 
 
 def upstream_of(session: Session) -> str | None:
-    """Return what was kept for a federated logout."""
+    """Return the data that a federated logout needs."""
     return vault.unseal(session.sealed_upstream, place=_upstream_place(session)) if session.sealed_upstream else None
 
 
 def note_client(session: Session, client: Client, *, protocol: str, state: Mapping[str, Any] | None = None) -> None:
-    """Remember that `client` was answered in this session: its protocol tells it when the session ends. Twice is once.
+    """Record that `client` was answered in this session, so that its protocol tells it when the session ends. Idempotent.
 
-    `state` is JSON of the protocol's own, which `end_session` gives back; a newer one takes the place of an older one.
+    `state` is JSON that only the protocol reads; it is in the `Participant` that `end_session` gets. A newer state replaces an older one.
     """
     row = SessionClient(tenant_id=session.tenant_id, session=session, client=client, protocol=protocol)
     rows = SessionClient.objects.of(session.tenant_id)
@@ -151,22 +151,22 @@ def note_client(session: Session, client: Client, *, protocol: str, state: Mappi
 
 
 def participant(session: Session, client: Client, *, protocol: str) -> Participant | None:
-    """Return what a protocol has noted about a client in this session, None where the client does not take part."""
+    """Return what a protocol has stored about a client in this session, None if the client does not take part."""
     row = SessionClient.objects.of(session.tenant_id).filter(session=session, client=client, protocol=protocol).first()
     return None if row is None else Participant(client, _participant_state(row))
 
 
 def drop_client(session: Session, client: Client, *, protocol: str) -> None:
-    """Forget that a client takes part by this protocol: it has ended its own login, and is not told of the end."""
+    """Remove a client from the session: it has ended its own login, so it is not told when the session ends."""
     SessionClient.objects.of(session.tenant_id).filter(session=session, client=client, protocol=protocol).delete()
 
 
 @unit_of_work
 def end_session(session: Session, *, reason: str, browser_handle: str = "") -> list[RoundTrip]:
-    """Delete a session, and have each protocol tell its participants; return those that only the browser can tell.
+    """Delete a session and have each protocol tell its participants. Return those that only the browser can tell.
 
-    `reason` is an initiator of logouts, and `browser_handle` what a participant sends the browser back with, where there is one. A
-    session that has ended meanwhile is left alone, so that no participant is told twice.
+    `reason` is an initiator of logouts. `browser_handle` is the handle with which participants send a browser back, empty without a
+    browser. Does nothing for a session that has already ended, so that no participant is told twice.
     """
     lock_rows(Session, [session.pk])
     rows = Session.objects.of(session.tenant_id).filter(pk=session.pk)
@@ -182,7 +182,7 @@ def end_session(session: Session, *, reason: str, browser_handle: str = "") -> l
 
 
 def end_sessions_of(*, tenant_id: str, user_id: int, reason: str, except_id: str | None = None) -> int:
-    """End every session of a user, but the one that `except_id` names; return how many."""
+    """End every session of a user except the one with the id `except_id`. Return how many ended."""
     sessions = list(Session.objects.of(tenant_id).filter(user_id=user_id).exclude(pk=except_id or "").order_by("pk"))
     for session in sessions:
         end_session(session, reason=reason)
@@ -190,14 +190,14 @@ def end_sessions_of(*, tenant_id: str, user_id: int, reason: str, except_id: str
 
 
 def end_with_user(sender: type[User], instance: User, **_: Any) -> None:
-    """Hear that a user is about to be deleted, inside that transaction: the rows would go anyway, but no participant would be told."""
+    """End the sessions of a user before it is deleted, in that transaction. A cascade alone would not tell the participants."""
     end_sessions_of(tenant_id=instance.tenant_id, user_id=instance.pk, reason=Initiator.ACCOUNT_DELETED)
 
 
 def end_expired_sessions() -> int:
-    """End the sessions of every tenant whose time is over, for ten seconds; return how many. The next run goes on."""
+    """End expired sessions of all tenants, for at most ten seconds; the next run continues. Return how many ended."""
     until = time.monotonic() + _PRUNE_SECONDS
-    # The idle end is never after the whole one, so one index finds them.
+    # The idle expiry is never after the absolute one, so one index finds all expired sessions.
     over = Session.all_tenants.filter(idle_expires_at__lte=timezone.now()).order_by("idle_expires_at").select_related("user")
     count = 0
     while time.monotonic() < until and (sessions := list(over[:_PRUNED_AT_ONCE])):
@@ -213,7 +213,7 @@ def _touched(session: Session, now: datetime) -> dict[str, datetime]:
 
 
 def _lifetimes(session: Session) -> tuple[timedelta, timedelta]:
-    """Return the idle and the whole life of a session, as its tenant wants it now."""
+    """Return the idle and the absolute lifetime of a session by the current settings of its tenant."""
     settings = sign_in_settings(session.tenant_id)
     if session.is_persistent:
         return settings.idle_session_lifetime, settings.session_lifetime
@@ -225,7 +225,7 @@ def _proofs(methods: Iterable[str], now: datetime) -> list[dict[str, str]]:
 
 
 def _sender(ip: str | None, user_agent: str, country: str) -> dict[str, Any]:
-    """Return the columns that say who came last."""
+    """Return the columns about the last sender."""
     return {"last_ip": stored_address(ip), "last_user_agent": storable(user_agent)[:_LONGEST_AGENT], "last_country": country}
 
 
@@ -234,7 +234,7 @@ def _upstream_place(session: Session) -> str:
 
 
 def _participants(session: Session) -> dict[str, list[Participant]]:
-    """Return the participants of a session by the name of their protocol, in the order in which they came."""
+    """Return the participants of a session by the name of their protocol, in the order of their first answer."""
     found: dict[str, list[Participant]] = {}
     for row in session.session_clients.select_related("client"):
         found.setdefault(row.protocol, []).append(Participant(row.client, _participant_state(row)))

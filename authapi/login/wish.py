@@ -1,4 +1,4 @@
-"""What a client wants of a login, and what it gets, in words that every protocol shares. Pure."""
+"""What a client requests of a login and what it gets, in terms that all protocols share. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from authapi.failures import RequestRefused
 
 
 class Prompt(Enum):
-    """A page that a client asks for, even where the login could do without it."""
+    """A page that a client requests, even if the login does not need it."""
 
     LOGIN = auto()
     CREATE = auto()
@@ -21,13 +21,13 @@ class Prompt(Enum):
 
 @dataclass(frozen=True)
 class UserHint:
-    """The user whom a client expects. `refusal` says why the hint cannot be read; the login raises it where the user is known."""
+    """The user that a client expects. `refusal` says why the hint is unreadable; the login raises it when it compares users."""
 
     user_id: str = ""
     refusal: RequestRefused | None = None
 
     def names(self, user_id: str) -> bool:
-        """Tell whether the hint is about this user. Raises `RequestRefused` for a hint that cannot be read."""
+        """Tell whether the hint names this user. Raises `RequestRefused` for an unreadable hint."""
         if self.refusal is not None:
             raise self.refusal
         return self.user_id == user_id
@@ -37,8 +37,8 @@ class UserHint:
 class Presentation:
     """How the pages of a login are shown.
 
-    `languages` are those the client prefers, best first. `form_target` is what a content policy must name so that the answer of
-    a form may redirect to the client. `keeps_opener` is for logins in a window that the application has opened and listens to.
+    `languages` are the client's preferred languages, best first. `form_target` is the `form-action` source of a content policy with which
+    the response to a form may redirect to the client. `keeps_opener` is for a login in a window that the application opened and listens to.
     """
 
     form_target: str
@@ -48,10 +48,10 @@ class Presentation:
 
 @dataclass(frozen=True)
 class Wish:
-    """What the login has to do before it may answer. Absent texts are empty.
+    """What the login must do before it answers. Absent texts are empty.
 
-    `refusal` is why the client's request cannot be granted; the login raises it before it uses any other member, so these may
-    be left out. `presentation` counts in any case: a page that is open stays open.
+    `refusal` is the reason why the client's request cannot be granted. The login raises it before it uses another member, so the others may
+    be left out. Only `presentation` is always needed: a page that is already open still uses it.
     """
 
     presentation: Presentation
@@ -61,32 +61,32 @@ class Wish:
     # The ticket of an invitation to the organization.
     invitation: str = field(default="", repr=False)
     prompts: frozenset[Prompt] = frozenset()
-    # Seconds since the user last proved who they are; an older proof has to be renewed, and 0 always has.
+    # Maximum seconds since the user's last login; an older login is repeated. 0 always demands a new login.
     max_age: int | None = None
-    # No page may be shown: the login answers at once, or refuses.
+    # Show no page: answer or refuse at once.
     is_silent: bool = False
     # A user without a session sees the sign-up page first.
     prefers_sign_up: bool = False
     user_hint: UserHint | None = None
-    # User ids of which one has to log in; empty where every user may.
+    # Ids of the users who may log in; empty for all users.
     subjects: frozenset[str] = frozenset()
-    # User id of the account to which the account that logs in is linked; empty for other logins.
+    # Id of the user to whom the account that logs in is linked; empty for other logins.
     link_to: str = ""
-    # What the user will type as their name; shown in forms and told to providers.
+    # The expected user name; forms show it, and providers get it.
     login_hint: str = ""
-    # Contexts of authentication that the client asks for, best first (`acr_values`, `RequestedAuthnContext`; `authapi.tokens.contexts`).
+    # Contexts of authentication that the client requests, best first (`acr_values`, `RequestedAuthnContext`; `authapi.tokens.contexts`).
     factors: tuple[str, ...] = ()
-    # A login that meets none of them has failed.
+    # Whether a login that meets none of `factors` fails.
     requires_factors: bool = False
-    # A second factor is asked for in any case: what the client gets rules factors.
+    # Whether the login always asks for a second factor, because what the client gets includes management of factors.
     asks_for_factor: bool = False
-    # Members of the client's request by their names on the wire, of which a connection may pass some on to its provider.
+    # Parameters of the client's request by their wire names. A connection may pass some of them to its provider.
     parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A part of a sentence. What came from a client is a value: a page sets it apart from the words of the tenant."""
+    """A part of a sentence. A value comes from a client: pages show it apart from the words of the tenant."""
 
     text: str
     is_value: bool = False
@@ -94,7 +94,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Explanation:
-    """One thing that a user allows, for people: a title, a sentence where there is one, and by label what the sentence leaves out."""
+    """One thing that a user allows, in words: a title, an optional sentence, and labeled members that the sentence omits."""
 
     title: str
     sentence: tuple[Passage, ...] = ()
@@ -103,7 +103,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Circumstance:
-    """One fact that helps a person to tell whether they asked for the login themselves. A code is shown in large characters."""
+    """A fact by which a user recognizes their own login. A page shows a code in large characters."""
 
     label: str
     text: str
@@ -112,24 +112,24 @@ class Circumstance:
 
 @dataclass(frozen=True)
 class Terms:
-    """What the client gets for one user, and what the user allows by that.
+    """What the client gets for one user, and what the user allows with that.
 
-    A consent is remembered for an `audience` and `scopes`; without scopes there is nothing to ask for. `texts` says in words
-    what the scopes allow, and `resource` names the API that they are for, empty for the profile of the user.
+    A consent is stored for an `audience` and `scopes`. Without scopes no consent is needed. `texts` describes the scopes, and `resource`
+    names their API, empty for the profile of the user.
     """
 
     audience: str = ""
     scopes: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     resource: str = ""
-    # Clients of the tenant itself get it without a question.
+    # First-party clients get it without consent.
     is_implied_for_first_party: bool = True
-    # Objects that the user allows one by one, and single claims of the profile beside those of the scopes. They are remembered, too.
+    # Objects that the user allows one by one, and single claims of the profile besides those of the scopes. A consent stores them, too.
     details: tuple[Mapping[str, Any], ...] = ()
     claims: tuple[str, ...] = ()
-    # The details in words. Clients of the tenant are asked for, too: seeing what is allowed is what details are for.
+    # The details in words. Also shown for first-party clients: users must see what they allow.
     explanations: tuple[Explanation, ...] = ()
-    # What the consent page shows beside the scopes, where the person may not be the one who began the login.
+    # Shown on the consent page next to the scopes, if another person may have begun the login.
     circumstances: tuple[Circumstance, ...] = ()
-    # What the person should check before allowing it, in a sentence or two; shown as a warning.
+    # What the user should check first, in a sentence or two. Shown as a warning.
     warning: str = ""

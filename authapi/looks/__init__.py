@@ -1,1 +1,1 @@
-"""How a tenant looks to its users: themes, colors that can be read, fonts, pictures, and the style sheet made of them."""
+"""The looks of a tenant's pages: themes, readable colors, fonts, pictures, and the style sheet made from them."""

@@ -1,15 +1,15 @@
-"""Addresses of pictures and fonts: which may stand in a style sheet and in a content policy. Pure."""
+"""Checks which addresses of pictures and fonts are safe in a style sheet and in a content policy. Pure."""
 
 from __future__ import annotations
 
 import re
 from urllib.parse import urlsplit
 
-# Where a tenant's own host serves the pictures that were uploaded. The name holds the digest, so an address never changes its picture.
+# The path of uploaded pictures on the tenant's host. The name contains the digest, so the picture at an address never changes.
 PICTURES = "/u/pictures/"
 LONGEST_ADDRESS = 2048
-# No quotation mark, parenthesis, backslash, space or semicolon: such an address can end neither a `url("")` of a style sheet nor a
-# directive of a content policy. A user name is no part of it, because browsers load nothing from such addresses.
+# Without quotation marks, parentheses, backslashes, spaces and semicolons, an address can end neither a `url("")` in a style sheet nor a
+# directive of a content policy. It has no user name, because browsers load nothing from such addresses.
 ADDRESS = r"https://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~%!$&*+,=:@/-]*)?(?:\?[A-Za-z0-9._~%!$&*+,=:@/?-]*)?"
 _ADDRESS = re.compile(ADDRESS)
 _PICTURE = re.compile(re.escape(PICTURES) + r"[0-9a-f]{64}\.(?:png|jpg)")
@@ -32,21 +32,21 @@ def is_picture(value: str) -> bool:
 
 
 def is_font(value: str) -> bool:
-    """Tell whether `value` names a font file elsewhere; a style sheet of a font service is none."""
+    """Tell whether `value` is the address of a font file. The style sheet of a font service is not one."""
     return is_address(value) and urlsplit(value).path.lower().endswith(_FONT_ENDINGS)
 
 
 def origin_of(value: str) -> str:
-    """Return where a picture or a font is loaded from, for the content policy; empty for our own."""
+    """Return the origin of a picture or a font for the content policy; empty for one of this service."""
     parts = urlsplit(value)
     return f"{parts.scheme}://{parts.netloc}" if is_address(value) else ""
 
 
 def picture_path(digest: str, ending: str) -> str:
-    """Return where the hosts of a tenant serve an uploaded picture."""
+    """Return the path of an uploaded picture on the tenant's hosts."""
     return f"{PICTURES}{digest}.{ending}"
 
 
 def digest_in(path: str) -> str:
-    """Return the digest in the path of an uploaded picture; empty for every other value."""
+    """Return the digest in the path of an uploaded picture; empty for any other value."""
     return path.removeprefix(PICTURES).partition(".")[0] if is_own_picture(path) else ""

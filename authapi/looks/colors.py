@@ -1,29 +1,29 @@
-"""Colors as `#rrggbb`, and whether text in one can be read on another (WCAG 2.2). Pure."""
+"""Calculations on colors such as `#rrggbb`, and the contrast between them (WCAG 2.2). Pure."""
 
 from __future__ import annotations
 
 import re
 
-# As themes of the interface have them: 3 or 6 digits, 4 or 8 with an opacity.
+# The formats that themes accept: 3 or 6 digits, or 4 or 8 with an opacity.
 PATTERN = r"#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})"
 BLACK, WHITE = "#000000", "#ffffff"
 # WCAG 2.2, success criteria 1.4.3 (level AA) and 1.4.11.
 TEXT_CONTRAST = 4.5
 PART_CONTRAST = 3.0
-# The luminance with which black and white contrast equally.
+# The luminance at which black and white have equal contrast.
 _MIDDLE = 0.179
 _COLOR = re.compile(PATTERN)
-# Halving the share of black or white so often finds it to one part in 255.
+# So many halvings find the share of black or white to one part in 255.
 _HALVINGS = 9
 
 
 def is_color(value: str) -> bool:
-    """Tell whether `value` is a color that may stand in a style sheet."""
+    """Tell whether `value` is a color that is safe in a style sheet."""
     return _COLOR.fullmatch(value) is not None
 
 
 def opaque(color: str, over: str = WHITE) -> str:
-    """Return a color as `#rrggbb`; a translucent one as it appears over another."""
+    """Return a color as `#rrggbb`. A translucent color is mixed with the color `over` which it lies."""
     digits = color[1:].lower()
     if len(digits) in (3, 4):
         digits = "".join(digit * 2 for digit in digits)
@@ -33,7 +33,7 @@ def opaque(color: str, over: str = WHITE) -> str:
 
 
 def mixed(one: str, other: str, share: float) -> str:
-    """Return `one` with a share, from 0 to 1, of `other`. Both are `#rrggbb`."""
+    """Return `one` mixed with a share, from 0 to 1, of `other`. Both are `#rrggbb`."""
     channels = [round(a + (b - a) * share) for a, b in zip(_channels(one), _channels(other), strict=True)]
     return "#" + "".join(f"{channel:02x}" for channel in channels)
 
@@ -46,12 +46,12 @@ def luminance(color: str) -> float:
 
 
 def is_dark(color: str) -> bool:
-    """Tell whether white text can be read better on it than black text."""
+    """Tell whether white text has more contrast on the color than black text."""
     return luminance(color) < _MIDDLE
 
 
 def readable_on(color: str) -> str:
-    """Return black or white, whichever can be read better on a color. The contrast is 4.58 or more."""
+    """Return black or white, the one with more contrast on the color. The contrast is at least 4.58."""
     return WHITE if is_dark(color) else BLACK
 
 
@@ -62,7 +62,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def corrected(color: str, on: str, least: float = TEXT_CONTRAST) -> str:
-    """Return `color` itself where its contrast on `on` suffices, else the nearest darker or lighter shade of it that has `least`."""
+    """Return `color` if its contrast on `on` is enough, otherwise its nearest darker or lighter shade with the contrast `least`."""
     if contrast(color, on) >= least:
         return color
     end = readable_on(on)

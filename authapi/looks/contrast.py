@@ -1,6 +1,6 @@
-"""Which text of a theme stands on which surface, and whether it can be read there (WCAG 2.2, level AA). Pure.
+"""Which text color of a theme is on which surface, and whether its contrast is enough (WCAG 2.2, level AA). Pure.
 
-A contrast below 3:1 is refused: such text was hardly meant. From there to 4.5:1 the pages show the nearest shade that can be read.
+A contrast below 3:1 is refused as a probable mistake. From 3:1 to 4.5:1 the pages show the nearest readable shade instead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WIDGET: Path = ("colors", "widget_background")
 
 @dataclass(frozen=True)
 class Pair:
-    """A color that must be told from the surface under it. A part, such as a border, needs less than text and is never refused."""
+    """A color and the surface below it. A part, such as a border, needs less contrast than text and is never refused."""
 
     color: Path
     surface: Path
@@ -47,7 +47,7 @@ PAIRS = (
 
 @dataclass(frozen=True)
 class Finding:
-    """A color that cannot be read well enough on its surface, and the one that the pages show in its place."""
+    """A color with too little contrast on its surface, and the color that the pages show instead."""
 
     path: Path
     color: str
@@ -58,21 +58,21 @@ class Finding:
 
     @property
     def is_refused(self) -> bool:
-        """Whether it is too faint to be taken."""
+        """Whether the theme is refused because of this color."""
         return self.least == TEXT_CONTRAST and self.ratio < REFUSED_BELOW
 
     @property
     def sentence(self) -> str:
-        """What to do, or what the pages do."""
-        # Rounded down, so that 2.99:1 does not read as enough.
+        """The finding in words, with the correction."""
+        # Rounded down, so that 2.99:1 is not shown as enough.
         found = f"{self.color} on {self.surface} has a contrast of {int(self.ratio * 10) / 10}:1"
         if self.is_refused:
-            return f"{found} and cannot be read. {self.least}:1 is needed, as {self.shown} has."
+            return f"{found} and cannot be read. At least {self.least}:1 is needed, for example {self.shown}."
         return f"{found}; {self.least:g}:1 is needed. The pages show {self.shown} instead."
 
 
 def findings(theme: Mapping[str, Any]) -> list[Finding]:
-    """Return every color of a theme that is refused or corrected."""
+    """Return the colors of a theme that are refused or corrected."""
     found = []
     for pair in PAIRS:
         surface = _opaque(theme, pair.surface)
@@ -94,6 +94,6 @@ def readable_colors(theme: Mapping[str, Any]) -> dict[Path, str]:
 
 
 def _opaque(theme: Mapping[str, Any], path: Path) -> str:
-    """Return a surface without its opacity: a field stands on the box, all else on white."""
+    """Return a surface without opacity. A field is on the box, and every other surface is on white."""
     below = WHITE if path == _WIDGET or path[-1] == "primary_button" else _opaque(theme, _WIDGET)
     return opaque(color_at(theme, path), below)

@@ -1,4 +1,4 @@
-"""The looks that count for a page: those of the tenant, and of the organization that a login is for. Writes: `services.branding`."""
+"""The looks of a page: those of the tenant, overridden by the organization of a login. `services.branding` writes them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from authapi.tenant_settings import sign_in_settings
 from foundation.memory.ttl_cache import Remembered
 from identity.models import Organization
 
-# A change is seen by other processes within this second.
+# Other processes see a change within this time.
 _REMEMBERED_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
 class Looks:
-    """How pages look. `theme` is empty where the tenant has none: then the two colors count."""
+    """How pages look. Without a theme, `theme` is empty and the two colors apply."""
 
     name: str
     logo_url: str
@@ -35,7 +35,7 @@ class Looks:
 
     @property
     def logo(self) -> str:
-        """The address of the logo; empty where there is none, or the theme hides it."""
+        """The address of the logo; empty without one, or if the theme hides it."""
         if self.theme and value_at(self.theme, ("widget", "logo_position")) == "none":
             return ""
         own = str(value_at(self.theme, ("widget", "logo_url")))
@@ -43,34 +43,34 @@ class Looks:
 
     @property
     def favicon(self) -> str:
-        """The address of the icon in the tab of the browser."""
+        """The address of the icon in the browser tab."""
         return self.favicon_url if is_picture(self.favicon_url) else ""
 
     @property
     def background(self) -> str:
-        """The address of the picture behind the box."""
+        """The address of the background picture."""
         address = str(value_at(self.theme, ("page_background", "background_image_url")))
         return address if is_picture(address) else ""
 
     @property
     def font(self) -> str:
-        """The address of the font; empty for a font of the device."""
+        """The address of the font; empty for a system font."""
         own = str(value_at(self.theme, ("fonts", "font_url")))
         return next((address for address in (own, self.font_url) if is_font(address)), "")
 
     @property
     def layout(self) -> str:
-        """Where the box stands: center, left or right."""
+        """The position of the box: center, left or right."""
         return str(value_at(self.theme, ("page_background", "page_layout")))
 
     @property
     def shows_providers_first(self) -> bool:
-        """Whether providers elsewhere stand above the form with the password."""
+        """Whether the buttons of providers are above the password form."""
         return bool(value_at(self.theme, ("widget", "social_buttons_layout")) == "top")
 
     @property
     def stylesheet(self) -> str:
-        """The variables of the pages as CSS; empty where nothing is set."""
+        """The CSS variables of the pages; empty if nothing is set."""
         colors = theme_stylesheet(self.theme) if self.theme else plain_stylesheet(self.primary_color, self.page_background)
         return "\n".join(filter(None, (colors, font_rules(self.font, self.font_stack))))
 
@@ -82,7 +82,7 @@ class Looks:
 
 
 def looks_of(tenant_id: str, organization_id: str | None = None) -> Looks:
-    """Return the looks of a tenant, those of one of its organizations on top. They are a second old at most."""
+    """Return the looks of a tenant, overridden by those of one of its organizations. They may be up to one second old."""
     settings = sign_in_settings(tenant_id)
     looks = Looks(
         name=settings.friendly_name,
@@ -98,7 +98,7 @@ def looks_of(tenant_id: str, organization_id: str | None = None) -> Looks:
 
 
 def of_organization(looks: Looks, branding: Mapping[str, Any]) -> Looks:
-    """Return the looks with the logo and the colors of an organization in their place."""
+    """Return the looks with the logo and the colors of an organization."""
     logo, colors = branding.get("logo_url") or "", branding.get("colors") or {}
     primary, background = (_plain(colors.get(name)) for name in ("primary", "page_background"))
     theme: Theme = dict(looks.theme)
@@ -120,7 +120,7 @@ def of_organization(looks: Looks, branding: Mapping[str, Any]) -> Looks:
 
 
 def _plain(color: Any) -> str:
-    """Return a color of an organization as `#rrggbb`; empty for what is none: five digits are taken there, too."""
+    """Return a color of an organization as `#rrggbb`; empty for an invalid one. Organizations accept five digits, too."""
     return opaque(color) if isinstance(color, str) and is_color(color) else ""
 
 

@@ -1,4 +1,4 @@
-"""How a tenant shows itself in mails, for `foundation.hooks.tenant_looks`: programs that show mails read no style sheet of ours."""
+"""The looks of a tenant in mails, for `foundation.hooks.tenant_looks`. Mail programs load no style sheet of this service."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _BUTTON, _LABEL = ("colors", "primary_button"), ("colors", "primary_button_label
 
 
 def mail_looks(tenant_id: str, organization_id: str = "") -> dict[str, str]:
-    """Return name, logo, colors and help of a tenant, with the logo and the colors of an organization in their place.
+    """Return the name, logo, colors and support contacts of a tenant, overridden by the logo and colors of an organization.
 
-    The logo is a whole address: a mail has no host of its own. `on_primary_color` can be read on `primary_color`.
+    The logo is an absolute address, because a mail has no host. `on_primary_color` is readable on `primary_color`.
     """
     looks, settings = looks_of(tenant_id, organization_id or None), sign_in_settings(tenant_id)
     primary, label = _button(looks)
@@ -31,7 +31,7 @@ def mail_looks(tenant_id: str, organization_id: str = "") -> dict[str, str]:
 
 
 def _button(looks: Looks) -> tuple[str, str]:
-    """Return the color of the main button and of its label, both empty where the tenant has chosen none."""
+    """Return the colors of the main button and its label; both are empty if the tenant has set none."""
     if looks.theme:
         return opaque(color_at(looks.theme, _BUTTON)), readable_colors(looks.theme)[_LABEL]
     if not is_color(looks.primary_color):

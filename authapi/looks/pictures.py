@@ -1,6 +1,6 @@
-"""Pictures that staff upload: what is taken, and how it is written anew, so that nothing of the sent file is served. Pure.
+"""Checks and re-encodes pictures that staff upload, so that no byte of the uploaded file is served. Pure.
 
-A picture is decoded and encoded again: what else stood in the file, such as a script, a page or where a photo was taken, is gone.
+A picture is decoded and encoded again. This removes other content of the file, such as a script, a page or the place of a photo.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-# The body of a request has at most 1 MiB, and the form takes some of it.
+# A request body is limited to 1 MiB, and the form needs a part of it.
 MOST_BYTES = 900 * 1024
-# A pixel takes four bytes while it is worked on: 64 MiB at most. The header tells the size before anything is decoded.
+# A decoded pixel takes four bytes: 64 MiB at most. The header has the size, so it is checked before decoding.
 MOST_PIXELS = 16_000_000
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 _QUALITY = 82
@@ -24,7 +24,7 @@ _TOO_LARGE = f"The picture has more than {MOST_PIXELS // 1_000_000} million pixe
 
 @dataclass(frozen=True)
 class Kind:
-    """What a picture is for, and the largest size in which it is kept."""
+    """The purpose of a picture, and its maximum size in pixels."""
 
     name: str
     width: int
@@ -32,7 +32,7 @@ class Kind:
     is_photo: bool = False
 
 
-# Logos are shown up to 100 px high, twice that on fine screens.
+# Logos are shown up to 100 px high. High-resolution screens need twice that.
 KINDS: Mapping[str, Kind] = {
     "logo": Kind("logo", 800, 200),
     "favicon": Kind("favicon", 192, 192),
@@ -42,7 +42,7 @@ KINDS: Mapping[str, Kind] = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture as it is served."""
+    """A re-encoded picture."""
 
     data: bytes
     media_type: str
@@ -56,27 +56,27 @@ class Picture:
 
 
 class PictureRefused(Exception):
-    """The file is no picture that this service takes."""
+    """This service does not accept the file as a picture."""
 
 
 def picture_of(sent: bytes, kind: Kind) -> Picture:
-    """Return the picture in a file, made no larger than its kind and encoded anew. Raises `PictureRefused` with what to do."""
+    """Return the picture in a file, scaled down to its kind and re-encoded. Raises `PictureRefused` with a text for the user."""
     if not sent:
         raise PictureRefused("The file is empty. Choose another one.")
     if len(sent) > MOST_BYTES:
         raise PictureRefused(f"The file has more than {MOST_BYTES // 1024} KB. Make the picture smaller.")
     if _is_svg(sent):
-        raise PictureRefused("SVG files are not taken, because they can carry scripts. Export the picture as PNG.")
+        raise PictureRefused("SVG files are not accepted, because they can carry scripts. Export the picture as PNG.")
     image = _decoded(sent)
     image.thumbnail((kind.width, kind.height), Image.Resampling.LANCZOS)
     return _encoded(image, kind)
 
 
 def _decoded(sent: bytes) -> Image.Image:
-    """Decode the first frame. The formats are named, so that no other decoder ever sees the file."""
+    """Decode the first frame. Names the formats, so that no other decoder reads the file."""
     try:
         with warnings.catch_warnings():
-            # Pillow warns of a large picture where this function refuses it.
+            # Pillow warns about a large picture, and this function refuses it.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             image = Image.open(io.BytesIO(sent), formats=_FORMATS)
         if image.width * image.height > MOST_PIXELS:
@@ -84,17 +84,17 @@ def _decoded(sent: bytes) -> Image.Image:
         image.load()
         upright = ImageOps.exif_transpose(image)
     except UnidentifiedImageError as error:
-        raise PictureRefused("This is no picture that can be read. Use PNG, JPEG, WebP or GIF.") from error
+        raise PictureRefused("The file is not a readable picture. Use PNG, JPEG, WebP or GIF.") from error
     except Image.DecompressionBombError as error:
         raise PictureRefused(_TOO_LARGE) from error
     except (OSError, SyntaxError, ValueError, EOFError, MemoryError) as error:
-        # The decoders raise these for files that are cut off or crafted.
+        # Decoders raise these errors for truncated or crafted files.
         raise PictureRefused("The picture is damaged. Save it again, or choose another one.") from error
     return upright
 
 
 def _encoded(image: Image.Image, kind: Kind) -> Picture:
-    """Encode the pixels alone: a new image has no text, profile or place of the old one."""
+    """Encode only the pixels: a new image has no text, color profile or location of the old one."""
     if kind.is_photo:
         pixels = Image.new("RGB", image.size, "white")
         rgba = image.convert("RGBA")

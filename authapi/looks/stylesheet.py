@@ -1,6 +1,6 @@
-"""The style sheet of a tenant: variables that the sheet of the hosted pages uses, set from its looks. Pure.
+"""The style sheet of a tenant: variables for the style sheet of the hosted pages, set from its looks. Pure.
 
-Every value comes from a table, a number, a checked color or a checked address, so that no setting ends a rule.
+Every value comes from a table, a number, a checked color or a checked address, so no setting can end a rule.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from authapi.looks.contrast import readable_colors
 from authapi.looks.theme import FONT_STACKS, color_at, value_at
 
 _PLAIN = re.compile(r"#[0-9a-fA-F]{6}")
-# The box of the service in dark mode, where that of the tenant is light.
+# Replaces a light box of the tenant in dark mode.
 _DARK_CARD = "#181b25"
 _HOVER_SHARE = 0.15
 _CIRCLE = 999
-# Where the pages begin to show what is around the box.
+# On narrower screens, the pages show only the box.
 _WIDER_THAN_A_PHONE = "30.01rem"
 _ALIGNMENTS = {"center": "center", "left": "start", "right": "end"}
 _WEIGHTS = {True: "700", False: "400"}
-# Links without a line are told from the text around them by their weight (WCAG 2.2, 1.4.1).
+# Links without underline differ from the surrounding text by their weight (WCAG 2.2, 1.4.1).
 _UNLINED_WEIGHT = "600"
 
 
 def plain_stylesheet(primary: str, background: str) -> str:
-    """Return the sheet of a tenant without a theme: the color of buttons and that of the page, each possibly empty."""
+    """Return the style sheet of a tenant without a theme. The colors of buttons and of the page may be empty."""
     rules = []
     if _PLAIN.fullmatch(primary):
         rules.append(f":root {{ --brand: {primary}; --on-brand: {readable_on(primary)}; }}")
@@ -38,7 +38,7 @@ def plain_stylesheet(primary: str, background: str) -> str:
 
 
 def font_rules(font_url: str, font_stack: str) -> str:
-    """Return the rules of the font, empty for that of the pages."""
+    """Return the rules of the font; empty for the default font."""
     if font_stack not in FONT_STACKS:
         font_stack = ""
     stack = FONT_STACKS[font_stack][1]
@@ -49,7 +49,7 @@ def font_rules(font_url: str, font_stack: str) -> str:
 
 
 def theme_stylesheet(theme: Mapping[str, Any]) -> str:
-    """Return the sheet of a theme, its font aside."""
+    """Return the style sheet of a theme, without its font."""
     card = opaque(_value(theme, "colors", "widget_background"))
     page = opaque(_value(theme, "page_background", "background_color"))
     rules = [_rule(_measures(theme) | _buttons(theme)), *_reference_size(theme)]
@@ -57,7 +57,7 @@ def theme_stylesheet(theme: Mapping[str, Any]) -> str:
     if is_dark(card):
         rules.append(surfaces)
     else:
-        # A person who prefers dark pages gets a dark box, with links that can be read on it.
+        # Users who prefer dark pages get a dark box, with links that are readable on it.
         link = corrected(opaque(_value(theme, "colors", "links_focused_components")), _DARK_CARD)
         rules.append(f"@media (prefers-color-scheme: light) {{ {surfaces} }}")
         rules.append(f"@media (prefers-color-scheme: dark) {{ {_rule({'link': link})} }}")
@@ -67,7 +67,7 @@ def theme_stylesheet(theme: Mapping[str, Any]) -> str:
 
 
 def _measures(theme: Mapping[str, Any]) -> dict[str, str]:
-    """Return corners, borders, sizes and places."""
+    """Return the corners, borders, sizes and positions."""
     borders, widget = _group(theme, "borders"), _group(theme, "widget")
     found = {
         "radius": _px(borders("widget_corner_radius")),
@@ -103,7 +103,7 @@ def _buttons(theme: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _surfaces(theme: Mapping[str, Any], card: str) -> dict[str, str]:
-    """Return the colors of the box and of all that stands in it."""
+    """Return the colors of the box and its contents."""
     shown = {path[-1]: color for path, color in readable_colors(theme).items()}
     text, field = shown["body_text"], opaque(_value(theme, "colors", "input_background"), card)
     quiet = corrected(mixed(text, card, 0.2), card)
@@ -133,7 +133,7 @@ def _surfaces(theme: Mapping[str, Any], card: str) -> dict[str, str]:
 
 
 def _read_only(theme: Mapping[str, Any], card: str, texts: Iterable[str]) -> str:
-    """Return the inside of fields that cannot be changed and of hovered buttons; where a text could not be read on it, that of the box."""
+    """Return the background of read-only fields and hovered buttons; that of the box if a text would be unreadable on it."""
     wished = _value(theme, "colors", "read_only_background")
     shown = opaque(wished, card) if wished else mixed(card, readable_on(card), 0.04)
     return shown if all(contrast(text, shown) >= TEXT_CONTRAST for text in texts) else card
@@ -143,7 +143,7 @@ def _picture(theme: Mapping[str, Any], page: str) -> list[str]:
     address = str(value_at(theme, ("page_background", "background_image_url")))
     if not is_picture(address):
         return []
-    # Text beside the box stands on the color of the page, since the picture may have any. On narrow screens no picture is shown.
+    # Text outside the box gets the page color as background, because the picture may have any color. Narrow screens show no picture.
     footer = f"body > footer {{ padding: 4px 16px; border-radius: {_CIRCLE}px; background: {page}; color: {readable_on(page)}; }}"
     beside = f"@media (min-width: {_WIDER_THAN_A_PHONE}) {{ {footer} }}"
     return [f':root {{ --bg-image: url("{address}"); }}', beside]
@@ -151,12 +151,12 @@ def _picture(theme: Mapping[str, Any], page: str) -> list[str]:
 
 def _reference_size(theme: Mapping[str, Any]) -> list[str]:
     size = value_at(theme, ("fonts", "reference_text_size"))
-    # A percentage, so that a person's own size of text still counts.
+    # A percentage, so that the browser's text size still applies.
     return [] if size == 16 else [f":root {{ font-size: {_number(size / 16 * 100)}%; }}"]
 
 
 def _in_fitting_scheme(background: str, rule: str) -> str:
-    """Keep a bright page from people who prefer dark ones."""
+    """Apply the rule of a light page only for users who do not prefer dark pages."""
     return rule if is_dark(background) else f"@media (prefers-color-scheme: light) {{ {rule} }}"
 
 
@@ -166,7 +166,7 @@ def _rule(variables: Mapping[str, str]) -> str:
 
 
 def _value(theme: Mapping[str, Any], group: str, name: str) -> str:
-    """Return a color of the theme; empty for one that is left to the pages."""
+    """Return a color of the theme; empty for one that the theme does not set."""
     return color_at(theme, (group, name))
 
 

@@ -1,6 +1,6 @@
-"""The theme of a tenant: every member by its name on the wire, its bounds, its default, and what it does on the pages. Pure.
+"""The theme of a tenant: each member with its name on the wire, bounds, default and effect on the pages. Pure.
 
-The bodies of the interface, the form of the admin and the reference are made of these tables; `stylesheet` gives the effects.
+The API bodies, the form of the admin and the reference are built from these tables. `stylesheet` implements the effects.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Theme = dict[str, Any]
 
 @dataclass(frozen=True)
 class Member:
-    """One value. `effect` says what it does on the pages; empty for what is kept and has no effect, with the reason in `idle`."""
+    """One value. `effect` describes its effect on the pages. Without an effect it is only stored, and `idle` gives the reason."""
 
     kind: Kind
     default: Any
@@ -53,60 +53,60 @@ _STYLES = ("pill", "rounded", "sharp")
 _SIDES = ("center", "left", "right")
 
 BORDERS: Mapping[str, Member] = {
-    "button_border_radius": _number(8, 1, 10, "Corners of buttons in pixels, where their style is rounded."),
+    "button_border_radius": _number(8, 1, 10, "Corners of buttons in pixels, if their style is rounded."),
     "button_border_weight": _number(1, 0, 10, "Width of the border of buttons in pixels."),
     "buttons_style": _choice("rounded", _STYLES, "Corners of buttons."),
-    "input_border_radius": _number(8, 0, 10, "Corners of fields in pixels, where their style is rounded."),
-    "input_border_weight": _number(1, 0, 3, "Width of the border of fields in pixels; at least 1, so that a field is seen."),
+    "input_border_radius": _number(8, 0, 10, "Corners of fields in pixels, if their style is rounded."),
+    "input_border_weight": _number(1, 0, 3, "Width of the border of fields in pixels; at least 1, so that fields are visible."),
     "inputs_style": _choice("rounded", _STYLES, "Corners of fields."),
     "show_widget_shadow": Member("switch", True, "A shadow under the box."),  # noqa: FBT003  (a default)
     "widget_border_weight": _number(1, 0, 10, "Width of the border of the box in pixels."),
     "widget_corner_radius": _number(16, 0, 50, "Corners of the box in pixels."),
 }
 COLORS: Mapping[str, Member] = {
-    "primary_button": _color("#4f46e5", "Buttons that go on."),
-    "primary_button_label": _color("#ffffff", "Text on these buttons."),
-    "base_hover_color": _color("", "Mixed into a button that the pointer is over.", is_required=False),
-    "base_focus_color": _color("", "The outline of what has the focus.", is_required=False),
+    "primary_button": _color("#4f46e5", "The main button of a page."),
+    "primary_button_label": _color("#ffffff", "Text of the main button."),
+    "base_hover_color": _color("", "Mixed into the color of a button under the pointer.", is_required=False),
+    "base_focus_color": _color("", "The outline of the focused element.", is_required=False),
     "widget_background": _color("#ffffff", "The box with the form."),
     "widget_border": _color("#d5d9e4", "Border of the box and lines in it."),
     "header": _color("#1f2430", "The heading."),
     "body_text": _color("#1f2430", "Text in the box."),
     "links_focused_components": _color("#4338ca", "Links."),
-    "input_labels_placeholders": _color("#1f2430", "Names of fields."),
-    "input_background": _color("#ffffff", "The inside of fields."),
+    "input_labels_placeholders": _color("#1f2430", "Labels of fields."),
+    "input_background": _color("#ffffff", "Background of fields."),
     "input_border": _color("#7b8497", "Border of fields."),
     "input_filled_text": _color("#1f2430", "Text in fields."),
-    "read_only_background": _color("", "The inside of fields that cannot be changed.", is_required=False),
+    "read_only_background": _color("", "Background of read-only fields.", is_required=False),
     "secondary_button_border": _color("#7b8497", "Border of the other buttons."),
     "secondary_button_label": _color("#1f2430", "Text of the other buttons."),
     "icons": _color("#565f73", "Icons in the box."),
     "error": _color("#b42318", "Errors."),
-    "success": _color("#067647", "What has succeeded."),
+    "success": _color("#067647", "Messages of success."),
     "captcha_widget_theme": Member("choice", "auto", idle="no page shows a captcha", choices=("auto", "light", "dark"), is_required=False),
 }
 FONTS: Mapping[str, Member | Mapping[str, Member]] = {
-    "font_url": Member("font", "", "A font file elsewhere: .woff2, .woff, .ttf or .otf, from a server that allows other origins."),
-    "reference_text_size": _number(16, 12, 24, "The size in pixels that all others are a part of."),
+    "font_url": Member("font", "", "Address of a font file (.woff2, .woff, .ttf or .otf) on a server that allows other origins."),
+    "reference_text_size": _number(16, 12, 24, "The size in pixels on which the other sizes are based."),
     "title": _text("the heading", 150, bold=True),
     "subtitle": _text("the text under the heading", 100, bold=False),
     "body_text": _text("text in the box", 100, bold=False),
     "buttons_text": _text("text of buttons", 100, bold=True),
-    "input_labels": _text("names of fields", 100, bold=True),
+    "input_labels": _text("labels of fields", 100, bold=True),
     "links": _text("links", 100, bold=False),
-    "links_style": _choice("underlined", ("normal", "underlined"), "Underlines links; those that are not are bold, to be seen as links."),
+    "links_style": _choice("underlined", ("normal", "underlined"), "Underlines links. Links without a line are bold."),
 }
 PAGE_BACKGROUND: Mapping[str, Member] = {
     "background_color": _color("#f4f5fa", "The page around the box."),
     "background_image_url": Member("picture", "", "A picture behind the box."),
-    "page_layout": _choice("center", _SIDES, "Where the box stands on a wide page."),
+    "page_layout": _choice("center", _SIDES, "Position of the box on a wide page."),
 }
 WIDGET: Mapping[str, Member] = {
     "logo_url": Member("picture", "", "The logo; empty for the one of the tenant."),
     "logo_height": _number(48, 1, 100, "Height of the logo in pixels."),
-    "logo_position": _choice("center", ("center", "left", "none", "right"), "Where the logo stands in the box, or that there is none."),
-    "header_text_alignment": _choice("center", _SIDES, "Where the heading stands."),
-    "social_buttons_layout": _choice("bottom", ("bottom", "top"), "Providers elsewhere below or above the form with the password."),
+    "logo_position": _choice("center", ("center", "left", "none", "right"), "Position of the logo in the box, or none."),
+    "header_text_alignment": _choice("center", _SIDES, "Position of the heading."),
+    "social_buttons_layout": _choice("bottom", ("bottom", "top"), "Position of provider buttons: below or above the password form."),
 }
 GROUPS: Mapping[str, Mapping[str, Member | Mapping[str, Member]]] = {
     "borders": BORDERS,
@@ -116,7 +116,7 @@ GROUPS: Mapping[str, Mapping[str, Member | Mapping[str, Member]]] = {
     "widget": WIDGET,
 }
 
-# Fonts that systems have: nothing is loaded, and no other server learns of a login.
+# System fonts: the browser loads nothing, so no other server learns of a login.
 FONT_STACKS: Mapping[str, tuple[str, str]] = {
     "": ("The font of the device", 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'),
     "humanist": ("Humanist", 'Seravek, "Gill Sans Nova", Ubuntu, Calibri, "DejaVu Sans", source-sans-pro, sans-serif'),
@@ -144,7 +144,7 @@ def members() -> Iterator[tuple[tuple[str, ...], Member]]:
 
 
 def value_at(theme: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    """Return the value of a member, its default where the theme leaves it out."""
+    """Return the value of a member, or its default if the theme does not set it."""
     found: Any = theme
     for name in path:
         found = found.get(name) if isinstance(found, Mapping) else None
@@ -154,13 +154,13 @@ def value_at(theme: Mapping[str, Any], path: tuple[str, ...]) -> Any:
 
 
 def color_at(theme: Mapping[str, Any], path: tuple[str, ...]) -> str:
-    """Return a color of the theme, the default in place of a value that is none: no row may bring more than a color into a sheet."""
+    """Return a color of the theme, or the default for an invalid value: a stored value must add only colors to the style sheet."""
     found = value_at(theme, path)
     return found if isinstance(found, str) and is_color(found) else str(member_at(path).default)
 
 
 def member_at(path: tuple[str, ...]) -> Member:
-    """Return the member of a path that `members` yields."""
+    """Return the member of a path from `members`. Raises `KeyError` for any other path."""
     found: Any = GROUPS
     for name in path:
         found = found[name]
@@ -170,7 +170,7 @@ def member_at(path: tuple[str, ...]) -> Member:
 
 
 def with_value(theme: Theme, path: tuple[str, ...], value: Any) -> Theme:
-    """Return a copy with one value set."""
+    """Return a copy of the theme with one value set."""
     changed = deepcopy(theme)
     inner = changed
     for name in path[:-1]:
@@ -180,7 +180,7 @@ def with_value(theme: Theme, path: tuple[str, ...], value: Any) -> Theme:
 
 
 def default_theme() -> Theme:
-    """Return a theme that looks as the pages do without one. Members that are not required and have no default are left out."""
+    """Return the theme that equals the default looks of the pages. It omits members that are not required."""
     theme: Theme = {}
     for path, member in members():
         if member.is_required:

@@ -1,1 +1,1 @@
-"""The pages between a request to `/authorize` and its answer."""
+"""The hosted pages: the pages of a login, and the pages behind mailed links."""

@@ -1,4 +1,4 @@
-"""The way back to an application from a page that ends something. It leads to what is registered, never to what a request names."""
+"""The link from a page that ends something back to an application. Only registered addresses are used, never one from a request."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ class ApplicationLink:
 
 
 def application_link(client: Client | None, *, host: HostMatch) -> ApplicationLink | None:
-    """Return the way back to a client, or the address that the tenant names for lost logins; None where neither has one.
+    """Return the link back to a client, otherwise the tenant's default address. None without both.
 
-    An address that begins a login names the issuer, so that a client of many providers knows where to (OpenID Connect Core 1.0, 4).
+    An address that begins a login carries the issuer, so that a client of several providers knows which one to use (OpenID Connect Core
+    1.0, 4).
     """
     if client is not None and client.is_account_page:
         is_open = sign_in_settings(host.tenant_id).account_page.enabled
@@ -47,16 +48,15 @@ def application_link(client: Client | None, *, host: HostMatch) -> ApplicationLi
 
 
 def login_address(client: Client | None) -> str:
-    """Return where a client lets logins begin, if it has said so (OpenID Connect Core 1.0, 4); empty otherwise."""
+    """Return the registered address at which a login of the client can begin (OpenID Connect Core 1.0, 4); empty without one."""
     address = client.settings.get("initiate_login_uri") if client else None
     return address if isinstance(address, str) and address.startswith("https://") else ""
 
 
 def client_behind(request: HttpRequest, host: HostMatch) -> Client | None:
-    """Return the client that a refused request is about: by the handle of its login, even an expired one, by the state of its
-    login elsewhere, or by its id.
+    """Return the client of a refused request, found by the handle of its login, by the state of its provider login, or by its id.
 
-    The names are unproven, so they may lead to a registered address of the tenant and to nothing else.
+    The login may have expired. These values are unverified, so use the client only to find a registered address of the tenant.
     """
     sent = request.POST if request.method == "POST" else request.GET
     handle = sent.get("state", "")
@@ -74,13 +74,13 @@ def client_behind(request: HttpRequest, host: HostMatch) -> Client | None:
 
 
 def client_of_ticket(tenant_id: str, secret: str) -> Client | None:
-    """Return the client for which a link was mailed, also where the link does not work any more."""
+    """Return the client for which a link was mailed, even if the link is no longer valid."""
     ticket = AccountTicket.objects.of(tenant_id).select_related("client").filter(digest=digest_of(secret)).first()
     return ticket.client if ticket is not None else None
 
 
 def _origin(client: Client) -> str:
-    """Return the first origin that a browser can open: of the client's pages, else of its callbacks."""
+    """Return the first origin that a browser can open, of the client's pages, otherwise of its callbacks."""
     addresses = (*(client.settings.get("web_origins") or ()), *client.redirect_uris.split())
     return next((origin for address in addresses if (origin := _opened_origin(client, address))), "")
 
@@ -88,5 +88,5 @@ def _origin(client: Client) -> str:
 def _opened_origin(client: Client, address: str) -> str:
     if "*" in address or not (origin := web_origin_of(address)):
         return ""
-    # The callback of a native application is open for the moment of its login only (RFC 8252, 7.3).
+    # The callback of a native application is only open during a login (RFC 8252, 7.3).
     return "" if client.app_type == "native" and urlsplit(origin).hostname in _LOOPBACK else origin

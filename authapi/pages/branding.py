@@ -1,6 +1,6 @@
-"""How a tenant looks on the hosted pages: name, logo, colors, font, layout, where help is.
+"""The brand of a tenant on the hosted pages: name, logo, colors, font, layout and support contacts.
 
-They come as a style sheet and as pictures of their own, since no page has inline styles.
+A style sheet and pictures carry it, because the pages have no inline styles.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ PICTURE_ROUTE = f"{PICTURES.removeprefix('/')}<str:name>"
 ORGANIZATION = "organization"
 _ORGANIZATION_ID = re.compile(r"org_[A-Za-z0-9]{16}")
 _KEPT = "public, max-age=31536000, immutable"
-# What is opened by itself shows nothing but the picture.
+# If a browser opens the picture directly, it loads nothing else.
 _PICTURE_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
 
 @dataclass(frozen=True)
 class Brand:
-    """What the base of the hosted pages shows."""
+    """The brand as the base template of the hosted pages uses it."""
 
     name: str
     logo: str
@@ -46,12 +46,12 @@ class Brand:
 
 
 def brand_of(tenant_id: str, organization_id: str | None = None) -> Brand:
-    """Return the looks of a tenant, those of an organization on top, a second old at most."""
+    """Return the brand of a tenant, overridden by that of an organization. It may be up to one second old."""
     return brand_from(looks_of(tenant_id, organization_id), tenant_id, organization_id)
 
 
 def brand_from(looks: Looks, tenant_id: str, organization_id: str | None = None) -> Brand:
-    """Return looks as pages show them, with the tenant's ways to get help."""
+    """Return looks as pages use them, with the support contacts of the tenant."""
     settings = sign_in_settings(tenant_id)
     images = (looks.logo, looks.favicon, looks.background)
     return Brand(
@@ -70,23 +70,23 @@ def brand_from(looks: Looks, tenant_id: str, organization_id: str | None = None)
 
 @require_safe
 def brand_stylesheet(request: HttpRequest) -> HttpResponse:
-    """Return the looks of the tenant that answers on this host as CSS. The address changes with them, so it may be kept."""
+    """Return the style sheet of the tenant of this host. Cacheable, because the address contains the version of the looks."""
     named = request.GET.get(ORGANIZATION, "")
     looks = looks_of(_tenant_here(request), named if _ORGANIZATION_ID.fullmatch(named) else None)
     answer = HttpResponse(looks.stylesheet, content_type="text/css; charset=utf-8")
-    # An address of other looks, such as one from before a change, must not be kept as if it were theirs.
+    # A response to a different version, such as the one before a change, must not be cached under this address.
     answer["Cache-Control"] = _KEPT if request.GET.get("v") == looks.version else "no-store"
     return answer
 
 
 @require_safe
 def brand_picture(request: HttpRequest, name: str) -> HttpResponse:
-    """Return an uploaded picture of the tenant that answers on this host; the address is a digest, so it may be kept."""
+    """Return an uploaded picture of the tenant of this host. Cacheable, because the address is a digest of the content."""
     return picture_answer(_tenant_here(request), name)
 
 
 def picture_answer(tenant_id: str, name: str) -> HttpResponse:
-    """Return a picture of this tenant by the last part of its address. Raises `Http404`, also for a picture of another tenant."""
+    """Return a picture of this tenant by the last part of its address. Raises `Http404` for an unknown one and one of another tenant."""
     digest = digest_in(f"{PICTURES}{name}")
     row = BrandingPicture.objects.of(tenant_id).filter(digest=digest).first() if digest else None
     if row is None or picture_path(row.digest, row.ending) != f"{PICTURES}{name}":
@@ -100,10 +100,10 @@ def picture_answer(tenant_id: str, name: str) -> HttpResponse:
 
 
 def page_policy(brand: Brand, form_targets: Iterable[Any] = (), *, has_script: bool = False, framed_by: str = "'none'") -> str:
-    """Return the content policy of a hosted page: our own files, the pictures and the font of the tenant, no script unless it is ours.
+    """Return the content policy of a hosted page: files of this host, pictures and font of the tenant, and no script without `has_script`.
 
-    Forms lead here and where their answer redirects: browsers hold redirects of a form's answer against `form-action`, so a page
-    that ends at a client names its origin. `framed_by` is for the preview of the admin.
+    Browsers also check the redirects that answer a form against `form-action`. So `form_targets` names the origins of the clients to which
+    a page redirects. `framed_by` is for the preview in the admin.
     """
     return "; ".join(
         (

@@ -1,4 +1,4 @@
-"""Our metadata for the provider of one connection: `/samlp/metadata?connection=`."""
+"""The metadata of this service for the provider of one connection: `/samlp/metadata?connection=`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONTENT_TYPE = "application/samlmetadata+xml; charset=utf-8"
 
 
 def connection_metadata(request: HttpRequest, host: HostMatch, name: str) -> HttpResponse:
-    """Return the document; it needs nothing of the provider, which may be entered later. Raises `RequestRefused`."""
+    """Return the metadata. It contains no data of the provider, which may be configured later. Raises `RequestRefused`."""
     connection = Connection.objects.of(host.tenant_id).filter(name=name[:128], strategy__in=STRATEGIES).first()
     if connection is None:
         raise RequestRefused(LoginCase.UNKNOWN_CONNECTION)
@@ -35,7 +35,7 @@ def connection_metadata(request: HttpRequest, host: HostMatch, name: str) -> Htt
 
 
 def document_of(connection: Connection, base: str) -> bytes:
-    """Return our metadata for the provider of a connection; `base` is the issuer of a host of the tenant."""
+    """Return the metadata of this service for the provider of a connection. `base` is the issuer of a host of the tenant."""
     options = options_of(connection)
     shared = published_certificates(connection.tenant_id)
     signing = [certificate.parsed for certificate in own_certificates(connection, "signing_key")]
@@ -54,5 +54,5 @@ def _signs_requests(connection: Connection) -> bool:
     try:
         return saml_provider(connection).signs_requests
     except UpstreamFailed:
-        # The provider is entered later, often with the help of this very document.
+        # The provider is configured later, often with this document.
         return options_of(connection).signs_requests is True

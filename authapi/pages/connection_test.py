@@ -1,4 +1,4 @@
-"""The way of an administrator who tries a connection: to its provider, and back to a page. What came of it stands in the admin."""
+"""Runs the test of a connection in an administrator's browser: to the provider and back to a page. The admin shows the result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from identity.hosts import HostMatch
 
 @tenant_page("connection_test", methods=("GET",))
 def go_to_provider(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Send the browser to the provider, as a login would."""
+    """Redirect the browser to the provider, as a login does."""
     state = request.GET.get("state", "")
     test = waiting_test(host.tenant_id, state)
     if test is None:
@@ -26,7 +26,7 @@ def go_to_provider(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def finish_test(request: HttpRequest, host: HostMatch, state: str, sent: Mapping[str, str], *, address: str) -> HttpResponse:
-    """Judge the provider's answer and say that the test is over. Raises `RequestRefused`."""
+    """Check the provider's answer, and show that the test has ended. Raises `RequestRefused`."""
     test = waiting_test(host.tenant_id, state)
     if test is None:
         raise RequestRefused(LoginCase.REQUEST_EXPIRED)

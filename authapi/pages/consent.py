@@ -1,4 +1,4 @@
-"""The consent page: what a client wants to do, and whether the user allows it."""
+"""The consent page: shows what a client requests, and asks the user to allow it."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from identity.hosts import HostMatch
 
 @tenant_page("consent")
 def consent_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Show what the client gets, and take the answer."""
+    """Show what the client gets, and process the answer."""
     login, handle = opened_login(request, host)
     try:
         session = login.session
         if session is None or login.is_half_proven:
-            # The session has ended meanwhile, or a second factor is due: back to there.
+            # The session has ended, or a second factor is due. `advance` shows the right page.
             return flow.advance(login, handle=handle)
         terms = login.terms(session.user)
         if request.method != "POST":
             return _form(login, handle, session, terms)
         if request.POST.get("user") != session.user.user_id:
-            # Another user has logged in since the page was shown: what the first one allows is not theirs.
+            # Another user has logged in since the page was shown. The answer of the first user does not count for them.
             return _form(login, handle, session, terms)
         if request.POST.get("answer") != "allow":
             raise RequestRefused(LoginCase.CONSENT_DENIED)

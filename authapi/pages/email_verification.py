@@ -1,4 +1,4 @@
-"""The page of the link that verifies an e-mail address."""
+"""The page of the link that verifies an email address."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from identity.services.failures import NotFound, ServiceError
 _VERIFIED, _CHANGED = "sv", "sce"
 
 
-# The ticket is the secret, and there is no session that a foreign form could use.
+# The ticket is the only credential. There is no session that a form of another site could abuse.
 @tenant_page("email_verification")
 def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Ask for confirmation, and verify on POST only: programs that look at mails open every link in them."""
+    """Ask for confirmation, and verify on POST only, because mail scanners open every link."""
     token = (request.POST if request.method == "POST" else request.GET).get("ticket", "")
     try:
         if request.method == "POST":
@@ -42,7 +42,7 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
                 ip=address_of(request),
                 user_agent=user_agent_of(request),
             )
-            # Where the template of the mail leads counts for mailed links alone; a link that was handed over has a way back of its own.
+            # The address in the mail template applies to mailed links only. A link that a client requested has its own return address.
             place = place_after(host.tenant_id, verification.MAIL, email=ticket.email) if ticket.job_id else ""
             return _end(request, host, "done", ticket, way_back.VERIFIED, place=place)
         ticket = verification.usable_ticket(tenant_id=host.tenant_id, token=token)
@@ -61,7 +61,7 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
 def _end(
     request: HttpRequest, host: HostMatch, state: str, ticket: EmailTicket | None, outcome: Outcome, *, place: str = ""
 ) -> HttpResponse:
-    """Say how a link of ours ended: to the application that has asked for it, else on a page that leads back to its client."""
+    """Show the result of a link: redirect to the return address of the ticket, otherwise show a page that links to its client."""
     status = 200 if outcome.is_success else 410
     if ticket is None:
         return _page(request, host, state, status=status, application=application_link(None, host=host))
@@ -74,7 +74,7 @@ def _end(
 
 
 def _client(host: HostMatch, ticket: EmailTicket) -> Client | None:
-    """Return the client that a ticket was handed out for, or that its mail was asked for."""
+    """Return the client of a ticket, or the client that requested its mail."""
     asked = ticket.job.parameters if ticket.job is not None else {}
     client_id = ticket.parameters.get("client_id") or asked.get("client_id")
     return Client.objects.of(host.tenant_id).filter(client_id=client_id).first() if client_id else None

@@ -1,4 +1,4 @@
-"""The page of a refusal that no client can be told: what a person can do, the way back to the application, and what support needs."""
+"""The page for errors that cannot be sent to a client: what the user can do, a link to the application, and details for support."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from identity.hosts import HostMatch
 
 logger = logging.getLogger(__name__)
 
-# Failures of the person and not of the service; the others are worth coming back to.
+# Errors with these statuses may be shown on the tenant's own error page. After other errors, the user can retry on this page.
 _SHOWN_ELSEWHERE = (400, 403)
 _SERVER_ERROR = 500
 _REFERENCE_BYTES = 4
@@ -36,7 +36,7 @@ _BARE_POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri '
 
 @dataclass(frozen=True)
 class Words:
-    """What a person reads: what happened, and what to do. `shows_description` adds the text of the failure, for developers."""
+    """The texts for the user: what happened, and what to do. `shows_description` adds the text of the failure, for developers."""
 
     heading: Any
     text: Any
@@ -67,7 +67,7 @@ WORDS: dict[Case, Words] = {
     ),
     PasswordlessCase.LINK_EXPIRED: Words(
         _("This link has expired"),
-        _("A link logs you in once, and a newer login ends it. Go back to the application and ask for a new one."),
+        _("A link works only once, and a newer login makes it invalid. Go back to the application and ask for a new one."),
         shows_description=False,
     ),
     PasswordlessCase.WRONG_REDIRECTED_CODE: Words(
@@ -90,7 +90,7 @@ WORDS: dict[Case, Words] = {
     ),
     CibaCase.UNKNOWN_LINK: Words(
         _("This link does not work"),
-        _("No request of an application has this link. Open the link of the newest message, in full."),
+        _("This link belongs to no request. Open the full link from the newest message."),
         shows_description=False,
     ),
     CibaCase.REQUEST_OVER: Words(
@@ -121,9 +121,9 @@ _THEIRS = Words(
 
 
 def error_page(request: HttpRequest, host: HostMatch, refused: RequestRefused, *, name: str) -> HttpResponse:
-    """Show why the page `name` refused a request, on the tenant's own page where it has one.
+    """Show why the page `name` refused a request, on the tenant's error page if it has one.
 
-    The reference stands in the service's log beside the case; neither holds what a person typed.
+    The log of the service has the reference and the case. Neither contains input of the user.
     """
     failure, client, reference = refused.failure, client_behind(request, host), new_reference()
     logger.info(
@@ -135,7 +135,7 @@ def error_page(request: HttpRequest, host: HostMatch, refused: RequestRefused, *
         reference,
     )
     address = sign_in_settings(host.tenant_id).error_page_url
-    # A page of this very host could fail as well, and the browser would go round in a circle.
+    # An error page on this host could fail, too, and redirect the browser forever.
     if address and failure.status in _SHOWN_ELSEWHERE and urlsplit(address).netloc != request.META.get("HTTP_HOST"):
         told = {"error": failure.error, "error_description": failure.description, "tracking": reference}
         return see_other(request, with_parameters(address, told))
@@ -150,7 +150,7 @@ def error_page(request: HttpRequest, host: HostMatch, refused: RequestRefused, *
 
 
 def unavailable_page(request: HttpRequest) -> HttpResponse:
-    """Say that the service cannot answer. Asks no database, so the page has no looks of a tenant."""
+    """Tell the user that the service is unavailable. Uses no database, so the page has no brand of the tenant."""
     context = {
         "failure": RequestCase.UNAVAILABLE.failure,
         "words": WORDS[RequestCase.UNAVAILABLE],
@@ -165,6 +165,6 @@ def unavailable_page(request: HttpRequest) -> HttpResponse:
 
 
 def new_reference() -> str:
-    """Return a short name for one refusal, which a person can read out and support can search the log for."""
+    """Return a short reference for one refusal. The user tells it to support, and support finds it in the log."""
     digits = secrets.token_hex(_REFERENCE_BYTES).upper()
     return f"{digits[:4]}-{digits[4:]}"

@@ -1,4 +1,4 @@
-"""Fields of the forms on hosted pages: what a person reads beside them, and what browsers and password managers need to know."""
+"""Fields of the forms on hosted pages: their labels and hints, and the attributes for browsers and password managers."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from identity.options.connection_options import login_identifiers
 
 LONGEST_EMAIL = 254
 LONGEST_PASSWORD = 4096
-# An input of HTML that no person sees: it tells a password manager which account the password belongs to.
+# Type of an input that users do not see. It tells a password manager to which account the password belongs.
 ACCOUNT_NAME = "hidden-username"
-# Where the summary of problems stands on the page (`hosted/errors.html`).
+# Id of the summary of problems (`hosted/errors.html`).
 _SUMMARY = "errors"
 LOGIN_SCREEN, RESET_SCREEN = "login.login", "reset-password.reset-password-request"
-# What no address does without. Only a mail shows whether it can receive any.
+# The minimal form of an address. Only a mail shows whether it can receive messages.
 _EMAIL = re.compile(r"[^\s@]+@[^\s@.]+(\.[^\s@.]+)*")
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with a form: with the field of this name, or with the whole where there is none. `address` is where to mend it."""
+    """What is wrong with a field, or with the whole form if `field` is empty. `address` links to a page that fixes it."""
 
     text: str
     field: str = ""
@@ -43,7 +43,7 @@ class FieldLink:
 
 @dataclass(frozen=True)
 class Field:
-    """One field. Its name is its id, so it is unique on a page. What a person typed is written back, except for secrets."""
+    """A form field. Its name is its id, so it is unique on a page. A page shows typed input again, except for secrets."""
 
     name: str
     label: str
@@ -54,17 +54,17 @@ class Field:
     maxlength: int = LONGEST_EMAIL
     hints: tuple[str, ...] = ()
     is_required: bool = True
-    # A person reads it and cannot change it. The server has its own value all the same: what a form sends counts for nothing.
+    # The user can read it but not change it. The server ignores the submitted value and uses its own.
     is_fixed: bool = False
     link: FieldLink | None = None
-    # Values with their labels: the field is a list to choose from.
+    # Values with their labels, if the field is a list.
     choices: tuple[tuple[str, str], ...] = ()
-    # What `form_fields` finds out.
+    # Set by `form_fields`.
     errors: tuple[str, ...] = ()
     is_marked: bool = False
     has_legend: bool = False
     has_focus: bool = False
-    # Whether a problem of the whole form may be due to this field.
+    # Whether a problem of the whole form may be caused by this field.
     is_suspected: bool = False
 
     @property
@@ -77,7 +77,7 @@ class Field:
 
     @property
     def described_by(self) -> str:
-        """The ids of the texts that a screen reader reads with the field."""
+        """The ids of the texts that screen readers read with the field."""
         found = {f"{self.name}-error": self.errors, f"{self.name}-hint": self.hints, _SUMMARY: self.is_suspected}
         return " ".join(name for name, is_there in found.items() if is_there)
 
@@ -85,8 +85,8 @@ class Field:
 def form_fields(fields: Iterable[Field], problems: Sequence[Problem | Mapping[str, str] | str] = ()) -> list[Field]:
     """Return the fields with their problems, marks and focus.
 
-    The first wrong field has the focus, else the first empty one. A form with a single field marks none: there is nothing else
-    to fill in.
+    The first wrong field gets the focus, otherwise the first empty one. A form with a single field does not mark it as required, because
+    there is no other field.
     """
     found = [_as_problem(problem) for problem in problems]
     given = list(fields)
@@ -112,12 +112,12 @@ def form_fields(fields: Iterable[Field], problems: Sequence[Problem | Mapping[st
 
 
 def has_secret(fields: object) -> bool:
-    """Tell whether one of these fields is typed in secret, and so has a button that shows it."""
+    """Tell whether one of the fields is a password, which has a button that shows it."""
     return isinstance(fields, list) and any(isinstance(field, Field) and field.is_secret for field in fields)
 
 
 def email_problem(typed: str) -> str:
-    """Return what is obviously wrong with an address, empty for nothing. Says nothing about whether it belongs to an account."""
+    """Return a text about an obviously invalid address, empty for a valid one. Does not reveal whether an account exists."""
     if not typed:
         return _("Enter your email address.")
     if len(typed) > LONGEST_EMAIL or _EMAIL.fullmatch(typed) is None:
@@ -126,9 +126,9 @@ def email_problem(typed: str) -> str:
 
 
 def identifier_field(options: Mapping[str, Any], *, value: str = "", screen: str = LOGIN_SCREEN, **values: str) -> Field:
-    """Return the field for the name of an account of a connection with these options.
+    """Return the field for the account name of a connection with these options.
 
-    A tenant may replace its label on each screen; `values` are those of the placeholders.
+    A tenant may replace the label on each screen. `values` are those of the placeholders in it.
     """
     names = login_identifiers(options)
     kind, inputmode = _KINDS.get(names, ("text", "email" if "email" in names else ""))
@@ -138,29 +138,29 @@ def identifier_field(options: Mapping[str, Any], *, value: str = "", screen: str
 
 
 def identifier_problem(options: Mapping[str, Any], typed: str) -> str:
-    """Return what is obviously wrong with the name of an account, empty for nothing. Says nothing about whether there is one."""
+    """Return a text about an obviously invalid account name, empty for a valid one. Does not reveal whether the account exists."""
     names = login_identifiers(options)
     if not typed or len(typed) > LONGEST_EMAIL:
         return _("Enter your email address.") if names == ("email",) else _("Enter the name of your account.")
-    # A user name may look like a half address; one from an earlier time of the connection may have no sign of it.
+    # A username may contain an "@". A name without it is accepted: it may be a username from before the connection's present rules.
     return email_problem(typed) if "@" in typed and "username" not in names else ""
 
 
 def identifier_labels() -> set[tuple[str, str]]:
-    """Return the path and the English of every label that `identifier_field` may have."""
+    """Return the path and English text of every label that `identifier_field` can have."""
     return {(_path_of_label(screen, name), text) for screen in (LOGIN_SCREEN, RESET_SCREEN) for name, text in _LABELS.values()}
 
 
 def _path_of_label(screen: str, name: str) -> str:
-    """Return how client libraries name a label: each screen in its own way."""
+    """Return the path by which client libraries name a label. Each screen uses a different pattern."""
     return f"{screen}.placeholder{name[:1].upper()}{name[1:]}" if screen == RESET_SCREEN else f"{screen}.{name}Placeholder"
 
 
-# How a browser shows the field where there is one kind of name only.
+# Type and input mode of the field if the connection has one kind of name only.
 _KINDS: Mapping[tuple[str, ...], tuple[str, str]] = {("email",): ("email", "email"), ("phone_number",): ("tel", "tel")}
 
 
-# The label of each, with its name in `templates/hosted/texts.toml`.
+# The label of each, with its key in `templates/hosted/texts.toml`.
 _ANY_LABEL = ("phoneOrUsernameOrEmail", gettext_noop("Email address, username or phone number"))
 _LABELS: Mapping[tuple[str, ...], tuple[str, str]] = {
     ("email",): ("email", gettext_noop("Email address")),

@@ -1,4 +1,4 @@
-"""How a page for end users is answered: in the looks of its tenant, in no cache, in no frame, with one script of ours at most."""
+"""Renders pages for end users: with the brand of the tenant, uncached, never in a frame, and with scripts of this host only."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from authapi.pages.form_fields import has_secret
 from identity.hosts import HostMatch, resolve_host
 from identity.languages import DEFAULT
 
-# Shows a password on demand; the pages work without it.
+# Has the button that shows a password. The pages work without it.
 _SCRIPT = "theme/hosted.js"
 
 
 def with_rate(answer: HttpResponse, rate: Rate | None) -> HttpResponse:
-    """Put the headers of the bucket that refused a request on its page. Without one, the bucket that paid shows (`config.server.rates`)."""
+    """Add the rate headers of the limit that refused a request. Otherwise `config.server.rates` adds those of the charged limit."""
     for name, value in rate.headers.items() if rate is not None else ():
         answer[name] = value
     return answer
 
 
 def tenant_host(request: HttpRequest) -> HostMatch:
-    """Return the tenant whose page was asked for; raise `Http404` where none, or none that is active, answers."""
+    """Return the host whose page was requested. Raises `Http404` if no active tenant has this host."""
     match = resolve_host(request.META.get("HTTP_HOST", ""))
     if match is None or not match.is_active:
         raise Http404
@@ -46,12 +46,12 @@ def hosted_page(
     hides_address: bool = False,
     organization_id: str | None = None,
 ) -> HttpResponse:
-    """Render `hosted/<template>.html` for a tenant, in the language that is spoken.
+    """Render `hosted/<template>.html` for a tenant, in the active language.
 
-    `form_targets` are origins to which the answer of a form may redirect. `hides_address` is for pages whose address holds a
-    secret: no other site learns it. Their forms are sent without an origin, so that Django's CSRF check would refuse them. The looks
-    of the organization that a login is for come before those of the tenant. A page with a password among its `fields` loads the
-    script that shows it, before the `scripts` of its own; the policy of a page without any allows none.
+    `form_targets` are origins to which the response to a form may redirect. `hides_address` is for pages with a secret in their address:
+    the browser sends no referrer to other sites. It then also sends forms without an origin, which Django's CSRF check would refuse. The
+    brand of the organization of a login overrides that of the tenant. A page with a password among its `fields` loads the script that shows
+    the password, before its own `scripts`. The policy of a page without scripts allows none.
     """
     brand = brand_of(host.tenant_id, organization_id)
     shown = {"brand": brand, "scripts": [], **(context or {})}
@@ -60,7 +60,7 @@ def hosted_page(
     answer = render(request, f"hosted/{template}.html", shown, status=status)
     answer["Content-Security-Policy"] = page_policy(brand, form_targets, has_script=bool(shown["scripts"]))
     answer["Cache-Control"] = "no-store"
-    # Caches that keep pages all the same must not answer one person in the language of another.
+    # Some caches ignore `no-store`. They must not serve a page in the language of another user.
     answer["Content-Language"] = get_language() or DEFAULT
     patch_vary_headers(answer, ["Accept-Language"])
     answer["Referrer-Policy"] = "no-referrer" if hides_address else "same-origin"

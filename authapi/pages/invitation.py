@@ -1,4 +1,4 @@
-"""The pages of an invitation: the link of the mail, and within a login who invites to what, and whether the user accepts."""
+"""The pages of an invitation: the link in the mail, and in a login the question whether the user accepts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _GONE, _UNKNOWN = 410, 404
 
 @tenant_page("invitation_link", methods=("GET",))
 def open_invitation(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Leave the mark of the mail in the browser and go on to the application. Nothing is used up: programs open every link."""
+    """Mark the browser as one that opened the mail, and redirect to the application. Uses up nothing: mail scanners open links, too."""
     invitation = mailed_invitation(tenant_id=host.tenant_id, secret=request.GET.get("ticket", ""))
     state = _state(invitation)
     address = application_address(invitation) if invitation is not None and state is Invitation.State.PENDING else ""
@@ -65,7 +65,7 @@ def open_invitation(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 @tenant_page("invitation")
 def invitation_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Ask the user who has logged in, and take the answer; or say why the invitation does not work."""
+    """Ask the user who has logged in, and process the answer; or show why the invitation is not valid."""
     login, handle = opened_login(request, host)
     try:
         if login.offer is Offer.GONE:
@@ -73,7 +73,7 @@ def invitation_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
         session, invitation = login.session, login.invitation
         if session is None or invitation is None or next_step(login.wish, login.situation()) is not Step.INVITATION:
             return flow.advance(login, handle=handle)
-        # Another user may have logged in since the page was shown: what the first one answers is not theirs.
+        # Another user may have logged in since the page was shown. The answer of the first user does not count for them.
         if request.method != "POST" or request.POST.get("user") != session.user.user_id:
             return _ask(login, handle, session, invitation)
         return _answered(login, handle, session, invitation)
@@ -106,7 +106,7 @@ def _accept(login: Login, handle: str, session: Session, invitation: Invitation)
 
 
 def _mail(login: Login, handle: str, session: Session, invitation: Invitation) -> HttpResponse:
-    """Mail a link that verifies the address of the account, a few times at most."""
+    """Mail a link that verifies the address of the account. The number of mails is limited."""
     user = session.user
     is_due = is_addressed_to(invitation, user) and not user.email_verified
     if is_due and not GUEST_MAILS.takes(login.host.tenant_id, user.user_id):
@@ -139,10 +139,10 @@ def _too_many() -> Problem:
 
 
 def _guest(login: Login, session: Session) -> Guest:
-    """Return who answers. The link of the mail counts for an account that the person has logged in to within this login.
+    """Return the guest who answers. The mark of the mail counts only if the user has logged in during this login.
 
-    An attacker may have made an account with the invited address before. A session of that account in the browser of the invited
-    person proves nothing, and the link of the mail must not verify the attacker's account.
+    An attacker may already have created an account with the invited address. A session of that account in the browser of the invited user
+    proves nothing, and the mark of the mail must not verify the attacker's account.
     """
     has_logged_in = login.situation().has_logged_in
     return Guest(session.user, session.connection, has_logged_in and login.has_proven_mailbox, login.address, login.user_agent)
@@ -152,7 +152,7 @@ def _over(login: Login, handle: str) -> HttpResponse:
     if login.http_request.POST.get("answer") == "leave":
         raise RequestRefused(LoginCase.INVITATION_OVER)
     invitation = login.invitation
-    # Without an invitation the login itself leads back to the application.
+    # Without an invitation, the error response of the login leads back to the application.
     application = _application(invitation, login.host) if invitation is not None else None
     context = {"state": _state(invitation) or "unknown", "application": application, "can_refuse": True}
     return render_page(login, handle, "invitation_over", context, status=_GONE if invitation else _UNKNOWN)

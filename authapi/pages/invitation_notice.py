@@ -1,4 +1,4 @@
-"""What the pages of a login say about the invitation that it is about."""
+"""The invitation as the pages of a login show it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from authapi.login.login import Login
 
 
 def invitation_notice(login: Login) -> dict[str, str] | None:
-    """Return who invites whom to what, None without an open invitation."""
+    """Return the inviter, the organization and the invited address. None without an open invitation."""
     invitation = login.invitation if login.offer is Offer.OPEN else None
     if invitation is None:
         return None

@@ -1,4 +1,4 @@
-"""The login page: a password, for the account that this browser remembers or for another, or one of the providers elsewhere."""
+"""The login page: a password for a remembered or another account, a passkey, a code, or an external provider."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _STATUSES = {Refusal.TOO_MANY_ATTEMPTS: 429, Refusal.TOO_MANY_LOGINS: 429, Refus
 
 @tenant_page("login")
 def login_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Show the form, log in, forget the account, or send the browser to the provider that it names."""
+    """Show the form, log in, forget the remembered account, or redirect to the provider that the user chose."""
     login, handle = opened_login(request, host)
     try:
         login.check()
@@ -75,7 +75,7 @@ def login_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 def _log_in(login: Login, handle: str) -> HttpResponse:
     sent = login.http_request.POST
-    # An invitation is for one address, so that another name in the form counts for nothing.
+    # An invitation is for one address, so a name in the form is ignored.
     identifier, password = login.invited_email or sent.get("username", "").strip(), sent.get("password", "")
     responsible = upstream.connection_for_email(login.client, identifier)
     if responsible is not None and responsible in login.connections:
@@ -120,20 +120,20 @@ def _log_in_with_passkey(login: Login, handle: str) -> HttpResponse:
 
 
 def password_connection(login: Login) -> Connection | None:
-    """Return where a password is checked: the tenant's default directory if it may be used here, else the oldest that may."""
+    """Return the connection that checks passwords: the tenant's default directory if it is usable here, otherwise the oldest usable one."""
     databases = [connection for connection in login.connections if takes_passwords(connection)]
     default = sign_in_settings(login.host.tenant_id).default_directory
     return next((one for one in databases if one.name == default), next(iter(databases), None))
 
 
 def _obvious_problems(login: Login, connection: Connection, identifier: str, password: str) -> list[Problem]:
-    """Return what can be said without a look at any account."""
+    """Return the problems that are visible without reading an account."""
     found = []
     if text := identifier_problem(connection.options, identifier):
         found.append(Problem(text, "username"))
     if not password:
         found.append(Problem(_("Enter your password."), "password"))
-    # No account has such a password; the text says no more than that of a wrong one.
+    # No account has such a long password. The text is that of a wrong password, so it reveals nothing.
     return found or ([Problem(_text(login, connection, Refusal.WRONG_CREDENTIALS))] if len(password) > LONGEST_PASSWORD else [])
 
 
@@ -146,14 +146,14 @@ def _reset_address(handle: str) -> str:
 
 
 def _by_code(login: Login, named: str) -> Connection | None:
-    """Return the connection that logs in with a code: the one that was clicked, or the only way there is."""
+    """Return the connection that logs in with a code: the one that the user chose, or the only usable connection."""
     usable = login.connections
     found = [one for one in passwordless_among(usable) if one.name == named or (not named and len(usable) == 1)]
     return next(iter(found), None)
 
 
 def _elsewhere(login: Login, named: str) -> Connection | None:
-    """Return the provider to leave for at once: the one that was clicked, or the only way there is."""
+    """Return the provider to redirect to: the one that the user chose, or the only usable connection."""
     usable = login.connections
     if named:
         found = upstream.named_connection(login.client, named)
@@ -167,7 +167,7 @@ def _leave(login: Login, handle: str, connection: Connection) -> HttpResponse:
     try:
         return round_trips.send(login.http_request, upstream.begin(login, connection))
     except upstream.UpstreamFailed as failed:
-        # The page does not show the reason; the log of the tenant does.
+        # The log of the tenant has the reason. The page does not show it.
         sign_in_log.note(
             tenant_id=login.host.tenant_id,
             type="f",
@@ -211,7 +211,7 @@ def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence
         )
         name = Field("username", "", type=ACCOUNT_NAME, value=account) if account else _name_field(login, database, identifier)
         if context.get("passkey", {}).get("has_autofill"):
-            # HTML, "autofill": the browser lists passkeys at the first field that a person sees.
+            # HTML, "autofill": browsers list passkeys at the first visible field with this token.
             password = replace(password, autocomplete=f"{password.autocomplete} webauthn") if account else password
             name = name if account else replace(name, autocomplete=f"{name.autocomplete} webauthn")
         context["fields"] = form_fields([name, password], problems)
@@ -242,7 +242,7 @@ def _provider_link(connection: Connection, handle: str) -> dict[str, str]:
 
 
 def _text(login: Login, connection: Connection, reason: Refusal) -> str:
-    """Say what happened, and nothing about whether there is such an account."""
+    """Return the text for a refusal. It does not reveal whether the account exists."""
     named = client_values(login.client)
     if reason is Refusal.WRONG_CREDENTIALS and login_identifiers(connection.options) == ("email",):
         return custom_text("login.login.wrong-email-credentials", _("Wrong email address or password."), **named)

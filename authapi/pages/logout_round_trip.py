@@ -1,4 +1,4 @@
-"""The stops of a logout that needs the browser: the page that tells participants in frames, and the way on from any participant."""
+"""The pages of a logout that needs the browser: the page with frames for participants, and the redirect after each participant."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from authapi.pages.hosted_page import hosted_page
 from authapi.pages.tenant_page import tenant_page
 from identity.hosts import HostMatch
 
-# Goes on when all frames have loaded.
+# Continues when all frames have loaded.
 _SCRIPT = "hosted/logout_frames.js"
-# Without script, or where a participant is slow, the browser goes on after so long.
+# Without scripts, or with a slow participant, the browser continues after this time.
 _LONGEST_SECONDS = 5
 
 
 @tenant_page("logout", methods=("GET",))
 def next_participant(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Send a browser that comes back from a participant to the next one, or where the logout leads: `/u/logout/next`."""
+    """Redirect a browser that returns from a participant to the next one, or to the target of the logout: `/u/logout/next`."""
     return round_trips.go_on(request, host, request.GET.get(HANDLE, ""), is_told=True)
 
 
 @tenant_page("logout_frames", methods=("GET",))
 def logout_frames(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Load the address of every participant that is told in a frame, then go on with the logout: `/u/logout/frames`.
+    """Load the address of each participant that is told in a frame, then continue the logout: `/u/logout/frames`.
 
     OpenID Connect Front-Channel Logout 1.0, 3; WS-Federation 1.2, 13.2.4.
     """
@@ -40,5 +40,5 @@ def logout_frames(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def _origin(address: str) -> str:
-    # What stands in a policy must not be able to end a directive.
+    # A character in the address must not end the directive of the policy.
     return web_origin_of(address).replace(";", "").replace(",", "")

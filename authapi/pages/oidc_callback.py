@@ -1,4 +1,4 @@
-"""`/login/callback`: where OpenID and OAuth 2.0 providers send the browser back to, with a code or with a refusal."""
+"""`/login/callback`: the address to which OpenID and OAuth 2.0 providers redirect the browser, with a code or an error."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from authapi.upstream.connection_tests import is_test
 from authapi.upstream.login import CALLBACK_PATH, proven
 from identity.hosts import HostMatch
 
-# What of an answer has a meaning here (OpenID Connect Core 1.0, 3.1.2.5 and 3.1.2.6; RFC 9207, 2).
+# The parameters of an answer that are read (OpenID Connect Core 1.0, 3.1.2.5 and 3.1.2.6; RFC 9207, 2).
 _MEMBERS = ("code", "state", "iss", "error", "error_description")
-# What a provider posts once beside its first answer about a user. It names a person, so it never stands in an address.
+# Profile data that a provider posts only with the first answer about a user. It is personal data, so it must not be in an address.
 _USER = "user"
-# Marks a form that we had the browser post once more.
+# Marks a form that a page of this service posted again.
 POSTED_AGAIN = "posted_again"
 
 
 def oidc_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Finish a login elsewhere and go on with the client's request, which is told where it fails."""
+    """Finish a login at a provider, and continue with the client's request. Errors are sent to the client."""
     is_posted = request.method == "POST"
     sent = request.POST if is_posted else request.GET
     members = (*_MEMBERS, _USER) if is_posted else _MEMBERS
@@ -36,10 +36,10 @@ def oidc_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
     if is_test(state):
         return finish_test(request, host, state, answer, address=host.issuer + CALLBACK_PATH)
     if is_posted and _USER not in answer:
-        # The cookie may not travel with a form that another site posts; it does with the navigation that follows.
+        # Browsers may omit the cookie from a form that another site posts. They send it with the redirect.
         return see_other(request, with_parameters(request.path, answer))
     if is_posted and not read_cookie(request, BROWSER) and POSTED_AGAIN not in request.POST:
-        # The same, for an answer that must not stand in an address: our own page posts it once more.
+        # The same, for an answer that must not be in an address: a page of this service posts it again.
         return post_form(request, host.issuer + CALLBACK_PATH, {**answer, POSTED_AGAIN: "1"})
     row, asked = answered_request(request, host, state)
     return finish(kept_login(request, host, row), asked.connection_id, Evidence(lambda connection: proven(connection, asked, answer)))

@@ -1,4 +1,4 @@
-"""The page that asks for the organization: by its name before the login, among those of the user after it."""
+"""The page that asks for the organization: by its name before the login, or from the user's organizations after it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from authapi.pages.tenant_page import opened_login, tenant_page
 from identity.hosts import HostMatch
 from identity.models import Organization
 
-# A user who is a member of more can type the name.
+# A user with more organizations can type the name.
 _SHOWN = 100
 _LONGEST_NAME = 64
 
 
 @tenant_page("organization")
 def organization_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Show the question, and take the answer."""
+    """Ask for the organization, and process the answer."""
     login, handle = opened_login(request, host)
     try:
         if login.question is Question.BEFORE_LOGIN:
@@ -54,7 +54,7 @@ def _named(login: Login, handle: str) -> HttpResponse:
 
 
 def _chosen(login: Login, handle: str, session: Session) -> HttpResponse:
-    """Let a user choose; where there is nothing to choose between, go on."""
+    """Let a user choose an organization. With a single choice, continue without a question."""
     is_optional = organizations.usage_of(login.client) == "allow"
     own = organizations.organizations_of(session.user, session.connection, limit=_SHOWN + 1)
     if not own and not is_optional:
@@ -63,7 +63,7 @@ def _chosen(login: Login, handle: str, session: Session) -> HttpResponse:
         return _go_on(login, handle, own[0] if own else None)
     context: dict[str, Any] = {"user": session.user, "own": own[:_SHOWN], "is_cut": len(own) > _SHOWN, "is_optional": is_optional}
     sent = login.http_request.POST
-    # Another user may have logged in since the page was shown: what the first one chose is not theirs.
+    # Another user may have logged in since the page was shown. The answer of the first user does not count for them.
     if login.http_request.method != "POST" or sent.get("user") != session.user.user_id:
         return _page(login, handle, **context)
     if is_optional and sent.get("answer") == "none":

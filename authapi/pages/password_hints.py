@@ -1,4 +1,4 @@
-"""What people are told about passwords: the policy before they choose one, and why the one they chose is refused."""
+"""Texts about passwords: the policy as hints, and the reasons why a password is refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def password_hints(options: Mapping[str, Any]) -> list[str]:
 
 
 def refusal_text(problem: PasswordProblem) -> str:
-    """Say why a password is refused. The policy stands at the field."""
+    """Return why a password is refused. The field shows the policy."""
     texts = {
         Weakness.STRENGTH: _("This password is too weak. Follow the rules at the field."),
         Weakness.DICTIONARY: _("This password is too common. Choose another one."),

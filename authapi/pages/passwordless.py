@@ -1,6 +1,6 @@
-"""The pages of a login without a password: which address a code or a link goes to, and the code that came there.
+"""The pages of a login without a password: the address for a code or link, and the form for the code.
 
-The address stands in the row of the login and never in a form: a page that was opened for one account cannot finish for another.
+The address is stored in the row of the login and never in a form, so a page of one account cannot log in to another.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ from identity.hosts import HostMatch
 from identity.models import Connection
 
 ADDRESS_PATH, CODE_PATH = "/u/passwordless", "/u/passwordless/code"
-# Between two messages of one login: mails take some seconds, and impatience helps no one.
+# Minimum time between two messages of one login. Mails take some seconds to arrive.
 PAUSE = timedelta(seconds=30)
 _CONNECTION, _ADDRESS, _SENDS = "passwordless_connection", "passwordless_address", "passwordless_sends"
 _FIELDS = {Channel.EMAIL: "email", Channel.SMS: "phone_number"}
 LONGEST_NUMBER, LONGEST_TYPED_CODE = 40, 20
-# A number reads from left to right, with its plus sign in front, also within Arabic (Unicode Standard Annex 9, 2.4).
+# A phone number is shown from left to right with its plus sign in front, also in Arabic text (Unicode Standard Annex 9, 2.4).
 _ISOLATE, _END_OF_ISOLATE = "\u2066", "\u2069"
 BETWEEN_DIGITS = str.maketrans("", "", " -\u00a0\u202f")
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """Where the message of a login went, as its row says."""
+    """The message of a login, as stored in its row."""
 
     connection: Connection
     address: Address
@@ -70,7 +70,7 @@ class _Asked:
 
 @tenant_page("passwordless")
 def address_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Ask for the address, and have a code or a link sent there."""
+    """Ask for the address, and send a code or a link to it."""
     login, handle = opened_login(request, host)
     sent = request.POST if request.method == "POST" else request.GET
     try:
@@ -87,7 +87,7 @@ def address_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 @tenant_page("passwordless_code")
 def code_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Ask for the code, or tell that a link is on its way; take the code, or send once more."""
+    """Ask for the code, or show that a link was sent. Check the code, or send another message."""
     login, handle = opened_login(request, host)
     try:
         login.check()
@@ -102,18 +102,18 @@ def code_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def page_for(handle: str, connection: Connection, *, wants_other: bool = False) -> str:
-    """Return the address of the page on which a login goes on with a code of this connection, for another account where wanted."""
+    """Return the address of the page that asks for the account for this connection. `wants_other` ignores the remembered account."""
     other = {ACCOUNT: OTHER} if wants_other else {}
     return with_parameters(ADDRESS_PATH, {HANDLE: handle, "connection": connection.name, **other})
 
 
 def label_of(connection: Connection) -> str:
-    """Return what the login page calls this way in."""
+    """Return the label of this login method on the login page."""
     return _("Log in with a code by text message") if channel_of(connection) is Channel.SMS else _("Log in with a code by email")
 
 
 def place_of(login: Login, connection: Connection, address: Address) -> Place:
-    """Return where the browser is. A browser that this very account knows is told from a stranger's."""
+    """Return the source of guesses for the limits. A browser that the account knows has its own limit."""
     known = known_browser(login.host.tenant_id, login.http_request.headers.get("Cookie", ""))
     user = user_at(connection, address) if known is not None else None
     return Place(login.address, browser=known if user is not None and is_known_to(user, known) else None)
@@ -143,7 +143,7 @@ def _send_first(login: Login, handle: str, connection: Connection, channel: Chan
     typed = sent.get(field, "").strip()[: LONGEST + 1]
     responsible = upstream.connection_for_email(login.client, typed) if channel is Channel.EMAIL else None
     if responsible is not None and responsible in login.connections:
-        # The people of this domain log in at their company.
+        # Users of this email domain log in through their company's connection.
         parameters = {HANDLE: handle, "connection": responsible.name}
         return see_other(login.http_request, with_parameters(flow.PAGES[Step.LOGIN], parameters))
     try:
@@ -237,7 +237,7 @@ def _form(
     status: int = 200,
 ) -> HttpResponse:
     problems = [problem] if problem else []
-    # What is wrong with an address is said at its field, which takes the place of the account.
+    # A problem of the address is shown at its field, so the page shows the field instead of the remembered account.
     account = "" if problem and problem.field else offered_account(login, connection, typed)
     others = [one for one in passwordless_among(login.connections) if one.pk != connection.pk]
     context: dict[str, Any] = {
@@ -277,7 +277,7 @@ def number_field(label: str, typed: str) -> Field:
 
 
 def _likely(login: Login, channel: Channel) -> str:
-    """Return the name of the account that this browser remembers, such as that of a login with a password, where it is an address."""
+    """Return the remembered account name, such as that of a login with a password, if it is a valid address; empty otherwise."""
     name = remembered_name(login)
     try:
         return read_address(channel, name).value
@@ -305,7 +305,7 @@ def _wait(
 
 
 def left_to_right(number: str) -> str:
-    """Return a number as it reads within a sentence of any direction."""
+    """Return a phone number that is shown from left to right in text of any direction."""
     return f"{_ISOLATE}{number}{_END_OF_ISOLATE}"
 
 
@@ -330,14 +330,14 @@ def _seconds_to_wait(login: Login, asked: _Asked) -> int:
 
 
 def _odd(channel: Channel, typed: str) -> str:
-    """Say what is wrong with an address that cannot be used, and nothing about accounts."""
+    """Return what is wrong with an invalid address. Does not reveal whether an account exists."""
     if channel is Channel.EMAIL:
         return email_problem(typed) or _("Enter an email address like name@example.com.")
     return odd_number(typed)
 
 
 def odd_number(typed: str) -> str:
-    """Say what is wrong with a number that no message can be sent to."""
+    """Return what is wrong with a phone number that cannot get messages."""
     if not typed:
         return _("Enter your phone number.")
     if read_number(typed) is not None:
@@ -346,7 +346,7 @@ def odd_number(typed: str) -> str:
 
 
 def seconds_text(seconds: int) -> str:
-    """Say how long to wait before another message may be asked for."""
+    """Return the text that says how long to wait before the next message."""
     text = ngettext(
         "You can ask for another message in %(count)d second.", "You can ask for another message in %(count)d seconds.", seconds
     )
@@ -354,10 +354,10 @@ def seconds_text(seconds: int) -> str:
 
 
 def too_many_messages() -> str:
-    """Say that no further message is sent for now."""
+    """Return the text that says that no further message is sent for now."""
     return _("Too many messages were requested. Use the newest one, or try again later.")
 
 
 def no_sender() -> str:
-    """Say that nothing sends messages."""
+    """Return the text that says that no messages can be sent."""
     return _("Messages cannot be sent right now. Try again later, or contact the people who run the application.")

@@ -1,7 +1,7 @@
-"""The link of a mail that logs a person in. Opening it does nothing by itself: programs that look at mails open every link in them.
+"""The link in a mail that logs a user in. Mail scanners open every link, so a page that is only fetched logs in no user.
 
-In the browser whose login asked for the link, which its cookie proves, opening is enough. Any other browser asks first, and shows for
-which application and account: an attacker who sends a link of their own cannot log a person in silently.
+In the browser that requested the link, which its cookie proves, opening the link is enough. Another browser first shows the application and
+the account, and asks. So an attacker cannot silently log a user in by sending them a link of the attacker's own account.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LINK, _CODE = "passwordless_link", "passwordless_typed"
 
 @tenant_page("passwordless_link", methods=("GET",))
 def link_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Go on in the browser that asked, lead any other to the page that asks, or say why the link does not work."""
+    """Log in if this browser requested the link, ask in another browser, or show why the link is not valid."""
     row = link_code(host.tenant_id, request.GET.get("ticket", "")[:64])
     if row is None:
         return _dead(request, host, "unknown", status=404)
@@ -62,7 +62,7 @@ def link_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 @tenant_page("passwordless_confirm")
 def confirm_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Show which account is about to be logged in where, and do so when the button is pressed."""
+    """Show the account and the application, and log in when the user presses the button."""
     login, handle = opened_login(request, host)
     try:
         login.check()
@@ -82,12 +82,12 @@ def confirm_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def ask_about_code(login: Login, connection: Connection, address: Address, code: str) -> HttpResponse:
-    """Lead a browser that brings a typed code along to the page that asks: any site could have sent it. Raises `RequestRefused`."""
+    """Redirect a browser that submits a typed code to the page that asks, because any site could have sent it. Raises `RequestRefused`."""
     return _asking(login, **{_CODE: (connection, address, code)})
 
 
 def _own_transaction(request: HttpRequest, host: HostMatch, row: PasswordlessCode) -> LoginTransaction | None:
-    """Return the login that asked for the link where this is its browser, None in another one and for a mere look ahead."""
+    """Return the login that requested the link if this is its browser. None in another browser and for a prefetch."""
     browser = read_cookie(request, BROWSER)
     is_ahead = "prefetch" in request.headers.get("Sec-Purpose", request.headers.get("Purpose", ""))
     is_window = request.headers.get("Sec-Fetch-Dest", "document") == "document"
@@ -112,7 +112,7 @@ def _ask_first(request: HttpRequest, host: HostMatch, row: PasswordlessCode) -> 
     answer = answer_of(row)
     login = new_login(request, protocol_named(answer.protocol), ProtocolRequest(host, row.client, answer.state))
     if not named_language(enabled_languages(host.tenant_id), wished=login.presentation.languages):
-        # The application wishes none: the mail was in the language of the person, and the browser may be in another.
+        # The application requests no language. Use that of the mail, because the browser's may differ.
         login.row.language = row.language
     speak(login.language)
     try:
@@ -123,7 +123,7 @@ def _ask_first(request: HttpRequest, host: HostMatch, row: PasswordlessCode) -> 
 
 
 def _asking(login: Login, **found: Any) -> HttpResponse:
-    """Keep the login for this browser and lead it to the page with the button, whose address holds no secret."""
+    """Store the login for this browser, and redirect to the page with the button. That page has no secret in its address."""
     browser = browser_of(login.http_request)
     require_room(login)
     login.row.language = login.language
@@ -140,18 +140,18 @@ def _asking(login: Login, **found: Any) -> HttpResponse:
 
 
 def _ask(login: Login, handle: str, address: Address | None) -> HttpResponse:
-    # The account is shown in part: a stranger may have opened the link.
+    # The account is masked, because another person may have opened the link.
     context = {"account": address.masked if address is not None else "", "replaced": _replaced(login)}
     return render_page(login, handle, "passwordless_confirm", context)
 
 
 def _replaced(login: Login) -> str:
-    """Say which account of this browser the login puts another one in place of; empty where there is none."""
+    """Return the text that names the logged-in account which this login replaces; empty without a session."""
     if login.session is None:
         return ""
     user = login.session.user
     person = user.email or user.username or user.phone_number or user.name or user.user_id
-    return _("You are logged in as %(person)s in this browser. The new login takes its place.") % {"person": person}
+    return _("You are logged in as %(person)s in this browser. The new login replaces it.") % {"person": person}
 
 
 def _finish_link(login: Login, row: PasswordlessCode, handle: str | None) -> HttpResponse:
@@ -163,7 +163,7 @@ def _finish_link(login: Login, row: PasswordlessCode, handle: str | None) -> Htt
         user = log_in_with_link(row, address, host=login.host, place=place, user_agent=login.user_agent)
     except LoginRefused as refused:
         raise _refusal(refused, PasswordlessCase.LINK_EXPIRED) from refused
-    # Only where the person has typed the address: another browser has just learned it.
+    # Remember the address only in the browser in which the user typed it. Another browser has only received it with the link.
     typed = address.value if handle is None else ""
     return _log_in(login, user, row.connection, address, handle, typed=typed)
 

@@ -1,4 +1,4 @@
-"""`wsignoutcleanup1.0`: a WS-Federation provider ends the login in this browser, most often from a frame (WS-Federation 1.2, 13.2.4)."""
+"""`wsignoutcleanup1.0`: a WS-Federation provider ends the login in this browser, usually from a frame (WS-Federation 1.2, 13.2.4)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from identity.hosts import HostMatch
 
 
 def provider_clean_up(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """End the session that was begun at the provider. The answer is the same where there is none, or where another site asks.
+    """End the session that began at the provider. The response is the same without a session, or if another site sends the request.
 
-    The request has no signature: only the page that it comes from shows who asks.
+    The request has no signature. Only its referrer shows which site sent it.
     """
     answer = HttpResponse("", content_type="text/plain; charset=utf-8")
     answer["Cache-Control"] = "no-store"

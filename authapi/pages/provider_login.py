@@ -1,6 +1,6 @@
-"""Finishing a login that a provider elsewhere has answered: the user, the line in the log, and on with the client's request.
+"""Finishes a login that a provider has answered: finds the user, logs the result, and continues with the client's request.
 
-Every protocol of providers ends here; what it proves comes as a function.
+Used by all protocols of providers; each passes its check as a function.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ Prove = Callable[[Connection], Proven]
 
 @dataclass(frozen=True)
 class Evidence:
-    """How the provider's answer is judged, and how an administrator may read it when it is refused."""
+    """The function that checks the provider's answer, and one that shows a refused answer to administrators."""
 
     prove: Prove
     shown: Callable[[], str] = str
 
 
 def answered_request(request: HttpRequest, host: HostMatch, state: str) -> tuple[LoginTransaction, AuthenticationRequest]:
-    """Return the login that an answer belongs to, and let no other answer have it. Raises `RequestRefused`."""
+    """Return the login of an answer, and accept no second answer for it. Raises `RequestRefused`."""
     found = request_for(host.tenant_id, state)
     if found is None:
         raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     browser = read_cookie(request, BROWSER)
     if not browser or not hmac.compare_digest(found[0].browser_digest, digest_of(browser)):
-        # RFC 9700, 4.7: an attacker sent the answer to a login of their own to another person, who would end up in the
-        # attacker's account.
+        # RFC 9700, 4.7: an attacker sent the answer to their own login to another user, who would then be logged in to the attacker's
+        # account.
         raise RequestRefused(LoginCase.FOREIGN_BROWSER)
     if not end_request(found[0]):
         raise RequestRefused(LoginCase.REQUEST_EXPIRED)
@@ -62,12 +62,12 @@ def answered_request(request: HttpRequest, host: HostMatch, state: str) -> tuple
 
 
 def finish(login: Login, connection_id: str, evidence: Evidence) -> HttpResponse:
-    """Go on with a login as the user whom the provider has proven. The client is told where that fails."""
+    """Continue a login as the user whom the provider has authenticated. Errors are sent to the client."""
     connection: Connection | None = None
     try:
         connection = next((one for one in login.connections if one.pk == connection_id), None)
         if connection is None:
-            # Taken away from the client while the user was elsewhere.
+            # The connection was disabled for the client during the login.
             raise RequestRefused(LoginCase.UNKNOWN_CONNECTION)
         elsewhere = evidence.prove(connection)
         with change_context(context_of(login.host, login.client, ip=login.address, user_agent=login.user_agent, method="GET")):
@@ -90,7 +90,7 @@ def note_refusal(
     connection: Connection | None = None,
     shown: Callable[[], str] = str,
 ) -> None:
-    """Write why a login failed, in words that help to mend it, and keep the message beside the line."""
+    """Log why a login failed, in words that help to fix it, and store the refused message with the log line."""
     is_about_message = isinstance(refused, UpstreamFailed)
     detail = refused.detail if isinstance(refused, UpstreamFailed) else ""
     line = sign_in_log.note(

@@ -32,7 +32,7 @@ _MEMBERS = (REQUEST, RESPONSE, "RelayState")
 
 @tenant_page("provider_logout")
 def provider_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """End the logins that a provider wants to end, or go on with a logout that it has answered."""
+    """End the sessions that a provider asks to end, or continue a logout that a provider has answered."""
     sent = _sent(request)
     if RESPONSE in sent.parameters:
         return _answered(request, host, sent)
@@ -52,7 +52,7 @@ def _sent(request: HttpRequest) -> Sent:
 
 
 def _answered(request: HttpRequest, host: HostMatch, sent: Sent) -> HttpResponse:
-    """Go on with a logout of ours; an answer that cannot be believed has ended no login at the provider."""
+    """Continue a logout of this service. An answer that fails the checks counts as a failed logout at the provider."""
     handle = sent.parameters.get("RelayState", "")
     expected = round_trips.expected(host, handle).state
     connection = Connection.objects.of(host.tenant_id).filter(pk=str(expected.get("connection", ""))).first()
@@ -68,9 +68,9 @@ def _answered(request: HttpRequest, host: HostMatch, sent: Sent) -> HttpResponse
 
 
 def _demanded(request: HttpRequest, host: HostMatch, sent: Sent) -> HttpResponse:
-    """End the logins that the request names: that of this browser with a visit to its participants, and those of others.
+    """End the sessions that the request names: that of this browser with visits to its participants, and those of other browsers.
 
-    The provider is answered at the end. A browser without a session is no fault: the login may have ended already.
+    Answers the provider at the end. A browser without a session is no error: the session may have ended already.
     """
     connection = Connection.objects.of(host.tenant_id).filter(name=request.GET.get("connection", "")[:128], strategy__in=STRATEGIES).first()
     if connection is None:

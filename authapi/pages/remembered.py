@@ -1,4 +1,4 @@
-"""The account that a page offers without asking for its name, and how a person chooses another one or has it forgotten."""
+"""The remembered account that a page offers, and how a user chooses another account or removes it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from authapi.login.login import Login
 from authapi.login.remembered_account import forget_account, remembered_account
 from identity.models import Connection
 
-# How a page is asked for its form without the account that the browser remembers.
+# Query parameter and value that request a form without the remembered account.
 ACCOUNT, OTHER = "account", "other"
-# The name of the field with which a form asks to forget the account.
+# Name of the form field that asks to forget the account.
 FORGET = "forget"
 
 
 def offered_account(login: Login, connection: Connection, typed: str) -> str:
-    """Return the account of this connection that the page offers; empty where the person or the client has named another.
+    """Return the remembered account to offer at this connection; empty if the user or the client named another one.
 
-    An invitation names its address itself, and the page shows it as fixed.
+    Empty for an invitation, too: the page shows the invited address.
     """
     if login.invited_email:
         return ""
@@ -33,18 +33,18 @@ def offered_account(login: Login, connection: Connection, typed: str) -> str:
 
 
 def remembered_name(login: Login) -> str:
-    """Return what was last typed as the name of an account here, at any connection; empty where the person wants another one."""
+    """Return the last account name that was typed in this browser, for any connection; empty if the user wants another one."""
     kept = remembered_account(login.http_request, login.host.tenant_id)
     return "" if kept is None or wants_other(login) else kept.identifier
 
 
 def wants_other(login: Login) -> bool:
-    """Tell whether the person has asked for another account than the remembered one."""
+    """Tell whether the user has requested another account than the remembered one."""
     return login.http_request.GET.get(ACCOUNT) == OTHER
 
 
 def forgotten(login: Login, page: str) -> HttpResponse:
-    """Make the browser forget the account, and show the page again."""
+    """Drop the remembered account, and show the page again."""
     answer = see_other(login.http_request, page)
     forget_account(login.http_request, answer)
     return answer

@@ -1,4 +1,4 @@
-"""What the pages of a login have in common: its handle, the token of their forms, where these may lead."""
+"""Renders the pages of a login, with the handle, the form token, and the allowed targets of forms."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def render_page(login: Login, handle: str, template: str, context: dict[str, Any
 
 
 def _organization_of(login: Login) -> str | None:
-    """Return the organization whose looks the page has; none where the wish names one that it must not."""
+    """Return the organization whose brand the page has; None without one, or if the wish names an invalid one."""
     try:
         return None if login.organization is None else str(login.organization.pk)
     except RequestRefused:

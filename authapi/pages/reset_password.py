@@ -1,4 +1,4 @@
-"""Setting a new password: asking for the link, and the page that the link opens, which does nothing until it is sent."""
+"""Resets a password: the page that requests a link, and the page of the link, which changes nothing until its form is sent."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from identity.services.profile_rules import PasswordTooWeak
 
 @tenant_page("reset_password")
 def request_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Ask for the name of the account, and have a link mailed to its user. The answer is the same where there is no such account."""
+    """Ask for the account name, and mail a link to its user. The response is the same if the account does not exist."""
     login, handle = opened_login(request, host)
     try:
         login.check()
@@ -88,7 +88,7 @@ def _log_in_address(handle: str) -> str:
 
 @tenant_page("reset_password")
 def reset_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Show the form of a link, or set the password that it was sent with."""
+    """Show the form of a link, or set the submitted password."""
     secret = (request.POST if request.method == "POST" else request.GET).get("ticket", "")
     try:
         ticket = open_reset(tenant_id=host.tenant_id, secret=secret)
@@ -123,7 +123,7 @@ def _saved(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret:
             set_new_password(tenant_id=host.tenant_id, secret=secret, password=password, ip=ip, user_agent=agent)
     except PasswordTooWeak as weak:
         return _ask(request, host, ticket, secret, Problem(refusal_text(weak.problem), "password"))
-    # Where the template of the mail leads counts for mailed links alone; a link that was handed over has a way back of its own.
+    # The address in the mail template applies to mailed links only. A link that a client requested has its own return address.
     is_mailed = "marks_verified" not in ticket.parameters
     place = place_after(host.tenant_id, "reset_email", email=ticket.user.email or "") if is_mailed else ""
     return _end(request, host, "done", ticket, way_back.PASSWORD_CHANGED, place=place)
@@ -133,7 +133,7 @@ def _ask(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: s
     account = ticket.user.email or ticket.user.username or ""
     shown: dict[str, Any] = {"ticket": secret, "account": account}
     if is_prepared(ticket):
-        # The password is not on the page, so neither is a field that the problem could stand at.
+        # The password is not on the page, so the problem is shown without a field.
         context = {"state": "confirm", "problems": [problem.text] if problem else [], **shown}
     else:
         context = {"state": "ask", **_new_password(ticket, account, [problem] if problem else []), **shown}
@@ -156,7 +156,7 @@ def _new_password(ticket: AccountTicket, account: str, problems: Sequence[Proble
 
 
 def _end(request: HttpRequest, host: HostMatch, state: str, ticket: AccountTicket, outcome: Outcome, *, place: str = "") -> HttpResponse:
-    """Say how a link of ours ended: to the application that has asked for it, else on a page that leads back to its client."""
+    """Show the result of a link: redirect to the return address of the ticket, otherwise show a page that links to its client."""
     speak_for(ticket.language, host.tenant_id)
     answer = way_back.result_answer(request, ticket.parameters, outcome, email=ticket.parameters.get("email", ""))
     if answer is not None:
@@ -168,5 +168,5 @@ def _end(request: HttpRequest, host: HostMatch, state: str, ticket: AccountTicke
 def _page(
     request: HttpRequest, host: HostMatch, context: dict[str, Any], *, status: int = 200, form_targets: Sequence[str] = ()
 ) -> HttpResponse:
-    # The address of this page holds the ticket.
+    # The address of this page contains the ticket.
     return hosted_page(request, host, "reset_password", context, status=status, form_targets=form_targets, hides_address=True)

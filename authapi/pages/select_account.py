@@ -1,4 +1,4 @@
-"""The page that asks which account to go on with: the one that is logged in, or another."""
+"""The page that asks with which account to continue: the one that is logged in, or another."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from identity.hosts import HostMatch
 
 @tenant_page("select_account")
 def select_account_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Show the account, and take the answer."""
+    """Show the account, and process the answer."""
     login, handle = opened_login(request, host)
     session = login.session
     try:
         if session is None or login.is_half_proven:
             return flow.advance(login, handle=handle)
         if request.method != "POST":
-            # A wish that is refused by now is refused after the answer: the page that is open stays open.
+            # A refusal of the wish is raised after the answer, because an open page stays open.
             return render_page(login, handle, "select_account", {"user": session.user})
         if request.POST.get("answer") != session.user.user_id:
             return see_other(request, with_parameters(flow.PAGES[Step.LOGIN], {flow.HANDLE: handle}))

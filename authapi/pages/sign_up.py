@@ -1,4 +1,4 @@
-"""The sign-up page: an account of one's own, and at once logged in with it."""
+"""The sign-up page: creates an account and logs in with it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LONGEST = {"email": LONGEST_EMAIL, "username": 128, "phone_number": 40}
 
 @tenant_page("signup")
 def sign_up_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Show the form, or make the account and go on to the client."""
+    """Show the form, or create the account and continue the login."""
     login, handle = opened_login(request, host)
     try:
         login.check()
@@ -59,7 +59,7 @@ def _make_account(login: Login, handle: str, connection: Connection) -> HttpResp
     sent = login.http_request.POST
     values = {name: sent.get(name, "").strip()[: _LONGEST[name]] for name in IDENTIFIERS}
     if login.invited_email:
-        # An invitation is for one address, so that another one in the form counts for nothing.
+        # An invitation is for one address, so another address in the form is ignored.
         values["email"] = login.invited_email
     password = sent.get("password", "")
     if not password or len(password) > LONGEST_PASSWORD:
@@ -123,7 +123,7 @@ def _form(
 
 
 def _field(login: Login, name: str, value: str, *, is_only: bool, is_required: bool) -> Field:
-    """Return how a field is shown, and what a password manager takes it for (HTML, "autofill")."""
+    """Return a field with the attributes by which password managers recognize it (HTML, "autofill")."""
     named = client_values(login.client)
     label, kind, autocomplete = {
         "email": (custom_text("signup.signup.emailPlaceholder", _("Email address"), **named), "email", "username" if is_only else "email"),
@@ -143,7 +143,7 @@ def _field(login: Login, name: str, value: str, *, is_only: bool, is_required: b
 
 
 def _without_password(connection: Connection, values: dict[str, str]) -> list[Problem]:
-    """Return everything that is obviously missing or malformed, so that a person mends it at once."""
+    """Return every missing or malformed value, so that the user can fix all at once."""
     wanted = demands(connection.options)
     wrong = [name for name in IDENTIFIERS if wanted[name] is Demand.REQUIRED and not values[name]]
     if values["email"] and email_problem(values["email"]):
@@ -152,7 +152,7 @@ def _without_password(connection: Connection, values: dict[str, str]) -> list[Pr
 
 
 def _problems(connection: Connection, refused: SignUpRefused) -> list[Problem]:
-    """Say what stands against the account, and nothing about whether there is one already."""
+    """Return why the account is refused. Does not reveal whether it already exists."""
     match refused.reason:
         case Reason.INVALID:
             return [Problem(_field_text(connection, name), name) for name in refused.fields]

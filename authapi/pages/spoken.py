@@ -1,4 +1,4 @@
-"""Which language a page is in where no login says so: the one of the mailed link, else the browser's."""
+"""The language of a page outside a login: that of the mailed link, otherwise that of the browser."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from identity.languages import enabled_languages, speak, spoken_language
 
 
 def browser_language(request: HttpRequest, tenant_id: str, *, wished: str = "") -> str:
-    """Return the language for a request: the first of `wished` (as in `ui_locales`) that the tenant enables, else the browser's."""
+    """Return the first language in `wished` (as in `ui_locales`) that the tenant enables, otherwise that of the browser."""
     return spoken_language(tenant_id, wished=wished.split(), accept_language=request.headers.get("Accept-Language", ""))
 
 
 def speak_for(language: str, tenant_id: str) -> None:
-    """Speak the language that a link was mailed in, if the tenant still enables it."""
+    """Switch to the language of the mail with the link, if the tenant still enables it."""
     if language in enabled_languages(tenant_id):
         speak(language)

@@ -1,6 +1,6 @@
-"""The chain before a page of a tenant: method, host, the page itself, and one place where refusals become pages.
+"""Runs the checks before a page of a tenant: the method and the host. Turns refusals into error pages.
 
-The address or the browser has paid for the page before it came here (`authapi.edge.open_rates`).
+`authapi.edge.open_rates` has already charged the request to its address or browser.
 """
 
 from __future__ import annotations
@@ -33,10 +33,9 @@ View = Callable[[HttpRequest, HostMatch], HttpResponse]
 
 
 def tenant_page(name: str, *, methods: tuple[str, ...] = ("GET", "POST")) -> Callable[[View], Callable[[HttpRequest], HttpResponse]]:
-    """Make a view of a page; `name` stands in the log.
+    """Decorate a view of a page. The log names the page `name`.
 
-    Django's own protection of forms stays out: its cookie belongs to the staff, and our forms are bound to the login and to
-    its browser (`opened_login`).
+    Django's CSRF protection is off: its cookie is for staff, and these forms are bound to the login and its browser (`opened_login`).
     """
 
     def decorate(view: View) -> Callable[[HttpRequest], HttpResponse]:
@@ -46,7 +45,7 @@ def tenant_page(name: str, *, methods: tuple[str, ...] = ("GET", "POST")) -> Cal
             host = tenant_host(request)
             with tenant_bound(host.tenant_id):
                 try:
-                    # Before the view, since its texts are made there; a page of a login changes to the login's language.
+                    # Before the view, because the view creates texts. A page of a login switches to the language of the login.
                     with speaking(browser_language(request, host.tenant_id, wished=request.GET.get("ui_locales", ""))):
                         return _answered(request, host, view, methods, name=name)
                 except (OperationalError, InterfaceError) as error:
@@ -70,8 +69,8 @@ def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[
 
 
 def _unavailable(request: HttpRequest, error: Exception, *, name: str) -> HttpResponse:
-    """Answer while the database is away: neither the looks nor the languages of the tenant are known."""
-    # Expected whenever the database is away; its trace would say no more.
+    """Answer while the database is unavailable, so without the brand and languages of the tenant."""
+    # Expected while the database is unavailable. A traceback would add nothing.
     logger.warning("The database did not answer the page %s: %s", name, type(error).__name__)
     language = named_language(tuple(LANGUAGES), accept_language=request.headers.get("Accept-Language", "")) or DEFAULT
     with speaking(language):
@@ -81,9 +80,9 @@ def _unavailable(request: HttpRequest, error: Exception, *, name: str) -> HttpRe
 
 
 def opened_login(request: HttpRequest, host: HostMatch) -> tuple[Login, str]:
-    """Return the login that a page is about, and its handle.
+    """Return the login of a page, and its handle.
 
-    Raises `RequestRefused` when it is gone or belongs to another browser, and, for a form, when it was not made here.
+    Raises `RequestRefused` if the login has expired or belongs to another browser, and for a form that is not from this browser's page.
     """
     sent = request.POST if request.method == "POST" else request.GET
     handle, browser = sent.get(HANDLE, ""), read_cookie(request, BROWSER)

@@ -1,4 +1,4 @@
-"""The page of the link that lifts a block. Opening it does nothing: programs that look at mails open every link in them."""
+"""The page of the link that lifts a block. Mail scanners open every link, so opening it does nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from identity.hosts import HostMatch
 
 @tenant_page("unblock")
 def unblock_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Ask whether the block shall be lifted, and lift it."""
+    """Ask whether to lift the block, and lift it."""
     secret = (request.POST if request.method == "POST" else request.GET).get("ticket", "")
     try:
         if request.method == "POST":

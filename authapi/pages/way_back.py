@@ -1,4 +1,4 @@
-"""Where the page of a used link leads: to the address that an application has set, in upstream's words, or to its login."""
+"""The redirect after a used link: to the return address of an application, with upstream's parameters, or to its login."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from authapi.pages.application_link import ApplicationLink, application_link
 from identity.hosts import HostMatch
 from identity.models import Organization
 
-# What applications compare (upstream's words): a link that was used, and one whose time is over.
+# Texts that applications compare (upstream's words): the link was used before, or it has expired.
 _USED, _EXPIRED = "This URL can be used only once", "Access expired."
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a link. `message` is for the application, so it stays in English."""
+    """The result of a link. Applications read `message`, so it stays in English."""
 
     is_success: bool
     message: str
@@ -33,7 +33,7 @@ EXPIRED = Outcome(is_success=False, message=_EXPIRED)
 
 
 def result_answer(request: HttpRequest, parameters: Mapping[str, Any], outcome: Outcome, *, email: str) -> HttpResponse | None:
-    """Return the redirect to the address that stands with a ticket; None for one that has none."""
+    """Return the redirect to the return address of the ticket; None without one."""
     address = parameters.get("result_url", "")
     if not address:
         return None
@@ -45,19 +45,19 @@ def result_answer(request: HttpRequest, parameters: Mapping[str, Any], outcome: 
     }
     answer = see_other(request, with_parameters(address, told))
     answer["Cache-Control"] = "no-store"
-    # The address of the page holds the ticket.
+    # The address of the page contains the ticket.
     answer["Referrer-Policy"] = "no-referrer"
     return answer
 
 
 def result_targets(parameters: Mapping[str, Any]) -> list[str]:
-    """Return what the content policy of the form must name."""
+    """Return the form targets that the content policy must contain."""
     address = parameters.get("result_url", "")
     return [form_target(address)] if address else []
 
 
 def link_after(client: Client | None, parameters: Mapping[str, Any], *, host: HostMatch) -> ApplicationLink | None:
-    """Return the way back to the client of a ticket; where it begins a login, with the organization that the ticket names."""
+    """Return the link back to the client of a ticket. If it begins a login, it names the organization of the ticket."""
     link = application_link(client, host=host)
     named = parameters.get("organization_id", "")
     if link is None or not link.begins_login or not named:

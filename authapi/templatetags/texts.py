@@ -1,4 +1,4 @@
-"""`{% text "login.login.title" %}{% translate "Log in" %}{% endtext %}`: the text of the tenant, else the one inside."""
+"""`{% text "login.login.title" %}{% translate "Log in" %}{% endtext %}`: the text of the tenant, otherwise the text inside the tag."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORDS = 2
 
 
 class TextNode(Node):
-    """One text that a tenant may replace; `inside` is the service's, and may hold marks of HTML. The tenant's is escaped."""
+    """A text that a tenant may replace. The text of the service is `inside` and may contain HTML; the text of the tenant is escaped."""
 
     child_nodelists = ("inside",)
 
@@ -27,13 +27,13 @@ class TextNode(Node):
 
     def render(self, context: Context) -> str:
         own = custom_text(self.path, "", **placeholder_values(context))
-        # The page escapes what a variable holds; a tag has to do so by itself.
+        # Django escapes variables, but not the output of a tag.
         return conditional_escape(own) if own else self.inside.render(context)
 
 
 @register.tag
 def text(parser: Parser, token: Token) -> TextNode:
-    """Mark a text as one that a tenant may replace. Raises `TemplateSyntaxError` for a path that texts.toml does not have."""
+    """Mark a text that a tenant may replace. Raises `TemplateSyntaxError` for a path that is not in texts.toml."""
     words = token.split_contents()
     if len(words) != _WORDS or words[1][:1] != words[1][-1:] or words[1][:1] not in "\"'":
         raise TemplateSyntaxError('Write {% text "prompt.screen.key" %}.')
@@ -47,8 +47,8 @@ def text(parser: Parser, token: Token) -> TextNode:
 
 
 def placeholder_values(context: Context) -> dict[str, str]:
-    """Return the values of the placeholders that a page knows, none of them escaped yet."""
-    # Where a page has sent something to.
+    """Return the values of the placeholders that a page knows, unescaped."""
+    # The address to which a page has sent a message.
     address = context.get("address")
     client, user, link, invitation = (context.get(name) for name in ("client", "user", "link", "invitation"))
     return {

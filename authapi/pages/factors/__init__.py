@@ -1,1 +1,1 @@
-"""The hosted pages of second factors: proving one, setting one up, and keeping the recovery code."""
+"""The hosted pages of second factors: to prove one, to set one up, and to save the recovery code."""

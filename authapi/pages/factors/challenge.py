@@ -1,7 +1,7 @@
-"""The page of a login that asks for a second factor: one way at a time, and a list of the others.
+"""The page of a login that asks for a second factor: one way, with a list of the others.
 
-A code that is sent is asked for by a press of a button, but for the first one to an address: the page sends that by itself, once in a
-login. So neither a reload nor a browser that loads pages ahead sends a second one.
+A code is sent when the user presses a button. As an exception, the page itself sends the first code of a login to an address, once. So a
+reload or a browser that prefetches pages sends no second code.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from identity.hosts import HostMatch
 from identity.models import EnrolledFactor
 
 WAY, LIST = "method", "list"
-# Devices to which the page has sent a first code, in the progress of the login.
+# Key in the progress of the login: the devices to which the page has sent a first code.
 _SENT = "factors_sent_to"
 _LONGEST_RECOVERY_CODE = 64
 _SCRIPT = "theme/factor_keys.js"
@@ -66,7 +66,7 @@ _SCRIPT = "theme/factor_keys.js"
 
 @dataclass(frozen=True)
 class _Visit:
-    """A page of a login whose second factor is due."""
+    """A request to a page of a login whose second factor is due."""
 
     login: Login
     handle: str
@@ -82,21 +82,21 @@ class _Visit:
         return with_parameters(PAGES[Step.SECOND_FACTOR], {HANDLE: self.handle})
 
     def way(self, named: str) -> Way | None:
-        """Return the way that is named, else the one that is asked for first."""
+        """Return the way of this name, otherwise the default way."""
         return next((way for way in self.ways if way.name == named), None) or first_of(self.ways)
 
 
 @tenant_page("mfa")
 def challenge_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Ask for a second factor, and take the proof."""
+    """Ask for a second factor, and check the answer."""
     login, handle = opened_login(request, host)
     try:
         session = login.session
         if session is None or next_step(login.wish, login.situation()) is not Step.SECOND_FACTOR:
-            # The session has ended or was replaced meanwhile, or nothing is left to prove.
+            # The session has ended or was replaced, or nothing remains to be proven.
             return flow.advance(login, handle=handle)
         visit = _Visit(login, handle, session, ways_of(login, session))
-        # Another user may have logged in since the page was shown: what the first one sent is not theirs.
+        # Another user may have logged in since the page was shown. The answer of the first user does not count for them.
         if request.method != "POST" or request.POST.get("user") != session.user.user_id:
             return _asked(visit, request)
         way = visit.way(request.POST.get(WAY, ""))
@@ -112,7 +112,7 @@ def _asked(visit: _Visit, request: HttpRequest) -> HttpResponse:
     way = visit.way(named)
     if way is None or named == LIST:
         return _listed(visit)
-    # A browser that loads a page ahead of the person asks for nothing (Fetch: `Sec-Purpose`).
+    # A browser that prefetches a page must not send a code (Fetch: `Sec-Purpose`).
     is_seen = request.method == "GET" and "prefetch" not in request.headers.get("Sec-Purpose", "")
     trouble = _trouble_of_sending(visit, way, is_first=True) if way.factor is not None and is_seen else None
     return _shown(visit, way, trouble=trouble, is_sent_again="again" in request.GET)
@@ -131,7 +131,7 @@ def _trouble_of_sending(visit: _Visit, way: Way, *, is_first: bool) -> Trouble |
 
 @unit_of_work
 def _send_first(visit: _Visit, way: Way) -> None:
-    """Send the first code of this login to a factor. Of two pages that are loaded at once, one sends it."""
+    """Send the first code of this login to a factor. If two pages are loaded at once, only one sends it."""
     row, factor = visit.login.row, way.factor
     lock_name(f"login:{row.pk}")
     stored = LoginTransaction.objects.of(row.tenant_id).filter(pk=row.pk).values_list("progress", flat=True).first() or {}
@@ -171,7 +171,7 @@ def _taken(visit: _Visit, way: Way) -> HttpResponse:
 
 
 def _proven(visit: _Visit, way: Way, typed: str) -> Proven:
-    """Return what was proven. Raises `WrongProof` and `TooManyGuesses`."""
+    """Return the proven factor. Raises `WrongProof` and `TooManyGuesses`."""
     if way.kind in KEYS:
         return check_key(visit.prover, typed[:ANSWER_MOST_CHARACTERS], party_of(visit.login.host), kinds=(way.kind,))
     if way.kind == RECOVERY_CODE:
@@ -244,7 +244,7 @@ def _nothing_typed(way: Way) -> str:
 
 
 def _days_to_remember(visit: _Visit) -> int:
-    """Return for how many days the person may ask to be spared; 0 where the tenant forbids it, or remembers each browser by itself."""
+    """Return the days for which the user may skip the factor. 0 if the tenant forbids it or every browser is remembered anyway."""
     settings, login = factor_settings(visit.login.host.tenant_id), visit.login
     is_by_itself = policy_of(login.client, login.organization) is SecondFactorPolicy.NEW_DEVICE
     return settings.remembered_for.days if settings.remembers_browsers and not is_by_itself else 0

@@ -1,8 +1,8 @@
-"""The pages on which a person sets up the first second factor, at a login that demands one.
+"""The pages on which a user sets up the first second factor, in a login that requires one.
 
-An enrollment belongs to the login that began it: the row of the login names it, and codes and challenges are bound to the row. Another
-login of the same user, with the same password, can neither see it nor confirm it. Whether one is due at all is judged once more with the
-user held, so that of two logins at once one enrolls, and the other one has to prove what was enrolled.
+An enrollment belongs to the login that began it: the row of the login names it, and codes and challenges are bound to that row. Another
+login of the same user, with the same password, can neither see nor confirm it. The need for an enrollment is checked again with the user
+locked. So of two concurrent logins one enrolls, and the other must prove that factor.
 """
 
 from __future__ import annotations
@@ -69,17 +69,17 @@ from identity.models import EnrolledFactor
 from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFound
 from identity.services.users import locked_user
 
-# In the progress of a login: the kind that was chosen, and the device that waits for its proof.
+# Keys in the progress of a login: the chosen kind, and the device that is not confirmed yet.
 _KIND, _DEVICE = "enrolling", "enrolling_device"
 
 
 class _Over(Exception):
-    """The enrollment has ended: it took too long, another one took its place, or a factor was enrolled elsewhere meanwhile."""
+    """The enrollment has ended: it expired, another one replaced it, or a factor was enrolled elsewhere."""
 
 
 @dataclass(frozen=True)
 class _Visit:
-    """A page of a login that demands a factor of a person who has none."""
+    """A request to a page of a login that requires a factor of a user without one."""
 
     login: Login
     handle: str
@@ -92,13 +92,13 @@ class _Visit:
 
     @property
     def kind(self) -> str:
-        """The kind that this login sets up, empty while none is chosen. What a login of another user chose does not count."""
+        """The kind that this login sets up, empty until the user chooses one. Ignores the choice of another user."""
         chosen = str(self.login.row.progress.get(_KIND, ""))
         return chosen if chosen in self.kinds and self.login.row.session_id == self.session.pk else ""
 
     @property
     def factor(self) -> EnrolledFactor | None:
-        """The factor that waits for its proof."""
+        """The factor that is not confirmed yet."""
         try:
             found = factor_named(self.session.user, str(self.login.row.progress.get(_DEVICE, ""))) if self.kind else None
         except NotFound:
@@ -114,13 +114,13 @@ class _Visit:
         note_progress(self.login.row, **{_KIND: kind, _DEVICE: device})
 
     def go_on(self) -> HttpResponse:
-        """Show the next page of the enrollment, by an address that can be loaded again."""
+        """Redirect to the next page of the enrollment, so that a reload does not repeat the form."""
         return see_other(self.login.http_request, self.address)
 
 
 @tenant_page("mfa_enroll")
 def enrolment_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Let a person choose a method, and set it up."""
+    """Let a user choose a kind of factor and set it up."""
     login, handle = opened_login(request, host)
     try:
         session = login.session
@@ -135,9 +135,9 @@ def enrolment_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def _kinds_for(login: Login, session: Session) -> tuple[str, ...]:
-    """Return the kinds that this person can set up now.
+    """Return the kinds that this user can set up now.
 
-    Codes by mail go to the address of the profile alone: with any other one, a stolen password would bring its own second factor.
+    Codes by mail go only to the address of the profile. Otherwise an attacker with a stolen password could choose their own address.
     """
     methods = names_of(session.methods)
     usable = (kind for kind in usable_kinds(login.host.tenant_id) if is_second_to(kind, methods))
@@ -145,7 +145,7 @@ def _kinds_for(login: Login, session: Session) -> tuple[str, ...]:
 
 
 def _chosen(visit: _Visit, kind: str) -> HttpResponse:
-    """Begin with a kind; with none, let the person choose another one."""
+    """Begin with a kind. For an unknown kind, show the choice again."""
     if kind not in visit.kinds:
         visit.note("")
         return visit.go_on()
@@ -165,7 +165,7 @@ def _chosen(visit: _Visit, kind: str) -> HttpResponse:
 
 @unit_of_work
 def _send_first(visit: _Visit, kind: str, address: str) -> None:
-    """Begin with a phone or an address, and send it a code. Raises what `begin_enrolment` and `send_code` raise."""
+    """Begin with a phone or an email address, and send a code to it. Raises what `begin_enrolment` and `send_code` raise."""
     factor = _begun(visit, kind, address=address)
     send_code(visit.prover, factor, purpose=ENROLL)
     visit.note(kind, factor.device)
@@ -177,7 +177,7 @@ def _begun(visit: _Visit, kind: str, *, address: str = "", secret: str = "") -> 
 
 
 def _filled_in(visit: _Visit) -> HttpResponse:
-    """Take what the form of the chosen kind has sent."""
+    """Process the form of the chosen kind."""
     if not visit.kind:
         return _listed(visit)
     if visit.kind not in KEYS and visit.factor is None:
@@ -227,7 +227,7 @@ def _sent_again(visit: _Visit) -> HttpResponse:
 
 
 def _confirmed(visit: _Visit) -> Confirmed:
-    """Return the factor that the person has proven to have. Raises `WrongProof`, `TooManyGuesses`, `NotFound`, `Conflict` and `_Over`."""
+    """Return the confirmed factor. Raises `WrongProof`, `TooManyGuesses`, `NotFound`, `Conflict` and `_Over`."""
     factor, sent, user = visit.factor, visit.login.http_request.POST, visit.session.user
     if visit.kind in KEYS:
         return _key_added(visit, sent.get("credential", "")[:ANSWER_MOST_CHARACTERS])
@@ -260,7 +260,7 @@ def _key_added(visit: _Visit, answer: str) -> Confirmed:
 
 @unit_of_work
 def _if_still_due(visit: _Visit, enrol: Callable[[], Confirmed]) -> Confirmed:
-    """Enroll where the session still lives and the user still has no factor, judged with the user held. Raises `_Over`."""
+    """Enroll if the session is still valid and the user still has no factor, with the user locked. Raises `_Over`."""
     session = visit.session
     user = locked_user(tenant_id=session.tenant_id, user_id=session.user.user_id)
     alive = Session.objects.of(session.tenant_id).filter(pk=session.pk, digest=session.digest, idle_expires_at__gt=timezone.now())

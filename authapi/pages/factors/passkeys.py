@@ -1,4 +1,4 @@
-"""Passkeys at a login: what the login page asks of the browser, what it takes, and the page that offers to make one."""
+"""Passkeys in a login: the passkey parts of the login page, the check of a passkey, and the page that offers to create one."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ from identity.services.users import locked_user
 PATH = PAGES[Step.PASSKEY]
 CREDENTIAL = "credential"
 SCRIPT = "theme/factor_keys.js"
-# What a challenge of the offer is for: neither a use nor the enrollment of a second factor can answer it.
+# Purpose of the offer's challenge. An answer to a login, or to the enrollment of a second factor, cannot be used for it.
 _PURPOSE = "passkey"
 _LATER, _NEVER = "later", "never"
 
 
 class _Over(Exception):
-    """The offer stands no more: the session has ended, or the user has a passkey or was blocked meanwhile."""
+    """The offer has ended: the session has ended, or the user was blocked or has a passkey by now."""
 
 
 # --- The login page ----------------------------------------------------------------------------------------------------------------
 
 
 def passkey_parts(login: Login) -> dict[str, Any]:
-    """Return what the login page shows for passkeys; nothing where no connection of the login takes them."""
+    """Return what the login page shows for passkeys; empty if no connection of the login accepts them."""
     found = passkey_connections(login.connections)
     if not found:
         return {}
@@ -71,19 +71,19 @@ def passkey_parts(login: Login) -> dict[str, Any]:
 
 
 def ability_parts(login: Login) -> dict[str, Any]:
-    """Return what a form needs whose browser says whether it can make passkeys; nothing where none is offered afterwards."""
+    """Return the context of a form in which the browser reports that it supports passkeys; empty if no offer can follow."""
     is_offered = any(offers_after_login(one) for one in login.connections)
     return {"ability_field": FIELD, "scripts": [SCRIPT]} if is_offered else {}
 
 
 def note_ability(login: Login) -> None:
-    """Keep what the browser says of itself, before the login goes on."""
+    """Store whether the browser supports passkeys, before the login continues."""
     if login.http_request.POST.get(FIELD) == "1":
         note_progress(login.row, **{CAN_MAKE: True})
 
 
 def person_of_passkey(login: Login) -> KnownPerson:
-    """Return whose passkey the form of a login brings. Raises `LoginRefused`."""
+    """Return the user of the passkey in the form. Raises `LoginRefused`."""
     party = party_of(login.host)
     return log_in_with_passkey(
         PasskeyAttempt(
@@ -101,9 +101,9 @@ def person_of_passkey(login: Login) -> KnownPerson:
 
 
 def passkey_words() -> dict[str, str]:
-    """Return what the script says when the browser has used or made no passkey."""
+    """Return the texts that the script shows if the browser used or created no passkey."""
     return {
-        "cancelled": _("No passkey was used: it was cancelled, took too long, or there is none for this page here. Try again."),
+        "cancelled": _("No passkey was used: you cancelled, it took too long, or this device has none for this page. Try again."),
         "present": _("This device has a passkey for your account already."),
     }
 
@@ -113,14 +113,14 @@ def passkey_words() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Visit:
-    """The page of the offer, of a login that is complete but for the answer to its client."""
+    """A request to the page of the offer. Its login is complete except for the answer to the client."""
 
     login: Login
     handle: str
     session: Session
 
     def go_on(self) -> HttpResponse:
-        """Note that the person has answered, and go on."""
+        """Record that the user has answered, and continue the login."""
         bind(self.login.row, self.session)
         note_progress(self.login.row, **{ANSWERED: True})
         return flow.advance(self.login, handle=self.handle)
@@ -128,7 +128,7 @@ class _Visit:
 
 @tenant_page("passkey")
 def offer_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Offer to make a passkey, and take the answer."""
+    """Offer to create a passkey, and process the answer."""
     login, handle = opened_login(request, host)
     try:
         session = login.session
@@ -153,7 +153,7 @@ def _made(visit: _Visit) -> HttpResponse:
     try:
         _added(visit, sent.get(CREDENTIAL, "")[: ANSWER_MOST_CHARACTERS + 1], sent.get("name", ""))
     except WrongProof:
-        return _offer(visit, Trouble(Problem(_("No passkey was made. Try again, or go on without one.")), 400))
+        return _offer(visit, Trouble(Problem(_("No passkey was created. Try again, or continue without one.")), 400))
     except AlreadyExists:
         return _offer(visit, Trouble(Problem(_("This passkey is set up for an account already.")), 409))
     except Invalid:
@@ -165,7 +165,7 @@ def _made(visit: _Visit) -> HttpResponse:
 
 
 def _added(visit: _Visit, answer: str, name: str) -> None:
-    """Add the passkey that the browser has made. Raises what `add_key` raises, `WrongProof`, and `_Over`."""
+    """Add the passkey that the browser created. Raises `WrongProof`, `_Over`, and what `add_key` raises."""
     user, party = visit.session.user, party_of(visit.login.host)
     challenge = open_key_challenge(prover_of(visit.login, visit.session), purpose=_PURPOSE)
     if challenge is None:
@@ -179,7 +179,7 @@ def _added(visit: _Visit, answer: str, name: str) -> None:
     def add() -> None:
         held, session = locked_user(tenant_id=user.tenant_id, user_id=user.user_id), visit.session
         alive = Session.objects.of(session.tenant_id).filter(pk=session.pk, digest=session.digest, idle_expires_at__gt=timezone.now())
-        # Judged once more with the user held: of two windows one makes a passkey.
+        # Checked again with the user locked: of two concurrent windows, one adds a passkey.
         if held.blocked or not alive.exists() or not visit.login.situation().offers_passkey:
             raise _Over
         add_key(tenant_id=user.tenant_id, user_id=user.user_id, kind=PASSKEY, made=made, relying_party=party.id, name=name)
@@ -202,7 +202,7 @@ def _offer(visit: _Visit, trouble: Trouble | None = None, *, name: str = "") -> 
         value=name[: LONGEST_NAME + 1],
         maxlength=LONGEST_NAME,
         is_required=False,
-        hints=(_("It helps you to tell your passkeys apart, such as the name of this device."),),
+        hints=(_("Helps you tell your passkeys apart. Example: the name of this device."),),
     )
     context: dict[str, Any] = {
         "user": user,

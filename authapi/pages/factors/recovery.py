@@ -1,4 +1,4 @@
-"""The page that shows a new recovery code until the person says that they have it."""
+"""The page that shows a new recovery code until the user confirms that it is saved."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from identity.hosts import HostMatch
 
 @tenant_page("mfa_recovery_code")
 def recovery_code_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Show the recovery code that this login has made; forget it once the person has it, and go on."""
+    """Show the recovery code that this login created. Forget it and continue once the user has saved it."""
     login, handle = opened_login(request, host)
     try:
         session = login.session

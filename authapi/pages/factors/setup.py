@@ -1,4 +1,4 @@
-"""What pages show while a person sets a factor up: the picture and key of an app, an address, what the browser asks a key for."""
+"""The contents of pages that set up a factor: an app's QR code and secret, a phone or email address, or the options for a key."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SCRIPT = "theme/factor_keys.js"
 
 
 def app_context(user: User, factor: EnrolledFactor) -> dict[str, Any]:
-    """Return what the page of an authenticator app shows: its secret as a picture and in groups, and the field of its first code."""
+    """Return the context for an authenticator app: the QR code, the secret in groups, and the field for the first code."""
     secret = factor.secret()
     issuer = sign_in_settings(user.tenant_id).friendly_name or user.tenant_id
     address = totp.enrolment_address(secret, issuer=issuer, account=_name_of(user))
@@ -31,15 +31,15 @@ def app_context(user: User, factor: EnrolledFactor) -> dict[str, Any]:
 
 
 def address_context(prover: Prover, factor: EnrolledFactor) -> dict[str, Any]:
-    """Return what the page of a phone or an e-mail address shows once a code was sent there."""
+    """Return the context for a phone or an email address to which a code was sent."""
     seconds = seconds_to_wait(prover, factor)
-    # Whole: the person has typed it, or it stands in the profile, and a wrong digit should be seen.
+    # Not masked: the user has typed it or it is in the profile, and a wrong digit must be visible.
     shown = factor.address if factor.kind == EMAIL else left_to_right(factor.address)
     return {"address": shown, "wait": seconds_text(seconds) if seconds else "", "fields": [code_field(is_sent=True)]}
 
 
 def key_context(prover: Prover, party: RelyingParty, kind: str, *, purpose: str = ENROLL) -> dict[str, Any]:
-    """Return what the page of a key or a passkey shows, with a new challenge. The browser makes none of a key that is here already."""
+    """Return the context for a key or a passkey, with a new challenge. Existing keys are listed, so that the browser adds no second one."""
     user = prover.user
     options = ceremonies.registration_options(
         party,

@@ -1,4 +1,4 @@
-"""What the pages of second factors have in common: their fields, and what they say when something goes wrong."""
+"""Fields and error texts that the pages of second factors share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from authapi.pages.passwordless import LONGEST_TYPED_CODE, no_sender, too_many_m
 
 @dataclass(frozen=True)
 class Trouble:
-    """What a page says when something went wrong, with which status, and the rate that refused it."""
+    """A problem to show on a page, its HTTP status, and the rate limit that refused the request."""
 
     problem: Problem
     status: int
@@ -26,7 +26,7 @@ class Trouble:
 
 
 def trouble_of(error: Exception, *, kind: str = "") -> Trouble:
-    """Return what is said of a proof of this kind that was refused, or of a code that could not be sent."""
+    """Return the trouble for an error: a refused answer of this kind, or a code that could not be sent."""
     if isinstance(error, TooManyMessages):
         return Trouble(Problem(too_many_messages()), 429, error.rate)
     if isinstance(error, TooManyGuesses):
@@ -47,15 +47,15 @@ def _wrong(kind: str) -> Problem:
 
 
 def code_field(*, is_sent: bool) -> Field:
-    """Return the field of a code of six digits: from a message, or from an app."""
+    """Return the field for a code of six digits, from a message or from an app."""
     hint = _("The 6 digits from the message.") if is_sent else _("The 6 digits that the app shows now.")
     return Field("code", _("Code"), inputmode="numeric", autocomplete="one-time-code", maxlength=LONGEST_TYPED_CODE, hints=(hint,))
 
 
 def key_words() -> Mapping[str, str]:
-    """Return what the script says when the browser uses no key."""
+    """Return the texts that the script shows if the browser used no key."""
     return {
-        "cancelled": _("No key was used: it was cancelled, took too long, or there is none for this page here. Try again."),
+        "cancelled": _("No key was used: you cancelled, it took too long, or this device has none for this page. Try again."),
         "present": _("This key is set up for your account already."),
-        "missing": _("This method needs a browser that knows security keys, with JavaScript."),
+        "missing": _("This method needs a browser with JavaScript and support for security keys."),
     }

@@ -1,4 +1,4 @@
-"""The ways in which a person can prove a second factor at a login, who proves, and which keys of their devices count here."""
+"""The ways in which a user can prove a second factor in a login, and the keys that are usable on this domain."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KEYS = (WEBAUTHN_PLATFORM, WEBAUTHN_ROAMING)
 
 @dataclass(frozen=True)
 class Way:
-    """One way. `name` is its kind, or the device where a user may have several that are told apart: phones and addresses."""
+    """One way. `name` is its kind, or the device for phones and addresses, of which a user may have several."""
 
     name: str
     kind: str
@@ -41,12 +41,12 @@ class Way:
 
     @property
     def address(self) -> str:
-        """The address of the factor as pages show it: enough for its owner to know it."""
+        """The masked address of the factor. Its owner can recognize it."""
         return shown_address(self.factor) if self.factor is not None else ""
 
     @property
     def label(self) -> str:
-        """What a list of ways calls it."""
+        """The label of the way in a list."""
         if self.factor is not None:
             text = _("Email to %(address)s") if self.kind == EMAIL else _("Text message to %(address)s")
             return text % {"address": self.address}
@@ -54,7 +54,7 @@ class Way:
 
 
 def label_of(kind: str) -> str:
-    """Return what pages call a kind of factors."""
+    """Return the label of a kind of factor."""
     return {
         TOTP: _("Authenticator app"),
         PHONE: _("Code by text message"),
@@ -66,15 +66,15 @@ def label_of(kind: str) -> str:
 
 
 def shown_address(factor: EnrolledFactor) -> str:
-    """Return the address of a factor, masked: the person at the browser has proven one factor, and not yet this one."""
+    """Return the masked address of a factor. The user has not proven to own this factor yet."""
     return masked_address(factor.address) if factor.kind == EMAIL else left_to_right(masked_number(factor.address))
 
 
 def ways_of(login: Login, session: Session) -> list[Way]:
-    """Return the ways that are open now, the strongest first and the recovery code last.
+    """Return the usable ways, the strongest first and the recovery code last.
 
-    A factor counts that the tenant offers and that proves more than the session does already; keys belong to the domain that they were
-    made at, and codes need a sender.
+    A factor is usable if the tenant offers its kind and if it is independent of the methods that the session has proven. A key is only
+    usable on the domain where it was created, and a code needs a sender.
     """
     settings, methods = factor_settings(login.host.tenant_id), names_of(session.methods)
     own = [factor for factor in factors_of(session.user) if is_second_to(factor.kind, methods)]
@@ -88,13 +88,13 @@ def ways_of(login: Login, session: Session) -> list[Way]:
 
 
 def first_of(ways: Sequence[Way]) -> Way | None:
-    """Return the way that is asked for first: the one that was used last, else the strongest."""
+    """Return the default way: the last used one, otherwise the strongest."""
     used = [(way.last_used_at, way) for way in ways if way.last_used_at is not None]
     return max(used, key=itemgetter(0))[1] if used else next(iter(ways), None)
 
 
 def prover_of(login: Login, session: Session) -> Prover:
-    """Return the person of a login who proves something. What they prove counts for this login alone."""
+    """Return the user of a login who proves a factor. A proof is valid for this login only."""
     return Prover(
         session.user,
         whereabouts_of(login.http_request, session.user),
@@ -106,7 +106,7 @@ def prover_of(login: Login, session: Session) -> Prover:
 
 
 def whereabouts_of(http_request: HttpRequest, user: User) -> Whereabouts:
-    """Return where the proofs of a user come from, for the limits."""
+    """Return the source of a user's proofs, for the rate limits."""
     known = known_browser(user.tenant_id, http_request.headers.get("Cookie", ""))
     browser = known if is_known_to(user, known) else None
     return Whereabouts(address_of(http_request), browser=browser, user_agent=user_agent_of(http_request))

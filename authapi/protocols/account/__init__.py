@@ -1,1 +1,1 @@
-"""`/account`: people look after their own account. They log in by an entry of the table of protocols, for the service itself."""
+"""`/account`: the pages on which users manage their own account. They log in through an entry of the table of protocols."""

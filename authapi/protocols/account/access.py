@@ -1,4 +1,4 @@
-"""The sections that show where a person is logged in, and what they have allowed applications."""
+"""The sections with the user's sessions, and with the applications that the user has allowed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EVERYWHERE_ELSE = "others"
 
 @dataclass(frozen=True)
 class _Place:
-    """One session as people read it."""
+    """One session as the page shows it."""
 
     id: str
     browser: str
@@ -39,7 +39,7 @@ class _Place:
 
 
 def sessions_view(visit: Visit) -> HttpResponse:
-    """Show the sessions, or end one, or all others."""
+    """Show the sessions, end one, or end all others."""
     problems = []
     if visit.is_form:
         named = visit.chosen("session")
@@ -48,7 +48,7 @@ def sessions_view(visit: Visit) -> HttpResponse:
             return visit.done("logged-out-elsewhere")
         if end_own_session(visit.own, session_id=named):
             return visit.done("logged-out")
-        # Nothing says whether another user has such a session.
+        # The text does not reveal whether another user has such a session.
         problems = [Problem(_("That device is logged out already, or it is the one that you are using."))]
     places = [_place(session, visit) for session in sessions_of(visit.user)]
     places.sort(key=lambda place: not place.is_here)
@@ -70,7 +70,7 @@ def _place(session: Session, visit: Visit) -> _Place:
 
 
 def applications_view(visit: Visit) -> HttpResponse:
-    """Show what was allowed, or take it back from one application."""
+    """Show the allowed applications, or withdraw the access of one."""
     problems = []
     if visit.is_form:
         if take_back(visit.own, client_id=visit.chosen("application")):
@@ -92,6 +92,6 @@ def _shown(allowed: AllowedApplication, tenant_id: str) -> dict[str, Any]:
 
 
 def _grant(consent: Consent, tenant_id: str) -> dict[str, Any]:
-    """Return what one consent allows, in words; an API that is gone has the name that it had on the wire."""
+    """Return one consent in words. A deleted API is shown with its identifier."""
     resource = ApiResource.objects.of(tenant_id).filter(identifier=consent.audience).first() if consent.audience else None
     return {"resource": str(resource) if resource is not None else consent.audience, "texts": scope_words(consent.scopes, resource)}

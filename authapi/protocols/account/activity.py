@@ -1,4 +1,4 @@
-"""The section that shows what happened to the account lately, as the sign-in log has it."""
+"""The section with the recent activity of the account, from the sign-in log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from authapi.protocols.account.visit import Visit
 from identity.languages import written_time
 
 _MOST_LINES = 50
-# What a person recognizes. Codes and tokens that applications exchange say nothing to people.
+# Only events that users recognize. Exchanges of codes and tokens by applications are left out.
 _WORDS = {
     "s": _("Logged in"),
     "f": _("Login refused"),
@@ -36,7 +36,7 @@ _WORDS = {
 
 
 def view(visit: Visit) -> HttpResponse:
-    """Show the newest lines about the user; the page has no form."""
+    """Show the newest log lines of the user. The page has no form."""
     found = SignIn.objects.of(visit.host.tenant_id).filter(user_id=visit.user.user_id, type__in=list(_WORDS))
     lines = [
         {

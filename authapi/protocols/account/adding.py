@@ -1,4 +1,4 @@
-"""The pages on which a person adds a second factor or a passkey. Each belongs to the session that began it."""
+"""The pages on which a user adds a second factor or a passkey. Each enrollment belongs to the session that began it."""
 
 from __future__ import annotations
 
@@ -48,27 +48,27 @@ _OVER = "setup-over"
 
 
 def offers_kinds(visit: Visit) -> bool:
-    """Tell whether the person can add a second factor of some kind."""
+    """Tell whether the user can add a second factor of some kind."""
     return bool(kinds_to_add(visit.client, visit.user))
 
 
 def offers_kind(kind: str) -> Callable[[Visit], bool]:
-    """Return what tells whether the person can add a factor of this kind."""
+    """Return a function that tells whether the user can add a factor of this kind."""
     return lambda visit: kind in kinds_to_add(visit.client, visit.user)
 
 
 def offers_passkey(visit: Visit) -> bool:
-    """Tell whether the person can add a passkey."""
+    """Tell whether the user can add a passkey."""
     return may_add_passkey(visit.user)
 
 
 def place_for(kind: str) -> str:
-    """Return the name of the page on which a kind is set up."""
+    """Return the name of the page that sets up a factor of this kind."""
     return f"{ADD}/{kind}"
 
 
 def choice_view(visit: Visit) -> HttpResponse:
-    """Show the kinds that the person can add, or begin with one."""
+    """Show the kinds that the user can add, or begin with one."""
     kinds, kind = kinds_to_add(visit.client, visit.user), visit.chosen("kind")
     if visit.is_form and kind in kinds:
         trouble = _began(visit, kind)
@@ -80,17 +80,17 @@ def choice_view(visit: Visit) -> HttpResponse:
 
 
 def view_of(kind: str) -> Callable[[Visit], HttpResponse]:
-    """Return the page that sets a factor of this kind up."""
+    """Return the view that sets up a factor of this kind."""
     return lambda visit: _key_page(visit, kind) if kind in KEYS else _code_page(visit, kind)
 
 
 def passkey_view(visit: Visit) -> HttpResponse:
-    """Have the browser make a passkey, and add it; the next page asks for its name."""
+    """Add a passkey that the browser creates. The next page asks for its name."""
     return _key_page(visit, PASSKEY)
 
 
 def name_view(visit: Visit) -> HttpResponse:
-    """Ask what a passkey that was just added shall be called, and keep that."""
+    """Ask for the name of a passkey that was just added, and save it."""
     device = visit.chosen("device") if visit.is_form else storable(visit.request.GET.get("device", ""))
     factor = _own_passkey(visit, device)
     if factor is None:
@@ -104,7 +104,7 @@ def name_view(visit: Visit) -> HttpResponse:
             return visit.go_to(PASSKEY_LIST)
         except Invalid:
             problems = [Problem(_("Enter a shorter name, without unusual characters."), "name")]
-    hint = _("Optional. It helps you to tell your passkeys apart, such as the name of this device.")
+    hint = _("Optional. Helps you tell your passkeys apart. Example: the name of this device.")
     field = Field("name", _("Name of the passkey"), value=factor.name, maxlength=LONGEST_NAME, is_required=False, hints=(hint,))
     return visit.show("passkey_name", {"fields": form_fields([field], problems), "device": device}, problems=problems)
 
@@ -118,7 +118,7 @@ def _own_passkey(visit: Visit, device: str) -> EnrolledFactor | None:
 
 
 def _prover(visit: Visit) -> Prover:
-    """Return the person of this session: what begins here is confirmed here."""
+    """Return the prover of this session. It binds an enrollment to the session."""
     session = visit.session
     return Prover(
         session.user,
@@ -131,7 +131,7 @@ def _prover(visit: Visit) -> Prover:
 
 
 def _began(visit: Visit, kind: str, address: str = "") -> Trouble | None:
-    """Begin with a kind; return what went wrong, None where the page of the kind goes on."""
+    """Begin with a kind. Return the error, None if the page of the kind can continue."""
     if kind in KEYS or (kind == PHONE and not address):
         return None
     try:
@@ -140,7 +140,7 @@ def _began(visit: Visit, kind: str, address: str = "") -> Trouble | None:
         else:
             begin_address(visit.own, prover=_prover(visit), kind=kind, address=address)
     except (ProofNeeded, SetupOver):
-        # The page of the kind asks for the proof, or says that the kind is not there.
+        # The page of the kind requests the new login, or shows that the kind is unavailable.
         return None
     except (CannotSend, TooManyMessages) as error:
         return trouble_of(error)
@@ -152,7 +152,7 @@ def _began(visit: Visit, kind: str, address: str = "") -> Trouble | None:
 
 
 def _code_page(visit: Visit, kind: str) -> HttpResponse:
-    """Show and confirm an app, a phone or an address."""
+    """Show the page for an app, a phone or an address, and check its code."""
     prover = _prover(visit)
     enrollment = open_enrollment(prover, kind)
     factor = enrollment.factor if enrollment is not None else None
@@ -226,7 +226,7 @@ def _key_page(visit: Visit, kind: str) -> HttpResponse:
 
 
 def _finished(visit: Visit, added: Added) -> HttpResponse:
-    """Show the recovery code that came with the first factor, once; else go back to the list, or to the name of a passkey."""
+    """Show the recovery code of a first factor once. Otherwise go back to the list, or to the page that names a passkey."""
     if added.factor.kind == PASSKEY:
         return visit.done("passkey-added", section=NAME_PASSKEY, device=added.factor.device)
     if added.recovery_code:

@@ -1,4 +1,4 @@
-"""The section in which people give their account another e-mail address."""
+"""The section in which users change the email address of their account."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from authapi.protocols.account.visit import Visit
 
 
 def view(visit: Visit) -> HttpResponse:
-    """Show the address with a form for another one, or mail a link there. The answer does not tell whether the new one is taken."""
+    """Show the address and the form, or mail a link to the new address. The response does not reveal whether it is in use."""
     if not visit.is_form:
         return _page(visit, visit.kept.get("email", ""))
     email = visit.typed("email", longest=LONGEST_EMAIL)

@@ -1,4 +1,4 @@
-"""A browser and its system in words, from what it says of itself. Pure. Browsers say what they like: the words are for recognition only."""
+"""Readable names of the browser and the system in a `User-Agent`, for recognition only: the sender controls the header. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from django.utils.translation import gettext as _
 
-# In this order: most browsers also name the ones before them in history.
+# Order matters: most browsers also name the browsers they derive from.
 _BROWSERS = (
     (r"\bEdg(?:e|A|iOS)?/", "Edge"),
     (r"\b(?:OPR|Opera)/", "Opera"),
@@ -27,7 +27,7 @@ _SYSTEMS = (
 
 
 def browser_in_words(user_agent: str) -> str:
-    """Return such as "Firefox on Windows"; empty where neither is known."""
+    """Return a text such as "Firefox on Windows"; empty if the header contains no known name."""
     browser, system = _first(_BROWSERS, user_agent), _first(_SYSTEMS, user_agent)
     if browser and system:
         return _("%(browser)s on %(system)s") % {"browser": browser, "system": system}

@@ -1,4 +1,4 @@
-"""The sections in which people download what is stored about them, and delete their account."""
+"""The sections in which users download their data and delete their account."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LONGEST_NAME = 300
 
 
 def export_view(visit: Visit) -> HttpResponse:
-    """Show what a download has in it, or answer with the download."""
+    """Show what the download contains, or answer with the download."""
     if not visit.is_form:
         return visit.show("data")
     made = export_data(visit.own)
@@ -42,11 +42,11 @@ def export_view(visit: Visit) -> HttpResponse:
 
 
 def deletion_view(visit: Visit) -> HttpResponse:
-    """Say what a deletion does, or delete the account of a person who has typed its name."""
+    """Show what a deletion does, or delete the account of a user who has typed its name."""
     if not visit.is_form:
         return _deletion(visit)
     if not is_confirmed(visit.user, visit.typed("account", longest=_LONGEST_NAME)):
-        return _deletion(visit, [Problem(_("Type exactly what your account is called."), "account")])
+        return _deletion(visit, [Problem(_("Type the name of your account exactly."), "account")])
     delete_account(visit.own)
     answer = see_other(visit.request, DELETED_PATH)
     answer["Cache-Control"] = "no-store"
@@ -56,7 +56,7 @@ def deletion_view(visit: Visit) -> HttpResponse:
 
 @tenant_page("account_deleted", methods=("GET",))
 def deleted_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Tell a person whose account was deleted that it is gone. The address of the page names no user."""
+    """Show that the account was deleted. The address of the page contains no user."""
     return hosted_page(request, host, "account/deleted")
 
 

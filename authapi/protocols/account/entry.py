@@ -1,6 +1,6 @@
-"""The account page as an entry of the table of protocols. The state names the page that a person wanted, never an address.
+"""The account page as an entry of the table of protocols. The state contains the name of the requested page, never an address.
 
-No client asks for the login: a person types the address, follows a link, or does something that needs a new proof.
+No client requests the login. A user opens the address or a link, or starts an act that needs a new login.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from authapi.tenant_settings import sign_in_settings
 from identity.models import Organization, User
 
 NAME = "account"
-# What a person had typed before the login, on the way through it: as long as a login may take.
+# Seconds for which typed input is kept during a login: the maximum duration of a login.
 _KEPT_SECONDS = 3600
 _KEPT, DONE, FAILED = "kept", "done", "failed"
-# The person has changed their mind, or the other account cannot be linked.
+# The user has canceled, or the other account cannot be linked.
 _NOT_LINKED, _CANNOT_LINK = "not-linked", "cannot-link"
 
 
 def state_of(place: str, *, session: Session | None = None, kept: Mapping[str, str] | None = None, link: str = "") -> dict[str, Any]:
-    """Return the state of a login that ends at the section `place`; with a session it proves anew, and `link` names a connection.
+    """Return the state of a login that ends at the section `place`. With a session it requests a new login; `link` names a connection.
 
-    `kept` is what the person typed, without secrets: it comes back to the same user only.
+    `kept` is the input of the user, without secrets. Only the same user gets it back.
     """
     state: dict[str, Any] = {"place": place}
     if session is not None:
@@ -44,7 +44,7 @@ def state_of(place: str, *, session: Session | None = None, kept: Mapping[str, s
 
 
 def kept_fields(session: Session, sent: str) -> dict[str, str]:
-    """Return what this user had typed before a login, empty for anything that is not theirs."""
+    """Return what this user typed before a login; empty for input of another user."""
     try:
         found = signing.loads(sent, salt=_salt(session), max_age=_KEPT_SECONDS) if sent else {}
     except signing.BadSignature:
@@ -61,7 +61,7 @@ def wish_of(request: ProtocolRequest) -> Wish:
     return Wish(
         presentation,
         connection=link,
-        # The account that is linked is another one, so the hint is not its name.
+        # The login is for the account to link, so the hint must not name the present account.
         login_hint="" if link else state.get("hint", ""),
         prompts=frozenset({Prompt.LOGIN}) if is_proof else frozenset(),
         max_age=PROOF_SECONDS if is_proof else None,
@@ -76,7 +76,7 @@ def _contexts(request: ProtocolRequest) -> tuple[str, ...]:
 
 
 def terms(request: ProtocolRequest, user: User | None, organization: Organization | None) -> Terms:
-    """Return nothing to allow: the page shows people what is theirs, and no application gets anything."""
+    """Return empty terms: the page shows users their own data, and no application gets access."""
     return Terms()
 
 
@@ -89,7 +89,7 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
 
 
 def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: RequestRefused) -> HttpResponse:
-    """Go back to the list of linked accounts where a link came to nothing; there is no other address to answer to."""
+    """Return to the list of linked accounts if linking failed. For other refusals, there is no address to answer to."""
     if not request.state.get("link") or refused.case not in (LegacyCase.LINK_DENIED, LegacyCase.CANNOT_LINK):
         raise refused
     code = _NOT_LINKED if refused.case is LegacyCase.LINK_DENIED else _CANNOT_LINK
@@ -97,12 +97,12 @@ def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: Request
 
 
 def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
-    """Do nothing: the page is no participant, and asks for the session itself each time."""
+    """Do nothing: the page is not a participant. It looks up the session for each request."""
     return ()
 
 
 def place_of(name: str) -> str:
-    """Return the address of a section; the empty name is that of the overview."""
+    """Return the address of a section. The empty name is the overview."""
     return f"{PATH}/{name}" if name else PATH
 
 

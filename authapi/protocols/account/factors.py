@@ -1,4 +1,4 @@
-"""The sections of second factors and of passkeys: their names, and what a person no longer uses."""
+"""The sections of second factors and of passkeys: to rename and to remove them."""
 
 from __future__ import annotations
 
@@ -22,33 +22,38 @@ Kind = EnrolledFactor.Kind
 
 
 def offers_second_factors(visit: Visit) -> bool:
-    """Tell whether the tenant has switched second factors on, or the user still has some."""
+    """Tell whether the tenant has enabled second factors, or the user still has one."""
     return bool(factor_settings(visit.host.tenant_id).kinds or factors_of(visit.user, SECOND_FACTORS))
 
 
 def offers_passkeys(visit: Visit) -> bool:
-    """Tell whether the user could log in with a passkey, or still has some."""
+    """Tell whether the user may log in with a passkey, or still has one."""
     return may_add_passkey(visit.user) or bool(factors_of(visit.user, PASSKEYS))
 
 
 def second_factors_view(visit: Visit) -> HttpResponse:
-    """Show the second factors; rename or remove one; or show a new recovery code, once."""
+    """Show the second factors, rename or remove one, or show a new recovery code once."""
     if visit.is_form and visit.chosen("act") == "recovery-code":
         try:
             code = renew_recovery_code(visit.own)
         except Conflict:
-            return _page(visit, "factors", SECOND_FACTORS, problems=[Problem(_("Add a second step first: the code stands in for it."))])
+            return _page(
+                visit,
+                "factors",
+                SECOND_FACTORS,
+                problems=[Problem(_("Add a second step first. The recovery code replaces it if you lose it."))],
+            )
         return visit.show("recovery_code", {"code": code})
     return _changed(visit, SECOND_FACTORS) or _page(visit, "factors", SECOND_FACTORS)
 
 
 def passkeys_view(visit: Visit) -> HttpResponse:
-    """Show the passkeys; rename or remove one."""
+    """Show the passkeys, or rename or remove one."""
     return _changed(visit, PASSKEYS) or _page(visit, "passkeys", PASSKEYS)
 
 
 def _changed(visit: Visit, kinds: Collection[str]) -> HttpResponse | None:
-    """Do what the form says; None where there is no form. The page stands for both sections: only the kinds differ."""
+    """Process the form; None without one. Serves both sections, which differ in their kinds only."""
     if not visit.is_form:
         return None
     template = "passkeys" if kinds == PASSKEYS else "factors"
@@ -60,7 +65,7 @@ def _changed(visit: Visit, kinds: Collection[str]) -> HttpResponse | None:
         name = visit.typed("name", longest=LONGEST_NAME)
         rename(visit.own, device=device, kinds=kinds, name=name)
     except NotFound:
-        return _page(visit, template, kinds, problems=[Problem(_("This entry is gone already."))])
+        return _page(visit, template, kinds, problems=[Problem(_("This entry no longer exists."))])
     except Invalid:
         return _page(visit, template, kinds, problems=[Problem(_("Enter a shorter name, without unusual characters."))])
     return visit.done("saved")

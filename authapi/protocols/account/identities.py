@@ -18,7 +18,7 @@ from identity.services.failures import NotFound, ServiceError
 
 
 def view(visit: Visit) -> HttpResponse:
-    """Show the logins; send the person to another provider, whose account is linked; or unlink one."""
+    """Show the logins, redirect to a provider whose account is to be linked, or unlink one."""
     problems = []
     if visit.is_form:
         if visit.request.POST.get("link"):
@@ -41,11 +41,11 @@ def view(visit: Visit) -> HttpResponse:
 
 
 def _link(visit: Visit) -> HttpResponse:
-    """Begin the login of the account that is linked; the page after this one says what happens and asks."""
+    """Begin the login of the account to link. The next page explains the link and asks."""
     named = visit.chosen("link")
     connection = next((one for one in _providers(visit) if one.name == named), None)
     if connection is None:
-        return visit.show("identities", {}, problems=[Problem(_("This way to log in is not there any more."))])
+        return visit.show("identities", {}, problems=[Problem(_("This login method is no longer available."))])
     state = state_of(visit.section.name, session=visit.session, link=connection.name)
     return flow.begin(visit.request, ACCOUNT, ProtocolRequest(visit.host, visit.client, state))
 

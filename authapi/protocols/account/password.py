@@ -1,4 +1,4 @@
-"""The section in which people choose another password."""
+"""The section in which users change their password."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from identity.services.profile_rules import PasswordTooWeak
 
 
 def view(visit: Visit) -> HttpResponse:
-    """Show the form, or set the password. What was typed is on no page."""
+    """Show the form, or set the password. No page contains the typed passwords."""
     if not visit.is_form:
         return _page(visit)
     present, new, repeated = (visit.request.POST.get(name, "") for name in ("present", "password", "repeated"))

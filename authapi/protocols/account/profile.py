@@ -1,4 +1,4 @@
-"""The section in which people change their names, their picture and their language."""
+"""The section in which users change their names, picture and language."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def view(visit: Visit) -> HttpResponse:
     language = visit.request.POST.get("language", "")
     problems = [Problem(_("Enter fewer characters."), name) for name, value in typed.items() if len(value) > _LONGEST[name]]
     if language and language not in enabled_languages(visit.host.tenant_id):
-        problems.append(Problem(_("Choose a language of the list."), "language"))
+        problems.append(Problem(_("Choose a language from the list."), "language"))
     if not problems:
         try:
             change_profile(visit.own, typed, language=language)

@@ -1,4 +1,4 @@
-"""The table of sections, and the chain before each: switch, login, language, form, new proof."""
+"""The table of sections, and the checks before each: enabled, logged in, form token, and new login. Sets the language."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SECTIONS = (
     Section(
         "email",
         gettext_lazy("Email address"),
-        gettext_lazy("Where messages to you go"),
+        gettext_lazy("Where we send messages to you"),
         address.view,
         proof=Proof.PAGE,
         is_offered=lambda visit: may_change_address(visit.user),
@@ -65,7 +65,7 @@ SECTIONS = (
     Section(
         "two-step",
         gettext_lazy("Two-step verification"),
-        gettext_lazy("What proves you beside the password"),
+        gettext_lazy("What you need to log in besides the password"),
         factors.second_factors_view,
         proof=Proof.ACTS,
         is_offered=factors.offers_second_factors,
@@ -122,7 +122,7 @@ SECTIONS = (
     Section(
         "delete",
         gettext_lazy("Delete account"),
-        gettext_lazy("Remove your account for good"),
+        gettext_lazy("Delete your account permanently"),
         data.deletion_view,
         proof=Proof.PAGE,
         is_offered=lambda visit: visit.page.deletion,
@@ -154,13 +154,13 @@ def _page(section: Section) -> Callable[[HttpRequest], HttpResponse]:
 
 
 def _answered(visit: Visit) -> HttpResponse:
-    """Answer a person who is logged in, by a login first where the section needs a new proof."""
+    """Answer a user who is logged in. Begins a login first if the section needs a new one."""
     section = visit.section
     if section is not OVERVIEW and not section.is_offered(visit):
         raise RequestRefused(RequestCase.UNSERVED)
     is_form = visit.request.method == "POST"
     if is_form and not is_own_form(visit.request, read_cookie(visit.request, SESSION)):
-        # The token goes with the session: a form of another site, of another user, or from before a login changes nothing.
+        # The token is bound to the session. A form of another site, of another user, or from before a login changes nothing.
         visit, is_form = replace(visit, problem=_("This page was open for too long. Check what it says now, then try again.")), False
     if not visit.is_proven and (section.proof is Proof.PAGE or (is_form and section.proof is Proof.ACTS)):
         kept = {name: visit.request.POST.get(name, "")[:_LONGEST_KEPT] for name in section.kept} if is_form else {}
@@ -173,17 +173,17 @@ def _log_in(request: HttpRequest, host: HostMatch, client: Client, state: dict[s
 
 
 def _usable_session(request: HttpRequest, host: HostMatch, client: Client) -> Session | None:
-    """Return the session of the browser where the page takes it; the login judges alike, so that it never leads back here for nothing."""
+    """Return the session of the browser if this page accepts it. Login uses the same rules; otherwise it would redirect here forever."""
     session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
     if session is None or all(one.pk != session.connection_id for one in client_connections(client)):
         return None
     facts = LoginFacts(client, None, session.user, names_of(session.methods))
-    # A session begins with the first proof, before the second one is asked for.
+    # A session begins with the first factor, before the second one is proven.
     due = factors_due(facts, is_browser_remembered=lambda: is_remembered(request, session.user))
     return session if due is Due.NOTHING else None
 
 
 def _speak_for(session: Session, request: HttpRequest) -> None:
-    """Speak the language that the user has chosen, else that of the browser."""
+    """Switch to the language that the user has chosen, otherwise to that of the browser."""
     header = request.headers.get("Accept-Language", "")
     speak(spoken_language(session.tenant_id, wished=own_languages(session.user), accept_language=header))

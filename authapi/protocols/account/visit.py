@@ -1,4 +1,4 @@
-"""One request to a page of the account: who asks, for which section, and how it is answered."""
+"""One request to a page of the account: its user, its section and its response."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from identity.models import User
 
 
 class Proof(Enum):
-    """When a section needs a login of the last minutes: never, for what it changes, or even to be seen."""
+    """When a section needs a login within the last minutes: never, for changes, or also to be shown."""
 
     NONE = auto()
     ACTS = auto()
     PAGE = auto()
 
 
-# `<provider>|<id>`, the longest of the ids.
+# The longest value is `<provider>|<id>`.
 _LONGEST_CHOICE = 300
 
 
 @dataclass(frozen=True)
 class Section:
-    """One page of the account. `name` stands in addresses and in stored rows: it never changes.
+    """One page of the account. `name` is in addresses and in stored rows, so it never changes.
 
-    `view` answers GET and POST; forms have passed the check of their token before. `kept` are the fields that survive a login which
-    the form turned out to need; never name a secret.
+    `view` answers GET and POST. The token of a form has been checked before. `kept` are the fields that are preserved if the form needs a
+    new login. It must not name a secret.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Section:
     is_offered: Callable[[Visit], bool] = lambda visit: True
     kept: tuple[str, ...] = ()
     is_dangerous: bool = False
-    # The section from which a further page is opened; such pages stand in no list of sections.
+    # The section from which this page is opened. Such a page is not in the list of sections.
     parent: str = ""
 
     @property
@@ -64,13 +64,13 @@ class Section:
 
     @property
     def route(self) -> str:
-        """The name by which templates find the address."""
+        """The name of the URL pattern, for templates."""
         return f"hosted_account_{self.name.replace('/', '_').replace('-', '_')}"
 
 
 @dataclass(frozen=True)
 class Visit:
-    """What a section gets. `is_form` says that a form was posted from this very session; `problem` why it was not taken."""
+    """The argument of a section's view. `is_form`: a form of this session was posted. `problem`: why a form was refused."""
 
     request: HttpRequest
     host: HostMatch
@@ -87,12 +87,12 @@ class Visit:
 
     @property
     def page(self) -> AccountPage:
-        """What the tenant lets people do."""
+        """What the tenant lets users do."""
         return sign_in_settings(self.host.tenant_id).account_page
 
     @property
     def is_proven(self) -> bool:
-        """Whether the user has proven within the last minutes who they are, by all that they have."""
+        """Whether the user has logged in within the last minutes, with all required factors."""
         return is_proven(self.client, self.session)
 
     @property
@@ -102,42 +102,42 @@ class Visit:
 
     @cached_property
     def kept(self) -> dict[str, str]:
-        """What the user had typed before a login that the form needed."""
+        """What the user typed before a login that the form needed."""
         return kept_fields(self.session, self.request.GET.get("kept", ""))
 
     def chosen(self, name: str) -> str:
-        """Return the value of a button or a hidden field, such as the id of a row; empty where it was not sent."""
+        """Return the value of a button or a hidden field, such as the id of a row; empty if absent."""
         return storable(self.request.POST.get(name, ""))[:_LONGEST_CHOICE]
 
     def typed(self, name: str, *, longest: int) -> str:
-        """Return what was typed into a field, without white space around it; longer than any value may be where it was too long."""
+        """Return the stripped value of a field, cut to one character more than `longest`, so that the view can refuse a longer value."""
         return self.request.POST.get(name, "").strip()[: longest + 1]
 
     def offered(self) -> list[Section]:
-        """Return the sections that are of use to this user, in their order."""
+        """Return the sections that are offered to this user, in their order."""
         return [section for section in self.sections if not section.parent and section.is_offered(self)]
 
     @property
     def home(self) -> Section:
-        """The section that this page belongs to: itself, or the one from which it is opened."""
+        """The section of this page: itself, or its parent."""
         return next((section for section in self.sections if section.name == self.section.parent), self.section)
 
     def done(self, code: str, *, section: str | None = None, **further: str) -> HttpResponse:
-        """Go to a section, by a redirect so that loading it again repeats nothing, and say there what was done."""
+        """Redirect to a section and show the result there. Because of the redirect, a reload repeats nothing."""
         return self.go_to(self.section.name if section is None else section, **{DONE: code}, **further)
 
     def failed(self, code: str, *, section: str) -> HttpResponse:
-        """Go to a section, and say there what was not done."""
+        """Redirect to a section and show an error there."""
         return self.go_to(section, **{FAILED: code})
 
     def go_to(self, section: str, **parameters: str) -> HttpResponse:
-        """Go to a section, or load this one anew."""
+        """Redirect to a section."""
         answer = see_other(self.request, with_parameters(place_of(section), parameters))
         answer["Cache-Control"] = "no-store"
         return answer
 
     def keep_session(self, answer: HttpResponse, cookie: str) -> HttpResponse:
-        """Have the browser keep the session by another cookie; an empty one changes nothing."""
+        """Set a new cookie for the session; does nothing if it is empty."""
         seconds = max(1, int((self.session.expires_at - timezone.now()).total_seconds())) if self.session.is_persistent else None
         if cookie:
             set_cookie(answer, SESSION, cookie, seconds=seconds)
@@ -152,7 +152,7 @@ class Visit:
         rate: Rate | None = None,
         status: int = 400,
     ) -> HttpResponse:
-        """Render a page of the account: with problems it has the `status`, with a rate that is used up 429."""
+        """Render a page of the account. The status is 429 with a rate, and `status` with problems."""
         found = [*problems, *([Problem(self.problem)] if self.problem else [])]
         failed = _FAILED.get(self.request.GET.get(FAILED, ""))
         shared = {
@@ -170,7 +170,7 @@ class Visit:
         return with_rate(hosted_page(self.request, self.host, f"account/{template}", {**shared, **(context or {})}, status=status), rate)
 
 
-# What a redirect may say was done: a code of the address chooses a sentence and is never shown itself.
+# The results that a redirect can show. The code in the address selects a text and is never shown itself.
 _DONE = {
     "saved": _("Your changes are saved."),
     "added": _("The method is added."),

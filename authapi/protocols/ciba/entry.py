@@ -1,6 +1,6 @@
-"""Approvals elsewhere as an entry of the table of protocols. The state of a request names its row.
+"""CIBA as an entry of the table of protocols. The state of a request names its row.
 
-There is no address to answer to: the client asks for its tokens by itself, and the browser ends on a page of ours.
+There is no address to answer to: the client polls for its tokens, and the browser ends on a page of this service.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from identity.models import Organization, User
 NAME = "ciba"
 DONE_PATH, DENIED_PATH = f"{PATH}/done", f"{PATH}/denied"
 _DENIED = "ciba_denied"
-# Ends with a session, and what is approved is no part of one.
+# The scope ends with a session, and an approval does not belong to a session.
 _ONLINE_SCOPE = "online_access"
 
 
 def state_of(row: CibaRequest) -> dict[str, int]:
-    """Return the state of a request: its row."""
+    """Return the state of a request, which names its row."""
     return {"request": row.pk}
 
 
 def wish_of(request: ProtocolRequest) -> Wish:
-    """Ask the very user of the request, and always ask: what was allowed before says nothing about this request."""
+    """Ask only the user of the request, and always ask: an earlier consent says nothing about this request."""
     row, presentation = _row(request), Presentation(form_target="'self'")
     if row is None or not request.client.allows_grant_type(GRANT):
         return Wish(presentation, RequestRefused(CibaCase.REQUEST_EXPIRED))
@@ -62,7 +62,7 @@ def wish_of(request: ProtocolRequest) -> Wish:
 
 
 def terms(request: ProtocolRequest, user: User | None, organization: Organization | None) -> Terms:
-    """Show the request to its own user alone."""
+    """Return the terms. Only the user of the request may see them."""
     row = _row(request)
     if row is None:
         raise RequestRefused(CibaCase.REQUEST_EXPIRED)
@@ -79,7 +79,7 @@ def terms(request: ProtocolRequest, user: User | None, organization: Organizatio
 
 
 def parameters_of(scope: str, audience: str) -> Parameters:
-    """Return what a client asks for, as the parameters of an authorization request."""
+    """Return what a client requests as parameters of an authorization request."""
     lasting = " ".join(value for value in scope.split() if value != _ONLINE_SCOPE)
     return Parameters({name: value for name, value in {"scope": lasting, "audience": audience}.items() if value}, frozenset())
 
@@ -93,7 +93,7 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
 
 
 def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: RequestRefused) -> HttpResponse:
-    """Tell the client that its user refused; every other refusal is told to the person, and the link can be opened again."""
+    """Tell the client that its user refused. Other refusals are shown to the user, and the link can be opened again."""
     tenant_id, row = request.host.tenant_id, _row(request)
     session = find_session(tenant_id=tenant_id, cookie=read_cookie(http_request, SESSION))
     is_own = row is not None and session is not None and session.user_id == row.user_id
@@ -111,16 +111,16 @@ def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: Request
         )
         return see_other(http_request, DENIED_PATH)
     if refused.case is CibaCase.REQUEST_OVER and row is not None and is_own:
-        # The button was pressed twice, or the person went back.
+        # The user pressed the button twice, or went back.
         return see_other(http_request, DONE_PATH if row.status == CibaRequest.Status.APPROVED else DENIED_PATH)
     if refused.case is LoginCase.LOGIN_REQUIRED:
-        # A user has just logged in, and it is another one.
+        # Another user has just logged in.
         raise RequestRefused(CibaCase.OTHER_USER)
     raise refused
 
 
 def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
-    """Do nothing: what was approved in a session is no part of it."""
+    """Do nothing: an approval does not belong to the session in which it was given."""
     return ()
 
 
@@ -129,19 +129,19 @@ def _key(request: ProtocolRequest) -> int:
 
 
 def _row(request: ProtocolRequest) -> CibaRequest | None:
-    """Return the row of a request, None where it is gone or, for a state of another client, not its own."""
+    """Return the row of a request. None if it was deleted, or belongs to another client than the state."""
     row = request_with_key(request.host.tenant_id, _key(request))
     return row if row is not None and row.application_id == request.client.pk else None
 
 
 def _met(request: ProtocolRequest, login: CompleteLogin) -> str:
-    """Return the first context that the client prefers and the login has met, empty for none."""
+    """Return the client's most preferred context that the login has met, empty for none."""
     row, offered = _row(request), offered_contexts(request.host.tenant_id)
     return contexts.met(row.acr_values.split(), login.session.methods, among=offered) if row is not None else ""
 
 
 def _circumstances(row: CibaRequest) -> tuple[Circumstance, ...]:
-    """Return what tells a person whether they expect the request."""
+    """Return the facts by which a user recognizes the request."""
     place = row.initial_ip or ""
     if place and row.initial_country:
         place = _("%(address)s, country %(country)s") % {"address": place, "country": row.initial_country}

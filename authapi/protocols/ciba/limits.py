@@ -1,4 +1,4 @@
-"""How many requests reach one person, and how many of them wait, so that no application floods a mailbox or tires a user into a yes."""
+"""Limits the number of requests to one user and of waiting requests, against flooded mailboxes and approval fatigue."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from authapi.tokens.ciba_requests import waiting_count
 from foundation.database.transactions import lock_name
 from identity.models import User
 
-# Requests that wait at the same time for one user: of one application, and of all. And those of one application for all users.
+# Maximum of waiting requests: of one application for one user, of all applications for one user, of one application for all users.
 MOST_OF_CLIENT_AND_USER, MOST_OF_USER, MOST_OF_CLIENT = 3, 10, 1000
 
 
 def take(client: Client, user: User) -> None:
-    """Count a request that is about to be made. Raises `RequestRefused`.
+    """Count a new request. Raises `RequestRefused`.
 
-    Holds the user until the transaction ends, so that two requests at once are counted one after the other.
+    Locks the user until the transaction ends, so that concurrent requests are counted one after the other.
     """
     tenant_id = client.tenant_id
     lock_name(f"ciba:{user.pk}")
@@ -43,13 +43,13 @@ def take(client: Client, user: User) -> None:
 
 
 def require_guess(client: Client) -> None:
-    """Raise `RequestRefused` where a client has named too many users who are not there, before it learns of another one."""
+    """Raise `RequestRefused` if a client has named too many unknown users, before it can test another one."""
     if not UNKNOWN_USERS_OF_CLIENT.has_one(client.tenant_id, client.client_id):
         raise RequestRefused(CibaCase.TOO_MANY, rate=Rate.of_empty(UNKNOWN_USERS_OF_CLIENT))
 
 
 def count_unknown(client: Client) -> None:
-    """Count a user who is not there."""
+    """Count a request for an unknown user."""
     UNKNOWN_USERS_OF_CLIENT.takes(client.tenant_id, client.client_id)
 
 

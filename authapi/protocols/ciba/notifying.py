@@ -1,4 +1,4 @@
-"""Telling a user that an application waits: by a mail with a link, or by the server of the tenant, which gets the same link."""
+"""Notifies a user of a request: by a mail with a link, or through the server of the tenant, which gets the same link."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PATH = "/approve"
 PARAMETER = "ticket"
 EVENT = "backchannel_authentication.requested"
 _MAIL = "async_approval"
-# Of a client: what it lets users be notified by.
+# Setting of a client: the channels by which its users may be notified.
 _CLIENT_CHANNELS = "async_approval_notification_channels"
 
 
 def channel_for(client: Client, user: User) -> str:
-    """Return how this user hears of requests of this client. Raises `RequestRefused` with what is missing."""
+    """Return the channel for requests of this client to this user. Raises `RequestRefused` with the missing setting."""
     notifier = sign_in_settings(client.tenant_id).notifier
     lacking = missing(client.tenant_id)
     if lacking:
@@ -38,15 +38,15 @@ def channel_for(client: Client, user: User) -> str:
         reason = f"The tenant notifies users by e-mail, and {_CLIENT_CHANNELS} of the application leaves email out."
         raise RequestRefused(CibaCase.NO_NOTIFIER, reason=reason)
     if not (user.email and user.email_verified):
-        # An address that is not proven may be that of another person.
+        # An unverified address may belong to another person.
         raise RequestRefused(CibaCase.NO_NOTIFIER, reason="The account has no verified e-mail address.")
     return notifier.channel
 
 
 def notify(begun: Begun, host: HostMatch) -> Job:
-    """Have a worker tell the user. Call it in the transaction that made the row."""
+    """Queue the notification of the user. Call it in the transaction that creates the row."""
     row = begun.row
-    # The host of the request, which is a registered one: the user's browser has its session there.
+    # The host of the request is a registered host. The user's browser has its session there.
     link = f"{host.issuer.rstrip('/')}{PATH}?{urlencode({PARAMETER: begun.link})}"
     if row.channel == EMAIL:
         return _mail(row, link)
@@ -81,7 +81,7 @@ def _mail(row: CibaRequest, link: str) -> Job:
 
 
 def _event(row: CibaRequest, link: str, host: HostMatch) -> dict[str, object]:
-    """Return what the server of the tenant is told. The id that the application polls with is not in it."""
+    """Return the event for the server of the tenant. It does not contain the id with which the application polls."""
     user, client = row.user, row.application
     return {
         "type": EVENT,

@@ -1,4 +1,4 @@
-"""The parameters of `/bc-authorize` that no other endpoint has: which user, what is shown, and for how long (CIBA 7.1)."""
+"""Reads the parameters that only `/bc-authorize` has: the user, the message and the expiry (CIBA 7.1)."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from authapi.services.notifiers import EMAIL
 from authapi.token_request import TokenRequest
 
 SECONDS = 300
-# Contract, 2.11: what a user reads in a mail may wait for three days.
+# Contract, 2.11: a request that is sent by mail may wait for three days.
 _LONGEST_SECONDS = {EMAIL: 259_200}
-# CIBA 7.1: one hint, and the others name users in ways that this service does not read.
+# CIBA 7.1 demands exactly one hint. This service does not read the other two.
 _OTHER_HINTS = ("login_hint_token", "id_token_hint")
 _LONGEST_HINT = 1024
 _LONGEST_CONTEXTS = 1024
 _FORMAT = "iss_sub"
-# Contract, 2.11. No spaces, no line breaks and no markup: nothing that is a sentence, and nothing that leaves its place on the page.
+# Contract, 2.11. Without spaces, line breaks and markup a message cannot be a sentence, and cannot change the page.
 _MESSAGE = re.compile(rf"[A-Za-z0-9+\-_.,:#]{{1,{LONGEST_MESSAGE}}}")
 
 
 def user_id_of(request: TokenRequest) -> str:
-    """Return the id of the user whom `login_hint` names; empty for a hint of another issuer, which names no user of ours.
+    """Return the user id in `login_hint`; empty for a hint of another issuer, whose users are unknown here.
 
-    Raises `RequestRefused` for what is no hint.
+    Raises `RequestRefused` for an invalid hint.
     """
     if any(request.text(name) is not None for name in _OTHER_HINTS):
         raise refused("Send login_hint, and no other hint.")
@@ -48,7 +48,7 @@ def user_id_of(request: TokenRequest) -> str:
 
 
 def binding_message_of(request: TokenRequest) -> str:
-    """Return the message that application and user compare. Raises `RequestRefused`."""
+    """Return the message that the user compares with the application's. Raises `RequestRefused`."""
     message = request.required("binding_message")
     if _MESSAGE.fullmatch(message):
         return message
@@ -57,20 +57,20 @@ def binding_message_of(request: TokenRequest) -> str:
 
 
 def seconds_of(request: TokenRequest, channel: str) -> int:
-    """Return for how many seconds the request lives. Raises `RequestRefused`."""
+    """Return the seconds until the request expires. Raises `RequestRefused`."""
     sent = request.form.get("requested_expiry")
     if sent is None:
         return SECONDS
     longest = _LONGEST_SECONDS.get(channel, SECONDS)
     text = str(sent) if type(sent) is int else sent
-    # Compared as a number only where it is one of few digits.
+    # Converted to a number only if it has few digits.
     if isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) <= len(str(longest)) and 1 <= int(text) <= longest:
         return int(text)
     raise refused(f"The requested_expiry is a number of seconds from 1 to {longest}.")
 
 
 def contexts_of(request: TokenRequest) -> str:
-    """Return the contexts of authentication that the client prefers, in one text. Raises `RequestRefused`."""
+    """Return the preferred contexts of authentication, separated by spaces. Raises `RequestRefused`."""
     sent = " ".join((request.text("acr_values") or "").split())
     if len(sent) > _LONGEST_CONTEXTS or "\x00" in sent:
         raise refused(f"The acr_values are longer than {_LONGEST_CONTEXTS} characters.")
@@ -78,7 +78,7 @@ def contexts_of(request: TokenRequest) -> str:
 
 
 def check_support(request: TokenRequest) -> None:
-    """Raise `RequestRefused` for what would change the request if it were read, and is not."""
+    """Raise `RequestRefused` for unsupported parameters that would change the request."""
     for name in ("request", "request_uri"):
         if request.text(name) is not None:
             raise refused("Signed authentication requests are not supported: send the parameters themselves.")

@@ -1,4 +1,4 @@
-"""What a client asks for, checked in full before a user is told: what could not be granted is refused while the client listens."""
+"""Starts a request. All checks run before the user is notified, so that the client learns at once what cannot be granted."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _NO_USER = "The user is not there, is blocked, or has no connection that the app
 
 
 def started(request: TokenRequest, client: Client) -> Begun:
-    """Return the request of an authenticated client, and have its user told. Raises `RequestRefused`.
+    """Create the request of an authenticated client and notify its user. Raises `RequestRefused`.
 
-    The user is looked for last: a client without the grant, and one whose request could not be granted, learns of no user.
+    Looks up the user last, so that a client without the grant, or with a request that cannot be granted, learns nothing about users.
     """
     if not client.allows_grant_type(GRANT):
         raise RequestRefused(OAuthCase.GRANT_NOT_ALLOWED, grant=GRANT)
@@ -57,7 +57,7 @@ def started(request: TokenRequest, client: Client) -> Begun:
         seconds_of(request, channel),
         channel,
         sender.ip,
-        # The edge speaks of the sender of this request, which may be a server of the client.
+        # The country of the edge is that of this request's sender, which may be a server of the client.
         country=(country_in(request.headers) or "") if sender.ip == request.address else "",
         acr_values=contexts,
         confirmation={KEY: request.key} if request.key else None,
@@ -68,7 +68,7 @@ def started(request: TokenRequest, client: Client) -> Begun:
 
 @unit_of_work
 def _begun(wanted: Wanted, host: HostMatch, *, user_agent: str) -> Begun:
-    """Keep the request and queue its message, or neither."""
+    """Store the request and queue its message in one transaction."""
     take(wanted.client, wanted.user)
     begun = begin_request(wanted)
     notify(begun, host)
@@ -87,7 +87,7 @@ def _begun(wanted: Wanted, host: HostMatch, *, user_agent: str) -> Begun:
 
 
 def _user(request: TokenRequest, client: Client, user_id: str) -> User:
-    """Return the user whom a client may ask. Raises `RequestRefused`, with one answer for every reason."""
+    """Return the user that a client may ask. Raises `RequestRefused`, with the same answer for every reason."""
     require_guess(client)
     user = User.objects.of(client.tenant_id).select_related("connection").filter(user_id=user_id).first() if user_id else None
     if user is not None and not user.blocked and _may_log_in(user, client):
@@ -109,7 +109,7 @@ def _user(request: TokenRequest, client: Client, user_id: str) -> User:
 
 
 def _may_log_in(user: User, client: Client) -> bool:
-    """Tell whether the user can log in for this client at all: by the account, or by one that is linked to it."""
+    """Tell whether the user can log in to this client: with the account, or with one that is linked to it."""
     enabled = {connection.pk for connection in client_connections(client)}
     if user.connection_id in enabled:
         return True
@@ -117,7 +117,7 @@ def _may_log_in(user: User, client: Client) -> bool:
 
 
 def _check_texts(scope: str, audience: str) -> None:
-    """Raise `RequestRefused` for what no row can keep."""
+    """Raise `RequestRefused` for texts that a row cannot store."""
     if len(scope) > _LONGEST_SCOPE:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The scope is longer than {_LONGEST_SCOPE} characters.")
     if len(audience) > _LONGEST_AUDIENCE:

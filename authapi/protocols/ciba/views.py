@@ -1,7 +1,7 @@
-"""`/approve`: the link that a user is sent, and where the login of a request ends.
+"""`/approve`: the page of the link that a user gets, and the pages on which the login of a request ends.
 
-Opening a link approves nothing, whatever opens it: it leads to the login, and then to a page that asks. What an application wants, and of
-whom, stands on that page alone, which its own user alone sees.
+Opening a link, for example by a mail scanner, approves nothing: it leads to the login, and then to a page that asks. Only that page says
+what an application requests of which user, and only that user sees it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONGEST_LINK = 64
 
 @tenant_page("approve", methods=("GET",))
 def open_request(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Lead the user of a request to the login. Raises `RequestRefused` for a link of no request that waits."""
+    """Redirect the user of a request to the login. Raises `RequestRefused` if the link belongs to no waiting request."""
     row = request_of_link(host.tenant_id, request.GET.get(PARAMETER, "")[:_LONGEST_LINK])
     if row is None or row.application.revoked_at is not None or not row.application.allows_grant_type(GRANT):
         raise RequestRefused(CibaCase.UNKNOWN_LINK)
@@ -38,11 +38,11 @@ def open_request(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 @tenant_page("approved", methods=("GET",))
 def approved(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Tell a person who has approved a request to go back to the application."""
+    """Show that a request was approved."""
     return hosted_page(request, host, "approval_result", {"is_allowed": True})
 
 
 @tenant_page("approval_denied", methods=("GET",))
 def approval_denied(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Tell a person who has denied a request that the application gets nothing."""
+    """Show that a request was denied."""
     return hosted_page(request, host, "approval_result", {"is_allowed": False})

@@ -1,1 +1,1 @@
-"""Logins for devices without a browser (RFC 8628): a code on the device, a page in any browser."""
+"""Logins of devices without a browser (RFC 8628): the device shows a code, and the user opens a page in any browser."""

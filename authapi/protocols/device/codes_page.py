@@ -1,6 +1,6 @@
-"""`/activate/code`: a page that a device shows when it can display web pages: the code in large characters, and a QR code for a phone.
+"""`/activate/code`: the page for a device that can display web pages. It shows the code, and a QR code for a phone.
 
-It shows the code that is in its address and looks nothing up, so it does not tell which codes exist.
+It shows the code in its address without looking it up, so it does not reveal which codes exist.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ PARAMETER = "user_code"
 
 
 def complete_address(issuer: str, user_code: str) -> str:
-    """Return the address that has the code in it already (RFC 8628, 3.3.1)."""
+    """Return the address that contains the code (RFC 8628, 3.3.1)."""
     return f"{issuer.rstrip('/')}{PATH}?{urlencode({PARAMETER: user_code})}"
 
 
 @tenant_page("activate_code", methods=("GET",))
 def code_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Show a code for people to type or to scan; without one that could be ours, lead to the page where codes are typed."""
+    """Show a code to type or to scan. Redirect to the page for typed codes if the code is malformed."""
     shown = sign_in_settings(host.tenant_id).user_codes.shown(request.GET.get(PARAMETER, ""))
     if not shown:
         return see_other(request, PATH)

@@ -1,6 +1,6 @@
-"""The device flow as an entry of the table of protocols. The state of a request names the device's row and what was typed.
+"""The device flow as an entry of the table of protocols. The state of a request names the device's row and the typed code.
 
-There is no address to answer to: the device asks for its tokens by itself, and the browser ends on a page of ours.
+There is no address to answer to: the device polls for its tokens, and the browser ends on a page of this service.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ PATH = "/activate"
 DONE_PATH, DENIED_PATH = f"{PATH}/done", f"{PATH}/denied"
 _CANCELLED = "fdecc"
 _LONGEST_AGENT = 120
-# Ends with a session, and a device has none.
+# The scope ends with a session, and a device has no session.
 _ONLINE_SCOPE = "online_access"
 
 
 def state_of(row: DeviceGrant, shown: str) -> dict[str, str | int]:
-    """Return the state of a request: the row, and the code as it is shown."""
+    """Return the state of a request: the row, and the code as pages show it."""
     return {"grant": row.pk, "user_code": shown}
 
 
 def wish_of(request: ProtocolRequest) -> Wish:
-    """Always ask for consent: a person may have been sent here by an attacker who holds the device (RFC 8628, 5.4)."""
+    """Always ask for consent: an attacker who holds the device may have sent the user here (RFC 8628, 5.4)."""
     row = _row(request)
     over = DeviceCase.CODE_EXPIRED if row is None else why_over(row, now=timezone.now())
     refusal = RequestRefused(over) if over is not None else None
@@ -65,7 +65,7 @@ def terms(request: ProtocolRequest, user: User | None, organization: Organizatio
 
 
 def parameters_of(scope: str, audience: str) -> Parameters:
-    """Return what a device asks for, as the parameters of an authorization request."""
+    """Return what a device requests as parameters of an authorization request."""
     lasting = " ".join(value for value in scope.split() if value != _ONLINE_SCOPE)
     return Parameters({name: value for name, value in {"scope": lasting, "audience": audience}.items() if value}, frozenset())
 
@@ -78,7 +78,7 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
 
 
 def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: RequestRefused) -> HttpResponse:
-    """Tell the device that the user refused it; every other refusal is told to the person, and the code can be tried again."""
+    """Tell the device that the user refused. Other refusals are shown to the user, and the code can be entered again."""
     tenant_id, key = request.host.tenant_id, int(request.state["grant"])
     session = find_session(tenant_id=tenant_id, cookie=read_cookie(http_request, SESSION))
     if refused.case is LoginCase.CONSENT_DENIED:
@@ -96,13 +96,13 @@ def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: Request
         return see_other(http_request, DENIED_PATH)
     row = device_with_key(tenant_id, key)
     if refused.case is DeviceCase.CODE_OVER and row is not None and session is not None and row.user_id == session.user_id:
-        # The button was pressed twice, or the person went back.
+        # The user pressed the button twice, or went back.
         return see_other(http_request, DONE_PATH if row.status == DeviceGrant.AUTHORIZED else DENIED_PATH)
     raise refused
 
 
 def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
-    """Do nothing: a device that was allowed in a session is no part of it."""
+    """Do nothing: a device does not belong to the session in which it was allowed."""
     return ()
 
 
@@ -111,13 +111,13 @@ def _row(request: ProtocolRequest) -> DeviceGrant | None:
 
 
 def _circumstances(request: ProtocolRequest, row: DeviceGrant) -> tuple[Circumstance, ...]:
-    """Return what tells a person whether it is their device. The device says of itself what it likes, so nothing is left out."""
+    """Return the facts by which a user recognizes the device. All are shown, because the device controls its own description."""
     place = row.initial_ip or ""
     if place and row.initial_country:
         place = _("%(address)s, country %(country)s") % {"address": place, "country": row.initial_country}
     found = (
         Circumstance(_("Code on the device"), str(request.state["user_code"]), is_code=True),
-        Circumstance(_("The device calls itself"), row.initial_user_agent[:_LONGEST_AGENT]),
+        Circumstance(_("Name that the device reports"), row.initial_user_agent[:_LONGEST_AGENT]),
         Circumstance(_("The request comes from"), place),
     )
     return tuple(circumstance for circumstance in found if circumstance.text)

@@ -1,7 +1,7 @@
-"""How many wrong user codes are taken, so that no code of another person's device is found by trying.
+"""Limits wrong user codes, so that no attacker finds the code of another user's device by guessing.
 
-What one address and one browser may try is small. All browsers in which no user has logged in share one more figure: an attacker
-with many addresses uses that up, and people who have logged in before go on.
+One address and one browser have a small limit each. All browsers in which no user has logged in share one more limit. An attacker with many
+addresses uses up that limit, and users who have logged in before are not affected.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from foundation.database.transactions import lock_name
 
 
 class Guesses:
-    """The figures that one request to enter a code counts in."""
+    """The limits that apply to one request with a code."""
 
     def __init__(self, request: HttpRequest, tenant_id: str, *, browser: str) -> None:
         self._place = (tenant_id, counted_address(address_of(request)))
@@ -30,17 +30,17 @@ class Guesses:
             self._buckets += [(USER_CODES_OF_BROWSER, (tenant_id, browser)), (USER_CODES_OF_STRANGERS, (tenant_id,))]
 
     def hold(self) -> None:
-        """Let the guesses of one address come one after the other, until the transaction ends."""
+        """Lock the guesses of one address until the transaction ends, so that they are counted one after the other."""
         lock_name("user_code:" + ":".join(self._place))
 
     def used_up(self) -> Rate | None:
-        """Return None where another code may be tried, else the rate of what is used up. Counts nothing; hold first."""
+        """Return the rate of a limit that is used up, None if another code may be tried. Counts nothing. Call `hold` first."""
         for bucket, owner in self._buckets:
             if not bucket.has_one(*owner):
                 return Rate.of_empty(bucket)
         return None
 
     def count(self) -> None:
-        """Count a wrong code. Hold first."""
+        """Count a wrong code. Call `hold` first."""
         for bucket, owner in self._buckets:
             bucket.takes(*owner)

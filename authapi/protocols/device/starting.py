@@ -1,4 +1,4 @@
-"""What a device asks for, checked in full before it has a code: what could not be granted is refused while the client listens."""
+"""Starts the login of a device. All checks run before the device gets a code, so that the client learns at once what cannot be granted."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _LONGEST_AUDIENCE = 600
 
 
 def started(request: TokenRequest, client: Client) -> DeviceCodes:
-    """Return codes for an authenticated client. Raises `RequestRefused` or the engine's `OAuth2Error`."""
+    """Return codes for an authenticated client. Raises `RequestRefused`, or `OAuth2Error` of the engine."""
     if not client.allows_grant_type(GRANT):
         raise RequestRefused(OAuthCase.GRANT_NOT_ALLOWED, grant=GRANT)
     scope, audience = request.text("scope") or "", request.text("audience") or ""
     _check_texts(scope, audience)
     server().check_device_request(request, client)
-    # Before the user is known: an API that the client may not have for any user.
+    # Before the user is known: refuses an API that the client may not use for any user.
     details = requested_details(request)
     terms_of(ProtocolRequest(request.host, client, {}), parameters_of(scope, audience), None, None, details=details)
     sender = person_behind(request, client)
     _take(client, sender.ip)
-    # The edge speaks of the sender of this request, which may be a server of the client.
+    # The country of the edge is that of this request's sender, which may be a server of the client.
     country = (country_in(request.headers) or "") if sender.ip == request.address else ""
     confirmation = {KEY: request.key} if request.key else None
     asked = DeviceRequest(client, scope, audience, sender, country, confirmation=confirmation, details=details)
@@ -50,7 +50,7 @@ def started(request: TokenRequest, client: Client) -> DeviceCodes:
 
 
 def _check_texts(scope: str, audience: str) -> None:
-    """Raise `RequestRefused` for what no row can keep."""
+    """Raise `RequestRefused` for texts that a row cannot store."""
     if len(scope) > _LONGEST_SCOPE:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The scope is longer than {_LONGEST_SCOPE} characters.")
     if len(audience) > _LONGEST_AUDIENCE:
@@ -60,7 +60,7 @@ def _check_texts(scope: str, audience: str) -> None:
 
 
 def _take(client: Client, ip: str) -> None:
-    """Count a code. Raises `RequestRefused`. A client that has proven itself may ask for many devices from one address."""
+    """Count a new code. Raises `RequestRefused`. An authenticated client may start many devices from one address."""
     for key in customer_keys(ip, settings.TRUSTED_PROXIES) if client.is_public else ():
         _count(DEVICE_CODES_OF_PLACE.times(key.factor), client.tenant_id, key.name)
     _count(DEVICE_CODES_OF_CLIENT, client.tenant_id, client.client_id)

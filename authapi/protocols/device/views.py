@@ -1,6 +1,6 @@
-"""`/activate`: where a person types the code of a device, and where the login of a device ends.
+"""`/activate`: the page on which a user types the code of a device, and the pages on which the login of a device ends.
 
-An address with a code in it fills in the field and nothing more: the person presses the button (RFC 8628, 3.3.1 and 5.4).
+A code in the address only fills in the field. The user must press the button (RFC 8628, 3.3.1 and 5.4).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from identity.hosts import HostMatch
 
 _FAILED_ACTIVATION = "fdeac"
 _LONGEST_TYPED = LONGEST_MASK + 12
-# What is shorter is a slip, and no guess at a code.
+# A shorter text is a typing error and not counted as a guess.
 _FEWEST_CHARACTERS = min(FEWEST_CHARACTERS.values())
 
 
 @dataclass(frozen=True)
 class _Tried:
-    """What a code that was typed has led to. Returned and not raised: what was counted must be committed."""
+    """The result of a typed code. Returned and not raised, because the count must be committed."""
 
     row: DeviceGrant | None = None
     over: DeviceCase | None = None
@@ -49,7 +49,7 @@ class _Tried:
 
 @tenant_page("activate")
 def activate(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Show the field for the code, and lead a right one to the login."""
+    """Show the field for the code, and redirect a valid one to the login."""
     form = sign_in_settings(host.tenant_id).user_codes
     sent = request.POST if request.method == "POST" else request.GET
     typed = sent.get(PARAMETER, "")[:_LONGEST_TYPED]
@@ -70,19 +70,19 @@ def activate(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 @tenant_page("activated", methods=("GET",))
 def activated(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Tell a person who has allowed a device to go back to it."""
+    """Show that a device was allowed."""
     return hosted_page(request, host, "device_result", {"is_allowed": True})
 
 
 @tenant_page("activation_denied", methods=("GET",))
 def activation_denied(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Tell a person who has refused a device that it gets nothing."""
+    """Show that a device was refused."""
     return hosted_page(request, host, "device_result", {"is_allowed": False})
 
 
 @unit_of_work
 def _try(request: HttpRequest, host: HostMatch, form: UserCodeForm, typed: str) -> _Tried:
-    """Look for the device of a code; count a wrong one and note it in the log."""
+    """Find the device of a code. Count and log a wrong code."""
     guesses = Guesses(request, host.tenant_id, browser=read_cookie(request, BROWSER))
     guesses.hold()
     rate = guesses.used_up()
@@ -128,7 +128,7 @@ def _example(form: UserCodeForm) -> str:
 def _page(
     request: HttpRequest, host: HostMatch, form: UserCodeForm, value: str, problem: str = "", *, status: int = 200, field: str = ""
 ) -> HttpResponse:
-    """Render the form. A code that is in the field already may have been sent by an attacker, and the page says so."""
+    """Render the form. If the field is already filled in, the page warns that an attacker may have sent the code."""
     problems = [Problem(problem, field)] if problem else []
     is_number = form.charset == "digits"
     fields = form_fields(

@@ -1,1 +1,1 @@
-"""Endpoints of clients written long ago, one module each. A client opts in to each (ADR 0103); new applications use none of them."""
+"""Endpoints for old clients, one module each. A client must opt in to each (ADR 0103); new applications use none of them."""

@@ -1,7 +1,7 @@
-"""`GET /authorize` with `access_token`: the user of the token logs in as another account, which becomes one of theirs.
+"""`GET /authorize` with `access_token`: the user of the token logs in to another account, which is then linked to theirs.
 
-The other user is deleted by that, and its logins lead to the first one from then on. So a page asks the user of this browser's session,
-who must be the user of the token: an address that an attacker has made links nothing.
+Linking deletes the other user, and its logins then open the first account. So a page asks the user of this browser's session, who must be
+the user of the token. An address that an attacker has made links nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PAGE_PATH = "u/link-account"
 
 
 def authorize(http_request: HttpRequest, protocol: Protocol, request: ProtocolRequest, token: str) -> HttpResponse:
-    """Begin a login that links accounts. Raises `RequestRefused` where there is no address to answer to."""
+    """Begin a login that links accounts. Raises `RequestRefused` if there is no trusted address to answer to."""
     login = new_login(http_request, protocol, request)
     try:
         require_any_grant(request.client)
@@ -45,7 +45,7 @@ def authorize(http_request: HttpRequest, protocol: Protocol, request: ProtocolRe
 
 @tenant_page("link_account")
 def link_page(http_request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Ask the user whether the account that logs in next becomes one of theirs."""
+    """Ask the user whether to link the account that logs in next."""
     login, handle = opened_login(http_request, host)
     try:
         session = _check_session(login, login.wish.link_to)
@@ -63,7 +63,7 @@ def link_page(http_request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def _check_session(login: Login, user_id: str) -> Session:
-    """Return the session of this browser, which must be that of the user. Raises `RequestRefused`."""
+    """Return the session of this browser. Raises `RequestRefused` if it belongs to another user."""
     session = login.session
     if not user_id or session is None or session.user.user_id != user_id:
         raise RequestRefused(LegacyCase.LINK_NEEDS_SESSION)

@@ -1,4 +1,4 @@
-"""What a script's request says about its browser: cookies and origin, read from the headers of an endpoint beside Django."""
+"""Reads cookies and the origin from request headers, for endpoints outside of Django."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST_HEADER = 8192
 
 
 def cookie_of(request: LegacyRequest, name: str) -> str:
-    """Return a cookie of ours, empty without one."""
+    """Return a cookie of this service, empty without one."""
     header = request.headers.get("cookie", "")
     if len(header) > _LONGEST_HEADER:
         return ""
@@ -31,7 +31,7 @@ def cookie_of(request: LegacyRequest, name: str) -> str:
 
 
 def browser_cookie(request: LegacyRequest) -> tuple[str, dict[str, str]]:
-    """Return the mark of the browser, a new one where it has none, and the header that sets it."""
+    """Return the mark of the browser, or a new one, and the header that sets it."""
     browser = cookie_of(request, BROWSER) or new_secret()
     answer = HttpResponse()
     set_cookie(answer, BROWSER, browser)
@@ -39,9 +39,9 @@ def browser_cookie(request: LegacyRequest) -> tuple[str, dict[str, str]]:
 
 
 def allowed_origin(request: LegacyRequest, client: Client) -> str:
-    """Return the origin of the page that asks, if it is one of the client's. Raises `RequestRefused`.
+    """Return the origin of the requesting page if it is registered for the client. Raises `RequestRefused`.
 
-    Without a registered origin none is allowed: these answers go to pages that a browser trusts with its cookies.
+    A client without registered origins has no allowed origin, because these answers go to pages that use cookies.
     """
     origin = request.origin
     if not origin:
@@ -52,11 +52,11 @@ def allowed_origin(request: LegacyRequest, client: Client) -> str:
 
 
 def is_registered_origin(client: Client, origin: str) -> bool:
-    """Tell whether pages of an origin belong to the client: an allowed origin, a web origin, or that of a callback."""
+    """Tell whether an origin belongs to the client: it is an allowed origin, a web origin, or the origin of a callback."""
     registered = (*client.allowed_origins.split(), *(client.settings.get("web_origins") or ()), *client.redirect_uris.split())
     return bool(registered) and web_origin_of(origin) == origin and is_origin_allowed(origin, allowed=registered, known=())
 
 
 def is_own_page(request: LegacyRequest) -> bool:
-    """Tell whether a page of this very host asks: a browser names its origin with every POST."""
+    """Tell whether the request comes from a page of this host. Browsers send their origin with every POST."""
     return web_origin_of(request.host.issuer) == request.origin

@@ -1,6 +1,6 @@
-"""`GET /user/geoloc/country`: where the browser is, for forms that offer the calling code of a country.
+"""`GET /user/geoloc/country`: the country of the browser, for forms that offer its calling code.
 
-An edge in front may say so in a header. It tells a caller about that caller only, so it does not matter who has set it.
+A proxy at the edge may set it in a header. Callers learn only about themselves, so a forged header does no harm.
 """
 
 from __future__ import annotations
@@ -11,5 +11,5 @@ from authapi.protocols.legacy.token_replies import NO_STORE
 
 
 def country(request: LegacyRequest) -> Reply:
-    """Return the country as far as the edge has told it, and the address."""
+    """Return the country from the edge, if known, and the address."""
     return Reply({"ip": request.address, "country_code": country_in(request.headers)}, headers=NO_STORE)

@@ -1,6 +1,6 @@
-"""`POST /co/authenticate`: a login form in an application of another origin, whose browser then goes to `/authorize` with a ticket.
+"""`POST /co/authenticate`: a login form in an application of another origin. Its browser then goes to `/authorize` with a ticket.
 
-The application sees the password. Browsers that keep cookies of other sites out cannot finish such a login (docs/how-to/old-clients.md).
+The application sees the password. Browsers that block third-party cookies cannot finish such a login (docs/how-to/old-clients.md).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from identity.models import Connection
 _PASSWORD = "password"  # noqa: S105  (the name of a type)
 _REALM = "http://auth0.com/oauth/grant-type/password-realm"
 _JSON = "application/json"
-# Scripts know a wrong password of this endpoint by this code.
+# Scripts recognize a wrong password at this endpoint by this code.
 _CASES = {**CASES, Refusal.WRONG_CREDENTIALS: LegacyCase.WRONG_CREDENTIALS_OF_FORM}
 
 
 def authenticate(request: LegacyRequest) -> Reply:
-    """Return a ticket for `/authorize`. Raises `RequestRefused`, readable for the page where its origin is one of the client's."""
+    """Return a ticket for `/authorize`. Raises `RequestRefused`, readable for the page if its origin is registered for the client."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
-        # Any page can post a form without asking; JSON asks the preflight first.
+        # Any page can post a form without a preflight. JSON needs a preflight.
         raise RequestRefused(LegacyCase.JSON_NEEDED)
     client = client_named(request.host.tenant_id, request.needed("client_id"))
     if client is None:
@@ -63,7 +63,7 @@ def _proven(request: LegacyRequest, client: Client) -> ProvenUser:
 
 
 def _connection(request: LegacyRequest, client: Client, realm: str | None) -> Connection:
-    """Return the directory that the request names, or the tenant's default one. Raises `RequestRefused`."""
+    """Return the directory that the request names, otherwise the tenant's default directory. Raises `RequestRefused`."""
     if realm is None:
         default = default_directory(request.host.tenant_id)
         found = default if default is not None and default in client_connections(client) else None

@@ -1,6 +1,6 @@
-"""`POST /delegation`: a login at one client becomes an id token for another client, the target.
+"""`POST /delegation`: exchanges a login at one client for an id token of another client, the target.
 
-The target names the clients that may do so (`allowed_clients`); without one, a client gets tokens for itself only.
+A target lists the allowed clients (`allowed_clients`). A client may always get a token for itself.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from authapi.tokens.user_tokens import UserIssue
 from foundation.database.transactions import unit_of_work
 from identity.models import User
 
-# Id tokens are what clients of ours are logged in with. Tokens of other services, such as `aws` and `firebase`, are not made here.
+# Clients of this service get id tokens. Tokens of other services, such as `aws` and `firebase`, are not supported.
 _API_TYPES = (None, "app", "auth0")
 _LASTING = frozenset({"offline_access", "online_access"})
 _SUCCESS, _FAILURE = "sd", "fd"
@@ -43,7 +43,7 @@ _SUCCESS, _FAILURE = "sd", "fd"
 
 @dataclass(frozen=True)
 class _Login:
-    """The login that is delegated."""
+    """The login to delegate."""
 
     user: User
     auth_time: datetime
@@ -84,7 +84,7 @@ def _login(request: LegacyRequest, client: Client) -> _Login:
 
 
 def _of_id_token(request: LegacyRequest, client: Client, token: str) -> _Login:
-    """Return the login of an id token that this client got, that has not expired, and whose session lives."""
+    """Return the login of an id token that belongs to this client, has not expired, and has a live session."""
     tenant_id = request.host.tenant_id
     try:
         claims = own_claims(token, tenant_id=tenant_id)
@@ -93,7 +93,7 @@ def _of_id_token(request: LegacyRequest, client: Client, token: str) -> _Login:
     expires_at, proven_at = claims.get("exp"), claims.get("auth_time")
     user = User.objects.of(tenant_id).select_related("connection").filter(user_id=claims["sub"]).first()
     is_own = claims["aud"] == client.client_id and isinstance(expires_at, int) and expires_at > time.time()
-    # What was said to one organization is not told to a client outside.
+    # A client outside of an organization must not learn facts of that organization.
     if user is None or not is_own or "org_id" in claims or not _is_session_alive(user, claims.get("sid")):
         raise RequestRefused(LegacyCase.INVALID_ID_TOKEN)
     auth_time = datetime.fromtimestamp(proven_at, tz=UTC) if isinstance(proven_at, int) else timezone.now()
@@ -102,7 +102,7 @@ def _of_id_token(request: LegacyRequest, client: Client, token: str) -> _Login:
 
 
 def _is_session_alive(user: User, sid: Any) -> bool:
-    """Tell whether the session that a token names lives. A token without one lives on its own."""
+    """Tell whether the session of a token is live. A token without a session is valid by itself."""
     if not sid:
         return True
     sessions = Session.objects.of(user.tenant_id).filter(pk=str(sid)[:32], user=user)
@@ -111,10 +111,10 @@ def _is_session_alive(user: User, sid: Any) -> bool:
 
 @unit_of_work
 def _of_refresh_token(request: LegacyRequest, client: Client, token: str) -> _Login:
-    """Return the login of a refresh token of this client. It is not used up, so only clients whose tokens stay may send one."""
+    """Return the login of a refresh token of this client. Does not use up the token, so clients with rotating tokens are refused."""
     policy = policy_of(client)
     if policy.is_rotating:
-        # A stolen token would serve here beside its owner for ever, and no reuse would tell.
+        # A stolen token would work here forever alongside its owner, and no reuse would be detected.
         raise RequestRefused(LegacyCase.ROTATING_TOKENS)
     row = locked_refresh_token(tenant_id=request.host.tenant_id, token=token)
     now = timezone.now()
@@ -125,7 +125,7 @@ def _of_refresh_token(request: LegacyRequest, client: Client, token: str) -> _Lo
 
 
 def _target(request: LegacyRequest, client: Client) -> Client:
-    """Return the client that the token is for. One that does not allow it looks like one that does not exist."""
+    """Return the target client. The error is the same for a target that does not allow it and for an unknown one."""
     named = request.text("target") or client.client_id
     if named == client.client_id:
         return client
@@ -136,11 +136,11 @@ def _target(request: LegacyRequest, client: Client) -> Client:
 
 
 def _check(target: Client, client: Client, user: User) -> None:
-    """Refuse what a login of this user at the target would need a page for, and what it would not be allowed at all."""
+    """Refuse a login of this user at the target that needs a page or is not allowed."""
     check_without_pages(client, user)
     check_without_pages(target, user)
     if not target.is_first_party:
-        # Users are asked before a third party learns who they are.
+        # A third-party client may learn who the user is only after the user's consent.
         raise RequestRefused(LegacyCase.PAGE_NEEDED)
     if all(one.pk != user.connection_id for one in client_connections(target)):
         raise RequestRefused(LegacyCase.CONNECTION_DISABLED)

@@ -1,6 +1,6 @@
-"""Tokens that a device signs with the key that its user registered: a login without a password, by a fingerprint for example.
+"""Tokens that a device signs with a key that its user registered, for a login without a password, such as by fingerprint.
 
-The claims are `iss`, the id of the device, `sub`, the user id, `aud`, our issuer, `iat`, `exp` and `jti` (ADR 0103).
+The claims are `iss` (id of the device), `sub` (user id), `aud` (issuer of this service), `iat`, `exp` and `jti` (ADR 0103).
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _TEXTS = ("iss", "sub", "aud", "jti")
 
 
 def user_of_device(request: LegacyRequest, client: Client, *, device: str, token: str) -> User:
-    """Return the user of the device that signed `token`, with the login noted. Raises `RequestRefused`, and notes why."""
+    """Return the user of the device that signed `token`, and log the login. Raises `RequestRefused`, and logs the reason."""
     key = _key(request, client, device, token)
     if key is None:
-        _note(request, client, None, "A device presented a token that does not count.")
+        _note(request, client, None, "A device presented an invalid token.")
         raise RequestRefused(LegacyCase.INVALID_DEVICE_TOKEN)
     user = key.user
     if user.blocked or all(one.pk != user.connection_id for one in client_connections(client)):
@@ -48,7 +48,7 @@ def user_of_device(request: LegacyRequest, client: Client, *, device: str, token
 
 
 def _key(request: LegacyRequest, client: Client, device: str, token: str) -> DeviceKey | None:
-    """Return the key that made the signature of a token that counts; its use is noted, so that it counts once."""
+    """Return the key that signed a valid token. Records the use, so that the token is valid once."""
     tenant_id = request.host.tenant_id
     try:
         said = _unverified(token)
@@ -65,7 +65,7 @@ def _key(request: LegacyRequest, client: Client, device: str, token: str) -> Dev
 
 
 def _unverified(token: str) -> dict[str, Any]:
-    """Return what a token says. Raises `ValueError` or `JoseError` for one that says it in another shape."""
+    """Return the claims of a token before its signature is checked. Raises `ValueError` or `JoseError` for a malformed one."""
     if len(token) > _LONGEST_TOKEN or not token.isascii():
         raise ValueError
     claims = orjson.loads(jws.extract_compact(token.encode()).payload)
@@ -96,5 +96,5 @@ def _note(request: LegacyRequest, client: Client, user: User | None, problem: st
 
 
 def _mark(claims: dict[str, Any]) -> str:
-    """Return under what the use of a token is noted. Ids of two devices, and assertions of the client, stay apart."""
+    """Return the id under which the use of a token is recorded. Tokens of two devices, and assertions of the client, never collide."""
     return f"device\x00{claims['iss']}\x00{claims['sub']}\x00{claims['jti']}"

@@ -1,4 +1,4 @@
-"""Access tokens that stand for their user at old endpoints: those that open the profile."""
+"""Finds the user of an access token for the profile, at old endpoints."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _LONGEST = 8192
 
 @dataclass(frozen=True)
 class Holder:
-    """The user whose access token it is, and the client that got it."""
+    """The user of an access token, and the client that got it."""
 
     user: User
     client: Client
 
 
 def holder_of(token: str, host: HostMatch) -> Holder:
-    """Return whose token this is. Raises `RequestRefused`: one of another tenant or user looks like one that does not exist.
+    """Return the user and client of a token. Raises `RequestRefused`, also for tokens of another tenant, as if they did not exist.
 
-    A token that is bound to a key proves nothing without that key, so it does not count.
+    A token that is bound to a key is refused, because old endpoints do not check that key.
     """
     found = _of_jwt(token, host) if token.count(".") == 2 else _of_row(token, host)
     if found is None or found[0].user.blocked or "openid" not in found[1]:

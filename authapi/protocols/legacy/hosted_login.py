@@ -1,6 +1,6 @@
-"""`/usernamepassword/login` and `/usernamepassword/challenge`: the login form of a page on this very host, as old libraries send it.
+"""`/usernamepassword/login` and `/usernamepassword/challenge`: the login form that old libraries send from a page on this host.
 
-The answer is an HTML form that the page posts to `/login/callback`. The ticket in it counts in the browser that asked only.
+The answer is an HTML form that the page posts to `/login/callback`. It contains a ticket that is valid in the same browser only.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from authapi.protocols.legacy.resource_owner import CASES
 from authapi.protocols.legacy.token_replies import NO_STORE
 
 CALLBACK_PATH = "login/callback"
-# Tells our own answer apart from those of providers, which arrive at the same address.
+# Tells the form of this service apart from answers of providers, which arrive at the same address.
 TICKET_PREFIX = "ticket."
-# What of the request goes on to `/authorize`; the rest is for the library.
+# The parameters that are passed on to `/authorize`. The others are for the library.
 _PASSED_ON = (
     "client_id", "response_type", "response_mode", "redirect_uri", "scope", "audience", "state", "nonce", "connection", "code_challenge",
     "code_challenge_method", "prompt", "max_age", "ui_locales", "organization",
@@ -34,12 +34,12 @@ _PASSED_ON = (
 
 
 def login(request: LegacyRequest) -> Reply:
-    """Return the form that goes on with the login. Raises `RequestRefused`."""
+    """Return the form that continues the login. Raises `RequestRefused`."""
     client = client_named(request.host.tenant_id, request.needed("client_id"))
     if client is None:
         raise RequestRefused(LegacyCase.UNKNOWN_CLIENT)
     if request.origin and not is_own_page(request):
-        # Its browser would keep no cookie of ours, so nothing would tie the ticket to it.
+        # The browser would not store cookies of this host, so the ticket could not be bound to it.
         raise RequestRefused(LegacyCase.FOREIGN_PAGE)
     require_own_forms(client)
     username, password = request.needed("username"), request.needed("password")
@@ -55,12 +55,12 @@ def login(request: LegacyRequest) -> Reply:
 
 
 def challenge(request: LegacyRequest) -> Reply:
-    """Say that no puzzle is to be solved before a login: this service counts failures instead."""
+    """Tell that a login needs no CAPTCHA: this service counts failures instead."""
     return Reply({"required": False}, headers=NO_STORE)
 
 
 def passed_on(text: str) -> dict[str, str]:
-    """Return the request that our form has carried through the browser; empty for what is none."""
+    """Return the request that the form has carried through the browser; empty for malformed text."""
     try:
         members: Any = orjson.loads(text)
     except orjson.JSONDecodeError:

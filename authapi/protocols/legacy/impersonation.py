@@ -1,4 +1,4 @@
-"""`POST /users/{id}/impersonate`: a login as another user, which this service does not do (ADR 0103)."""
+"""`POST /users/{id}/impersonate`: a login as another user, which this service does not support (ADR 0103)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SCHEME = "bearer"
 
 
 def impersonate(request: LegacyRequest) -> NoReturn:
-    """Refuse. A caller without a token of a global client learns nothing else. Raises `RequestRefused`."""
+    """Refuse. Callers without a token of a global client learn nothing more. Raises `RequestRefused`."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     try:
         if scheme.lower() != _SCHEME:

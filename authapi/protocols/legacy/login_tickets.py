@@ -1,7 +1,7 @@
-"""Login tickets: a password was right in a script, and the browser is about to arrive at `/authorize`.
+"""Login tickets: a script has checked a password, and the browser then goes to `/authorize` with the ticket.
 
-A ticket counts once, for two minutes, for the client, the origin and the browser that asked. Without the last an attacker could send
-a ticket for an account of their own to another person, who would then work in the attacker's account (login CSRF).
+A ticket is valid once, for two minutes, for the client, origin and browser that requested it. Without the binding to the browser, an
+attacker could send a ticket for their own account to another user, who would then work in the attacker's account (login CSRF).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONGEST = 64
 
 @dataclass(frozen=True)
 class IssuedTicket:
-    """A ticket, and the verifier that the page keeps under `co_id` for browsers that take no cookie from elsewhere."""
+    """A ticket, and the verifier that the page stores under `co_id` for browsers that block third-party cookies."""
 
     ticket: str = field(repr=False)
     co_id: str
@@ -30,7 +30,7 @@ class IssuedTicket:
 
 
 def issue_ticket(client: Client, proven: ProvenUser, *, browser: str, origin: str = "") -> IssuedTicket:
-    """Keep who has logged in; return the ticket. `browser` is the value of its cookie."""
+    """Store the login and return its ticket. `browser` is the value of the browser's cookie."""
     issued = IssuedTicket(new_secret(), new_secret(), new_secret())
     LoginTicket(
         tenant_id=client.tenant_id,
@@ -49,7 +49,7 @@ def issue_ticket(client: Client, proven: ProvenUser, *, browser: str, origin: st
 
 
 def waiting_ticket(client: Client, ticket: str) -> LoginTicket | None:
-    """Return the row of a ticket that still counts for this client, of a user who may still log in."""
+    """Return the row of a ticket that is valid for this client and whose user may still log in."""
     if not 0 < len(ticket) <= _LONGEST:
         return None
     rows = LoginTicket.objects.of(client.tenant_id).filter(digest=digest_of(ticket), client=client, expires_at__gt=timezone.now())
@@ -63,12 +63,12 @@ def is_of_browser(row: LoginTicket, browser: str) -> bool:
 
 
 def is_of_page(row: LoginTicket, verifier: str) -> bool:
-    """Tell whether the page in this browser keeps the verifier of the ticket."""
+    """Tell whether the page in this browser has the verifier of the ticket."""
     return bool(verifier) and bool(row.verifier_digest) and hmac.compare_digest(row.verifier_digest, digest_of(verifier))
 
 
 def redeemed(row: LoginTicket) -> ProvenUser | None:
-    """Use a ticket up and return whom it proves; None where another request was first."""
-    # Of two deletions at once one finds the row.
+    """Use up a ticket and return its user; None if another request was first."""
+    # Of two concurrent deletions, only one finds the row.
     count, _ = LoginTicket.objects.of(row.tenant_id).filter(pk=row.pk).delete()
     return ProvenUser(row.user, row.connection, tuple(row.methods)) if count else None

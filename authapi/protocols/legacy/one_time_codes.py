@@ -1,4 +1,4 @@
-"""Logins by a code of a passwordless connection at old endpoints: the one place that knows how codes are checked."""
+"""Logins with a code of a passwordless connection at old endpoints. No other module here checks codes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _CASES = {
     Refusal.TOO_MANY_ATTEMPTS: LegacyCase.ACCOUNT_BLOCKED,
     Refusal.SUSPICIOUS_ADDRESS: LegacyCase.SUSPICIOUS_ADDRESS,
 }
-# Scripts of login forms know a wrong code by `access_denied`, as they know a wrong password.
+# Scripts of login forms recognize a wrong code by `access_denied`, as for a wrong password.
 _WRONG_OF_FORM = {Channel.EMAIL: LegacyCase.WRONG_EMAIL_CODE_OF_FORM, Channel.SMS: LegacyCase.WRONG_PHONE_CODE_OF_FORM}
 
 
 def connection_of_codes(client: Client, name: str) -> Connection | None:
-    """Return the passwordless connection that an old client means by a name, None for another one.
+    """Return the passwordless connection that an old client means by a name, None for another connection.
 
-    Old clients send `email` and `sms` for the kind; a connection of another kind that has this name comes before that.
+    Old clients send the kind `email` or `sms` as the name. A connection of another kind with that name takes precedence.
     """
     others = (one for one in client_connections(client) if channel_of(one) is None)
     return None if any(name in (one.name, *one.realms) for one in others) else named_passwordless(client, name)
@@ -37,9 +37,9 @@ def connection_of_codes(client: Client, name: str) -> Connection | None:
 def log_in(
     request: LegacyRequest, client: Client, connection: Connection, username: str, code: str, *, is_form: bool = False
 ) -> ProvenUser:
-    """Log in the user whose code this is, at a passwordless connection of the client. Raises `RequestRefused`.
+    """Log in the user of a code at a passwordless connection of the client. Raises `RequestRefused`.
 
-    A wrong code is refused in the words of a login form where `is_form` says so.
+    With `is_form`, a wrong code is refused with the error of a login form.
     """
     channel = Channel(connection.strategy)
     wrong = _WRONG_OF_FORM[channel] if is_form else LegacyCase.WRONG_CREDENTIALS
@@ -50,7 +50,7 @@ def log_in(
             connection=connection,
             address=read_address(channel, username),
             code=code,
-            # A client that only names itself is not believed to ask for many people.
+            # Clients are not authenticated here, so a client is not trusted to act for many users.
             place=Place(ip=request.address),
             user_agent=request.user_agent,
         )

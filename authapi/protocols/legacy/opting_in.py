@@ -1,4 +1,4 @@
-"""What a client opts in to before an old endpoint serves it. Everything is off by default."""
+"""The opt-ins of a client for old endpoints. All are off by default."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ LEGACY_GRANTS = (PASSWORD, DEVICE_KEY, DELEGATION_BY_REFRESH_TOKEN, DELEGATION_B
 
 
 def is_protected(client: Client) -> bool:
-    """Tell whether the client asks for more than any old endpoint has: bound tokens, or the rules of a compliance level.
+    """Tell whether the client requires more than old endpoints offer: bound tokens, or the rules of a compliance level.
 
-    No old endpoint proves the client or a key, so each would be the weak way in.
+    Old endpoints check neither the client nor a key, so they would bypass that protection.
     """
     return bool(client.settings.get("require_proof_of_possession")) or has(level_of(client.settings), NO_OLD_ENDPOINTS)
 
 
 def refuse_protected(client: Client) -> None:
-    """Raise `RequestRefused` for a client that no old endpoint serves, whatever it opted in to."""
+    """Raise `RequestRefused` for a protected client, even if it has opted in."""
     if is_protected(client):
         raise RequestRefused(LegacyCase.PROTECTED_CLIENT)
 
 
 def require_grant(client: Client, grant: str) -> None:
-    """Raise `RequestRefused` where the client did not opt in to this grant."""
+    """Raise `RequestRefused` if the client did not opt in to this grant."""
     refuse_protected(client)
     if not client.allows_grant_type(grant):
         raise RequestRefused(LegacyCase.GRANT_NOT_ALLOWED, grant=grant)
 
 
 def uses_legacy_grants(client: Client) -> bool:
-    """Tell whether a client opted in to any old grant. Endpoints without a grant of their own serve such clients only."""
+    """Tell whether a client opted in to any old grant. Endpoints without their own grant serve only such clients."""
     return client.allows_grant_type(*LEGACY_GRANTS)
 
 
 def require_any_grant(client: Client) -> None:
-    """Raise `RequestRefused` where the client opted in to no old grant."""
+    """Raise `RequestRefused` if the client opted in to no old grant."""
     refuse_protected(client)
     if not uses_legacy_grants(client):
         raise RequestRefused(LegacyCase.NO_LEGACY_GRANT)
@@ -57,7 +57,7 @@ def takes_own_forms(client: Client) -> bool:
 
 
 def require_own_forms(client: Client) -> None:
-    """Raise `RequestRefused` where the client did not opt in to login forms of its own."""
+    """Raise `RequestRefused` if the client did not opt in to its own login forms."""
     refuse_protected(client)
     if not takes_own_forms(client):
         raise RequestRefused(LegacyCase.OWN_FORMS_OFF)

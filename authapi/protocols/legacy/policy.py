@@ -1,4 +1,4 @@
-"""What no old endpoint may pass over: rules that need a page of the service, and users who are blocked."""
+"""The rules that no old endpoint may bypass: blocked users, and rules that need a page of the service."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from identity.models import User
 
 
 def check_without_pages(client: Client, user: User) -> None:
-    """Raise `RequestRefused` where this user may not log in at this client without a page.
+    """Raise `RequestRefused` if this user may not log in to this client without a page.
 
-    Every old endpoint that issues something for a user calls this, so a policy about second factors of users refuses here.
+    Every old endpoint that issues tokens for a user calls this. It also enforces the policy about second factors.
     """
     refuse_protected(client)
     if user.blocked:

@@ -1,4 +1,4 @@
-"""One request to an old endpoint, and its answer, as the modules of this package see them."""
+"""A request to an old endpoint, and its answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_PARAMETERS = 20
 
 @dataclass(frozen=True)
 class LegacyRequest(TokenRequest):
-    """A request with its query and the scheme that its sender used."""
+    """A request with its query string."""
 
     query: bytes = field(default=b"", repr=False)
 
@@ -34,18 +34,18 @@ class LegacyRequest(TokenRequest):
 
     @property
     def origin(self) -> str:
-        """The origin of the page whose script sent the request, empty where no script did."""
+        """The origin of the page whose script sent the request; empty without one."""
         return self.headers.get("origin", "")
 
     def needed(self, name: str) -> str:
-        """Return a parameter; raise `RequestRefused` in the words that old clients know."""
+        """Return a parameter. Raises `RequestRefused` with an error that old clients know."""
         value = self.text(name)
         if value is None:
             raise RequestRefused(LegacyCase.MISSING_PARAMETER, parameter=name)
         return value
 
     def in_query(self, name: str) -> str:
-        """Return a parameter of the address, empty without one. Raises `RequestRefused` for a query that cannot be read."""
+        """Return a parameter of the query, empty if absent. Raises `RequestRefused` for a malformed query."""
         try:
             pairs = parse_qsl(self.query.decode("ascii"), errors="strict", max_num_fields=_MOST_PARAMETERS)
         except ValueError as error:
@@ -55,7 +55,7 @@ class LegacyRequest(TokenRequest):
 
 @dataclass(frozen=True)
 class Reply:
-    """A successful answer: JSON, or a text of its own kind. `reader` is the one origin that may read it with cookies."""
+    """A successful answer: JSON, or text of another type. `reader` is the one origin that may read it with cookies."""
 
     members: Mapping[str, Any] | None = field(default=None, repr=False)
     text: str = field(default="", repr=False)
@@ -64,9 +64,9 @@ class Reply:
 
 
 def named_client(request: LegacyRequest) -> Client:
-    """Return the client that a request names; it proves nothing. Raises `RequestRefused`.
+    """Return the client that a request names, without authentication. Raises `RequestRefused`.
 
-    A revoked client, one of another tenant, and one that does not exist look alike.
+    The error is the same for a revoked client, one of another tenant, and an unknown one.
     """
     client = client_named(request.host.tenant_id, request.needed("client_id"))
     if client is None:
@@ -87,7 +87,7 @@ def client_named(tenant_id: str, client_id: str) -> Client | None:
 
 
 def named_connection(request: LegacyRequest, client: Client, name: str) -> Connection:
-    """Return the connection of a name, if the client may use it. Raises `RequestRefused`."""
+    """Return the connection of this name if the client may use it. Raises `RequestRefused`."""
     enabled = next((one for one in client_connections(client) if name in (one.name, *one.realms)), None)
     if enabled is not None:
         return enabled

@@ -1,4 +1,4 @@
-"""`POST /oauth/ro`: a password, a code that was sent, or a token that a device signed, for tokens of the user."""
+"""`POST /oauth/ro`: exchanges a password, a code, or a token that a device signed for tokens of the user."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from authapi.protocols.legacy.token_replies import for_profile, sender_of_device
 from identity.models import Connection, User
 
 _PASSWORD_GRANT = "password"  # noqa: S105  (the name of a grant)
-# RFC 8176: proof of a key that hardware may keep.
+# RFC 8176: proof of possession of a hardware-secured key.
 _DEVICE_METHOD = "hwk"
 CASES = {
     Refusal.WRONG_CREDENTIALS: LegacyCase.WRONG_CREDENTIALS,
@@ -36,7 +36,7 @@ CASES = {
 
 
 def resource_owner(request: LegacyRequest) -> Reply:
-    """Return tokens for the user whom a password, a code or a device proves. Raises `RequestRefused`."""
+    """Return tokens for the user of a password, a code or a device token. Raises `RequestRefused`."""
     client = named_client(request)
     match request.needed("grant_type"):
         case "password":

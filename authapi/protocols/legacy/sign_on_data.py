@@ -1,6 +1,6 @@
-"""`GET /user/ssodata`: whether the person at a browser is logged in here, for login forms that offer the account again.
+"""`GET /user/ssodata`: whether a user is logged in with this browser, for login forms that offer the account again.
 
-The cookie tells who the person is, so only pages of this host and of a client that may know are answered.
+The cookie identifies the user, so only pages of this host, and of first-party clients with their own forms, get the answer.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from authapi.protocols.legacy.opting_in import takes_own_forms
 from authapi.protocols.legacy.requests import LegacyRequest, Reply, client_named
 from authapi.protocols.legacy.token_replies import NO_STORE
 
-# No page of another origin gets the answer as a script, a style or an image either.
+# These headers also keep pages of other origins from loading the answer as a script, a style sheet or an image.
 _HEADERS = {**NO_STORE, "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin", "Vary": "Origin, Cookie"}
 _UNKNOWN: dict[str, Any] = {"sso": False}
 
 
 def sso_data(request: LegacyRequest) -> Reply:
-    """Return what a login form may know of the session. Raises `RequestRefused` for a query that cannot be read."""
+    """Return the session's data for a login form. Raises `RequestRefused` for a malformed query."""
     reader = _reader(request)
     if reader is None:
         return Reply(_UNKNOWN, headers=_HEADERS)
@@ -31,14 +31,14 @@ def sso_data(request: LegacyRequest) -> Reply:
 
 
 def _reader(request: LegacyRequest) -> str | None:
-    """Return the origin that may read the answer, empty for a page of this host; None where the page that asks may not know."""
+    """Return the origin that may read the answer, empty for a page of this host; None if the page may not read it."""
     client = client_named(request.host.tenant_id, request.in_query("client_id"))
     if not request.origin:
-        # A page of this host sends no origin with a GET. Pages elsewhere that send none either cannot read the answer.
+        # A page of this host sends no origin with a GET. Other pages that send none cannot read the answer either.
         return "" if request.headers.get("sec-fetch-site", "same-origin") == "same-origin" else None
     if is_own_page(request):
         return ""
-    # Users of a third party's application are asked before it learns who they are.
+    # A third-party application may learn who the user is only after the user's consent.
     may_know = client is not None and client.is_first_party and takes_own_forms(client)
     return request.origin if may_know and client is not None and is_registered_origin(client, request.origin) else None
 

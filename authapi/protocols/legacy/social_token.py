@@ -1,7 +1,7 @@
-"""`POST /oauth/access_token`: an application on a phone has a token of a social provider, and wants tokens of ours for its user.
+"""`POST /oauth/access_token`: a mobile application exchanges a token of a social provider for tokens of this service.
 
-A token says nothing about where it was issued, so the provider is asked for whom it was. A token that another application got would
-let that application log in as each of its users here (OAuth 2.0 Security, RFC 9700, 4.16: confused deputy).
+A token does not show to which application it was issued, so the provider is asked. Otherwise another application that got a user's token
+could log in here as that user (OAuth 2.0 Security, RFC 9700, 4.16: confused deputy).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CASES: dict[Case, LegacyCase] = {
 
 
 def social_token(request: LegacyRequest) -> Reply:
-    """Return tokens for the user of a provider's token. Raises `RequestRefused`; the log of the tenant says why."""
+    """Return tokens for the user of a provider's token. Raises `RequestRefused`; the log of the tenant has the reason."""
     client = named_client(request)
     require_grant(client, SOCIAL_TOKEN)
     token = request.needed("access_token")

@@ -1,7 +1,7 @@
-"""The way on with a login ticket: at `/authorize?login_ticket=`, or with the form that `/usernamepassword/login` has made.
+"""Logins with a login ticket: at `/authorize?login_ticket=`, or with the form from `/usernamepassword/login`.
 
-A browser that brings the cookie it got with its ticket goes on at once. One that kept no cookie of this host may still prove itself: the
-page that asked keeps a verifier, and hands it to a page of ours that frames it (`cross_origin_loc`).
+A browser with the cookie of its ticket continues at once. A browser that blocked the cookie has another proof: the requesting page stores a
+verifier, and passes it to a page of this service that frames it (`cross_origin_loc`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _RESULT, _CONTEXT = "wresult", "wctx"
 
 
 def authorize(http_request: HttpRequest, protocol: Protocol, request: ProtocolRequest, ticket: str) -> HttpResponse:
-    """Log in the user of a ticket, and go on with the request. Raises `RequestRefused` where there is no address to answer to."""
+    """Log in the user of a ticket and continue the request. Raises `RequestRefused` if there is no trusted address to answer to."""
     login = new_login(http_request, protocol, request)
     try:
         login.check()
@@ -49,19 +49,19 @@ def authorize(http_request: HttpRequest, protocol: Protocol, request: ProtocolRe
             return _verification(login, row, ticket)
         raise RequestRefused(LegacyCase.INVALID_TICKET)
     except TooMuchParked:
-        # Not a matter of the client.
+        # The client cannot change this, so the user is told.
         raise
     except RequestRefused as refused:
         return flow.refuse(login, refused)
 
 
 def is_own_answer(http_request: HttpRequest) -> bool:
-    """Tell whether a form that arrives at `/login/callback` is one of `/usernamepassword/login`."""
+    """Tell whether a form at `/login/callback` is from `/usernamepassword/login`."""
     return http_request.method == "POST" and http_request.POST.get(_RESULT, "").startswith(TICKET_PREFIX)
 
 
 def go_on_from_form(http_request: HttpRequest, host: HostMatch, protocol: Protocol) -> HttpResponse:
-    """Go on with a login whose form came through the browser. Raises `RequestRefused` where there is no address to answer to."""
+    """Continue a login from a form in the browser. Raises `RequestRefused` if there is no trusted address to answer to."""
     wanted = read(passed_on(http_request.POST.get(_CONTEXT, "")).items()).state
     client = client_named(host.tenant_id, wanted.get("client_id", ""))
     if client is None:
@@ -79,7 +79,7 @@ def go_on_from_form(http_request: HttpRequest, host: HostMatch, protocol: Protoc
 
 @tenant_page("cross_origin_verification", methods=("POST",))
 def verification_page(http_request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Take the verifier that our page has asked the application's page for."""
+    """Check the verifier that the page got from the application's page."""
     login, handle = opened_login(http_request, host)
     try:
         login.check()
@@ -92,7 +92,7 @@ def verification_page(http_request: HttpRequest, host: HostMatch) -> HttpRespons
 
 
 def _waiting(login: Login, ticket: str) -> LoginTicket:
-    """Return the row of a ticket that this client and this page may use. Raises `RequestRefused`."""
+    """Return the row of a ticket that this client and page may use. Raises `RequestRefused`."""
     require_own_forms(login.client)
     row = waiting_ticket(login.client, ticket)
     if row is None or not _is_of_origin(login, row):
@@ -101,9 +101,9 @@ def _waiting(login: Login, ticket: str) -> LoginTicket:
 
 
 def _is_of_origin(login: Login, row: LoginTicket) -> bool:
-    """Tell whether the page that asked still belongs to the client, and nothing says that another page has sent the browser.
+    """Tell whether the requesting page still belongs to the client, and the browser does not name a different page.
 
-    Browsers that name no page are believed: the cookie or the verifier tie the ticket to the browser in any case.
+    A browser may omit the page: the cookie or the verifier binds the ticket to the browser in any case.
     """
     own = web_origin_of(login.host.issuer)
     if not row.origin:
@@ -112,7 +112,7 @@ def _is_of_origin(login: Login, row: LoginTicket) -> bool:
 
 
 def _page_of(http_request: HttpRequest) -> str:
-    """Return the origin of the page that has sent the browser here, empty where it does not say."""
+    """Return the origin of the page that sent the browser here, empty if unknown."""
     named = http_request.headers.get("Origin") or http_request.headers.get("Referer", "")
     return "" if named in ("", "null") else web_origin_of(named) or "unknown"
 
@@ -130,7 +130,7 @@ def _verification_address(client: Client) -> str:
 
 
 def _verification(login: Login, row: LoginTicket, ticket: str) -> HttpResponse:
-    """Return the page that frames the application's page and asks it for the verifier."""
+    """Return the page that frames the application's page and requests the verifier from it."""
     require_room(login)
     browser = browser_of(login.http_request)
     handle = keep(login.row, login.request.state, browser=browser)
@@ -150,7 +150,7 @@ def _verification(login: Login, row: LoginTicket, ticket: str) -> HttpResponse:
         f"frame-src {context['frame_origin']}; form-action 'self' {login.presentation.form_target}"
     )
     answer["Cache-Control"] = "no-store"
-    # The address of this page holds the ticket.
+    # The address of this page contains the ticket.
     answer["Referrer-Policy"] = "same-origin"
     set_cookie(answer, BROWSER, browser)
     return answer

@@ -1,4 +1,4 @@
-"""`POST /tokeninfo`: the profile of the user behind an id token. Today's clients read the token itself, or ask `/userinfo`."""
+"""`POST /tokeninfo`: the profile of the user of an id token. New clients read the token itself, or call `/userinfo`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from authapi.tokens.id_token_hints import own_claims
 from authapi.tokens.profile_claims import profile_claims
 from identity.models import User
 
-# All that a token can tell of a user. Metadata is not among it.
+# All claims about a user that a token can contain. Metadata is not included.
 _SCOPES = ("profile", "email", "phone", "created_at", "identities")
 
 
 def token_info(request: LegacyRequest) -> Reply:
-    """Return the profile behind an id token. Raises `RequestRefused`."""
+    """Return the profile of the user of an id token. Raises `RequestRefused`."""
     token, tenant_id = request.needed("id_token"), request.host.tenant_id
     try:
         claims = own_claims(token, tenant_id=tenant_id)

@@ -1,4 +1,4 @@
-"""The answer of an old endpoint that issues tokens, in its old words."""
+"""The token answer of old endpoints, with the members that old clients know."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _TYPE = "bearer"
 
 
 def for_profile(request: LegacyRequest) -> LegacyRequest:
-    """Return the request for a token that opens the profile only: the tenant's default audience does not count here."""
+    """Return the request for a token for the profile only. The tenant's default audience does not apply here."""
     return replace(request, form={**request.form, "audience": request.host.issuer + USERINFO_PATH})
 
 
 def sender_of_device(request: LegacyRequest, sender: Sender) -> Sender:
-    """Return the sender with the name of its device, under which people and administrators find its refresh token."""
+    """Return the sender with the name of its device, by which users and administrators recognize its refresh token."""
     return replace(sender, user_agent=request.text("device") or sender.user_agent)
 
 
 def token_reply(request: LegacyRequest, client: Client, granted: Granted) -> Reply:
-    """Return the tokens, signed now. Raises `RequestRefused` where the id token cannot be signed."""
+    """Return the signed tokens. Raises `RequestRefused` if the id token cannot be signed."""
     members = {
         "access_token": minted(granted.access, client=client, host=request.host),
         **tokens_beside(granted),

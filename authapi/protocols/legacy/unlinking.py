@@ -1,4 +1,4 @@
-"""`POST /login/unlink`: a user takes a linked account off the account of the access token."""
+"""`POST /login/unlink`: unlinks an account from the account of the access token."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DONE = "OK"
 
 
 def unlink(request: LegacyRequest) -> Reply:
-    """Take the identity `user_id` off the user of the token. Raises `RequestRefused`, also for an identity of another user."""
+    """Unlink the identity `user_id` from the user of the token. Raises `RequestRefused`, also for an identity of another user."""
     token, named = request.needed("access_token"), request.needed("user_id")
     holder = holder_of(token, request.host)
     require_any_grant(holder.client)
@@ -27,7 +27,7 @@ def unlink(request: LegacyRequest) -> Reply:
     user = holder.user
     try:
         with change_context(context_of(request.host, holder.client, ip=request.address, user_agent=request.user_agent)):
-            # Only identities of this user are looked at, so one of another user is as unknown as one that does not exist.
+            # Searches only the identities of this user, so that the error for another user's identity is the same as for an unknown one.
             unlink_identity(tenant_id=user.tenant_id, user_id=user.user_id, provider=provider, identifier=identifier)
     except NotFound as error:
         raise RequestRefused(LegacyCase.NOT_LINKED) from error

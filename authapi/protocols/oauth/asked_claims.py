@@ -1,4 +1,4 @@
-"""The parameter `claims` (OpenID Connect Core 1.0, 5.5): single claims for the id token and the profile. No database."""
+"""The parameter `claims` (OpenID Connect Core 1.0, 5.5), which requests single claims in the id token and the profile. No database."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _LONGEST_VALUE = 300
 
 
 class ClaimsMalformed(ValueError):
-    """The parameter cannot be read; the text says why."""
+    """The parameter is malformed; the text gives the reason."""
 
 
 @dataclass(frozen=True)
 class AskedClaims:
-    """What a request names. Claims that nothing here knows are passed over (5.5).
+    """The claims that a request names. Unknown claims are ignored (5.5).
 
-    `subjects` are user ids of which one has to log in. `contexts` are asked for by `acr`, best first; where `requires_context`
-    is set, a login that meets none of them has failed. With `wants_context` any context may be named.
+    `subjects` are the ids of the users who may log in. `contexts` are the values requested for `acr`, best first. With `requires_context`,
+    a login that meets none of them fails. With `wants_context`, any context may be returned.
     """
 
     id_token: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class AskedClaims:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every claim of the profile, for the id token or not, each once."""
+        """All claims of the profile that are requested for the id token or the profile, each once."""
         return tuple(dict.fromkeys((*self.id_token, *self.userinfo)))
 
 
@@ -44,13 +44,13 @@ NONE = AskedClaims()
 
 
 def read_claims(text: str) -> AskedClaims:
-    """Return what the parameter asks for; raise `ClaimsMalformed`."""
+    """Return the requested claims. Raises `ClaimsMalformed`."""
     if not text:
         return NONE
     try:
         sent = orjson.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ClaimsMalformed("The parameter claims is no JSON.") from error
+        raise ClaimsMalformed("The parameter claims is not JSON.") from error
     if not isinstance(sent, dict):
         raise ClaimsMalformed("The parameter claims must be a JSON object.")
     id_token, userinfo = _named(sent, "id_token"), _named(sent, "userinfo")
@@ -67,7 +67,7 @@ def read_claims(text: str) -> AskedClaims:
 
 
 def _named(sent: Mapping[str, Any], member: str) -> dict[str, dict[str, Any] | None]:
-    """Return the claims of one member, each with what is said of it."""
+    """Return the claims of one member, each with its options."""
     claims = sent.get(member)
     if claims is None:
         return {}
@@ -75,7 +75,7 @@ def _named(sent: Mapping[str, Any], member: str) -> dict[str, dict[str, Any] | N
         raise ClaimsMalformed(f"The {member} of the parameter claims must be an object of at most {_MOST_CLAIMS} claims.")
     for name, said in claims.items():
         if not _is_readable(said):
-            raise ClaimsMalformed(f"The parameter claims says of {_plain(name)} what cannot be read: null, or essential, value and values.")
+            raise ClaimsMalformed(f"The parameter claims has a wrong value for {_plain(name)}: send null, or essential, value and values.")
     return claims
 
 
@@ -93,14 +93,14 @@ def _is_short(value: Any) -> bool:
 
 
 def _values(said: Mapping[str, Any] | None) -> list[Any]:
-    """Return the values that a claim is asked for with, best first."""
+    """Return the requested values of a claim, best first."""
     if not said:
         return []
     return [*([said["value"]] if said.get("value") is not None else []), *said.get("values", [])]
 
 
 def _subjects(*members: Mapping[str, dict[str, Any] | None]) -> frozenset[str]:
-    """Return the user ids that `sub` may have. Both members speak of one user, so both must agree."""
+    """Return the allowed user ids of `sub`. Both members are about the same user, so they must have a common id."""
     wanted = [frozenset(str(value) for value in _values(member["sub"])) for member in members if _values(member.get("sub"))]
     if not wanted:
         return frozenset()

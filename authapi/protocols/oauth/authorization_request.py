@@ -1,4 +1,4 @@
-"""An authorization request, once it is checked, and what of a client decides about it. Pure."""
+"""A checked authorization request, and the settings of a client that affect it. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from authapi.protocols.oauth.asked_claims import NONE, AskedClaims
 
 @dataclass(frozen=True)
 class ClientFacts:
-    """What of a client decides about a request, by the words of the wire."""
+    """The settings of a client that affect its requests, in terms of the protocol."""
 
     client_id: str
     callbacks: tuple[str, ...] = ()
@@ -21,18 +21,18 @@ class ClientFacts:
     takes_plain: bool = False
     takes_wildcards: bool = True
     is_native: bool = False
-    # Core 1.0, 3.1.2.1: without the standard's answers the first registered address stands for one that is absent.
+    # Core 1.0, 3.1.2.1: without standard answers, the first registered address replaces an absent one.
     names_redirect_uri: bool = False
     requires_push: bool = False
     requires_signature: bool = False
     level: str = NO_LEVEL
-    # Whether `resource` names an API where no audience does.
+    # Whether `resource` names an API if there is no audience.
     reads_resource: bool = False
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where an answer goes, be it good or bad: to a registered address, in one of the modes, with the request's state."""
+    """Where a success or an error is sent: a registered address, one of the modes, and the request's state."""
 
     redirect_uri: str
     mode: str
@@ -41,13 +41,13 @@ class Target:
 
     @property
     def is_framed(self) -> bool:
-        """Whether the pages stand in a window that the application has opened and listens to."""
+        """Whether the pages are in a window that the application opened and listens to."""
         return self.mode == "web_message"
 
 
 @dataclass(frozen=True)
 class AuthorizationRequest:
-    """A request that may be answered. Absent texts are empty, but `state` and `audience`, where empty and absent differ."""
+    """A request that may be answered. Absent texts are empty; for `state` and `audience`, absent (None) and empty differ."""
 
     target: Target
     client_id: str
@@ -68,12 +68,12 @@ class AuthorizationRequest:
     screen_hint: str = ""
     ui_locales: str = ""
     id_token_hint: str = field(default="", repr=False)
-    # What was asked for beside scopes, read but not judged: that takes the API.
+    # Requested besides scopes. Parsed, but not yet checked against the API.
     details: tuple[Detail, ...] = field(default=(), repr=False)
     claims: AskedClaims = field(default=NONE, repr=False)
     acr_values: tuple[str, ...] = ()
 
     @property
     def is_silent(self) -> bool:
-        """Whether no page may be shown (Core 1.0, 3.1.2.1)."""
+        """Whether the request allows no page (Core 1.0, 3.1.2.1)."""
         return "none" in self.prompts

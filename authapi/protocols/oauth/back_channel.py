@@ -1,4 +1,4 @@
-"""Sending logout tokens to clients, one attempt at a time, over the one way out."""
+"""Sends logout tokens to clients, one attempt at a time, through the outbound session."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from foundation.outbound.session import outbound_session
 
 _SECONDS = 8.0
 _HEADERS = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
-# Refusals that may pass; every other 4xx is the client's word that it will not take this token.
+# Temporary refusals. With any other 4xx, the client refuses this token permanently.
 _PASSING = frozenset({408, 425, 429})
 
 
 def send_notice(notice_id: int) -> None:
-    """Make one attempt to tell a client of a logout. Without effect where the notice is not due: it was sent, or another has it.
+    """Make one attempt to tell a client of a logout. Does nothing if the notice is not due: it was sent, or another worker has it.
 
     1. Claim the notice, so that no other worker sends it for half a minute.
-    2. Mint a token and post it, outside of any transaction.
-    3. Settle it, put it off, or give it up.
+    2. Create a token and post it, outside of a transaction.
+    3. Settle the notice, postpone it, or give it up.
     """
     claim = claim_notice(notice_id)
     if claim is None:

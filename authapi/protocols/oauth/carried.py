@@ -1,7 +1,7 @@
-"""How an authorization request travels: in the address, signed by its client, or pushed before. From here on it is the same request.
+"""The three ways in which an authorization request arrives: in the address, signed by its client, or pushed before.
 
-`received` says what a request at `/authorize` stands for. `claim` and `let_go` belong to its answer: a pushed request has one, and
-so has a signed one with a `jti`.
+`received` returns the parameters of a request at `/authorize`. `claim` and `let_go` belong to its answer: a pushed request, or a signed
+request with a `jti`, can be answered only once.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from authapi.protocols.oauth.parameters import Parameters, single
 
 
 def received(client: Client, parameters: Parameters) -> Parameters:
-    """Return what the parameters at `/authorize` stand for. Raises `RequestRefused`, to be told to the person.
+    """Return the parameters of a request at `/authorize`. Raises `RequestRefused`, to be shown to the user.
 
-    Beside a signed or a pushed request nothing but the client counts (RFC 9101, 6.3; RFC 9126, 4). A foreign `request_uri` stays among
-    the parameters, where it is refused: the service fetches no request from elsewhere.
+    With a signed or a pushed request, all other parameters except the client are ignored (RFC 9101, 6.3; RFC 9126, 4). A foreign
+    `request_uri` stays among the parameters and is refused later: the service fetches no external requests.
     """
     request_uri, token = single(parameters, "request_uri"), single(parameters, "request")
     if token and not request_uri:
@@ -26,19 +26,19 @@ def received(client: Client, parameters: Parameters) -> Parameters:
     if not pushed.is_pushed(request_uri):
         return parameters
     if token:
-        # RFC 9101, 5: one of them at most.
+        # RFC 9101, 5: at most one of them.
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The parameters request and request_uri exclude each other.")
     return pushed.found(client, request_uri)
 
 
 def claim(client: Client, parameters: Parameters) -> None:
-    """Note that the request is being answered now. Raises `RequestRefused` for one that has been answered before."""
+    """Record that the request is answered now. Raises `RequestRefused` for a request that was answered before."""
     if parameters.pushed and not pushed.use_up(tenant_id=client.tenant_id, digest=parameters.pushed):
         raise RequestRefused(OAuthCase.INVALID_REQUEST_URI)
     request_objects.note_use(client, parameters.signed)
 
 
 def let_go(client: Client, parameters: Parameters) -> None:
-    """Note that the request was refused, whether or not it has been answered before."""
+    """Record that the request was refused, even if it was answered before."""
     if parameters.pushed:
         pushed.use_up(tenant_id=client.tenant_id, digest=parameters.pushed)

@@ -1,7 +1,7 @@
-"""What is asked of an authorization request whose address is trusted: the questions of the engine, answered by rows of our table.
+"""The checks of an authorization request whose address is trusted, called by the engine. Refusals come from the table of error cases.
 
-The engine puts them in its order (`validate_authorization_request` of its grants). Each answer is a refusal with our text, or
-lets the engine go on; its own refusal of the same thing is never reached. Without a database.
+The engine calls them in its order (`validate_authorization_request` of its grants). Each check raises a refusal with a text of this
+service, or returns. The engine's own refusal of the same error is never reached. Without a database.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RESPONSE_TYPES = frozenset({"code", "token", "id_token"})
 MODES = ("query", "fragment", "form_post", "web_message")
 _REPEATABLE = "resource"
 PROMPTS = frozenset({"none", "login", "consent", "select_account", "create"})
-# As much as the row of a code holds.
+# The maximum length in the row of a code.
 _LONGEST_NONCE = 255
 # RFC 7636, 4.1 and 4.2.
 _CHALLENGES = {"S256": re.compile(r"[A-Za-z0-9_-]{43}"), "plain": re.compile(r"[A-Za-z0-9._~-]{43,128}")}
@@ -39,16 +39,16 @@ _PASSED_OVER = {
 
 
 class AuthorizationChecks(RequestValidator):  # type: ignore[misc]  # the engine has no types
-    """The part of the validator that the engine asks while it checks an authorization request."""
+    """The checks that the engine calls for an authorization request."""
 
     def validate_client_id(self, client_id: str, request: Any, *args: Any, **kwargs: Any) -> bool:
-        # The client of this tenant is known before the engine asks; the toolkit would look for the id in all tenants.
+        # The client of this tenant is set before the engine runs. The toolkit would search the id in all tenants.
         return request.client is not None
 
     def validate_response_type(
         self, client_id: str, response_type: str, client: ClientFacts, request: AuthorizationCall, *args: Any, **kwargs: Any
     ) -> bool:
-        """Refuse a type whose grants the client does not have, and what does not fit the type: a mode, a missing or long nonce."""
+        """Refuse a response type without its grant, a response mode that does not fit it, and a missing or too long nonce."""
         for grant, is_needed in (("authorization_code", "code" in request.types), ("implicit", request.types != {"code"})):
             if is_needed and grant not in client.grant_types:
                 text = request.text("response_type")[:100]
@@ -57,25 +57,25 @@ class AuthorizationChecks(RequestValidator):  # type: ignore[misc]  # the engine
         if len(request.text("nonce")) > _LONGEST_NONCE:
             raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The nonce is longer than {_LONGEST_NONCE} characters.")
         if "id_token" in request.types and not request.text("nonce"):
-            # Core 1.0, 3.2.2.1 and 3.3.2.11: without one a replayed id token could not be told apart.
+            # Core 1.0, 3.2.2.1 and 3.3.2.11: without a nonce, a replayed id token is not detected.
             raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="nonce")
         return True
 
     def is_pkce_required(self, client_id: str, request: AuthorizationCall) -> bool:
-        """Refuse a challenge that cannot be verified. A public client must send one, and `plain` is for clients that asked for it.
+        """Refuse an invalid challenge. A public client must send one; `plain` is only for clients that are registered for it.
 
-        Asked for requests with a code only. The engine takes `plain` of every client, and any text for a challenge.
+        Called only for requests with a code. The engine itself accepts `plain` from any client, and any text as challenge.
         """
         request.code_challenge, request.code_challenge_method = _challenge(request)
         return bool(request.client.is_public)
 
     def validate_scopes(self, client_id: str, scopes: list[str], client: Any, request: Any, *args: Any, **kwargs: Any) -> bool:
-        # Contract, 2.2: unknown and ungranted scopes are dropped (`authapi.grants.entitlements`) and never refused.
+        # Contract, 2.2: unknown and ungranted scopes are dropped (`authapi.grants.entitlements`), never refused.
         return True
 
 
 def check_names(request: AuthorizationCall) -> dict[str, Any]:
-    """Refuse, before anything else, what is repeated or not supported, and a missing or unknown response type."""
+    """Refuse repeated and unsupported parameters, and a missing or unknown response type, before all other checks."""
     repeated = refusal_of_repeated(request.repeated, request.client, has_audience=bool(request.text("audience")))
     if repeated is not None:
         raise repeated
@@ -94,7 +94,7 @@ def check_names(request: AuthorizationCall) -> dict[str, Any]:
 
 
 def _check_level(request: AuthorizationCall) -> None:
-    """Refuse what breaks a rule of the client's compliance level."""
+    """Refuse a request that breaks a rule of the client's compliance level."""
     facts = AuthorizationFacts(
         is_pushed=request.is_pushed,
         is_signed=request.is_signed,
@@ -107,9 +107,9 @@ def _check_level(request: AuthorizationCall) -> None:
 
 
 def refusal_of_repeated(repeated: frozenset[str], client: ClientFacts, *, has_audience: bool) -> RequestRefused | None:
-    """Return why parameters may not come more than once; None where nothing is wrong.
+    """Return the refusal of repeated parameters, None if they are valid.
 
-    `resource` may (RFC 8707, 2), and is refused all the same: a token is for one API. Beside an audience it does not count.
+    `resource` may be repeated (RFC 8707, 2), but this service refuses it: a token is for one API. With an audience it is ignored.
     """
     if client.reads_resource and _REPEATABLE in repeated:
         if not has_audience:
@@ -119,7 +119,7 @@ def refusal_of_repeated(repeated: frozenset[str], client: ClientFacts, *, has_au
 
 
 def _check_channel(request: AuthorizationCall) -> None:
-    """Refuse a request that came on another way than its client or its tenant asks for: in the address, or without a signature."""
+    """Refuse a request that was not pushed or not signed, if its client or tenant demands that."""
     if request.client.requires_push and not request.is_pushed:
         raise RequestRefused(OAuthCase.PUSH_REQUIRED)
     if request.client.requires_signature and not request.is_signed:
@@ -127,7 +127,7 @@ def _check_channel(request: AuthorizationCall) -> None:
 
 
 def _check_key(request: AuthorizationCall) -> None:
-    """Refuse a key that is none, and one for tokens that go through the browser: the client would take them for bound ones."""
+    """Refuse a malformed key, and a key for tokens in the browser: the client would assume that they are bound to it."""
     key = request.text("dpop_jkt")
     if key and not is_thumbprint(key):
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The dpop_jkt is not the thumbprint of a key.")
@@ -136,10 +136,10 @@ def _check_key(request: AuthorizationCall) -> None:
 
 
 def check_login(request: AuthorizationCall) -> dict[str, Any]:
-    """Refuse, after everything else, what the login could not do.
+    """Refuse, after all other checks, demands that a login cannot meet.
 
-    The engine's grants for OpenID Connect ask here whether the user is logged in and has consented, for `prompt=none`. That is
-    known later (`authapi.login.decision`), and `create` is a prompt that they do not know.
+    For `prompt=none`, the engine's grants for OpenID Connect ask here whether the user is logged in and has consented. This is known only
+    later (`authapi.login.decision`). The engine also does not know the prompt `create`.
     """
     request.prompts = _prompts(request.text("prompt"))
     request.max_age = _max_age(request.text("max_age"))
@@ -163,7 +163,7 @@ def _challenge(request: AuthorizationCall) -> tuple[str | None, str | None]:
         if request.client.is_public or method:
             raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="code_challenge")
         return None, None
-    # RFC 7636, 4.3: absent is plain.
+    # RFC 7636, 4.3: the default is `plain`.
     method = method or "plain"
     if method not in _CHALLENGES or (method == "plain" and not request.client.takes_plain):
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The code_challenge_method must be S256.")

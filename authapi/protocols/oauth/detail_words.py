@@ -1,6 +1,6 @@
-"""Authorization details in words, for the consent page: a title and a sentence of the tenant, and every member that they leave out.
+"""Authorization details in words, for the consent page: the title and sentence of the tenant, and all members that the sentence omits.
 
-Values come from a client. They are text and nothing else, without the characters that change how their neighbours are read.
+Values come from a client. They are shown as text, without characters that change how the text around them is displayed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from authapi.details.objects import Detail
 from authapi.details.types import PLACEHOLDER, DetailType
 from authapi.login.wish import Explanation, Passage
 
-# Control characters, marks of direction and the like: an amount must read as it is.
+# Control characters, direction marks and similar characters, so that an amount is displayed as it is.
 _INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cn", "Zl", "Zp"})
 _JOINERS = frozenset("\u200c\u200d")
 _REPLACEMENT = "\ufffd"
@@ -24,7 +24,7 @@ _STEP = " \u203a "
 
 
 def explained(detail: Detail, known: DetailType) -> Explanation:
-    """Return one object in words. What its sentence does not name stands below it: nothing is allowed unseen."""
+    """Return one object in words. Members that its sentence does not name are listed below it, so that users see all they allow."""
     sentence, named = _sentence(detail, known.sentence)
     schema = known.schema or {}
     members = tuple((_label(path, schema), text) for path, text in _members(detail, ()) if path != ("type",) and path not in named)
@@ -32,7 +32,7 @@ def explained(detail: Detail, known: DetailType) -> Explanation:
 
 
 def shown(value: Any) -> str:
-    """Return a plain value for people."""
+    """Return a plain value as text for users."""
     match value:
         case True:
             return _("Yes")
@@ -49,7 +49,7 @@ def _is_invisible(letter: str) -> bool:
 
 
 def _sentence(detail: Detail, template: str) -> tuple[tuple[Passage, ...], frozenset[tuple[str, ...]]]:
-    """Return the sentence with its values, and the paths of the members that it names; no sentence where one of them is missing."""
+    """Return the sentence with its values, and the paths of the members in it; both are empty if one of the members is missing."""
     if not template:
         return (), frozenset()
     passages: list[Passage] = []
@@ -61,9 +61,9 @@ def _sentence(detail: Detail, template: str) -> tuple[tuple[Passage, ...], froze
         value = _found(detail, text)
         plain = _plain(value)
         if plain is None:
-            # The sentence would be one with a hole: the list of members says more.
+            # A sentence without one of its values would mislead. All members are listed instead.
             return (), frozenset()
-        # As steps and not as text: a member may have a dot in its name.
+        # As a tuple, because a member may have a dot in its name.
         named.add(tuple(text.split(".")))
         passages.append(Passage(plain, is_value=True))
     return tuple(passages), frozenset(named)
@@ -78,7 +78,7 @@ def _found(value: Any, path: str) -> Any:
 
 
 def _plain(value: Any) -> str | None:
-    """Return a value as it stands in a sentence or beside a label; None for an object, or for a list that holds one."""
+    """Return a value as text; None for an object, and for a list that contains an object or a list."""
     if isinstance(value, list):
         texts = [None if isinstance(each, list) else _plain(each) for each in value]
         return ", ".join(text for text in texts if text is not None) if value and None not in texts else None
@@ -88,7 +88,7 @@ def _plain(value: Any) -> str | None:
 
 
 def _members(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Return each plain member with the names that lead to it; elements of a list are counted from 1."""
+    """Return each plain member with its path. Elements of a list are numbered from 1."""
     plain = _plain(value)
     if plain is not None:
         yield path, plain
@@ -103,7 +103,7 @@ def _members(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
 
 
 def _label(path: tuple[str, ...], schema: Any) -> str:
-    """Return the names on the way to a member, each by the title that the schema gives it."""
+    """Return the path to a member in words, with the titles in the schema."""
     labels = []
     for name in path:
         inner = _inner(schema, name)
@@ -121,7 +121,7 @@ def _inner(schema: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _common(name: str) -> str:
-    """Return what people call a member that every type may have (RFC 9396, 2.2); another one is called by its name."""
+    """Return the label of a member that every type may have (RFC 9396, 2.2); any other member keeps its name."""
     match name:
         case "locations":
             return _("Where")

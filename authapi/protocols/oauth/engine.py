@@ -1,4 +1,4 @@
-"""The toolkit's validator and the engine's server, extended: the engine decides, we authenticate, mint and translate."""
+"""Extends the toolkit's validator and the engine's server: the engine decides, this service authenticates, creates tokens, maps errors."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from authapi.token_request import TokenRequest
 from authapi.tokens.minting import Issue, minted
 from authapi.tokens.revocation import revoke_own
 
-# Grants of the token endpoint this release serves; the engine knows more, and they stay unreachable until they are finished.
+# The grants of the token endpoint in this release. The engine supports more; they are unreachable until they are finished.
 _GRANTS = (
     AuthorizationCodeGrant, ClientCredentialsGrant, RefreshTokenGrant, PasswordGrant, PasswordRealmGrant, PasswordlessGrant,
     DeviceCodeGrant, CibaGrant, OtpGrant, OobGrant, RecoveryCodeGrant, PasskeyGrant,
     TokenExchangeGrant,
 )  # fmt: skip
 SERVED_GRANTS = tuple(grant.name for grant in _GRANTS)
-# Those that hash what a person typed.
+# Grants that hash a typed password.
 PASSWORD_GRANTS = frozenset({PasswordGrant.name, PasswordRealmGrant.name})
 
 
 class ClientGrantScopes(BaseScopes):  # type: ignore[misc]  # the toolkit has no types
-    """No scope is available unless a grant of ours says so: the toolkit would hand out every one it knows."""
+    """Offers no scopes, because the grants of this service decide about them. The toolkit would allow every scope that it knows."""
 
     def get_all_scopes(self) -> dict[str, str]:
         return {}
@@ -57,16 +57,16 @@ class ClientGrantScopes(BaseScopes):  # type: ignore[misc]  # the toolkit has no
 
 
 class Validator(AuthorizationChecks, OAuth2Validator):  # type: ignore[misc]
-    """What the engine asks of us: who the client is, what it may do, what a request may hold, and how a token ends."""
+    """Answers the engine's questions: which client it is, what it may do, what a request may contain, and how a token is revoked."""
 
     def client_authentication_required(self, request: Any, *args: Any, **kwargs: Any) -> bool:
-        # To present nothing but an id is one of the methods of `authapi.client_auth`.
+        # A client id without a proof is one of the methods of `authapi.client_auth`.
         return True
 
     def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
-        """Accept the client that is proven already, or prove it now. Raises `RequestRefused`.
+        """Accept a client that is already authenticated, or authenticate it now. Raises `RequestRefused`.
 
-        The toolkit knows a secret in two places only, and finds a client by its id in all tenants.
+        The toolkit supports a secret in only two places, and searches a client by its id in all tenants.
         """
         if request.client is None:
             request.client = client_auth.authenticate(request.token_request)
@@ -80,19 +80,19 @@ class Validator(AuthorizationChecks, OAuth2Validator):  # type: ignore[misc]
         return client.allows_grant_type(grant_type)
 
     def revoke_token(self, token: str, token_type_hint: Any, request: Any, *args: Any, **kwargs: Any) -> None:
-        """End a token of the client and note in the request whether there was one.
+        """Revoke a token of the client, and store in the request whether it was the client's own.
 
-        The hint changes nothing (RFC 7009, 2.1): a token shows which kind it is. The toolkit would drop one stored row and
-        leave JWTs and the rest of a family alive.
+        The hint is ignored (RFC 7009, 2.1), because a token shows its kind. The toolkit would delete one stored row, and leave JWTs and the
+        rest of a token family valid.
         """
         request.is_own_token = revoke_own(token, client=request.client, host=request.host)
 
 
 class Server(EngineServer):  # type: ignore[misc]
-    """The engine's server with our grants, our response types and our access tokens.
+    """The engine's server with the grants, response types and access tokens of this service.
 
-    Each method is for one endpoint: it makes the engine's request of one of ours, and has the engine check and answer it. What an
-    endpoint of the engine asks for is a method of `Validator`. CONTRIBUTING.md says how an endpoint is added.
+    Each method serves one endpoint: it builds the engine's request, and lets the engine check and answer it. The checks that the engine
+    calls for an endpoint are methods of `Validator`. CONTRIBUTING.md describes how to add an endpoint.
     """
 
     def __init__(self, request_validator: OAuth2Validator, **kwargs: Any) -> None:
@@ -100,12 +100,12 @@ class Server(EngineServer):  # type: ignore[misc]
         for grant in _GRANTS:
             self.grant_types[grant.name] = grant(request_validator)
         code, token = CodeResponse(request_validator), TokenResponse(request_validator)
-        # The engine's type `none` answers with nothing but the state, and is not served.
+        # The engine's type `none` returns only the state. It is not served.
         types = [name for name in self.response_types if name != "none"]
         self._response_types = {name: code if "code" in name.split() else token for name in types}
 
     def exchange(self, token_request: TokenRequest, client: Client) -> bytes:
-        """Return the body of a successful token answer, as it is sent; raise `RequestRefused` or the engine's `OAuth2Error`."""
+        """Return the body of a successful token response as bytes. Raises `RequestRefused` or the engine's `OAuth2Error`."""
         grant = requested_grant(token_request)
         request = _engine_request(token_request)
         request.client, request.client_id = client, client.client_id
@@ -114,33 +114,32 @@ class Server(EngineServer):  # type: ignore[misc]
         return answer
 
     def check_authorization(self, request: AuthorizationCall) -> None:
-        """Check a request of the authorization endpoint; raise `RequestRefused` or the engine's `OAuth2Error`."""
+        """Check a request at the authorization endpoint. Raises `RequestRefused` or the engine's `OAuth2Error`."""
         self._response_type(request).validate_authorization_request(request)
 
     def answer_authorization(self, request: Any) -> dict[str, Any]:
-        """Return the members of a successful authorization response; raise `RequestRefused`."""
+        """Return the members of a successful authorization response. Raises `RequestRefused`."""
         _headers, members, _status = self._response_type(request).create_authorization_response(request, self.default_token_type)
         answer: dict[str, Any] = members
         return answer
 
     def check_device_request(self, token_request: TokenRequest, client: Client) -> None:
-        """Check a device authorization request (RFC 8628, 3.1) of an authenticated client; raise `RequestRefused` or `OAuth2Error`."""
+        """Check a device authorization request (RFC 8628, 3.1) of an authenticated client. Raises `RequestRefused` or `OAuth2Error`."""
         request = _engine_request(token_request)
         request.client, request.client_id = client, client.client_id
-        # The body is read already, also where it came as JSON; the engine takes a form.
+        # The body, possibly JSON, has already been read. The engine accepts a form only.
         request.headers = {"Content-Type": "application/x-www-form-urlencoded"}
         request.scope = token_request.text("scope")
         self.device_code_grant.validate_device_authorization_request(request)
 
     def revoke(self, token_request: TokenRequest) -> bool:
-        """End a token and return whether it was the client's own; raise `RequestRefused` or the engine's `OAuth2Error`.
+        """Revoke a token. Return whether it was the client's own. Raises `RequestRefused` or the engine's `OAuth2Error`.
 
-        `create_revocation_response` does the same with a body of its own making: it would answer refusals with the texts of the
-        engine.
+        The engine's `create_revocation_response` does the same, but it answers refusals with texts of the engine.
         """
         request = _engine_request(token_request)
         request.token_type_hint = token_request.form.get("token_type_hint")
-        # The engine names a missing token before it asks for the client; a sender that is not proven learns nothing here.
+        # The engine would report a missing token before it authenticates the client. An unauthenticated sender must learn nothing here.
         self.request_validator.authenticate_client(request)
         self.validate_revocation_request(request)
         self.request_validator.revoke_token(request.token, request.token_type_hint, request)
@@ -148,23 +147,23 @@ class Server(EngineServer):  # type: ignore[misc]
         return is_own
 
     def _response_type(self, request: Any) -> Any:
-        # The engine's way: its default refuses what has no entry.
+        # As in the engine: the default handler refuses unknown types.
         return self.response_types.get(request.response_type, self.default_response_type_handler)
 
     def _raise_on_missing_token(self, request: Any) -> None:
-        # In the place of the engine's check: the text is of our table, also for a token that is no text.
+        # Replaces the engine's check, so that the error is one of this service, also for a token that is not a string.
         request.token = request.token_request.required("token")
 
 
 def _engine_request(token_request: TokenRequest) -> EngineRequest:
-    """Return the engine's request for one of ours. Grants and validator read the parameters from `token_request`."""
+    """Return the engine's request for a token request. Grants and validator read the parameters from `token_request`."""
     request = EngineRequest()
     request.token_request, request.host = token_request, token_request.host
     return request
 
 
 def requested_grant(token_request: TokenRequest) -> str:
-    """Return the grant type asked for; raise `RequestRefused` when there is none or it is not served."""
+    """Return the requested grant type. Raises `RequestRefused` if it is missing or not served."""
     grant = token_request.text("grant_type")
     if grant is None:
         raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="grant_type")
@@ -174,24 +173,24 @@ def requested_grant(token_request: TokenRequest) -> str:
 
 
 def is_slow(token_request: TokenRequest) -> bool:
-    """Tell whether a request hashes what a person typed, or may ask a server elsewhere. Raises `RequestRefused`."""
+    """Tell whether a request hashes a typed password, or may call an external server. Raises `RequestRefused`."""
     grant = requested_grant(token_request)
     return grant in PASSWORD_GRANTS or (grant == TokenExchangeGrant.name and asks_elsewhere(token_request))
 
 
 @lru_cache(maxsize=1)
 def server() -> Server:
-    """Return the engine of this process, made as the toolkit's settings say. It keeps nothing between requests."""
+    """Return the engine of this process, built from the toolkit's settings. It keeps no state between requests."""
     made: Server = get_oauthlib_core().server
     return made
 
 
 def _access_token(request: Any) -> str:
-    """Mint the access token of an engine request whose grant or response type has left an `Issue`."""
+    """Create the access token of an engine request. Its grant or response type has set `request.issue`."""
     return minted(request.issue, client=request.client, host=request.host)
 
 
 def _token_seconds(request: Any) -> int:
-    """Return the life of the token that `_access_token` mints."""
+    """Return the lifetime of the token that `_access_token` creates, in seconds."""
     issue: Issue = request.issue
     return issue.seconds

@@ -1,4 +1,4 @@
-"""The engine's request, made of what the endpoints have read: an address, a form, JSON or a row."""
+"""The engine's request, built from parameters that the endpoints have already read from an address, a form, JSON or a row."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _BLANK: dict[str, Any] = vars(Request("", "POST"))
 
 
 class EngineRequest(Request):  # type: ignore[misc]  # the engine has no types
-    """A request without parameters: what the engine may look at is set by its endpoint.
+    """A request without parameters. Its endpoint sets the members that the engine needs.
 
-    Nothing that was sent can take the place of a member of it, such as `user` or `extra_credentials`. The engine's constructor
-    would also take 16 us of processor time to parse what is empty here.
+    So a sent parameter cannot overwrite a member such as `user` or `extra_credentials`. The engine's constructor would also take 16 us of
+    processor time to parse empty values.
     """
 
-    # The engine shows a page for a repeated parameter. Ours are refused by name (`authapi.protocols.oauth.checks`).
+    # The engine shows a page for a repeated parameter. This service refuses them by name (`authapi.protocols.oauth.checks`).
     duplicate_params = ()
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class EngineRequest(Request):  # type: ignore[misc]  # the engine has no types
 
 
 class AuthorizationCall(EngineRequest):
-    """A request of the authorization endpoint whose address for answers is known."""
+    """A request at the authorization endpoint whose address for answers is known."""
 
     def __init__(self, values: Mapping[str, str], repeated: frozenset[str], client: ClientFacts, target: Target) -> None:
         super().__init__()
@@ -48,10 +48,10 @@ class AuthorizationCall(EngineRequest):
 
 
 def response_types(text: str) -> frozenset[str]:
-    """Return the set behind a response type: the order of its words does not count."""
+    """Return the response type as a set, because the order of its words has no meaning."""
     return frozenset(text.split())
 
 
 def engine_name(types: frozenset[str]) -> str:
-    """Return the name of a set of response types in the engine's table, which knows one order of the words only."""
+    """Return the name of a set of response types in the engine's table, which has one order of the words only."""
     return " ".join(sorted(types))

@@ -1,4 +1,4 @@
-"""OAuth 2.0 and OpenID Connect as an entry of the table of protocols. The state of a request are its parameters by name."""
+"""OAuth 2.0 and OpenID Connect as an entry of the table of protocols. The state of a request is its parameters by name."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _PROMPTS = {
     "consent": Prompt.CONSENT,
 }
 _MOST_LANGUAGES = 20
-# A refresh token with this scope lives as long as its session.
+# A refresh token with this scope ends with its session.
 _ONLINE_SCOPE = "online_access"
 
 
@@ -59,7 +59,7 @@ def wish_of(request: ProtocolRequest) -> Wish:
     presentation = Presentation(
         form_target=form_target(target.redirect_uri),
         languages=tuple(parameters.get("ui_locales").split()[:_MOST_LANGUAGES]),
-        # Old libraries log people in in a window of their own, and listen to it.
+        # Old libraries open the login in a separate window and listen to it.
         keeps_opener=target.is_framed or request.client.settings.get("cross_origin_authentication") is True,
     )
     try:
@@ -88,7 +88,7 @@ def wish_of(request: ProtocolRequest) -> Wish:
 
 def terms(request: ProtocolRequest, user: User | None, organization: Organization | None) -> Terms:
     parameters = _parameters(request)
-    # Read once more for the few that name something beside scopes: terms are judged twice in each login.
+    # Only the few requests with claims or details are parsed again: each login computes its terms twice.
     further: dict[str, Any] = {}
     if parameters.get("claims") or parameters.get(DETAILS):
         asked = _authorization_request(request)
@@ -135,7 +135,7 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
 
 
 def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: RequestRefused) -> HttpResponse:
-    """Tell the client that its request has failed (RFC 6749, 4.1.2.1). That is an answer, too: a pushed request is used up."""
+    """Tell the client that its request has failed (RFC 6749, 4.1.2.1). This also uses up a pushed request."""
     let_go(request.client, _parameters(request))
     keeps_opener = wish_of(request).presentation.keeps_opener
     made = respond_refused(http_request, request, _target(request), refused, keeps_opener=keeps_opener)
@@ -146,7 +146,7 @@ def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: Request
 def respond_refused(
     http_request: HttpRequest, request: ProtocolRequest, target: Target, refused: RequestRefused, *, keeps_opener: bool = False
 ) -> HttpResponse:
-    """Send a refusal to an address that is trusted."""
+    """Send a refusal to a trusted address."""
     failure = refused.failure
     error = standard_redirect(failure) if answers_as_standard(request.client.settings) else failure.error
     members = {"error": error, "error_description": failure.description}
@@ -154,9 +154,9 @@ def respond_refused(
 
 
 def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
-    """Leave a notice to each client that wants one (back-channel), and end the refresh tokens that live with the session.
+    """Leave a notice for each client that wants one (back-channel), and revoke the refresh tokens that end with the session.
 
-    Where a browser is at hand, it loads the addresses that clients have registered for this (front-channel).
+    If a browser is present, it loads the addresses that clients have registered for this (front-channel).
     """
     session = ending.session
     clients = [participant.client for participant in ending.participants]
@@ -168,7 +168,7 @@ def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
 
 
 def facts_of(client: Client) -> ClientFacts:
-    """Return what of a client decides about its requests."""
+    """Return the settings of a client that affect its requests."""
     level = level_of(client.settings)
     return ClientFacts(
         client_id=client.client_id,
@@ -176,7 +176,7 @@ def facts_of(client: Client) -> ClientFacts:
         web_origins=tuple(client.settings.get("web_origins") or ()),
         grant_types=frozenset(client.grant_types),
         is_public=client.is_public,
-        # RFC 9700, 2.1.1: S256 for every client but one that is registered as one that does not conform.
+        # RFC 9700, 2.1.1 demands S256. Only clients that are registered as not conformant may use `plain`.
         takes_plain=not client.is_public and client.settings.get("oidc_conformant") is False,
         level=level,
         takes_wildcards=not has(level, EXACT_CALLBACKS),
@@ -190,12 +190,12 @@ def facts_of(client: Client) -> ClientFacts:
 
 
 def asked_contexts(request: AuthorizationRequest) -> tuple[str, ...]:
-    """Return the contexts of authentication that a request names, best first: those of `claims`, else those of `acr_values`."""
+    """Return the contexts of authentication that a request names, best first: those in `claims`, otherwise those in `acr_values`."""
     return request.claims.contexts or request.acr_values
 
 
 def _asked(request: AuthorizationRequest, login: CompleteLogin) -> Asked | None:
-    """Return what is granted beside the scopes, None for nothing, as for most requests."""
+    """Return what is granted besides scopes; None, as for most requests, if there is nothing."""
     claims, contexts, terms = request.claims, asked_contexts(request), login.terms
     if not (terms.details or claims is not NONE or contexts):
         return None
@@ -222,7 +222,7 @@ def _authorization_request(request: ProtocolRequest) -> AuthorizationRequest:
 
 def _prompts(request: AuthorizationRequest, *, is_linking: bool) -> frozenset[Prompt]:
     named = frozenset(_PROMPTS[prompt] for prompt in request.prompts if prompt in _PROMPTS)
-    # The account that is linked is another one than that of the session.
+    # The account to link is not the account of the session.
     return named | {Prompt.LOGIN} if is_linking else named
 
 

@@ -1,4 +1,4 @@
-"""What a browser carries back to the client, made by the engine's response types (`authapi.protocols.oauth.response_types`)."""
+"""The parameters that the browser carries to the client, from the engine's response types (`authapi.protocols.oauth.response_types`)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from authapi.tokens.user_tokens import CodeParameters, UserIssue
 def front_channel(
     issue: UserIssue, *, response_types: frozenset[str], code_parameters: CodeParameters | None, state: str | None
 ) -> dict[str, Any]:
-    """Return the members of an authorization response for any set of `code`, `token` and `id_token`, `state` left to the caller.
+    """Return the members of an authorization response for any set of `code`, `token` and `id_token`. The caller adds `state`.
 
-    `code_parameters` come with a code. There is never a refresh token here, and none of the members is stored in clear.
-    Raises `RequestRefused` where the user may no longer have what was asked.
+    A code needs `code_parameters`. The response never has a refresh token, and no member is stored in plain text. Raises `RequestRefused`
+    if the user may no longer get what was requested.
     """
     request = EngineRequest()
     request.host, request.client, request.client_id = issue.host, issue.client, issue.client.client_id

@@ -1,4 +1,4 @@
-"""Which addresses of clients the browser loads when a session ends (OpenID Connect Front-Channel Logout 1.0, 2)."""
+"""The addresses of clients that the browser loads when a session ends (OpenID Connect Front-Channel Logout 1.0, 2)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from identity.hosts import canonical_address
 
 
 def frame_addresses(session: Session, clients: Iterable[Client]) -> list[str]:
-    """Return the address of each client that has registered one, with the issuer and the session that ends.
+    """Return the address of each client that has registered one, with the issuer and the id of the ended session.
 
-    Both parameters are there for every client: with them it can tell a logout of this session from a link on any page.
+    Every client gets both parameters. With them it can tell a logout of this session from a link on another page.
     """
     named = {"iss": session.issuer or f"{canonical_address(session.tenant_id)}/", "sid": session.pk}
     registered = (client.settings.get("frontchannel_logout_uri") for client in clients if client.revoked_at is None)

@@ -1,7 +1,7 @@
-"""Telling clients that a session has ended (OpenID Connect Back-Channel Logout 1.0).
+"""Notices that tell clients that a session has ended (OpenID Connect Back-Channel Logout 1.0).
 
-A notice is a row of the transaction that ends the session. A worker is told after the commit; a message that is lost is
-made up for by the calendar, since the row stays due.
+A notice is a row that is written in the transaction which ends the session. A message wakes a worker after the commit. If the message is
+lost, the scheduled task sends the notice, because the row stays due.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from foundation.hooks import work_waits
 from identity.hosts import canonical_address
 
 SEND_NOTICE = "authapi.send_logout_notice"
-# A client that registers an address is told of these; it asks for every other initiator.
+# A client that registers an address gets these; it must opt in to every other initiator.
 _ALWAYS = frozenset({Initiator.RP_LOGOUT, Initiator.IDP_LOGOUT})
-# Longer than one attempt may take: a worker that died in between has not sent it.
+# Longer than one attempt may take. A worker that dies in that time has not sent the notice.
 _LEASE = timedelta(seconds=30)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One attempt to send a notice, with its client as it is now."""
+    """One attempt to send a notice, with the client's current settings."""
 
     notice: LogoutNotice
     client: Client
 
 
 def leave_notices(session: Session, clients: Iterable[Client], *, reason: str) -> None:
-    """Leave a notice for each client that wants to hear of `reason`. For use inside the transaction that ends the session.
+    """Write a notice for each client that wants one for `reason`. Call it inside the transaction that ends the session.
 
-    Raises `ValueError` for a reason that is no initiator.
+    Raises `ValueError` for a reason that is not an `Initiator`.
     """
     reason = Initiator(reason).value
     now = timezone.now()
@@ -59,7 +59,7 @@ def leave_notices(session: Session, clients: Iterable[Client], *, reason: str) -
 
 
 def logout_addresses(client: Client, reason: str) -> tuple[str, ...]:
-    """Return where the client wants to be told of a logout for this reason."""
+    """Return the addresses at which the client wants notices for this reason."""
     wanted: dict[str, Any] = client.settings.get("oidc_logout") or {}
     initiators: dict[str, Any] = wanted.get("backchannel_logout_initiators") or {}
     is_told = reason in _ALWAYS or initiators.get("mode") == "all" or reason in (initiators.get("selected_initiators") or ())
@@ -68,9 +68,9 @@ def logout_addresses(client: Client, reason: str) -> tuple[str, ...]:
 
 @unit_of_work
 def claim_notice(notice_id: int) -> Claim | None:
-    """Take a due notice for one attempt, or None: it was sent, was given up, or another worker has it."""
+    """Claim a due notice for one attempt. None if it was sent, was given up, or is claimed by another worker."""
     lock_rows(LogoutNotice, [notice_id])
-    # The worker knows the row and nothing else; its tenant stands in it.
+    # The worker gets only the id. The row contains the tenant.
     notice = LogoutNotice.all_tenants.filter(pk=notice_id, due_at__lte=timezone.now()).select_related("client").first()
     if notice is None:
         return None
@@ -81,13 +81,13 @@ def claim_notice(notice_id: int) -> Claim | None:
 
 
 def settle_notice(notice: LogoutNotice) -> None:
-    """The client knows: the notice goes."""
+    """Delete the notice: the client has received it."""
     notice.delete()
 
 
 @unit_of_work
 def fail_notice(notice: LogoutNotice, *, why: str, is_final: bool = False) -> None:
-    """Put the notice off to its next attempt, or give it up and say so in the sign-in log."""
+    """Postpone the notice to its next attempt, or give it up and log that in the sign-in log."""
     delays = settings.LOGOUT_RETRY_DELAYS
     if not is_final and notice.attempts <= len(delays):
         notice.due_at = timezone.now() + timedelta(seconds=delays[notice.attempts - 1])
@@ -105,6 +105,6 @@ def fail_notice(notice: LogoutNotice, *, why: str, is_final: bool = False) -> No
 
 
 def due_notices(*, limit: int = 1000) -> list[int]:
-    """Return the notices of all tenants whose time has come."""
+    """Return the ids of the due notices of all tenants."""
     due = LogoutNotice.all_tenants.filter(due_at__lte=timezone.now()).order_by("due_at")
     return list(due.values_list("pk", flat=True)[:limit])

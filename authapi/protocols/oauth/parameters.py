@@ -1,7 +1,7 @@
-"""Parameters of an authorization request: read, and checked in the order in which they can be trusted. Without a database.
+"""Parameters of an authorization request: read, then checked in the order in which they become trusted. Without a database.
 
-`read` makes one value of each name, `target_of` says where answers go, `checked` has the engine refuse what cannot be answered.
-What `target_of` refuses is shown to the person, what `checked` refuses is sent to the client (RFC 6749, 4.1.2.1).
+`read` takes one value for each name, `target_of` finds the address for answers, and `checked` has the engine check the rest. A refusal of
+`target_of` is shown to the user; a refusal of `checked` is sent to the client (RFC 6749, 4.1.2.1).
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from authapi.protocols.oauth.checks import MODES
 from authapi.protocols.oauth.engine import server
 from authapi.protocols.oauth.engine_request import AuthorizationCall, response_types
 
-# Everything that is kept while people log in; a longer request is refused.
+# The total that is stored while the user logs in. A longer request is refused.
 _MOST_CHARACTERS = 10_240
 _ABSENT = ("", "undefined")
 _TEXTS = ("nonce", "organization", "invitation", "login_hint", "screen_hint", "ui_locales", "id_token_hint", "dpop_jkt")
-# Names in the state of a login that no client can send: `read` leaves out what begins with the colon.
+# Prefix of names in the state of a login that no client can set: `read` ignores parameters with it.
 _OWN = ":"
 _PUSHED, _SIGNED, LINK_TO = ":pushed", ":signed", ":link_to"
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """One value of each name, and the names that came more than once. Unknown ones are ignored (RFC 6749, 3.1).
+    """One value for each name, and the names that were repeated. Unknown names are ignored (RFC 6749, 3.1).
 
-    `pushed` is the digest of the pushed request that they come from. `signed` is the end and the `jti` of the signed request object that
-    they come from, with a space between. Both are empty where the parameters came in no such way. `link_to` is the user id that the
-    account that logs in is linked to, empty where nothing is linked.
+    `pushed` is the digest of the pushed request with these parameters. `signed` is the expiry and the `jti` of the signed request object
+    with these parameters, separated by a space. Both are empty for other requests. `link_to` is the id of the user to whom the account that
+    logs in is linked, empty for other logins.
     """
 
     values: Mapping[str, str]
@@ -55,18 +55,18 @@ class Parameters:
 
     @property
     def audience(self) -> str | None:
-        """None where it is absent, which an empty one is not."""
+        """None if absent. An empty audience is not absent."""
         return self.values.get("audience")
 
     @property
     def state(self) -> dict[str, str]:
-        """What a login keeps of the request, as `kept` reads it back."""
+        """The state that a login stores for the request. `kept` reads it."""
         own = {_PUSHED: self.pushed, _SIGNED: self.signed, LINK_TO: self.link_to}
         return {**self.values, **{name: value for name, value in own.items() if value}}
 
 
 def read(pairs: Iterable[tuple[str, str]]) -> Parameters:
-    """Return what was sent, unset values dropped. Raises `RequestRefused` for what cannot be kept or sent back."""
+    """Return the sent parameters without unset values. Raises `RequestRefused` for values that cannot be stored or sent back."""
     values: dict[str, str] = {}
     repeated: set[str] = set()
     for name, value in pairs:
@@ -83,26 +83,26 @@ def read(pairs: Iterable[tuple[str, str]]) -> Parameters:
 
 
 def kept(state: Mapping[str, str]) -> Parameters:
-    """Return the parameters of a login. A request with a repeated parameter is refused before it becomes one."""
+    """Return the parameters of a stored login. A request with a repeated parameter is refused before it is stored."""
     values = {name: value for name, value in state.items() if not name.startswith(_OWN)}
     own = {"pushed": state.get(_PUSHED, ""), "signed": state.get(_SIGNED, ""), "link_to": state.get(LINK_TO, "")}
     return Parameters(values, frozenset(), **own)
 
 
 def single(parameters: Parameters, name: str) -> str:
-    """Return a value that was sent at most once; raise `RequestRefused` otherwise."""
+    """Return a value that may be sent at most once. Raises `RequestRefused` if it is repeated."""
     if name in parameters.repeated:
         raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=name)
     return parameters.get(name)
 
 
 def target_of(parameters: Parameters, client: ClientFacts) -> Target:
-    """Return where answers go. Raises `RequestRefused` where that is nowhere; then a page tells the person."""
+    """Return where answers are sent. Raises `RequestRefused` without a valid address; a page then tells the user."""
     redirect_uri = _redirect_uri(single(parameters, "redirect_uri"), client)
     types = response_types(parameters.get("response_type"))
     default = "query" if types <= {"code"} else "fragment"
     mode = parameters.get("response_mode")
-    # Tokens never stand in a query, where servers and histories keep them (Multiple Response Types 1.0, 5).
+    # Tokens are never in a query, because servers and browser histories keep it (Multiple Response Types 1.0, 5).
     is_usable = mode in MODES and not (mode == "query" and default == "fragment")
     target = Target(redirect_uri, mode if is_usable else default, parameters.values.get("state"))
     if target.mode != "web_message":
@@ -114,13 +114,13 @@ def target_of(parameters: Parameters, client: ClientFacts) -> Target:
 
 
 def checked(parameters: Parameters, client: ClientFacts, target: Target) -> AuthorizationRequest:
-    """Have the engine check a request; return it when it may be answered. Raises `RequestRefused` for the client otherwise."""
+    """Have the engine check a request, and return it. Raises `RequestRefused`, which is sent to the client."""
     call = AuthorizationCall(parameters.values, parameters.repeated, client, target)
     call.is_pushed, call.is_signed = bool(parameters.pushed), bool(parameters.signed)
     try:
         server().check_authorization(call)
     except OAuth2Error as error:
-        # A check that the engine has and we have not.
+        # A check of the engine that this service does not have.
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=error.description or error.error) from error
     texts = {name: parameters.get(name) for name in _TEXTS}
     return AuthorizationRequest(
@@ -143,13 +143,13 @@ def checked(parameters: Parameters, client: ClientFacts, target: Target) -> Auth
 
 
 def _redirect_uri(given: str, client: ClientFacts) -> str:
-    """Return the address for answers: the given one when it matches a registered one, the first registered one without it."""
+    """Return the address for answers: the given one if it is registered, or the first registered one if none is given."""
     if not client.callbacks:
         raise RequestRefused(LoginCase.NO_CALLBACK)
     if not given:
         if client.names_redirect_uri:
             raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="redirect_uri")
-        # A wildcard is no address.
+        # A wildcard is not an address.
         first = next((callback for callback in client.callbacks if "*" not in callback), None)
         if first is None:
             raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="redirect_uri")

@@ -1,4 +1,4 @@
-"""Authorization requests that clients push (RFC 9126): kept sealed for a short time, known by a handle, used up by their answer."""
+"""Authorization requests that clients push (RFC 9126): sealed, short-lived, found by a handle, and used up by their answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from foundation.database.statements import Prepared, run_script
 from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
 
-# RFC 9126, 2.2. What follows is 256 random bits.
+# RFC 9126, 2.2. A handle of 256 random bits follows.
 PREFIX = "urn:ietf:params:oauth:request_uri:"
 DEFAULT_SECONDS = 30
 _LONGEST_URI = 200
@@ -30,16 +30,16 @@ _INSERT = Prepared(
 
 @dataclass(frozen=True)
 class Pushed:
-    """What the client gets for a request: where it is, and for how many seconds a login may begin with it."""
+    """The answer to a pushed request: its address, and the seconds within which a login must begin with it."""
 
     request_uri: str = field(repr=False)
     seconds: int
 
 
 def push(client: Client, parameters: Parameters) -> Pushed:
-    """Keep the checked parameters of a request for its client.
+    """Store the checked parameters of a request for its client.
 
-    The commit does not wait for the disk: a request that a crash of the database forgets is pushed again.
+    The commit does not wait for the disk. If the database crashes and loses the request, the client pushes it again.
     """
     handle, now = new_secret(), timezone.now()
     seconds = client.settings.get("par_request_expiry") or DEFAULT_SECONDS
@@ -58,15 +58,15 @@ def push(client: Client, parameters: Parameters) -> Pushed:
 
 
 def is_pushed(request_uri: str) -> bool:
-    """Tell whether an address has the form of ours; every other `request_uri` is foreign, and never fetched."""
+    """Tell whether an address has the form of pushed requests. Any other `request_uri` is foreign and never fetched."""
     return request_uri.startswith(PREFIX)
 
 
 def found(client: Client, request_uri: str) -> Parameters:
-    """Return a request that this client has pushed a moment ago. Raises `RequestRefused`.
+    """Return the parameters of a live request that this client has pushed. Raises `RequestRefused`.
 
-    Unknown, expired, used, and of another client or tenant look alike. It is not used up: a reload of the page, or a program
-    that looks at links, must not take the login away from the person.
+    The error is the same for an unknown, expired or used request, and for one of another client or tenant. The request is not used up,
+    because a reload, or a program that opens links, must not end the user's login.
     """
     if len(request_uri) > _LONGEST_URI:
         raise RequestRefused(OAuthCase.INVALID_REQUEST_URI)
@@ -80,7 +80,7 @@ def found(client: Client, request_uri: str) -> Parameters:
 
 
 def use_up(*, tenant_id: str, digest: str) -> bool:
-    """End a pushed request; return False when another answer has used it up before. Of two answers at once one waits and is second."""
+    """Delete a pushed request. Return False if another answer has used it. Of two concurrent answers, one waits and gets False."""
     deleted, _ = PushedRequest.objects.of(tenant_id).filter(digest=digest).delete()
     return bool(deleted)
 

@@ -1,4 +1,4 @@
-"""What a client pushes, checked in full before it is kept: what could not be answered is refused while the client still listens."""
+"""Accepts pushed requests. All checks run before a request is stored, so that the client learns at once what cannot be answered."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from authapi.protocols.oauth.parameters import Parameters, checked, read, target
 from authapi.protocols.oauth.sent import text_pairs
 from authapi.token_request import TokenRequest
 
-# Contract, 2.11: parameters for the client's own purposes.
+# Contract, 2.11: prefix of parameters for the client's own use.
 _EXTENSION = "ext-"
 MOST_EXTENSIONS = 10
-# In the place of a digest, which the request has once it is kept.
+# Placeholder for the digest, which exists after the request is stored.
 _NOT_YET = "-"
 
 
@@ -33,7 +33,7 @@ def accepted(request: TokenRequest, client: Client) -> Parameters:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"At most {MOST_EXTENSIONS} parameters may begin with {_EXTENSION}.")
     token = request.text("request")
     if token is not None:
-        # RFC 9126, 3. Nothing beside it counts, as at `/authorize`.
+        # RFC 9126, 3. As at `/authorize`, other parameters are ignored.
         return _signed(request, client, token)
     parameters = read([("client_id", client.client_id), *(pair for pair in pairs if pair[0] != "client_id")])
     parameters = _with_key(request, parameters)
@@ -42,7 +42,7 @@ def accepted(request: TokenRequest, client: Client) -> Parameters:
 
 
 def _with_key(request: TokenRequest, parameters: Parameters) -> Parameters:
-    """Bind the code to the key whose proof came with the push (RFC 9449, 10.1). Raises `RequestRefused` for two keys."""
+    """Bind the code to the key of the push's DPoP proof (RFC 9449, 10.1). Raises `RequestRefused` for two different keys."""
     if not request.key:
         return parameters
     if parameters.get("dpop_jkt") not in ("", request.key):
@@ -51,7 +51,7 @@ def _with_key(request: TokenRequest, parameters: Parameters) -> Parameters:
 
 
 def _signed(request: TokenRequest, client: Client, token: str) -> Parameters:
-    """Return the parameters of a signed request. Its use is noted now: a push is not repeated by people as a page is."""
+    """Return the parameters of a signed request. Records its use now: unlike a page, a push is not reloaded by users."""
     parameters = _with_key(request, request_objects.opened(client, token))
     _check(request, client, parameters)
     request_objects.note_use(client, parameters.signed)
@@ -62,5 +62,5 @@ def _check(request: TokenRequest, client: Client, parameters: Parameters) -> Non
     facts = facts_of(client)
     pushed = replace(parameters, pushed=_NOT_YET)
     checked(pushed, facts, target_of(pushed, facts))
-    # Before the user is known: an API that the client may not have for any user.
+    # Before the user is known: refuses an API that the client may not use for any user.
     OAUTH.terms(ProtocolRequest(request.host, client, pushed.state), None, None)

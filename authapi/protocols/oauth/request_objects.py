@@ -1,4 +1,4 @@
-"""Signed authorization requests (RFC 9101, by value): one JWT of the client, whose claims are the parameters and all of them."""
+"""Signed authorization requests (RFC 9101, by value): a JWT of the client that contains all parameters as claims."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from authapi.tokens.keys import trust
 SKEW_SECONDS = 10
 _TYPES = ("jwt", "oauth-authz-req+jwt", "application/oauth-authz-req+jwt")
 _LONGEST_JTI = 64
-# An object without an end is remembered for a day.
+# The `jti` of an object without expiry is stored for a day.
 _ENDLESS_SECONDS = 86_400
 _LONGEST_SECONDS = 366 * 86_400
-# RFC 7519, 4.1: what speaks of the object and not of the request.
+# RFC 7519, 4.1: claims about the object, not about the request.
 _OF_THE_OBJECT = frozenset({"iss", "sub", "aud", "exp", "nbf", "iat", "jti"})
-# What `use_once` knows the `jti` of an object by, so that it is none of an assertion.
+# Prefix of the client id in `use_once`, so that the `jti` of an object and of an assertion never collide.
 _PURPOSE = "request\x00"
 
 
 def opened(client: Client, token: str) -> Parameters:
-    """Return the parameters in a signed request of this client. Raises `RequestRefused`, to be told to the person.
+    """Return the parameters in a signed request of this client. Raises `RequestRefused`, to be shown to the user.
 
-    Nothing outside the object counts (RFC 9101, 6.3). Its `jti`, where it has one, is good for one answer; the caller notes it
+    Parameters outside of the object are ignored (RFC 9101, 6.3). An object with a `jti` can be answered once; the caller records that
     (`note_use`).
     """
     try:
@@ -55,20 +55,20 @@ def opened(client: Client, token: str) -> Parameters:
 
 
 def note_use(client: Client, signed: str) -> None:
-    """Note that the object of these parameters (`Parameters.signed`) has led to an answer. Raises `RequestRefused` for a second one."""
+    """Record that the object of these parameters (`Parameters.signed`) was answered. Raises `RequestRefused` for a second answer."""
     until, _, jti = signed.partition(" ")
     if jti and not use_once(tenant_id=client.tenant_id, client_id=_PURPOSE + client.client_id, jti=jti, until=float(until)):
         raise _refused("Its jti was used before.")
 
 
 def without_use(parameters: Parameters) -> Parameters:
-    """Return the parameters of an object whose use is noted already."""
+    """Return the parameters of an object whose use is already recorded."""
     until = parameters.signed.partition(" ")[0]
     return Parameters(parameters.values, parameters.repeated, parameters.pushed, until)
 
 
 def _parameters(claims: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Return what speaks of the request; `resource` may be an array (RFC 8707, 2)."""
+    """Return the claims that are parameters of the request. `resource` may be an array (RFC 8707, 2)."""
     for name, value in claims.items():
         if name == "resource" and isinstance(value, list):
             yield from ((name, each) for each in value)
@@ -77,7 +77,7 @@ def _parameters(claims: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _end_of(claims: Mapping[str, Any]) -> float:
-    """Return until when the `jti` is remembered: to the end of the object, within reason."""
+    """Return the time until which the `jti` is stored: the expiry of the object, limited to about a year."""
     now = time.time()
     end = claims.get("exp")
     return min(now + _ENDLESS_SECONDS if end is None else end + SKEW_SECONDS, now + _LONGEST_SECONDS)
@@ -103,7 +103,7 @@ def _problem_of_claims(claims: Mapping[str, Any], client: Client) -> str:
     if not _is_for(claims.get("aud"), trust.get(client.tenant_id).hosts):
         return "Its aud must be the issuer."
     if claims.get("sub") == client.client_id:
-        # RFC 9101, 10.8: it must not be of use as an assertion that authenticates the client.
+        # RFC 9101, 10.8: the object must not be usable as a client assertion.
         return "Its sub must not be the client."
     if not isinstance(claims.get("response_type"), str):
         return "It must have a response_type."
@@ -141,8 +141,8 @@ def _problem_of_jti(claims: Mapping[str, Any]) -> str:
 
 
 def _is_for(audience: Any, hosts: frozenset[str]) -> bool:
-    # FAPI 2.0 Message Signing, 5.3.1: the issuer, or an array that contains it. Unlike an assertion, an object that also names others
-    # proves nothing to them but what this client asks for in the browser of its user.
+    # FAPI 2.0 Message Signing, 5.3.1: the issuer, or an array that contains it. Unlike an assertion, an object that also names other
+    # audiences is harmless: it proves to them only what this client requests in its user's browser.
     named = audience if isinstance(audience, list) else [audience]
     return all(isinstance(one, str) for one in named) and any(is_issuer(one, hosts) for one in named)
 
@@ -163,7 +163,7 @@ def _is_signed(client: Client, token: str, header: Mapping[str, Any]) -> bool:
 
 
 def _text(value: Any) -> str | None:
-    """Return a claim as the parameter would be sent; None for one that is not set."""
+    """Return a claim as parameter text; None for an unset one."""
     match value:
         case None | False:
             return None

@@ -1,6 +1,6 @@
-"""The engine's response types: its checks of a request, and what a browser carries back for each set of them.
+"""The engine's response types: they check a request, and create the parameters that the browser carries back.
 
-Code, access token and id token in every combination (Core 1.0, 3.1 to 3.3).
+They serve all combinations of code, access token and id token (Core 1.0, 3.1 to 3.3).
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from authapi.tokens.bindings import bound_to
 from authapi.tokens.id_tokens import id_token
 from authapi.tokens.minting import Issue
 
-# As they stand in an answer.
+# In the order of an answer.
 _MEMBERS = ("code", "access_token", "token_type", "expires_in", "scope", "id_token", DETAILS)
 
 
 class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no types
-    """What the engine's two grants of the front channel share here.
+    """The shared part of the engine's two front-channel grants.
 
-    A request for an answer has `login`, a `UserIssue`, and `code_parameters` where the type holds a code.
+    A request for an answer has `login`, a `UserIssue`, and `code_parameters` if the type contains a code.
     """
 
     def __init__(self, request_validator: Any) -> None:
         super().__init__(request_validator, pre_auth=[check_names], post_auth=[check_login])
-        # The engine's own: the access token comes of its `BearerToken`.
+        # The engine's own method, whose `BearerToken` creates the access token.
         self.register_code_modifier(self.add_token)
         self.register_code_modifier(self.add_id_token)
 
     def create_authorization_response(self, request: Any, token_handler: Any) -> tuple[dict[str, str], dict[str, Any], int]:
-        """Store what is issued and return its members as the body. Raises `RequestRefused`.
+        """Store the issued code and tokens, and return their members as the body. Raises `RequestRefused`.
 
-        The engine's own would check the request again, and store code and access token in two transactions.
+        The engine's own method would check the request again, and store code and access token in two transactions.
         """
         members = self.create_authorization_code(request)
         for modifier in self._code_modifiers:
@@ -47,13 +47,13 @@ class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no t
         return answer
 
     def create_authorization_code(self, request: Any) -> dict[str, Any]:
-        """Return the code where there is one, with its row and that of an opaque access token stored together."""
+        """Return the code, if requested. Stores its row and that of an opaque access token in one transaction."""
         types = request.response_type.split()
         access: Issue | None = None
         with transaction.atomic():
             if "token" in types:
                 request.login, entitlement = still_granted(request.login)
-                # No proof comes with a browser: an API that asks for one gets no token here.
+                # The browser sends no proof, so an API that demands one gets no token here.
                 bound_to(None, client=request.login.client, resource=entitlement.resource)
                 access = user_access(request.login, entitlement, is_front_channel=True)
                 request.issue, request.scopes = access, list(access.scopes)
@@ -64,31 +64,31 @@ class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no t
             return {"code": issue_code(request.login, request.code_parameters, until=ends_at(access) if access else None)}
 
     def add_id_token(self, members: dict[str, Any], token_handler: Any, request: Any) -> dict[str, Any]:
-        """Add the id token. The engine's own leaves it out where `openid` was not granted; here the response type decides."""
+        """Add the id token. The engine omits it if `openid` was not granted; here the response type decides."""
         types = request.response_type.split()
         if "id_token" in types:
             beside = {name: members.get(name) for name in ("access_token", "code")}
-            # FAPI 1.0 Advanced, 5.1.1: the state is tied to a response that has both.
+            # FAPI 1.0 Advanced, 5.1.1: an id token next to a code contains the hash of the state.
             beside["state"] = request.state if "code" in types else None
             members["id_token"] = id_token(request.login, front_channel=beside)
         if DETAILS in (request.issue.further if "token" in types else ()):
-            # RFC 9396, 7, of an answer that holds the token itself.
+            # RFC 9396, 7, for an answer that contains the token.
             members[DETAILS] = request.issue.further[DETAILS]
         return members
 
     def prepare_authorization_response(
         self, request: Any, token: dict[str, Any], headers: dict[str, str], body: None, status: int
     ) -> tuple[dict[str, str], dict[str, Any], int]:
-        # The engine knows two response modes and makes an address of each answer; `authapi.protocols.oauth.responses` knows four.
+        # The engine supports two response modes and puts each answer into an address. `authapi.protocols.oauth.responses` supports four.
         return headers, {name: token[name] for name in _MEMBERS if name in token}, status
 
     def _handle_redirects(self, request: Any) -> None:
-        # `target_of` has checked the address: it may have a scheme of an application or stand for a wildcard, and a refusal is a page.
+        # `target_of` has checked the address: it may have a private scheme or match a wildcard, and an invalid one is shown on a page.
         request.redirect_uri = request.target.redirect_uri
 
 
 class CodeResponse(_ResponseType, AuthorizationCodeGrant):  # type: ignore[misc]
-    """Every set with `code`."""
+    """All sets with `code`."""
 
 
 class TokenResponse(_ResponseType, ImplicitGrant):  # type: ignore[misc]

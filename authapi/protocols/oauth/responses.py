@@ -1,4 +1,4 @@
-"""How an answer travels to the client: in the query, in the fragment, as a posted form, or as a message to the opener."""
+"""Sends an answer to the client: in the query, in the fragment, as a posted form, or as a message to the opener."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from django.views.decorators.clickjacking import xframe_options_exempt
 from authapi.login.browser import post_form, see_other, with_parameters
 from authapi.protocols.oauth.authorization_request import Target
 
-# The page that carries a message loads one file of ours, and nothing else.
+# The page with the message loads one file of this host, and nothing else.
 _POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; "
 
 
 def respond(
     request: HttpRequest, target: Target, members: Mapping[str, Any], *, issuer: str = "", keeps_opener: bool = False
 ) -> HttpResponse:
-    """Send `members` and the state to the client. With an `issuer` the answer says whose it is (RFC 9207).
+    """Send `members` and the state to the client. With an `issuer`, the answer names it (RFC 9207).
 
-    With `keeps_opener` the window stays one that the application has opened and listens to: redirects count as pages there.
+    With `keeps_opener`, the window stays connected to the application that opened it. Redirects count as pages there.
     """
     sent = {name: value if isinstance(value, str) else json.dumps(value) for name, value in members.items()}
     if target.state is not None:
@@ -34,13 +34,13 @@ def respond(
             # Form Post Response Mode 1.0.
             answer = post_form(request, target.redirect_uri, sent)
         case "web_message":
-            # A script reads this one, and wants numbers to be numbers.
+            # A script reads this answer, so numbers stay numbers.
             answer = _web_message(request, target, {**sent, **members})
         case _:
             answer = see_other(request, with_parameters(target.redirect_uri, sent, in_fragment=target.mode == "fragment"))
     answer["Cache-Control"] = "no-store"
     answer["Pragma"] = "no-cache"
-    # The address that the browser comes from may hold a state or a hint.
+    # The address of the current page may contain a state or a hint.
     answer["Referrer-Policy"] = "no-referrer"
     if keeps_opener:
         answer["Cross-Origin-Opener-Policy"] = "unsafe-none"
@@ -49,10 +49,10 @@ def respond(
 
 @xframe_options_exempt
 def _web_message(request: HttpRequest, target: Target, sent: Mapping[str, Any]) -> HttpResponse:
-    """Return a page that posts the answer to the window that opened or framed it, if that is of the registered origin."""
+    """Return a page that posts the answer to the window that opened or framed it, if that has the registered origin."""
     message = {"type": "authorization_response", "response": dict(sent)}
     answer = render(request, "hosted/web_message.html", {"message": json.dumps(message), "origin": target.web_origin})
     answer["Content-Security-Policy"] = _POLICY + f"form-action 'none'; frame-ancestors {target.web_origin}"
-    # The message goes to a window of another origin, which the policy of the other pages would have cut off.
+    # The message goes to a window of another origin. The policy of the other pages would disconnect it.
     answer["Cross-Origin-Opener-Policy"] = "unsafe-none"
     return answer

@@ -1,4 +1,4 @@
-"""What a browser or a script sends to an endpoint of the front channel: the query, a form, or a JSON object alike."""
+"""Reads the parameters that a browser or a script sends to a front-channel endpoint: a query, a form, or a JSON object."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from authapi.failures import RequestRefused
 from authapi.failures.requests import RequestCase
 
 _JSON = "application/json"
-# Parameters that are JSON themselves: a JSON body has them as they are.
+# Parameters whose values are JSON. A JSON body contains them unencoded.
 _STRUCTURED = frozenset({"authorization_details", "claims"})
-# RFC 8707, 2: one parameter that may come several times.
+# RFC 8707, 2: this parameter may be repeated.
 _REPEATABLE = "resource"
 
 
 def sent_pairs(request: HttpRequest) -> list[tuple[str, str]]:
-    """Return each name with each of its values, as texts. Raises `RequestRefused` for JSON that is no object of plain values.
+    """Return each name with each of its values as text. Raises `RequestRefused` for JSON that is not an object of plain values.
 
-    A page of another origin cannot send JSON with the cookies of a browser: the preflight is not answered for it.
+    A page of another origin cannot send JSON with the cookies of a browser, because its preflight is refused.
     """
     if request.method == "POST" and request.content_type == _JSON:
         return _json_pairs(request.body)
@@ -39,8 +39,8 @@ def _json_pairs(body: bytes) -> list[tuple[str, str]]:
 
 
 def text_pairs(members: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the members of a body as texts. Raises `RequestRefused` for one that is no plain value."""
-    # A false switch is one that was not set.
+    """Return the members of a body as texts. Raises `RequestRefused` for a value that is not plain."""
+    # A false value counts as absent.
     return [(name, _text(name, value)) for name, value in _single(members) if value is not False]
 
 

@@ -1,4 +1,4 @@
-"""What a client gets for a user by OAuth, and how a consent page says it."""
+"""What a client gets for a user by OAuth, and its texts on the consent page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def terms_of(
     details: tuple[Detail, ...] = (),
     asked_claims: AskedClaims = NONE,
 ) -> Terms:
-    """Return what the request gets the client, with the details and claims that it names beside scopes. Raises `RequestRefused`."""
+    """Return the terms of a request, with the details and claims that it names besides scopes. Raises `RequestRefused`."""
     entitlement = user_entitlement(
         host=request.host,
         client=request.client,
@@ -57,7 +57,7 @@ def terms_of(
 
 
 def _further_claims(asked: AskedClaims, scopes: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the claims of the profile that a request names and no scope of it opens. They need a login by OpenID Connect."""
+    """Return the requested profile claims that no granted scope contains. They need the scope `openid`."""
     names = asked.names
     if not names or "openid" not in scopes:
         return ()
@@ -77,12 +77,12 @@ def _explanations(details: tuple[Detail, ...], resource: ApiResource) -> tuple[E
 
 
 def _texts(entitlement: UserEntitlement, claims: tuple[str, ...]) -> tuple[str, ...]:
-    """Return each scope and each further claim in words; a scope of an API without a description is named."""
+    """Return each scope and each further claim in words. A scope of an API without a description is shown by its name."""
     return scope_words(entitlement.scopes, entitlement.resource, claims)
 
 
 def scope_words(scopes: Iterable[str], resource: ApiResource | None, claims: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return what scopes of an API, or of the profile where there is none, and single claims allow, in words; never empty."""
+    """Return in words what scopes of an API (or of the profile, without one) and single claims allow. Never empty."""
     own = resource.scope_descriptions if resource else {}
     named = [_text(scope) if scope in _SIGN_IN else own.get(scope) or scope for scope in scopes]
     named += [_text_of_claim(claim) for claim in claims]
@@ -97,7 +97,7 @@ def _text(scope: str) -> str:
         case "profile":
             return _("See your profile: your name, your picture and the like")
         case "email":
-            return _("See your e-mail address")
+            return _("See your email address")
         case "phone":
             return _("See your phone number")
         case "address":

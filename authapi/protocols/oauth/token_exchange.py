@@ -1,4 +1,4 @@
-"""`urn:ietf:params:oauth:grant-type:token-exchange` (RFC 8693): the type of the subject token says which exchange it is."""
+"""`urn:ietf:params:oauth:grant-type:token-exchange` (RFC 8693). The type of the subject token selects the kind of exchange."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from authapi.upstream.subject_tokens import logged_in_by_token
 
 
 class TokenExchangeGrant(TokenGrant):
-    """Exchanges an access token of ours for one to the next API, and a token of an issuer elsewhere for a login."""
+    """Exchanges an access token of this service for a token for the next API, and a token of an external issuer for a login."""
 
     name = "urn:ietf:params:oauth:grant-type:token-exchange"
 
@@ -27,5 +27,5 @@ class TokenExchangeGrant(TokenGrant):
 
 
 def asks_elsewhere(request: TokenRequest) -> bool:
-    """Tell whether the keys of an issuer elsewhere may have to be fetched. Raises `RequestRefused`."""
+    """Tell whether the keys of an external issuer may have to be fetched. Raises `RequestRefused`."""
     return request.text("subject_token_type") not in OWN_TYPES

@@ -1,4 +1,4 @@
-"""What a consent page says of an application that registered itself: its name is not verified."""
+"""The warning on the consent page about a self-registered application: its name is not verified."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from authapi.models import Client
 
 
 def warned(terms: Terms, client: Client, *, answers_to: str = "") -> Terms:
-    """Return the terms with a warning, and with the place that answers go to, where the client registered itself."""
+    """Return the terms. For a self-registered client, adds a warning and the host that gets the answer."""
     if not client.is_self_registered or client.is_first_party:
         return terms
     warning = _("This application registered itself, and its name is not verified. Allow it only if you know where it comes from.")
     place = urlsplit(answers_to).hostname or urlsplit(answers_to).scheme
-    added = (Circumstance(_("You go on to"), place),) if place else ()
+    added = (Circumstance(_("You continue to"), place),) if place else ()
     joined = " ".join(text for text in (terms.warning, warning) if text)
     return replace(terms, circumstances=(*terms.circumstances, *added), warning=joined)

@@ -1,4 +1,4 @@
-"""Addresses of both sides: ours by the host and the client, and the one of the application that an answer goes to. Pure."""
+"""Addresses of both sides: those of this service by host and client, and the application's address for an answer. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class UnknownIndex(LookupError):
 
 
 def login_address(base: str, client_id: str = "") -> str:
-    """Return our single sign-on address; `base` is the issuer of the host. Without a client the Issuer of the request names it."""
+    """Return the single sign-on address of this service. `base` is the issuer of the host. Without a client, the Issuer names it."""
     return f"{base.rstrip('/')}{LOGIN_PATH}{f'/{client_id}' if client_id else ''}"
 
 
@@ -40,29 +40,29 @@ def metadata_address(base: str, client_id: str = "") -> str:
 
 
 def entity_id(canonical_host: str, settings: SamlSettings | None = None) -> str:
-    """Return our name towards an application: the same on every host of the tenant, or the one that its settings give us."""
+    """Return the entity id of this service: the same on all hosts of the tenant, unless the settings of the application set another."""
     return (settings.issuer if settings else "") or f"urn:{canonical_host}"
 
 
 def consumer_address(request: AuthnRequest, callbacks: Sequence[str], settings: SamlSettings) -> str:
-    """Return where the answer goes (SAML profiles, 4.1.4.1): the address of the request if it is registered, the one at its index, or
-    the first callback.
+    """Return the address for an answer (SAML profiles, 4.1.4.1).
 
-    Raises `NoConsumerAddress` and `UnknownIndex`.
+    It is the address in the request if it is registered, the one at the requested index, or the first callback. Raises
+    `NoConsumerAddress` and `UnknownIndex`.
     """
     fixed = [*(each for each in callbacks if "*" not in each), *(each.address for each in settings.addresses)]
     if not fixed:
         raise NoConsumerAddress
     if request.address:
         registered = [*callbacks, *(each.address for each in settings.addresses)]
-        # Upstream answers at the callback where the address is not registered (contract, 2.6).
+        # Upstream answers at the callback if the address is not registered (contract, 2.6).
         is_known = is_registered(request.address, registered, takes_wildcards=True, is_native=False)
         return request.address if is_known else fixed[0]
     if request.address_index is None:
         return fixed[0]
     found = settings.address_at(request.address_index)
     if found is None:
-        # Without a table of indexes the first callback is the only one there is.
+        # Without a table of indexes, only the first callback has an index: 0.
         if settings.addresses or request.address_index:
             raise UnknownIndex
         return fixed[0]
@@ -70,5 +70,5 @@ def consumer_address(request: AuthnRequest, callbacks: Sequence[str], settings: 
 
 
 def default_address(callbacks: Sequence[str], settings: SamlSettings) -> str:
-    """Return where refusals go that have no better address. Raises `NoConsumerAddress`."""
+    """Return the address for refusals without another address. Raises `NoConsumerAddress`."""
     return consumer_address(AuthnRequest(), callbacks, settings)

@@ -1,6 +1,6 @@
-"""Answers to an application: a response with an assertion about a user, or with the reason why there is none.
+"""Answers to an application: a response with an assertion about a user, or with an error.
 
-Pure: ids and the clock are arguments. Signing and encrypting come last, from the inside out.
+Pure: ids and the time are arguments. Elements are signed and encrypted last, the inner ones first.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from authapi.xml.encryption import encrypted
 from authapi.xml.names import SAML, SAMLP, XSI, qualified
 from authapi.xml.parsing import Element
 
-# Behind the Issuer, where the schema has it.
+# After the Issuer, as in the schema.
 _SIGNATURE_PLACE = 1
-# XML 1.0, 2.3, as far as names of attributes go.
+# A subset of the names in XML 1.0, 2.3, for names of attributes.
 _NAME = re.compile(r"[A-Za-z_:][\w:.\-]*")
 
 
 @dataclass(frozen=True)
 class Answering:
-    """Whom an answer is from and to: what success and failure have in common. `in_response_to` is empty without a request."""
+    """The common part of success and failure: issuer, address and request. `in_response_to` is empty without a request."""
 
     issuer: str
     address: str
@@ -39,7 +39,7 @@ class Answering:
 
 @dataclass(frozen=True)
 class Authenticated:
-    """What an assertion says: of whom, for whom, and how and when they logged in."""
+    """The statements of an assertion: the user, the audience, and how and when the user logged in."""
 
     assertion_id: str
     name_id: NameId
@@ -59,12 +59,12 @@ def samlp(name: str) -> str:
 
 
 def instant(moment: datetime) -> str:
-    """Write a moment as every service provider reads it: UTC, milliseconds, `Z`."""
+    """Return a moment in a format that all service providers read: UTC, milliseconds, `Z`."""
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
 
 def success(answering: Answering, login: Authenticated, settings: SamlSettings, signer: Signer) -> Element:
-    """Return the response with its assertion: signed in the places that the settings name, and encrypted where they ask for it."""
+    """Return the response with its assertion, signed and encrypted as the settings say."""
     assertion = unsigned_assertion(answering, login, settings)
     if settings.signs_assertion:
         assertion = signer.signed(assertion, place=_SIGNATURE_PLACE)
@@ -76,12 +76,12 @@ def success(answering: Answering, login: Authenticated, settings: SamlSettings, 
 
 
 def failure(answering: Answering, codes: Sequence[str], message: str, signer: Signer) -> Element:
-    """Return a response without an assertion: the outer status code, the inner one, and the reason. Always signed."""
+    """Return a response without an assertion: the outer status code, the inner one, and the reason. It is always signed."""
     return signer.signed(_response(answering, _status(*codes, message=message)), place=_SIGNATURE_PLACE)
 
 
 def unsigned_assertion(answering: Answering, login: Authenticated, settings: SamlSettings) -> Element:
-    """Return the assertion as it is before it is signed."""
+    """Return the assertion before it is signed."""
     issued, ends = instant(answering.now), instant(answering.now + timedelta(seconds=settings.lifetime_seconds))
     audience = settings.audience or login.audience
     return element(
@@ -116,7 +116,7 @@ def _subject(answering: Answering, name_id: NameId, *, recipient: str, ends: str
 
 
 def _statement(attributes: Sequence[Attribute], settings: SamlSettings) -> Element:
-    # Declared once here, since values name their types with these prefixes.
+    # Declared once here, because values name their types with these prefixes.
     statement = with_prefixes(element(saml("AttributeStatement")), "xs", "xsi")
     for attribute in attributes:
         name_format = _name_format(attribute.name) if settings.includes_name_format else None

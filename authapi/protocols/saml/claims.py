@@ -1,4 +1,4 @@
-"""From a user's profile to what an assertion says: attributes by their claim names, and the NameID. Pure."""
+"""Builds the content of an assertion from a user's profile: attributes by their claim names, and the NameID. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from authapi.protocols.saml.names import (
 from authapi.protocols.saml.settings import SamlSettings
 
 Value = str | bool | int | float
-# What a profile holds beside what the user is: internal, or a record of the account. A mapping that names it gets it.
+# Internal members and account records. An assertion contains one only if a mapping names it.
 _KEPT_BACK = frozenset(
     {"identities", "user_metadata", "app_metadata", "multifactor", "blocked", "last_ip", "last_login", "logins_count", "groups", "roles"}
 )
@@ -30,7 +30,7 @@ _PROFILE_OF_PROBE = {NAME_IDENTIFIER: "user_id", EMAIL_ADDRESS: "email", NAME: "
 
 
 class NameIdUnavailable(ValueError):
-    """The user has no NameID in the format that the application asks for."""
+    """The user has no NameID in the format that the application requests."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
@@ -51,9 +51,9 @@ class NameId:
 
 
 def attributes_of(profile: Mapping[str, Any], settings: SamlSettings) -> tuple[Attribute, ...]:
-    """Return the attributes of a user, in a stable order: mapped ones, UPN, passed ones, identities. Empty ones are left out.
+    """Return the attributes of a user in a stable order: mapped, UPN, passed through, identities. Empty ones are omitted.
 
-    A mapping reads a member of the profile, or with dots a member of a member, such as `app_metadata.department`.
+    A mapping reads a member of the profile, or with dots a nested member, such as `app_metadata.department`.
     """
     known = {**profile, **_upn(profile, settings)}
     found: dict[str, tuple[Value, ...]] = {}
@@ -83,10 +83,10 @@ def name_id_of(
     issuer: str,
     sp_qualifier: str = "",
 ) -> NameId:
-    """Return the NameID: in the format that the request asks for, else in the format of the settings.
+    """Return the NameID, in the format of the request, otherwise in the format of the settings.
 
-    An address for `emailAddress`, `pairwise` for `persistent`, `random` for `transient`; for other formats the first of the
-    probes that the user has. Raises `NameIdUnavailable` (SAML core, 3.4.1.1: answer with that format or with an error).
+    The value is the address for `emailAddress`, `pairwise` for `persistent`, and `random` for `transient`. For other formats it is the
+    first probe that the user has. Raises `NameIdUnavailable` (SAML core, 3.4.1.1: answer with that format or with an error).
     """
     wanted = OTHER_SPELLINGS.get(asked_format, asked_format)
     if wanted in ("", UNSPECIFIED_NAME) or wanted == settings.name_id_format:
@@ -101,14 +101,14 @@ def name_id_of(
 
 
 def pairwise_id(*, tenant_id: str, client_id: str, user_id: str) -> str:
-    """Return what one application knows a user by and no other does: the same for ever, and no name."""
+    """Return the id by which only one application knows a user. It never changes and contains no name."""
     return hashlib.sha256("\x00".join((tenant_id, client_id, user_id)).encode()).hexdigest()
 
 
 def _configured(profile: Mapping[str, Any], attributes: Iterable[Attribute], settings: SamlSettings) -> NameId:
     by_name = {attribute.name: attribute.values for attribute in attributes}
     for probe in settings.name_id_probes:
-        # A probe counts also where the attribute itself is mapped to another name.
+        # A probe is also valid if the attribute itself is mapped to another name.
         values = by_name.get(probe) or _values(_member(profile, _PROFILE_OF_PROBE.get(probe, probe)))
         if values:
             return NameId(text_of(values[0]), settings.name_id_format)
@@ -116,7 +116,7 @@ def _configured(profile: Mapping[str, Any], attributes: Iterable[Attribute], set
 
 
 def text_of(value: Value) -> str:
-    """Write a value as XML Schema does."""
+    """Return a value as XML Schema writes it."""
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
@@ -137,7 +137,7 @@ def _passed_name(name: str, settings: SamlSettings) -> str:
 
 
 def _identities(profile: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield which connection the user is of; linked identities by their provider."""
+    """Yield the provider and connection of the user, and those of linked identities by their provider."""
     for place, identity in enumerate(profile.get("identities") or ()):
         owner = "default" if place == 0 else identity.get("provider")
         for name in ("provider", "connection", "isSocial"):

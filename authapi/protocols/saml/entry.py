@@ -1,4 +1,4 @@
-"""SAML 2.0 as an entry of the table of protocols. The state of a request is what the application asked, as `SamlLogin` writes it."""
+"""SAML 2.0 as an entry of the table of protocols. The state of a request is a `SamlLogin`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MOST_LANGUAGES = 20
 
 @dataclass(frozen=True)
 class SamlLogin:
-    """A login as an application asked for it: its request, and the parameters of ours beside it."""
+    """A login as an application requested it: its request, and the query parameters of this service."""
 
     request: AuthnRequest
     connection: str = ""
@@ -51,7 +51,7 @@ class SamlLogin:
     languages: tuple[str, ...] = field(default=())
 
     def state(self) -> dict[str, Any]:
-        """Return the login as JSON, to wait in its row."""
+        """Return the login as JSON, to store it in its row."""
         return {**vars(self), "request": self.request.state(), "languages": list(self.languages)}
 
     @classmethod
@@ -81,7 +81,7 @@ def wish_of(request: ProtocolRequest) -> Wish:
 
 
 def terms(request: ProtocolRequest, user: User | None, organization: Organization | None) -> Terms:
-    """Assertions have no scopes, so there is nothing to ask for."""
+    """Return empty terms: assertions have no scopes, so no consent is needed."""
     return Terms()
 
 
@@ -119,7 +119,7 @@ def authenticated_of(
     organization: Organization | None = None,
     session: Session | None = None,
 ) -> Authenticated:
-    """Return what an assertion says of a user; without a session, as a sample. Raises `RequestRefused`."""
+    """Return the content of an assertion about a user. Without a session it is a sample. Raises `RequestRefused`."""
     profile = profile_of(user, settings, organization)
     attributes = attributes_of(profile, settings)
     try:
@@ -135,7 +135,7 @@ def authenticated_of(
         )
     except NameIdUnavailable as error:
         raise RequestRefused(SamlCase.NAME_ID_UNAVAILABLE) from error
-    # SAML core, 3.4.1.4: an answer about another user than the request names is none.
+    # SAML core, 3.4.1.4: an answer about another user than the requested one is invalid.
     if asked.subject and asked.subject not in (name_id.value, user.user_id, user.email):
         raise RequestRefused(SamlCase.OTHER_USER)
     return Authenticated(
@@ -150,7 +150,7 @@ def authenticated_of(
 
 
 def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: RequestRefused) -> HttpResponse:
-    """Send a response that says why there is no assertion. Without a request the person is told: no application waits for an answer."""
+    """Send a response with the reason of a refusal. Without a request the user is told, because no application waits for an answer."""
     asked, settings = SamlLogin.of_state(request.state).request, client_settings(request.client)
     if asked.is_unsolicited:
         raise refused
@@ -161,7 +161,7 @@ def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: Request
 
 
 def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
-    """Send the browser to each application that wants to hear of logouts; without a browser none can be told."""
+    """Send the browser to each application that wants to be told of logouts. Without a browser none can be told."""
     if not ending.browser_handle:
         return ()
     known = [(each, saml_settings(each.client.settings)) for each in ending.participants if is_on(each.client.settings)]
@@ -170,30 +170,30 @@ def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
 
 
 def client_settings(client: Client) -> SamlSettings:
-    """Return the settings of the add-on. Raises `RequestRefused` where it is off."""
+    """Return the settings of the add-on. Raises `RequestRefused` if it is off."""
     if not is_on(client.settings):
         raise RequestRefused(SamlCase.OFF)
     return saml_settings(client.settings)
 
 
 def signer_of(tenant_id: str, settings: SamlSettings) -> Signer:
-    """Return the key that signs for an application, with its algorithms."""
+    """Return the signer for an application: the key of the tenant, with the algorithms of the settings."""
     identity = signing_identity(tenant_id)
     return Signer(identity.private_key, identity.certificate, SIGNATURE_NAMES[settings.signature], DIGEST_NAMES[settings.digest])
 
 
 def new_id() -> str:
-    """Return a random id for a message (SAML core, 1.3.4): an XML name, so it begins with no digit."""
+    """Return a random id for a message (SAML core, 1.3.4). It is an XML name, so it must not begin with a digit."""
     return f"_{secrets.token_hex(20)}"
 
 
 def handle_of(message_id: str) -> str:
-    """Return the handle of a logout in the id of a request of ours: some applications answer without their RelayState."""
+    """Return the handle of a logout from the id of a request of this service. Some applications answer without their RelayState."""
     return message_id.removeprefix("_").rpartition(".")[0]
 
 
 def _address(client: Client, asked: AuthnRequest, settings: SamlSettings) -> tuple[str, RequestRefused | None]:
-    """Return where answers go, and why the request cannot be granted. Raises `RequestRefused` where there is no address."""
+    """Return the address for answers, and the refusal of the request, if any. Raises `RequestRefused` without an address."""
     callbacks = client.redirect_uris.split()
     try:
         address = consumer_address(asked, callbacks, settings)
@@ -221,7 +221,7 @@ def _answering(request: ProtocolRequest, asked: AuthnRequest, settings: SamlSett
 
 
 def _session_index(session: Session, client: Client) -> str:
-    """Return the same index for the same login at an application, and another at each: two of them cannot compare."""
+    """Return the session index: stable for a session at one application, and different at each application, so that they cannot compare."""
     return f"_{hashlib.sha256(f'{session.pk}:{client.client_id}'.encode()).hexdigest()[:40]}"
 
 
@@ -240,7 +240,7 @@ def _round_trip(participant: Participant, settings: SamlSettings, handle: str, p
 
 
 def message_call(settings: SamlSettings, parameter: str, message: Element, relay_state: str, signer: Signer) -> BrowserCall:
-    """Return where the browser goes with a signed logout message, in the binding of the application."""
+    """Return the call that carries a signed logout message, in the binding of the application."""
     if settings.logout_binding == HTTP_POST:
         return BrowserCall(settings.logout_address, posted_fields(parameter, message, relay_state, signer))
     return BrowserCall(redirect_address(settings.logout_address, parameter, message, relay_state, signer))

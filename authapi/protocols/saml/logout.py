@@ -1,4 +1,4 @@
-"""Single logout (SAML core, 3.7; profiles, 4.4): requests of applications, ours to the other participants, and the answers. Pure."""
+"""Single logout (SAML core, 3.7; profiles, 4.4): requests of applications, requests of this service, and the answers. Pure."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from authapi.xml.building import element
 from authapi.xml.failures import XmlError
 from authapi.xml.parsing import Element, child, children, text_of
 
-# A request says until when it counts; ours are used at once.
+# The validity of requests of this service, which are used at once, and the tolerance for those of applications.
 _LIFETIME = timedelta(minutes=5)
 _MOST_INDEXES = 50
 
 
 @dataclass(frozen=True)
 class Participation:
-    """What was said to an application about a login: what a logout repeats and checks."""
+    """What an application was told about a login. A logout repeats it, and checks against it."""
 
     name_id: NameId
     session_index: str
@@ -39,7 +39,7 @@ class Participation:
 
 @dataclass(frozen=True)
 class LogoutRequest:
-    """A request of an application. Without session indexes it is about every login of the user there."""
+    """A logout request of an application. Without session indexes it is about every login of the user at that application."""
 
     id: str
     issuer: str
@@ -48,10 +48,10 @@ class LogoutRequest:
     session_indexes: tuple[str, ...]
 
     def is_about(self, participation: Participation) -> bool:
-        """Tell whether the request names this login: the same name, and its index or none."""
+        """Tell whether the request names this login: the same name, and its session index or none."""
         named, known = self.name_id, participation.name_id
         formats = (OTHER_SPELLINGS.get(named.format, named.format), known.format)
-        # Senders leave out the format, or say that it is unspecified.
+        # Senders omit the format, or send "unspecified".
         is_same_format = formats[0] in ("", UNSPECIFIED_NAME) or formats[0] == formats[1]
         is_named = not self.session_indexes or participation.session_index in self.session_indexes
         return is_same_format and named.value == known.value and is_named
@@ -65,7 +65,7 @@ class LogoutAnswer:
 
 
 def read_logout_request(sent: Sent, settings: SamlSettings, *, addresses: frozenset[str], now: datetime) -> LogoutRequest:
-    """Return a checked request. Raises `RequestUnusable`."""
+    """Return a checked logout request. Raises `RequestUnusable`."""
     try:
         root = received(sent, settings, "LogoutRequest")
         named = child(root, saml("NameID"))
@@ -87,7 +87,7 @@ def read_logout_request(sent: Sent, settings: SamlSettings, *, addresses: frozen
 
 
 def read_logout_answer(sent: Sent, settings: SamlSettings, *, addresses: frozenset[str]) -> LogoutAnswer:
-    """Return a checked answer to a request of ours. Raises `RequestUnusable`."""
+    """Return a checked answer to a request of this service. Raises `RequestUnusable`."""
     try:
         root = received(sent, settings, "LogoutResponse")
         status = child(root, samlp("Status"))
@@ -96,7 +96,7 @@ def read_logout_answer(sent: Sent, settings: SamlSettings, *, addresses: frozens
         answer = LogoutAnswer(
             in_response_to=root.get("InResponseTo") or "",
             issuer="" if issuer is None else text_of(issuer),
-            # A participant that could not tell all of its own has not ended everything.
+            # An inner status code means that the participant did not end all of its sessions.
             is_success=code is not None and code.get("Value") == SUCCESS and not len(code),
         )
     except XmlError as error:
@@ -106,7 +106,7 @@ def read_logout_answer(sent: Sent, settings: SamlSettings, *, addresses: frozens
 
 
 def logout_request(*, issuer: str, address: str, request_id: str, participation: Participation, now: datetime) -> Element:
-    """Return our request to end the login that the participant was told of."""
+    """Return the request to end the login that the participant was told of."""
     return element(
         samlp("LogoutRequest"),
         {
@@ -132,7 +132,7 @@ def logout_response(
     codes: tuple[str, ...] = (SUCCESS,),
     message: str = "",
 ) -> Element:
-    """Return the answer to an application's request."""
+    """Return the answer to a request of an application."""
     outer, *inner = codes
     nested = element(samlp("StatusCode"), {"Value": inner[0]}) if inner else None
     text = element(samlp("StatusMessage"), None, message) if message else None
@@ -165,6 +165,6 @@ def _check_end(text: str | None, now: datetime) -> None:
         ends = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
         is_over = ends + _LIFETIME <= now
     except (ValueError, TypeError) as error:
-        raise RequestUnusable("The NotOnOrAfter of the logout request is no time in UTC.") from error
+        raise RequestUnusable("The NotOnOrAfter of the logout request is not a time in UTC.") from error
     if is_over:
         raise RequestUnusable("The logout request is too old. Compare the clocks of both servers.")

@@ -1,4 +1,4 @@
-"""`/samlp/{client}/logout`: an application ends the login here and at every other one, or answers to our own request."""
+"""`/samlp/{client}/logout`: an application ends the login here and at all others, or answers a logout request of this service."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from identity.hosts import HostMatch
 
 
 def single_logout(request: HttpRequest, host: HostMatch, client_id: str) -> HttpResponse:
-    """Take a logout request of an application, or its answer to one of ours, in either binding."""
+    """Process a logout request of an application, or its answer to a request of this service, in either binding."""
     sent = sent_message(request, REQUEST, RESPONSE)
     if sent is None:
         raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter=REQUEST)
@@ -58,16 +58,16 @@ def _asked(request: HttpRequest, host: HostMatch, client: Client, settings: Saml
         raise RequestRefused(SamlCase.NO_LOGOUT_ADDRESS)
     answers = _Answers(host, client, settings, asked, sent.relay_state)
     session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
-    # SAML profiles, 4.4.3.3: a login that is over already has ended.
+    # SAML profiles, 4.4.3.3: a login that does not exist any more counts as ended.
     if session is None:
         return round_trips.send(request, answers.call(SUCCESS))
     known = participant(session, client, protocol=NAME)
     if known is None or not asked.is_about(_participation(known)):
         return round_trips.send(request, answers.call(REQUESTER, UNKNOWN_PRINCIPAL))
     if not settings.requires_signed_requests and not asked.session_indexes:
-        # Anyone can write a name. Without a signature only the index shows that the application has sent it.
+        # A NameID can be guessed. Without a signature, only the session index proves that the application sent it.
         return round_trips.send(request, answers.call(REQUESTER, REQUEST_DENIED))
-    # The application that asks knows already.
+    # The requesting application already knows of the logout.
     drop_client(session, client, protocol=NAME)
     first = round_trips.begin(session, reason=Initiator.RP_LOGOUT, then=answers.call(SUCCESS), otherwise=answers.call(*PARTLY))
     _note(request, host, client, session)
@@ -77,7 +77,7 @@ def _asked(request: HttpRequest, host: HostMatch, client: Client, settings: Saml
 
 
 def _answered(request: HttpRequest, host: HostMatch, client: Client, settings: SamlSettings, sent: Sent) -> HttpResponse:
-    """Go on with a logout after the answer of one participant; one that cannot be believed has not ended its login."""
+    """Continue a logout after the answer of a participant. If the answer fails the checks, the logout there has failed."""
     is_told, answered_id = False, ""
     try:
         answer = read_logout_answer(sent, settings, addresses=_addresses(host, client))
@@ -92,7 +92,7 @@ def _answered(request: HttpRequest, host: HostMatch, client: Client, settings: S
 
 
 class _Answers:
-    """Makes signed answers to one logout request: which one is sent is known when every participant was visited."""
+    """Creates signed answers to one logout request. Which one is sent is known after all participants were visited."""
 
     def __init__(self, host: HostMatch, client: Client, settings: SamlSettings, asked: LogoutRequest, relay_state: str) -> None:
         self._host, self._client, self._settings, self._asked, self._relay_state = host, client, settings, asked, relay_state

@@ -1,4 +1,4 @@
-"""Metadata of ours for service providers, and what is read of theirs (SAML metadata 2.0). Pure."""
+"""The metadata of this service for service providers, and a reader of their metadata (SAML metadata 2.0). Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_ADDRESSES = 50
 
 @dataclass(frozen=True)
 class ProviderFacts:
-    """What service providers need to know of us. `attributes` are names of claims."""
+    """What service providers need to know about this service. `attributes` are names of claims."""
 
     entity_id: str
     login_address: str
@@ -44,7 +44,7 @@ class ReadAddress:
 
 @dataclass(frozen=True)
 class PartnerFacts:
-    """What the metadata of a service provider says, as far as it sets up an application."""
+    """The metadata of a service provider, as far as an application needs it."""
 
     entity_id: str
     consumers: tuple[ReadAddress, ...]
@@ -57,14 +57,14 @@ class PartnerFacts:
 
 
 class MetadataUnusable(ValueError):
-    """The document is no metadata of a service provider."""
+    """The document is not the metadata of a service provider."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
 
 
 def provider_metadata(facts: ProviderFacts) -> bytes:
-    """Return our document: every published certificate, both bindings for login and logout, the formats of names."""
+    """Return the document: every published certificate, both bindings for login and logout, and the NameID formats."""
     signed = "true" if facts.wants_signed_requests else "false"
     descriptor = element(
         _md("IDPSSODescriptor"),
@@ -80,9 +80,9 @@ def provider_metadata(facts: ProviderFacts) -> bytes:
 
 
 def read_partner(raw: bytes) -> PartnerFacts:
-    """Read the metadata of one service provider. Its signature is not judged: an administrator says where it comes from.
+    """Read the metadata of one service provider. Does not check its signature, because an administrator supplies the document.
 
-    Raises `MetadataUnusable` with a sentence that helps.
+    Raises `MetadataUnusable` with a text for the administrator.
     """
     try:
         root = parse(raw, BOUNDS)
@@ -136,7 +136,7 @@ def _read_address(endpoint: Element) -> ReadAddress:
 
 
 def _certificates(descriptor: Element, use: str) -> tuple[str, ...]:
-    """Return the certificates of a use as PEM; a descriptor without a use counts for both."""
+    """Return the certificates for a use as PEM. A descriptor without a use is valid for both."""
     found: dict[str, None] = {}
     for key in children(descriptor, _md("KeyDescriptor")):
         if key.get("use") not in (use, None):

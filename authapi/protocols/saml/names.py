@@ -1,4 +1,4 @@
-"""Names of SAML 2.0 that stand in messages and settings. Pure data."""
+"""Names of SAML 2.0 in messages and settings. Pure data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ UNSPECIFIED_NAME = f"{_SAML}:1.1:nameid-format:unspecified"
 EMAIL_NAME = f"{_SAML}:1.1:nameid-format:emailAddress"
 PERSISTENT_NAME = f"{_SAML}:2.0:nameid-format:persistent"
 TRANSIENT_NAME = f"{_SAML}:2.0:nameid-format:transient"
-# Some senders give the newer prefix to the older formats.
+# Some senders use the newer prefix for the older formats.
 OTHER_SPELLINGS = {
     f"{_SAML}:2.0:nameid-format:unspecified": UNSPECIFIED_NAME,
     f"{_SAML}:2.0:nameid-format:emailAddress": EMAIL_NAME,
@@ -22,7 +22,7 @@ ENTITY_NAME = f"{_SAML}:2.0:nameid-format:entity"
 UNSPECIFIED_CLASS = f"{_SAML}:2.0:ac:classes:unspecified"
 PASSWORD_CLASS = f"{_SAML}:2.0:ac:classes:Password"
 PROTECTED_PASSWORD_CLASS = f"{_SAML}:2.0:ac:classes:PasswordProtectedTransport"
-# Classes that ask for a second factor. Requests of OpenID Connect name the same ones.
+# Classes that require a second factor. OpenID Connect requests use the same names.
 SECOND_FACTOR_CLASSES = SECOND_FACTORS
 
 BEARER = f"{_SAML}:2.0:cm:bearer"

@@ -1,4 +1,4 @@
-"""From the metadata of a service provider to the settings of its application. Pure."""
+"""Converts the metadata of a service provider to the settings of its application. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SERVED = (EMAIL_NAME, PERSISTENT_NAME, TRANSIENT_NAME, UNSPECIFIED_NAME)
 
 @dataclass(frozen=True)
 class Proposal:
-    """Settings that are not saved yet, and what an administrator should know of them."""
+    """Settings that are not saved yet, and notes about them for the administrator."""
 
     callbacks: tuple[str, ...]
     addon: Mapping[str, Any]
@@ -23,9 +23,9 @@ class Proposal:
 
 
 def proposed(facts: PartnerFacts, present: Mapping[str, Any], *, encrypts: bool = False) -> Proposal:
-    """Return the settings for an application: what the metadata says, over what is set already.
+    """Return the settings for an application: its present settings, overridden by the metadata.
 
-    A certificate for signatures is taken only where the application says that it signs its requests: with one, signatures are
+    A signing certificate is used only if the application states that it signs its requests, because with a certificate signatures are
     mandatory.
     """
     ordered = sorted(facts.consumers, key=lambda each: (not each.is_default, each.index))
@@ -68,7 +68,7 @@ def _take_format(facts: PartnerFacts, addon: dict[str, Any], notes: list[str]) -
     chosen = next((each for each in formats if each in _SERVED), None)
     if chosen is None:
         if formats:
-            notes.append("None of the formats of the NameID in the metadata is known here.")
+            notes.append("This service supports none of the NameID formats in the metadata.")
         return
     addon["nameIdentifierFormat"] = chosen
     if chosen == EMAIL_NAME:

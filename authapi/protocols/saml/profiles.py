@@ -1,4 +1,4 @@
-"""The profile of a user as assertions read it: the document of the user, and what mappings ask for beside it."""
+"""The profile of a user for assertions: the document of the user, and further members that mappings name."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from identity.services.effective_roles import effective_member_roles, effective_
 
 
 def profile_of(user: User, settings: SamlSettings, organization: Organization | None = None) -> dict[str, Any]:
-    """Return what a mapping may name: the profile, `groups` and `roles` by name where they are mapped, and the organization.
+    """Return the members that a mapping may name: the profile, the organization, and the names of mapped `groups` and `roles`.
 
-    In an organization the roles are those that the user has there.
+    In an organization, the roles are those of the user in it.
     """
     profile = user_document(user)
     profile.setdefault("name", user.name or user.email or user.username or user.phone_number)
@@ -25,7 +25,7 @@ def profile_of(user: User, settings: SamlSettings, organization: Organization | 
 
 
 def _memberships(user: User, organization: Organization | None, mapped: Collection[str]) -> dict[str, list[str]]:
-    """Read the names of groups and roles only where an application wants them."""
+    """Read the names of groups and roles only if the application maps them."""
     found: dict[str, list[str]] = {}
     if "groups" in mapped:
         groups = Group.objects.of(user.tenant_id).filter(pk__in=groups_of(user))

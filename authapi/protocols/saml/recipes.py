@@ -1,7 +1,7 @@
-"""Recipes for common applications: what their administrators enter there, and the settings that they need here. Pure data.
+"""Recipes for common applications: what administrators enter in the application, and the settings that it needs here. Pure data.
 
-`{place}` stands for what the application is called at its maker: a subdomain, an organization or an id. Makers change their
-addresses, so each recipe names the page of the application where they are shown.
+`{place}` is the customer's name at the vendor: a subdomain, an organization or an id. Vendors change their addresses, so each recipe names
+the page of the application that shows them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PLACE = "{place}"
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings for one application. `place` says what people enter for `{place}`, empty where nothing is asked."""
+    """The settings for one application. `place` explains the value of `{place}`, empty if none is needed."""
 
     name: str
     title: str
@@ -30,14 +30,14 @@ class Recipe:
     addon: Mapping[str, Any] = field(default_factory=dict)
 
     def filled(self, place: str) -> tuple[list[str], dict[str, Any]]:
-        """Return the callbacks and the settings of the add-on for one customer of the maker."""
+        """Return the callbacks and the add-on settings for one customer of the vendor."""
         addon: dict[str, Any] = json.loads(json.dumps(dict(self.addon)).replace(_PLACE, _quoted(place)))
         return [each.replace(_PLACE, place) for each in self.callbacks], addon
 
 
 @cache
 def recipes() -> dict[str, Recipe]:
-    """Return every recipe by its name, in the order in which they are listed."""
+    """Return every recipe by its name, in the order of the list."""
     found = json.loads(_FILE.read_text())
     made = [
         Recipe(

@@ -1,4 +1,4 @@
-"""What went wrong -> the status codes of a response (SAML core, 3.2.2.2). Pure."""
+"""Maps an error to the status codes of a response (SAML core, 3.2.2.2). Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FORBIDDEN = 403
 
 
 def codes_of(case: Case, status: int, *, is_passive: bool) -> tuple[str, ...]:
-    """Return the outer status code and, where one says more, the inner one."""
+    """Return the outer status code and, if there is a specific one, the inner one."""
     if is_passive and case in _NEEDS_A_PAGE:
         return RESPONDER, NO_PASSIVE
     if case in _CODES:

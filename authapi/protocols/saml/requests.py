@@ -1,4 +1,4 @@
-"""Requests of applications: what they ask for (SAML core, 3.4.1), and whether they are who they say. Pure."""
+"""Requests of applications: reads them (SAML core, 3.4.1) and verifies their signatures. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from authapi.xml.names import SAML, SAMLP, qualified
 from authapi.xml.parsing import Element, child, children, local_name, parse, text_of
 from authapi.xml.verifying import verified
 
-# SAML bindings, 3.4.3 wants 80 bytes at most. Applications put whole addresses there.
+# SAML bindings, 3.4.3 demands at most 80 bytes, but applications send whole addresses.
 MAX_RELAY_STATE = 4096
 _MOST_CLASSES = 20
 _LONGEST = 2048
@@ -45,7 +45,7 @@ class RequestUnusable(ValueError):
 
 @dataclass(frozen=True)
 class Sent:
-    """What a browser brought: the message with its name, and for the redirect binding the query as it was written."""
+    """A message from a browser: its parameter and value, and for the redirect binding the raw query."""
 
     parameter: str
     message: str = field(repr=False)
@@ -55,7 +55,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class AuthnRequest:
-    """What an application asks for. Absent texts are empty; everything is empty where a login begins here (`is_unsolicited`)."""
+    """A request of an application. Absent texts are empty. All members are empty for a login that begins here (`is_unsolicited`)."""
 
     id: str = ""
     issuer: str = ""
@@ -77,7 +77,7 @@ class AuthnRequest:
         return not self.id
 
     def state(self) -> dict[str, Any]:
-        """Return the request as JSON, to wait in the row of a login."""
+        """Return the request as JSON, to store it in the row of a login."""
         return {**vars(self), "contexts": list(self.contexts)}
 
     @classmethod
@@ -86,9 +86,9 @@ class AuthnRequest:
 
 
 def received(sent: Sent, settings: SamlSettings, expected: str) -> Element:
-    """Return the root of a message of the type `expected`, verified where the application has registered certificates.
+    """Return the root of a message of the type `expected`. Verifies it if the application has registered certificates.
 
-    Then a signature is mandatory: in the address for the redirect binding, in the message for the other. Raises `XmlError` and
+    With certificates a signature is mandatory: in the address for the redirect binding, otherwise in the message. Raises `XmlError` and
     `RequestUnusable`.
     """
     raw = posted_message(sent.message) if sent.query is None else redirected_message(sent.message)
@@ -109,7 +109,7 @@ def received(sent: Sent, settings: SamlSettings, expected: str) -> Element:
 
 
 def read_request(sent: Sent, settings: SamlSettings, *, addresses: frozenset[str]) -> AuthnRequest:
-    """Return a checked `AuthnRequest`; `addresses` are those of this entry. Raises `RequestUnusable` with a sentence that helps."""
+    """Return a checked `AuthnRequest`. `addresses` are those of this endpoint. Raises `RequestUnusable` with a text for the developer."""
     try:
         root = received(sent, settings, "AuthnRequest")
         request = _read(root)
@@ -119,7 +119,7 @@ def read_request(sent: Sent, settings: SamlSettings, *, addresses: frozenset[str
         raise RequestUnusable("The SAML request has no ID.")
     if not request.issuer:
         raise RequestUnusable("The SAML request has no Issuer.")
-    # SAML bindings, 3.4.5.2 and 3.5.5.2: a request that was made for another place is refused.
+    # SAML bindings, 3.4.5.2 and 3.5.5.2: refuse a request that was made for another destination.
     if request.destination and request.destination.partition("?")[0] not in addresses:
         raise RequestUnusable(f"The Destination of the SAML request is not the address of this service, {min(addresses)}.")
     if len(sent.relay_state) > MAX_RELAY_STATE:
@@ -128,24 +128,24 @@ def read_request(sent: Sent, settings: SamlSettings, *, addresses: frozenset[str
 
 
 def unsupported(request: AuthnRequest) -> str:
-    """Return the status code for what a request asks for and never gets; empty for nothing."""
+    """Return the status code for an unsupported request, empty for a supported one."""
     if request.binding and request.binding != HTTP_POST:
         return UNSUPPORTED_BINDING
     return REQUEST_UNSUPPORTED if request.comparison not in ("exact", "minimum", "maximum", "better") else ""
 
 
 def chosen_context(request: AuthnRequest, settings: SamlSettings, *, has_second_factor: bool) -> str | None:
-    """Return the class of authentication that the answer names; None where none of those asked for holds (SAML core, 3.3.2.2.1).
+    """Return the class of authentication for the answer, None if the login meets no requested class (SAML core, 3.3.2.2.1).
 
-    Every login counts as one with a password: service providers ask for `PasswordProtectedTransport` where they mean any login.
-    A class for a second factor counts where the user has given one.
+    Every login counts as one with a password, because service providers request `PasswordProtectedTransport` when they accept any login. A
+    class with a second factor needs a login with one.
     """
     weak = _weak_classes(settings)
     strong = SECOND_FACTOR_CLASSES if has_second_factor else ()
     if not request.contexts:
         return settings.authn_context
     if request.comparison == "better":
-        # Stronger than each of those that are named.
+        # Stronger than each of the requested classes.
         return strong[0] if strong and all(each in weak for each in request.contexts) else None
     found = next((each for each in request.contexts if each in (*weak, *strong)), None)
     if found is None and request.comparison == "maximum":
@@ -154,10 +154,10 @@ def chosen_context(request: AuthnRequest, settings: SamlSettings, *, has_second_
 
 
 def wished_contexts(request: AuthnRequest, settings: SamlSettings) -> tuple[str, ...]:
-    """Return the classes for which a login has to ask for a second factor, best first; empty where a login without one will do.
+    """Return the classes for which a login must ask for a second factor, best first; empty if any login is enough.
 
-    The classes of a request are ordered, the most preferred one first (SAML core, 3.3.2.2.1): what comes after one that any login meets
-    asks for nothing more. `better` wants more than each of them, and `maximum` no more than one of them.
+    The classes of a request are ordered by preference (SAML core, 3.3.2.2.1), so classes after one that any login meets have no effect.
+    `better` demands more than each of them, and `maximum` no more than one of them.
     """
     if request.comparison == "maximum":
         return ()
@@ -221,19 +221,19 @@ def _switch(text: str | None) -> bool:
         return False
     if text.strip() in _TRUE:
         return True
-    raise RequestUnusable("A switch of the SAML request is neither true nor false.")
+    raise RequestUnusable("A boolean of the SAML request is neither true nor false.")
 
 
 def _number(text: str | None) -> int | None:
     if text is None:
         return None
     if not text.strip().isdecimal() or not 0 <= int(text) <= 65_535:
-        raise RequestUnusable("The AssertionConsumerServiceIndex of the SAML request is no index.")
+        raise RequestUnusable("The AssertionConsumerServiceIndex of the SAML request is not an index.")
     return int(text)
 
 
 def stated_issuer(sent: Sent) -> str:
-    """Return who a message says that it is from, unverified: it selects whose certificates have to verify it. Raises `XmlError`."""
+    """Return the unverified Issuer of a message, which selects the certificates that must verify the message. Raises `XmlError`."""
     root = parse(posted_message(sent.message) if sent.query is None else redirected_message(sent.message))
     found = child(root, qualified(SAML, "Issuer"))
     return "" if found is None else text_of(found)

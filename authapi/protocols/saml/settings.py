@@ -1,6 +1,6 @@
-"""The settings of the add-on `samlp` of a client: names and defaults of the wire, and what each means. Pure.
+"""The settings of a client's add-on `samlp`: wire names and defaults, and their meaning. Pure.
 
-Names and defaults follow the system upstream (contract, 2.6); those that it does not have say so.
+Names and defaults are those of the upstream system (contract, 2.6). A comment marks settings that only this service has.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from authapi.xml.bindings import HTTP_POST
 from authapi.xml.certificates import certificate_of, certificates_of
 
 ADDON = "samlp"
-# One hour: the time in which the service provider may use the assertion, not the life of its session.
+# One hour. The service provider must use the assertion in this time; its own session may last longer.
 DEFAULT_LIFETIME = 3600
 DEFAULT_MAPPINGS: Mapping[str, str] = {
     "user_id": NAME_IDENTIFIER,
@@ -39,7 +39,7 @@ DEFAULT_PROBES = (NAME_IDENTIFIER, EMAIL_ADDRESS, NAME)
 
 @dataclass(frozen=True)
 class IndexedAddress:
-    """An assertion consumer service that requests may name by its index."""
+    """An assertion consumer service that requests may select by its index."""
 
     index: int
     address: str
@@ -47,7 +47,7 @@ class IndexedAddress:
 
 @dataclass(frozen=True)
 class SamlSettings:
-    """What an application wants of its assertions. Empty texts are "as the request says" or "by default"."""
+    """The settings of an application. An empty text means the value in the request, or the default."""
 
     audience: str = ""
     recipient: str = ""
@@ -79,12 +79,12 @@ class SamlSettings:
 
     @property
     def requires_signed_requests(self) -> bool:
-        """Requests are verified as soon as a certificate is registered, and then a signature is mandatory."""
+        """With a registered certificate, requests are verified, and signatures are mandatory."""
         return bool(self.signing_certificates)
 
     @property
     def allows_sha1(self) -> bool:
-        """An application that asks for SHA-1 may send it too."""
+        """An application that is set to SHA-1 may also send it."""
         return SIGNATURE_NAMES[self.signature] == RSA_SHA1 or DIGEST_NAMES[self.digest] == SHA1
 
     @property
@@ -96,22 +96,22 @@ class SamlSettings:
         return CONTENT_ENCRYPTION_NAMES[self.encryption]
 
     def address_at(self, index: int) -> str | None:
-        """Return the assertion consumer service with this index."""
+        """Return the assertion consumer service with this index, None for an unknown one."""
         return next((each.address for each in self.addresses if each.index == index), None)
 
 
 def is_on(client_settings: Mapping[str, Any]) -> bool:
-    """Tell whether a client speaks SAML: the add-on is named, also without any setting."""
+    """Tell whether a client uses SAML: it has the add-on, even without settings."""
     return (client_settings.get("addons") or {}).get(ADDON) is not None
 
 
 def saml_settings(client_settings: Mapping[str, Any]) -> SamlSettings:
-    """Return the settings of the add-on of a client, with defaults where nothing is set."""
+    """Return the settings of a client's add-on, with defaults for unset ones."""
     return settings_of((client_settings.get("addons") or {}).get(ADDON) or {})
 
 
 def settings_of(addon: Mapping[str, Any]) -> SamlSettings:
-    """Return what checked members of `addons.samlp` mean."""
+    """Return the settings from checked members of `addons.samlp`."""
     logout = addon.get("logout") or {}
     mappings = addon.get("mappings")
     signs_response = addon.get("signResponse") is True
@@ -130,7 +130,7 @@ def settings_of(addon: Mapping[str, Any]) -> SamlSettings:
         signature=addon.get("signatureAlgorithm") or "rsa-sha256",
         digest=addon.get("digestAlgorithm") or "sha256",
         signs_response=signs_response,
-        # Ours: upstream signs the response instead of the assertion, and some service providers want both.
+        # Differs from upstream, which signs either the response or the assertion. Some service providers need both.
         signs_assertion=_switch(addon, "signAssertion", default=not signs_response),
         lifetime_seconds=addon.get("lifetimeInSeconds") or DEFAULT_LIFETIME,
         name_id_format=addon.get("nameIdentifierFormat") or UNSPECIFIED_NAME,

@@ -1,4 +1,4 @@
-"""`/samlp`: single sign-on, logout and metadata for applications that speak SAML 2.0."""
+"""`/samlp`: single sign-on, logout and metadata for applications that use SAML 2.0."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from identity.hosts import HostMatch
 ClientView = Callable[[HttpRequest, HostMatch, str], HttpResponse]
 _EXTRAS = ("connection", "organization", "invitation", "login_hint")
 _LONGEST_EXTRA = 512
-# What the sign-in log keeps of a request that was refused.
+# The length of a refused message in the sign-in log.
 _LONGEST_NOTED = 4000
 
 
 def client_page(view: ClientView, *, methods: tuple[str, ...] = ("GET", "POST")) -> Callable[..., HttpResponse]:
-    """Make a page of a tenant out of a view that takes the id of a client from its address; empty where it has none."""
+    """Decorate a view of a tenant's page with a client id in its address; the id is empty without one."""
 
     @csrf_exempt
     @wraps(view)
@@ -56,7 +56,7 @@ def _at_client(request: HttpRequest, host: HostMatch, *, view: ClientView, clien
 
 
 def sign_on(request: HttpRequest, host: HostMatch, client_id: str) -> HttpResponse:
-    """Answer a request of an application in either binding; without one, begin a login for it here (IdP-initiated)."""
+    """Answer a request of an application in either binding. Without a request, begin a login for the application (IdP-initiated)."""
     sent = sent_message(request, REQUEST)
     client = client_of(host, client_id, sent)
     settings = client_settings(client)
@@ -68,7 +68,7 @@ def sign_on(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespon
 
 
 def metadata(request: HttpRequest, host: HostMatch, client_id: str) -> HttpResponse:
-    """Return our metadata for one application, or for every one of the tenant; for the provider of a connection that is named."""
+    """Return the metadata of this service for one application, for all of the tenant, or for the provider of a named connection."""
     if "connection" in request.GET:
         return connection_metadata(request, host, request.GET["connection"])
     client = client_of(host, client_id, None) if client_id else None
@@ -77,13 +77,13 @@ def metadata(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespo
     answer["Content-Disposition"] = (
         'attachment; filename="metadata.xml"' if "download" in request.GET else 'inline; filename="metadata.xml"'
     )
-    # Partners load it each hour or each day, and see a new certificate soon.
+    # Partners load it every hour or every day, so a new certificate reaches them soon.
     answer["Cache-Control"] = "public, max-age=300"
     return answer
 
 
 def metadata_of(host: HostMatch, client_id: str, settings: SamlSettings) -> bytes:
-    """Return the document; the addresses are of the host, the entity id is the tenant's."""
+    """Return the document. Its addresses are on this host; its entity id is the tenant's."""
     facts = ProviderFacts(
         entity_id=entity_id(host.canonical_host, settings),
         login_address=login_address(host.issuer, client_id),
@@ -96,7 +96,7 @@ def metadata_of(host: HostMatch, client_id: str, settings: SamlSettings) -> byte
 
 
 def sent_message(request: HttpRequest, *parameters: str) -> Sent | None:
-    """Return the message that a browser brings, None where it brings none. Raises `RequestRefused` for two of one name."""
+    """Return the SAML message in a request, None without one. Raises `RequestRefused` if it is repeated."""
     is_posted = request.method == "POST"
     values = request.POST if is_posted else request.GET
     found = [(name, each) for name in parameters for each in values.getlist(name)]
@@ -109,9 +109,9 @@ def sent_message(request: HttpRequest, *parameters: str) -> Sent | None:
 
 
 def client_of(host: HostMatch, client_id: str, sent: Sent | None) -> Client:
-    """Return the client of an address, or, where it names none, the one that has the Issuer of the message among its aliases.
+    """Return the client in the address, otherwise the one that has the Issuer of the message as an alias.
 
-    The Issuer of an unverified message only selects whose certificates have to verify it. Raises `RequestRefused`.
+    The Issuer of an unverified message only selects the certificates that must verify it. Raises `RequestRefused`.
     """
     if client_id:
         return _client_with_id(host, client_id)
@@ -127,7 +127,7 @@ def client_of(host: HostMatch, client_id: str, sent: Sent | None) -> Client:
 
 
 def note_refused(request: HttpRequest, client: Client, sent: Sent, refused: RequestUnusable) -> None:
-    """Write into the sign-in log why a message was refused, with the message as far as it can be decoded."""
+    """Log in the sign-in log why a message was refused, with the decoded message if possible."""
     try:
         raw = redirected_message(sent.message) if sent.query is not None else posted_message(sent.message)
     except XmlError:
@@ -175,6 +175,6 @@ def _relay_state(request: HttpRequest) -> str:
 
 
 def _extra(request: HttpRequest, name: str) -> str:
-    """Return a parameter of ours, which stands in the address in both bindings."""
+    """Return a query parameter of this service, which is in the address for both bindings."""
     value = request.GET.get(name, "")
     return value if len(value) <= _LONGEST_EXTRA else ""

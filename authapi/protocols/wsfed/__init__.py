@@ -1,1 +1,1 @@
-"""WS-Federation 1.2 for browsers: applications that speak it log their users in here."""
+"""WS-Federation 1.2 for browsers: applications that use it log their users in with this service."""

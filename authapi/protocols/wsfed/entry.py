@@ -1,4 +1,4 @@
-"""WS-Federation as an entry of the table of protocols. The state of a request is what the application asked, as `SignIn` writes it."""
+"""WS-Federation as an entry of the table of protocols. The state of a request is a `SignIn`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from authapi.xml.bindings import Signer
 from identity.models import Organization, User
 
 NAME = "wsfed"
-# Where logouts that the version before began go on.
+# Logouts that began in the previous version continue here.
 CLEAN_UP_PATH = "/u/wsfed/cleanup"
 _MOST_LANGUAGES = 20
 
@@ -46,7 +46,7 @@ def wish_of(request: ProtocolRequest) -> Wish:
 
 
 def terms(request: ProtocolRequest, user: User | None, organization: Organization | None) -> Terms:
-    """Tokens have no scopes, so there is nothing to ask for."""
+    """Return empty terms: tokens have no scopes, so no consent is needed."""
     return Terms()
 
 
@@ -66,7 +66,7 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
 
 
 def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: RequestRefused) -> HttpResponse:
-    """Tell the application why there is no token, as a SOAP fault in the place of the token."""
+    """Tell the application why there is no token, by a SOAP fault instead of the token."""
     asked = SignIn.of_state(request.state)
     subcode = "FailedAuthentication" if refused.failure.status in (401, 403) else "RequestFailed"
     result = fault(refused.failure.description, subcode=subcode, detail=refused.failure.error)
@@ -74,9 +74,9 @@ def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: Request
 
 
 def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
-    """Have the browser ask every application to clean up: one page of ours with a frame for each.
+    """Have the browser ask every application to clean up: one page of this service with a frame for each.
 
-    Applications answer such a request with nothing in particular, so the browser cannot visit one after the other.
+    Applications do not redirect back after such a request, so the browser cannot visit them in turn.
     """
     if not ending.browser_handle:
         return ()
@@ -85,14 +85,14 @@ def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
 
 
 def client_settings(client: Client) -> WsFedSettings:
-    """Return the settings of the add-on. Raises `RequestRefused` where it is off."""
+    """Return the settings of the add-on. Raises `RequestRefused` if it is off."""
     if not is_on(client.settings):
         raise RequestRefused(WsFedCase.OFF)
     return wsfed_settings(client.settings)
 
 
 def _reply(request: ProtocolRequest, asked: SignIn) -> str:
-    """Return where the token goes; the address must be registered still. Raises `RequestRefused`."""
+    """Return the address for the token, which must still be registered. Raises `RequestRefused`."""
     client_settings(request.client)
     return reply_address(asked.reply, tuple(request.client.redirect_uris.split()))
 

@@ -1,4 +1,4 @@
-"""What applications read in order to trust us in WS-Federation (WS-Federation 1.2, 3.1). Pure."""
+"""The metadata by which applications trust this service in WS-Federation (WS-Federation 1.2, 3.1). Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLAIMS = (
 
 
 def metadata(*, entity_id: str, endpoint: str, certificates: Sequence[x509.Certificate]) -> bytes:
-    """Return the document. Several certificates stand there while keys are changed."""
+    """Return the document. It contains several certificates while keys are rotated."""
     role = element(
         _md("RoleDescriptor"),
         {

@@ -1,4 +1,4 @@
-"""What an application asks for in WS-Federation 1.2 (section 13, browsers). Pure."""
+"""Reads requests of applications in WS-Federation 1.2 (section 13, browsers). Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = (
     "login_hint", "ui_locales",
 )  # fmt: skip
 REALM_PREFIX = "urn:"
-# WS-Federation 1.2, 13.2.1: `wfresh` counts in minutes. Longer than a year is no demand.
+# WS-Federation 1.2, 13.2.1: `wfresh` is in minutes. More than a year is ignored.
 _MOST_MINUTES = 366 * 24 * 60
 _LONGEST: Mapping[str, int] = {"wctx": 16 * 1024, "wreply": 2048, "wtrealm": 1024}
 _LONGEST_OTHER = 1024
@@ -29,7 +29,7 @@ _LONGEST_OTHER = 1024
 class SignIn:
     """A request for a token. Absent texts are empty.
 
-    `max_age` is in seconds: 0 asks for a fresh login, None for none. `factors` is what `wauth` asks for.
+    `max_age` is in seconds: 0 demands a new login, None demands none. `factors` is the value of `wauth`.
     """
 
     realm: str
@@ -44,7 +44,7 @@ class SignIn:
     ui_locales: str = ""
 
     def state(self) -> dict[str, Any]:
-        """Return the request as JSON, to wait in the row of a login."""
+        """Return the request as JSON, to store it in the row of a login."""
         return {**vars(self), "factors": list(self.factors)}
 
     @classmethod
@@ -53,7 +53,7 @@ class SignIn:
 
 
 def read_parameters(values: Mapping[str, list[str]]) -> dict[str, str]:
-    """Return the known parameters that are there. Raises `RequestRefused` for one that is repeated or too long."""
+    """Return the known parameters that were sent. Raises `RequestRefused` for one that is repeated or too long."""
     found = {}
     for name in NAMES:
         sent = values.get(name) or []
@@ -67,15 +67,15 @@ def read_parameters(values: Mapping[str, list[str]]) -> dict[str, str]:
 
 
 def client_realm(realm: str) -> str:
-    """Return the client id that a realm names as `urn:<client id>`, empty for a realm of another form."""
+    """Return the client id of a realm such as `urn:<client id>`, empty for a realm of another form."""
     name = realm.removeprefix(REALM_PREFIX)
     return name if name != realm and name.isalnum() and name.isascii() and len(name) <= 64 else ""
 
 
 def sign_in_of(parameters: Mapping[str, str], *, realm: str, callbacks: tuple[str, ...]) -> SignIn:
-    """Return a checked request for a token; `realm` is how the application is known. Raises `RequestRefused`.
+    """Return a checked request for a token. `realm` names the application. Raises `RequestRefused`.
 
-    Nothing is answered to an address that is not registered, so every refusal here is for the person.
+    A refusal is never sent to an unregistered address, so the user is told.
     """
     if parameters.get("wreq") or parameters.get("wreqptr"):
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The parameters wreq and wreqptr are not supported.")
@@ -94,9 +94,9 @@ def sign_in_of(parameters: Mapping[str, str], *, realm: str, callbacks: tuple[st
 
 
 def reply_address(asked: str, callbacks: tuple[str, ...]) -> str:
-    """Return where the token goes: the address that was asked for if it is registered to the letter, else the first one.
+    """Return the address for the token: the requested one if it is registered exactly, the first one if none is requested.
 
-    Raises `RequestRefused`. A callback with a wildcard is never the first one, and matches nothing here: a token is posted.
+    Raises `RequestRefused`. A callback with a wildcard is ignored, because tokens are posted to exact addresses only.
     """
     usable = [address for address in callbacks if "*" not in address and urlsplit(address).scheme in ("https", "http")]
     if not usable:
@@ -109,7 +109,7 @@ def reply_address(asked: str, callbacks: tuple[str, ...]) -> str:
 
 
 def _connection(parameters: Mapping[str, str]) -> str:
-    """Return the directory of the user: `whr=urn:<connection>`, or our own `connection`."""
+    """Return the connection of the user: `whr=urn:<connection>`, or the parameter `connection` of this service."""
     return parameters.get("connection") or parameters.get("whr", "").removeprefix(REALM_PREFIX)
 
 
@@ -125,7 +125,7 @@ def _max_age(wfresh: str | None) -> int | None:
 def client_sign_in(
     client_id: str, callbacks: tuple[str, ...], parameters: Mapping[str, str], *, connection: str, organization: str
 ) -> SignIn:
-    """Return a request that the application did not make: a provider began the login. Raises `RequestRefused`."""
+    """Return a request that the application did not make: the login began at a provider. Raises `RequestRefused`."""
     known = {name: parameters[name] for name in ("wreply", "wctx") if name in parameters}
     asked = sign_in_of(known, realm=f"{REALM_PREFIX}{client_id}", callbacks=callbacks)
     return replace(asked, connection=connection, organization=organization)

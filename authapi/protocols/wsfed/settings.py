@@ -1,4 +1,4 @@
-"""The settings of the add-on `wsfed` of a client: those of `samlp` that a token of WS-Federation has too, and the kind of token. Pure."""
+"""The settings of a client's add-on `wsfed`: those of `samlp` that tokens of WS-Federation also use, and the type of token. Pure."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ DEFAULT_LIFETIME = 8 * 3600
 
 @dataclass(frozen=True)
 class WsFedSettings:
-    """What an application wants of its tokens. `claims` holds mappings, names and algorithms, which both protocols share.
+    """The settings of an application. `claims` contains mappings, names and algorithms, which both protocols share.
 
-    `token_type` is a SAML 1.1 assertion, a JWT inside a binary token, or, for middleware that expects nothing around it, a bare JWT.
+    `token_type` is a SAML 1.1 assertion, a JWT inside a binary token, or a bare JWT for middleware that expects no XML.
     """
 
     claims: SamlSettings
@@ -29,12 +29,12 @@ class WsFedSettings:
 
 
 def is_on(client_settings: Mapping[str, Any]) -> bool:
-    """Tell whether a client speaks WS-Federation: the add-on is named, also without any setting."""
+    """Tell whether a client uses WS-Federation: it has the add-on, even without settings."""
     return (client_settings.get("addons") or {}).get(ADDON) is not None
 
 
 def wsfed_settings(client_settings: Mapping[str, Any]) -> WsFedSettings:
-    """Return the settings of the add-on of a client, with defaults where nothing is set."""
+    """Return the settings of a client's add-on, with defaults for unset ones."""
     addon: Mapping[str, Any] = (client_settings.get("addons") or {}).get(ADDON) or {}
     seconds = addon.get("lifetimeInSeconds") or DEFAULT_LIFETIME
     token_type = addon.get("tokenType")

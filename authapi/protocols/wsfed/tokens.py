@@ -1,6 +1,6 @@
-"""Tokens and answers of WS-Federation: a SAML 1.1 assertion or a JWT inside a RequestSecurityTokenResponse, or a SOAP fault. Pure.
+"""Tokens and answers of WS-Federation: a SAML 1.1 assertion or a JWT in a RequestSecurityTokenResponse, or a SOAP fault. Pure.
 
-Element order and prefixes are those that existing middleware reads (contract, 2.7).
+The order of elements and the prefixes are those that existing middleware expects (contract, 2.7).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ JWT_TOKEN = "urn:ietf:params:oauth:token-type:jwt"  # noqa: S105  (the name of a
 _BEARER = "urn:oasis:names:tc:SAML:1.0:cm:bearer"
 _BASE64 = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-soap-message-security-1.0#Base64Binary"
 UNSPECIFIED = "urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified"
-# SAML 1.1 Core, 7.1: how the user proved who they are.
+# SAML 1.1 Core, 7.1: how the user authenticated.
 _METHODS = {
     "pwd": "urn:oasis:names:tc:SAML:1.0:am:password",
 }
@@ -33,7 +33,7 @@ _UNSPECIFIED_METHOD = "urn:oasis:names:tc:SAML:1.0:am:unspecified"
 
 @dataclass(frozen=True)
 class Subject:
-    """Of whom a token speaks, and what it says. `attributes` are values by claim URI, in their order."""
+    """The user of a token, with the claims. `attributes` are values by claim URI, in their order."""
 
     name: str
     attributes: Mapping[str, Sequence[str]]
@@ -44,7 +44,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Scope:
-    """Where a token counts, and how long."""
+    """The issuer, the audience and the validity of a token."""
 
     issuer: str
     audience: str
@@ -57,7 +57,7 @@ class Scope:
 
 
 def assertion(assertion_id: str, subject: Subject, scope: Scope, signer: Signer) -> Element:
-    """Return a signed SAML 1.1 assertion; the signature stands last, as the schema has it."""
+    """Return a signed SAML 1.1 assertion. The signature is the last element, as in the schema."""
     made = element(
         _saml("Assertion"),
         {
@@ -86,13 +86,13 @@ def assertion(assertion_id: str, subject: Subject, scope: Scope, signer: Signer)
 
 
 def _attribute_statement(subject: Subject) -> Element | None:
-    """SAML 1.1 wants at least one attribute in a statement."""
+    """Return the statement, None without attributes: SAML 1.1 demands at least one."""
     attributes = [_attribute(uri, values) for uri, values in subject.attributes.items() if values]
     return element(_saml("AttributeStatement"), None, _subject(subject), *attributes) if attributes else None
 
 
 def _attribute(uri: str, values: Sequence[str]) -> Element:
-    """Return an attribute whose name is the last part of the URI, and whose namespace is the rest."""
+    """Return an attribute whose name is the last part of the URI and whose namespace is the rest."""
     namespace, _, name = uri.rpartition("/")
     return element(
         _saml("Attribute"),
@@ -111,13 +111,13 @@ def _subject(subject: Subject) -> Element:
 
 
 def binary_token(token_id: str, jwt: str) -> Element:
-    """Return a JWT as it travels in XML."""
+    """Return a JWT as an XML element."""
     attributes = {qualified(WSU, "Id"): token_id, "ValueType": JWT_TOKEN, "EncodingType": _BASE64}
     return element(qualified(WSSE, "BinarySecurityToken"), attributes, base64.b64encode(jwt.encode()).decode())
 
 
 def response(token: Element, *, token_type: str, scope: Scope, context: str | None) -> str:
-    """Return the `wresult` of a good answer."""
+    """Return the `wresult` of a successful answer."""
     made = element(
         _wst("RequestSecurityTokenResponse"),
         {"Context": context or None},
@@ -171,7 +171,7 @@ def _soap(name: str) -> str:
 
 
 def jwt(subject: Subject, scope: Scope, signer: Signer) -> str:
-    """Return a JWT about the same subject, signed with the key of the metadata (RFC 7515, 7519)."""
+    """Return a JWT about the same subject, signed with the key in the metadata (RFC 7515, 7519)."""
     times = {"iat": scope.issued_at, "nbf": scope.issued_at, "exp": scope.ends_at, "auth_time": subject.authenticated_at}
     claims = {
         **{uri: values[0] if len(values) == 1 else list(values) for uri, values in subject.attributes.items() if values},
@@ -180,7 +180,7 @@ def jwt(subject: Subject, scope: Scope, signer: Signer) -> str:
         "sub": subject.name,
         **{name: int(moment.timestamp()) for name, moment in times.items()},
     }
-    # RFC 7515, 4.1.7: .NET looks the key up by it. It names a certificate and protects nothing.
+    # RFC 7515, 4.1.7: .NET finds the key by the thumbprint. It identifies a certificate and protects nothing.
     thumbprint = _encoded(signer.certificate.fingerprint(hashes.SHA1()))  # noqa: S303  # nosec B303
     header = {"alg": "RS256", "typ": "JWT", "x5t": thumbprint}
     content = f"{_encoded(orjson.dumps(header))}.{_encoded(orjson.dumps(claims))}"

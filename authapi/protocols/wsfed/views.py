@@ -1,4 +1,4 @@
-"""`/wsfed`: sign-in, sign-out and metadata for applications that speak WS-Federation."""
+"""`/wsfed`: sign-in, sign-out and metadata for applications that use WS-Federation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DONE = "u/logged-out"
 
 
 def wsfed_page(view: ClientView, *, methods: tuple[str, ...] = ("GET", "POST")) -> Callable[..., HttpResponse]:
-    """Make a page of a tenant out of a view that takes the id of a client from its address; empty where it has none."""
+    """Decorate a view of a tenant's page with a client id in its address; the id is empty without one."""
 
     @csrf_exempt
     @wraps(view)
@@ -72,7 +72,7 @@ def passive(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespon
 
 
 def metadata(request: HttpRequest, host: HostMatch, client_id: str) -> HttpResponse:
-    """Return what applications read in order to trust us; that of one client names its own address."""
+    """Return the metadata by which applications trust this service. The metadata of one client has its own address."""
     client = _client(host, client_id, "") if client_id else None
     settings = client_settings(client).claims if client is not None else None
     document = metadata_document(
@@ -82,13 +82,13 @@ def metadata(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespo
     )
     answer = HttpResponse(document, content_type="application/xml; charset=utf-8")
     answer["Content-Disposition"] = 'inline; filename="FederationMetadata.xml"'
-    # Applications load it each hour or each day, and see a new certificate soon.
+    # Applications load it every hour or every day, so a new certificate reaches them soon.
     answer["Cache-Control"] = "public, max-age=300"
     return answer
 
 
 def _client(host: HostMatch, client_id: str, realm: str) -> Client:
-    """Return the client of an address, or the one that a realm names: by its id, or as one of its aliases. Raises `RequestRefused`."""
+    """Return the client of an address, or the client that a realm names by its id or an alias. Raises `RequestRefused`."""
     named = client_id or client_realm(realm)
     rows = Client.objects.of(host.tenant_id).filter(revoked_at=None)
     found = rows.filter(client_id=named[:64]).first() if named else None
@@ -102,9 +102,9 @@ def _client(host: HostMatch, client_id: str, realm: str) -> Client:
 
 
 def _sign_out(request: HttpRequest, host: HostMatch, client_id: str, parameters: dict[str, str]) -> HttpResponse:
-    """End the session of this browser, ask every application to clean up, and go where the client or the tenant allows.
+    """End the session of this browser, ask all applications to clean up, and redirect to an address that the client or tenant allows.
 
-    The person is asked first where the request is no navigation: an image on any page could end the session otherwise.
+    Asks the user first if the request is not a navigation: otherwise an image on any page could end the session.
     """
     realm = parameters.get("wtrealm", "")
     client = _client(host, client_id, realm) if client_id or realm else None
@@ -129,14 +129,14 @@ def _sign_out(request: HttpRequest, host: HostMatch, client_id: str, parameters:
 
 
 def _question(request: HttpRequest, host: HostMatch, session: Session, parameters: dict[str, str]) -> HttpResponse:
-    """Ask the person of the session; the answer comes back here with what was asked for."""
+    """Ask the user of the session. The form posts the answer and the request's parameters to this address."""
     context = {"user": session.user, "action": request.path, "fields": parameters, "form_token": form_token(read_cookie(request, SESSION))}
-    # The answer leads to other participants, and at the end to a checked address.
+    # The response redirects to other participants, and at the end to a checked address.
     return hosted_page(request, host, "logout", context, form_targets=("https:", "http:"))
 
 
 def _allowed(host: HostMatch, client: Client | None) -> tuple[str, ...]:
-    """Return where a sign-out may lead: an application has registered the address that its tokens go to."""
+    """Return the allowed targets of a sign-out. They include the callbacks, because the application has registered them for tokens."""
     tenant_wide = sign_in_settings(host.tenant_id).allowed_logout_urls
     if client is None:
         return tenant_wide

@@ -73,7 +73,8 @@ def test_a_theme_without_a_required_member_is_refused(api: Management, missing: 
 def test_unreadable_text_is_refused_with_a_readable_color_as_a_suggestion(api: Management) -> None:
     answer = api.post(THEMES, changed("colors.body_text", "#f0f0f0"))
     assert answer.status == 400
-    assert "#f0f0f0 on #ffffff has a contrast of 1.1:1 and cannot be read. 4.5:1 is needed, as #" in answer.json["message"]
+    problem = "#f0f0f0 on #ffffff has a contrast of 1.1:1 and cannot be read."
+    assert f"{problem} At least 4.5:1 is needed, for example #" in answer.json["message"]
     assert answer.json["message"].endswith("colors.body_text")
 
 

@@ -52,7 +52,8 @@ def test_unreadable_text_is_refused_and_faint_text_is_corrected() -> None:
     on_white = with_value(default_theme(), ("colors", "body_text"), "#eeeeee")
     (found,) = findings(on_white)
     assert found.is_refused
-    assert found.sentence.startswith("#eeeeee on #ffffff has a contrast of 1.1:1 and cannot be read. 4.5:1 is needed, as #")
+    problem = "#eeeeee on #ffffff has a contrast of 1.1:1 and cannot be read."
+    assert found.sentence.startswith(f"{problem} At least 4.5:1 is needed, for example #")
     faint = with_value(default_theme(), ("colors", "body_text"), "#888888")
     (found,) = findings(faint)
     assert not found.is_refused

@@ -34,9 +34,9 @@ def look_around(walk: Walk) -> None:
     for section, heading, says in (
         ("applications", "Applications", "No application has access to your account."),
         ("identities", "Linked accounts", "Main login"),
-        ("activity", "Recent activity", "Nothing happened in the last days."),
+        ("activity", "Recent activity", "No activity in the last days."),
         ("data", "Your data", "Download your data"),
-        ("sessions", "Sessions and devices", "You are logged in nowhere else."),
+        ("sessions", "Sessions and devices", "You are not logged in anywhere else."),
     ):
         walk.open(f"/account/{section}")
         walk.look(heading, says)
@@ -89,7 +89,7 @@ def change(walk: Walk) -> None:
     walk.open("/account/delete")
     walk.submit_login(user.email or "", _NEW)
     walk.submit(account="x")
-    walk.look("Delete account", "Type exactly what your account is called.", status=400)
+    walk.look("Delete account", "Type the name of your account exactly.", status=400)
     walk.submit(account=user.email or "")
     walk.look("Your account is deleted", "You are logged out on all devices. You can close this page.")
 
@@ -98,7 +98,7 @@ def add_factors(walk: Walk) -> None:
     """Visit every method that a user can add, and enroll an app; the ceremony of keys needs a host with a name (`tests.peers`)."""
     _logged_in(walk, "add")
     _offer(walk)
-    walk.look("Add a method", "Choose how you prove, beside your login, that it is you.")
+    walk.look("Add a method", "Choose how you prove that it is you, in addition to your login.")
     for kind, heading in (("webauthn-roaming", "Set up a security key"), ("webauthn-platform", "Set up this device")):
         walk.follow(f"button[value={kind}]")
         walk.look(heading, "Choose another method")

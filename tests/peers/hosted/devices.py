@@ -74,7 +74,7 @@ def register_and_log_in(walk: Walk) -> None:
     world.clients["registered"] = made.client
     walk.log_in_silently()
     walk.ask("registered", scope="openid profile")
-    walk.look("Allow access?", "You go on to")
+    walk.look("Allow access?", "You continue to")
 
 
 def new_code(walk: Walk) -> str:

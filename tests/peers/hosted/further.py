@@ -110,7 +110,7 @@ def cross_origin(walk: Walk) -> None:
     found = _posted(walk.world, "/co/authenticate", sent, Origin=walk.world.origin)
     with walk.loading_without_script():
         walk.ask("old", login_ticket=found["login_ticket"], realm=walk.world.people.name)
-    walk.look("Back to the application", "One moment: your browser is being recognized.")
+    walk.look("Back to the application", "One moment: we are checking your browser.")
 
 
 def _posted(world: World, path: str, sent: dict[str, str], **headers: str) -> dict[str, str]:

@@ -18,5 +18,5 @@ def offer(walk: Walk) -> None:
     # A browser with an authenticator sends this value; its script sets it.
     walk.page.evaluate("document.querySelector('[name=can_make_passkeys]').value = '1'")
     walk.submit_login(PASSKEY_EMAIL)
-    walk.look("Log in faster next time", "Make a passkey")
+    walk.look("Log in faster next time", "Create a passkey")
     walk.submit("button[value=later]")

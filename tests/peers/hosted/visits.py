@@ -86,7 +86,7 @@ def unblock(walk: Walk) -> None:
     user = walk.world.another_person(walk.unique("unblock"))
     link = ticket_link(walk.world, user, AccountTicket.Purpose.UNBLOCK)
     walk.open(link)
-    walk.look("Unblock your account", "If it was not you, close this page. The block keeps others out.")
+    walk.look("Unblock your account", "If it was not you, close this page. The block protects your account.")
     walk.submit()
     walk.look("Your account is unblocked", "You can log in again.")
     dead_link(walk, link, AccountTicket.Purpose.UNBLOCK)

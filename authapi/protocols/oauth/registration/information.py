@@ -1,4 +1,4 @@
-"""What a client is told of its registration (RFC 7591, 3.2.1; RFC 7592, 3): everything that is registered, as it is kept."""
+"""The answer about a registration (RFC 7591, 3.2.1; RFC 7592, 3): all registered metadata, as stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATH = "/oidc/register"
 
 
 def client_information(client: Client, host: HostMatch, *, token: str, secret: str = "") -> dict[str, Any]:
-    """Return the members of an answer. `secret` stands there in the answer that made it, and in no other."""
+    """Return the members of an answer. Only the answer that creates the secret contains it."""
     members: dict[str, Any] = {
         "client_id": client.client_id,
         "client_id_issued_at": int(client.created.timestamp()),
@@ -49,7 +49,7 @@ def client_information(client: Client, host: HostMatch, *, token: str, secret: s
 
 
 def _keys(client: Client) -> dict[str, Any]:
-    """Return the keys of the client. Of a certificate its thumbprint is kept, so that it is not shown again."""
+    """Return the keys of the client. Certificates are not returned, because only their thumbprints are stored."""
     rows = list(ClientCredential.objects.of(client.tenant_id).filter(client=client))
     keys = [
         {**(row.public_jwk or {}), "kid": row.kid, "alg": row.algorithm, "use": "sig"}

@@ -1,4 +1,4 @@
-"""The keys of a registration: RSA keys of a JWK set, and certificates in it, as credentials of the client."""
+"""The keys of a registration as credentials of the client: RSA keys of a JWK set, and the certificates in it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from authapi.failures.registration import RegistrationCase
 from authapi.models import ClientCredential
 from authapi.services.client_credentials import NewCredential
 
-# One in use, and one that takes its place.
+# The present key, and the next one.
 MOST_KEYS = 2
 _PRIVATE = ("d", "p", "q", "dp", "dq", "qi", "oth", "k")
 _LONGEST_KID = 64
@@ -28,7 +28,7 @@ _LONGEST_NUMBER = 1024
 
 
 def signing_keys(key_set: Any, *, algorithm: str) -> tuple[NewCredential, ...]:
-    """Return the keys of a set that sign; `algorithm` is that of a key that names none. Raises `RequestRefused`."""
+    """Return the signing keys of a set. `algorithm` is the default for keys without one. Raises `RequestRefused`."""
     keys = [jwk for jwk in _members(key_set) if jwk.get("use", "sig") == "sig"]
     if not keys or len(keys) > MOST_KEYS:
         raise refused(f"The jwks must have one or {MOST_KEYS} keys that sign.")
@@ -97,5 +97,5 @@ def _certificate(chain: Any) -> NewCredential:
 
 
 def _name(kind: str, text: str) -> str:
-    """Return a name by which the same key is known when it is registered once more."""
+    """Return a name derived from the key, so that a repeated registration finds the same key."""
     return f"Registered {kind} {hashlib.sha256(text.encode()).hexdigest()[:24]}"

@@ -1,7 +1,7 @@
-"""The metadata of a client, as RFC 7591, 2 names it, against what this service keeps of a client.
+"""Maps client metadata of RFC 7591, 2 to the settings of this service.
 
-A member that the service does not know is ignored (RFC 7591, 2). One that it knows and cannot serve is refused with a sentence: the
-client would rely on it. Each registration is whole: what it leaves out has its default.
+Unknown members are ignored (RFC 7591, 2). A known member that is not supported is refused, because the client would rely on it. Each
+registration is complete: absent members get their defaults.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from authapi.services.client_credentials import NewCredential
 from authapi.services.registered_clients import Registration
 from authapi.tokens.signing import RSA_ALGORITHMS, SHARED
 
-# No grant in which the application sees a password, and none whose tokens stand in an address.
+# Excludes grants in which the application sees a password, and grants with tokens in an address.
 GRANTS = ("authorization_code", "refresh_token", "client_credentials", DEVICE_GRANT)
 METHODS = (
     "none", "client_secret_basic", "client_secret_post", "private_key_jwt", "tls_client_auth", "self_signed_tls_client_auth",
@@ -37,7 +37,7 @@ _LONGEST_NAME = 255
 _LONGEST_LINK = 2048
 _NO_ENCRYPTION = "Nothing is encrypted for clients: leave the member out."
 _NOT_SIGNED = "This is not signed for clients: leave the member out."
-# Members that would promise what is not done, and the values that promise nothing.
+# Members that promise unsupported features, with the harmless values.
 _UNSERVED: dict[str, tuple[tuple[Any, ...], str]] = {
     "subject_type": (("public",), "Each application sees the same user id: the only subject type is public."),
     "sector_identifier_uri": ((), "Each application sees the same user id, so there are no sectors: leave the member out."),
@@ -58,7 +58,7 @@ _UNSERVED: dict[str, tuple[tuple[Any, ...], str]] = {
 
 @dataclass(frozen=True)
 class Metadata:
-    """The members as they were sent; unset ones are absent."""
+    """The sent members. Unset ones are absent."""
 
     members: Mapping[str, Any]
 
@@ -84,7 +84,7 @@ class Metadata:
 
 
 def registration_of(members: Mapping[str, Any]) -> Registration:
-    """Return what checked metadata asks for. Raises `RequestRefused` with the sentence for its developer."""
+    """Return the registration that the metadata describes. Raises `RequestRefused` with a text for the developer of the client."""
     sent = Metadata(members)
     _refuse_unserved(sent)
     method = sent.text("token_endpoint_auth_method", "client_secret_basic")
@@ -167,7 +167,7 @@ def _addresses(sent: Metadata, name: str) -> tuple[str, ...]:
 
 
 def _link(sent: Metadata, name: str, *, takes_http: bool = False) -> str | None:
-    """Return an https address, None where it is absent."""
+    """Return an https address, None if absent."""
     address = sent.text(name)
     if not address:
         return None
@@ -204,7 +204,7 @@ def _algorithm(sent: Metadata, method: str) -> str:
 
 
 def _keys(sent: Metadata, method: str) -> tuple[tuple[NewCredential, ...], tuple[NewCredential, ...]]:
-    """Return what the client is proven by, and what verifies its signed requests."""
+    """Return the credentials that authenticate the client, and those that verify its signed requests."""
     key_set, address = sent.members.get("jwks"), sent.members.get("jwks_uri")
     if key_set is not None and address is not None:
         raise refused("The members jwks and jwks_uri exclude each other.")
@@ -233,7 +233,7 @@ def _algorithm_of_keys(sent: Metadata) -> str:
 
 
 def _settings(sent: Metadata, method: str, *, has_keys: bool) -> dict[str, Any]:
-    """Return the settings by the names of the wire; None clears one that an earlier registration has set."""
+    """Return the settings by their wire names. None clears a setting of an earlier registration."""
     is_bound = sent.switch("dpop_bound_access_tokens")
     if sent.switch("tls_client_certificate_bound_access_tokens"):
         if method not in _CERTIFICATE_METHODS:
@@ -259,7 +259,7 @@ def _settings(sent: Metadata, method: str, *, has_keys: bool) -> dict[str, Any]:
 
 
 def _logout_in_frames(sent: Metadata, redirects: tuple[str, ...]) -> dict[str, Any]:
-    """Return the members of OpenID Connect Front-Channel Logout 1.0, 2: the address has the origin of a callback."""
+    """Return the members of OpenID Connect Front-Channel Logout 1.0, 2. The address must have the origin of a callback."""
     address, takes_session = sent.text("frontchannel_logout_uri"), sent.switch("frontchannel_logout_session_required")
     problem = front_channel_problem(address, redirects) if address else None
     if problem or len(address) > _LONGEST_LINK or not address.isprintable():
@@ -268,7 +268,7 @@ def _logout_in_frames(sent: Metadata, redirects: tuple[str, ...]) -> dict[str, A
 
 
 def _detail_types(sent: Metadata) -> list[str] | None:
-    """Return the types of authorization details that the client will name (RFC 9396, 10); None where it names none."""
+    """Return the types of authorization details that the client will use (RFC 9396, 10); None if it names none."""
     types = sent.texts("authorization_details_types")
     if len(types) > MAX_TYPES or not all(TYPE.fullmatch(name) for name in types):
         raise refused(f"The authorization_details_types must be at most {MAX_TYPES} names without spaces and angle brackets.")

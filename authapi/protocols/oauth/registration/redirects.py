@@ -1,4 +1,4 @@
-"""Which addresses a client that registers itself may name. Stricter than for administrators, since no administrator checks them. Pure."""
+"""The addresses that a self-registered client may use. Stricter than for administrators, because no administrator checks them. Pure."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from urllib.parse import urlsplit
 MOST_ADDRESSES = 20
 LONGEST_ADDRESS = 2048
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-# RFC 8252, 7.1: a scheme of the application's own is a domain name in reverse order, so that it belongs to one owner.
+# RFC 8252, 7.1: a private scheme is a reversed domain name, so that it has one owner.
 _OWN_SCHEME = re.compile(r"[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+")
 
 
 def is_loopback(address: str) -> bool:
-    """Tell whether an address is on the machine of the user."""
+    """Tell whether an address is on the user's device."""
     parts = urlsplit(address)
     return parts.scheme == "http" and parts.hostname in _LOOPBACK
 
 
 def is_native(address: str) -> bool:
-    """Tell whether only an application on the machine of the user can receive answers at this address."""
+    """Tell whether only an application on the user's device can receive answers at this address."""
     return is_loopback(address) or urlsplit(address).scheme != "https"
 
 
 def address_problem(address: str, *, takes_native: bool = True) -> str:
-    """Return what is wrong with an address that browsers are sent to, empty for nothing."""
+    """Return what is wrong with an address for redirects, empty if it is valid."""
     if len(address) > LONGEST_ADDRESS or not address.isprintable() or any(character in address for character in " \\*#"):
         return "has a space, a backslash, a wildcard, a fragment or a control character, or is too long"
     try:

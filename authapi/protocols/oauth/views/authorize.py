@@ -1,4 +1,4 @@
-"""`/authorize` (RFC 6749, 3.1; OpenID Connect Core 1.0, 3.1.2): the way in for browsers."""
+"""`/authorize` (RFC 6749, 3.1; OpenID Connect Core 1.0, 3.1.2): where browsers begin a login."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOOKED_AT_HERE = frozenset({ticket_login.PARAMETER, account_links.PARAMETER})
 
 @tenant_page("authorize")
 def authorize(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Answer the client, or lead to the page that is due."""
+    """Answer the client, or redirect to the page that is due."""
     parameters = read(sent_pairs(request))
     client = requested_client(host, single(parameters, "client_id"))
     if refused := _repeated(client, parameters):
@@ -37,7 +37,7 @@ def authorize(request: HttpRequest, host: HostMatch) -> HttpResponse:
         return respond_refused(request, ProtocolRequest(host, client, {}), target_of(carried, facts_of(client)), refused)
     asked = ProtocolRequest(host, client, without_legacy_members(carried.state))
     if carried is not parameters:
-        # What a client has signed or pushed is complete: no ticket and no token stands beside it.
+        # A signed or pushed request is complete, so a ticket or a token next to it is ignored.
         return flow.begin(request, OAUTH, asked)
     if ticket := parameters.get(ticket_login.PARAMETER):
         return ticket_login.authorize(request, OAUTH, asked, ticket)
@@ -53,12 +53,12 @@ def _repeated(client: Client, parameters: Parameters) -> RequestRefused | None:
 
 
 def without_legacy_members(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters without those that are looked at here: what is kept of a request holds no ticket and no token."""
+    """Return the parameters without tickets and tokens, which this view uses. A stored request must not contain them."""
     return {name: value for name, value in values.items() if name not in _LOOKED_AT_HERE}
 
 
 def requested_client(host: HostMatch, client_id: str) -> Client:
-    """Return the client that a browser names. Raises `RequestRefused`, told to the person: no address is trusted yet."""
+    """Return the client that a browser names. Raises `RequestRefused`, shown to the user, because no address is trusted yet."""
     if not client_id:
         raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="client_id")
     try:

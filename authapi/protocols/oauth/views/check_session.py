@@ -1,4 +1,4 @@
-"""`/oidc/check_session`: the page that applications load in a hidden frame and ask about the session (Session Management 1.0, 3.2)."""
+"""`/oidc/check_session`: the page that applications load in a hidden frame to check the session (Session Management 1.0, 3.2)."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from authapi.tenant_settings import sign_in_settings
 from identity.hosts import HostMatch
 
 PATH = "oidc/check_session"
-# One script of ours. Every web page may frame it: without the `session_state` of its own origin it learns nothing.
+# One script of this host. Every page may frame it: without the `session_state` of its own origin, a page learns nothing.
 _POLICY = "default-src 'none'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors https: http:"
 _KEPT = "public, max-age=300"
 
 
 @tenant_page("check_session", methods=("GET",))
 def check_session(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Return the page, the same for every browser. Raises `Http404` where the tenant has switched session management off."""
+    """Return the page, which is the same for all browsers. Raises `Http404` if the tenant has disabled session management."""
     if not sign_in_settings(host.tenant_id).manages_sessions:
         raise Http404
     answer = render(request, "oidc/check_session.html", {"cookie": cookie_name(SESSION_STATE)})
     answer["Content-Security-Policy"] = _POLICY
     answer["Cache-Control"] = _KEPT
-    # The page is made for frames of other sites.
+    # Other sites must be able to frame the page.
     answer.xframe_options_exempt = True
     return answer

@@ -1,4 +1,4 @@
-"""`/v2/logout` and `/oidc/logout`: the session ends here, at the clients that want to be told, and, if asked, elsewhere."""
+"""`/v2/logout` and `/oidc/logout`: end the session here, at clients that want to be told, and on request at the provider."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NAMES = ("id_token_hint", "logout_hint", "post_logout_redirect_uri", "client_id
 
 @dataclass(frozen=True)
 class Ending:
-    """A checked logout: whose, and where to afterwards; an empty address is our own page."""
+    """A checked logout: its session and client, and the address to redirect to. An empty address is the page of this service."""
 
     session: Session | None
     client: Client | None
@@ -47,10 +47,10 @@ class Ending:
 
 @tenant_page("logout", methods=("GET",))
 def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """`/v2/logout`: end the session of this browser and go where the client, or without one the tenant, allows.
+    """`/v2/logout`: end the session of this browser, and redirect to an address that the client, or without one the tenant, allows.
 
-    The contract ends the session at any GET, also that of an image on a page elsewhere. Here a navigation ends it; otherwise the
-    person is asked first.
+    The contract ends the session at any GET, such as one for an image on another page. Here only a navigation ends it at once; otherwise
+    the user is asked first.
     """
     sent = _sent(request.GET)
     client = _named_client(host, single(sent, "client_id"))
@@ -60,7 +60,7 @@ def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
         raise RequestRefused(LoginCase.LOGOUT_ADDRESS_NOT_ALLOWED, address=address[:200])
     first = next((one for one in allowed if "*" not in one), "") if client is not None else ""
     session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
-    # `federated` is there or not; it needs no value.
+    # `federated` is a parameter without a value.
     ending = Ending(session, client, address or first, "federated" in request.GET)
     if session is None or is_navigation(request):
         return _end(request, host, ending)
@@ -70,7 +70,7 @@ def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 @tenant_page("logout")
 def rp_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """`/oidc/logout` (OpenID Connect RP-Initiated Logout 1.0): end the session, after asking where nothing proves who wants it."""
+    """`/oidc/logout` (OpenID Connect RP-Initiated Logout 1.0): end the session. Ask first if nothing proves who requests it."""
     sent = sent_pairs(request)
     parameters = read(sent)
     for name in _NAMES:
@@ -85,7 +85,7 @@ def rp_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 @tenant_page("logout", methods=("POST",))
 def confirmed_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Take the answer of the page that asks whether to log out."""
+    """Process the answer of the page that asks whether to log out."""
     parameters = _sent(request.POST)
     speak(browser_language(request, host.tenant_id, wished=parameters.get("ui_locales")))
     hint = read_hint(parameters.get("id_token_hint"), tenant_id=host.tenant_id) if parameters.get("id_token_hint") else None
@@ -99,12 +99,12 @@ def confirmed_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 @tenant_page("logout", methods=("GET",))
 def logged_out(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Say that the logout is done, where the browser is to go nowhere else."""
+    """Show that the logout is complete, if the logout has no other target."""
     return _ended(request, host, None, is_done=True)
 
 
 def _checked(request: HttpRequest, host: HostMatch, parameters: Parameters, hint: Hint | None, *, is_federated: bool) -> Ending:
-    """Return the logout that is asked for. Raises `RequestRefused` where hints contradict, or the address is not allowed."""
+    """Return the requested logout. Raises `RequestRefused` for contradicting hints and for an address that is not allowed."""
     client_id = parameters.get("client_id")
     if hint is not None and client_id and hint.client_id != client_id:
         raise RequestRefused(LoginCase.LOGOUT_HINT_MISMATCH, parameter="client_id")
@@ -113,12 +113,12 @@ def _checked(request: HttpRequest, host: HostMatch, parameters: Parameters, hint
     client = _named_client(host, client_id or (hint.client_id if hint else ""))
     address = parameters.get("post_logout_redirect_uri")
     if back := parameters.get("returnTo"):
-        # The question was asked by `/v2/logout`, which leaves the query of an address to the client.
+        # The page was shown by `/v2/logout`, which lets clients choose the query of an address.
         if not is_allowed(back, _allowed(host, client)):
             raise RequestRefused(LoginCase.LOGOUT_ADDRESS_NOT_ALLOWED, address=back[:200])
         session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
         return Ending(session, client, back, is_federated)
-    # RP-Initiated Logout 1.0, 3.1: to the letter, and a wildcard is no address.
+    # RP-Initiated Logout 1.0, 3.1: addresses must match exactly, and a wildcard is not an address.
     if address and ("*" in address or address not in _allowed(host, client)):
         raise RequestRefused(LoginCase.LOGOUT_ADDRESS_NOT_ALLOWED, address=address[:200])
     if address and parameters.get("state"):
@@ -128,9 +128,9 @@ def _checked(request: HttpRequest, host: HostMatch, parameters: Parameters, hint
 
 
 def is_navigation(request: HttpRequest) -> bool:
-    """Tell whether a browser says that the request loads a page into a window of its own (Fetch Metadata, 2).
+    """Tell whether the request loads a page into a top-level window, according to the browser (Fetch Metadata, 2).
 
-    Images, scripts, frames and prefetches of other pages are none, nor is a request of a browser that does not say what it is.
+    False for images, scripts, frames and prefetches of other pages, and for browsers that do not send these headers.
     """
     headers = request.headers
     is_page = (headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")) == ("navigate", "document")
@@ -138,10 +138,10 @@ def is_navigation(request: HttpRequest) -> bool:
 
 
 def _must_ask(request: HttpRequest, host: HostMatch, parameters: Parameters, hint: Hint | None, session: Session) -> bool:
-    """Tell whether the person is asked: nothing in the request shows that it is about this session.
+    """Tell whether to ask the user, because nothing in the request proves that it is about this session.
 
-    Otherwise any page could log people out (RP-Initiated Logout 1.0, 6). A tenant may forgo the question where there is no
-    hint at all, for navigations; a hint about another user is always asked about.
+    Otherwise any page could log users out (RP-Initiated Logout 1.0, 6). A tenant may turn the question off for navigations without a hint.
+    A hint about another user always leads to the question.
     """
     if hint is not None:
         return session.pk != hint.sid and (session.user.user_id != hint.subject or bool(hint.sid))
@@ -151,7 +151,7 @@ def _must_ask(request: HttpRequest, host: HostMatch, parameters: Parameters, hin
 
 
 def _end(request: HttpRequest, host: HostMatch, ending: Ending) -> HttpResponse:
-    """End the session and send the browser on: to the participants that only it can tell, then to the provider elsewhere, then back."""
+    """End the session and redirect: to participants that need the browser, then to the provider, then to the target."""
     session = ending.session
     back = ending.address or f"{host.issuer.rstrip('/')}{_DONE}"
     elsewhere = federated_logout(session, return_to=back) if session is not None and ending.is_federated else None
@@ -181,11 +181,11 @@ def _end(request: HttpRequest, host: HostMatch, ending: Ending) -> HttpResponse:
 
 
 def _question(request: HttpRequest, host: HostMatch, ending: Ending, sent: Mapping[str, str]) -> HttpResponse:
-    """Ask the person of the session; `sent` is what the form repeats, as `/oidc/logout` names it."""
+    """Ask the user of the session. `sent` are the parameters that the form repeats, with the names of `/oidc/logout`."""
     fields = {name: value for name, value in sent.items() if value} | ({"federated": "1"} if ending.is_federated else {})
     user = ending.session.user if ending.session is not None else None
     context = {"user": user, "fields": fields, "form_token": form_token(read_cookie(request, SESSION))}
-    # The answer redirects to the address that was checked above, which may redirect further.
+    # The answer redirects to the address that was checked before, which may redirect again.
     own_scheme = urlsplit(ending.address).scheme
     targets = dict.fromkeys(("https:", "http:", *([f"{own_scheme}:"] if own_scheme else ())))
     return hosted_page(request, host, "logout", context, form_targets=targets)

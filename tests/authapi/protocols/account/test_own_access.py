@@ -68,7 +68,7 @@ def test_logging_out_of_all_other_browsers_keeps_this_session_and_its_tokens(acc
     assert Session.objects.of(account.tenant.pk).filter(pk=foreign.pk).exists()
     rows = RefreshToken.objects.of(account.tenant.pk)
     assert (rows.get(pk=here.pk).revoked, rows.get(pk=lost.pk).revoked is None) == (None, False)
-    assert "You are logged in nowhere else." in account.open("sessions").text
+    assert "You are not logged in anywhere else." in account.open("sessions").text
 
 
 # --- Applications -------------------------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def test_a_user_revokes_only_their_own_access_together_with_its_refresh_tokens(a
         )
         RefreshTokenFactory.create(tenant_id=account.tenant.pk, user=user, application=shop)
     page = account.open("applications")
-    assert all(text in page.text for text in ("Foreign shop", "See your e-mail address", "Stay connected while you are away"))
+    assert all(text in page.text for text in ("Foreign shop", "See your email address", "Stay connected while you are away"))
     assert account.send("applications", application="unknown").status == 400
     assert account.send("applications", application=shop.client_id).location == "/account/applications?done=taken-back"
     assert [consent.user_id for consent in Consent.objects.of(account.tenant.pk)] == [bob.pk]
@@ -124,7 +124,7 @@ def test_activity_shows_only_events_of_this_user(account: Account) -> None:
     _, cookie = session_of(bob)
     page = account.open("activity")
     assert ("Logged in" in page.text, "Password not changed" in page.text) == (True, True)
-    assert "Nothing happened" in Browser(account.tenant, cookies={"session": cookie}).get("/account/activity").text
+    assert "No activity" in Browser(account.tenant, cookies={"session": cookie}).get("/account/activity").text
 
 
 def download(account: Account) -> Page:

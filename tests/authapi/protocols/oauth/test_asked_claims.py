@@ -135,7 +135,7 @@ def test_a_user_of_a_third_party_client_consents_to_each_claim_once(login: Askin
     assert login.claims(userinfo={"email": None}, prompt="none").answer["error"] == "consent_required"
     # A requested scope already covers the claim.
     page = login.browser.follow(login.claims(userinfo={"email": None}, scope="openid email"))
-    assert page.text.count("See your e-mail address") == 1
+    assert page.text.count("See your email address") == 1
 
 
 # --- One user -------------------------------------------------------------------------------------------------------------

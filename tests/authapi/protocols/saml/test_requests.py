@@ -87,7 +87,7 @@ def test_the_index_of_an_address_is_read() -> None:
         (authn_request(Version="1.1"), "version 2.0"),
         (authn_request(Destination="https://other.test/samlp/abc"), "Destination"),
         (authn_request(IsPassive="yes"), "neither true nor false"),
-        (authn_request(AssertionConsumerServiceIndex="-1"), "no index"),
+        (authn_request(AssertionConsumerServiceIndex="-1"), "not an index"),
         (authn_request(AssertionConsumerServiceURL="https://x.test/" + "x" * 2048), "more than 2048"),
         (authn_request(contexts(*["urn:a"] * 21)), "more than 20"),
         (logout_message(), "AuthnRequest of SAML 2.0 is expected"),
