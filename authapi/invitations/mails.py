@@ -1,4 +1,4 @@
-"""The mail of an invitation. It is the only place that ever holds the link which proves the mailbox."""
+"""The mail of an invitation. Only this mail contains the link that proves the mailbox."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ _KIND, _CHANNEL = "user_invitation", "email"
 
 
 def start_mail(invitation: Invitation, *, address: str = "") -> None:
-    """Give an invitation a new link and let a worker mail it; the link of an earlier mail is worth nothing from then on.
+    """Give an invitation a new link and queue a mail with it. The link of an earlier mail becomes invalid.
 
-    Belongs into the transaction of the caller, who has locked the row. Raises `NotSupported` for a tenant without a domain, and
-    `MailNotConfigured`.
+    Call it in a transaction that has locked the row. Raises `NotSupported` for a tenant without a domain, and `MailNotConfigured`.
     """
     secret = new_secret()
     link = mail_address(invitation, secret, asked_at=address)

@@ -176,7 +176,7 @@ def test_the_command_revokes_a_key(tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"revoke": "x"}, "--revoke needs --tenant"),
+        ({"revoke": "x"}, "--revoke requires --tenant"),
         ({"tenant": "no-such-tenant"}, "There is no tenant no-such-tenant"),
     ],
 )
