@@ -101,7 +101,7 @@ def _mail(job: Job, name: str, purpose: AccountTicket.Purpose, path: str) -> Pau
         return None
     base = (settings.INSECURE_HTTP and job.parameters.get("address")) or default_address(job.tenant_id)
     if not base:
-        raise NotFound("The tenant has no verified domain to which a link could point.")
+        raise NotFound("The tenant has no verified domain for the link.")
     return send_once(job, partial(_send_link, job, user, name, purpose, f"{base}{path}"))
 
 

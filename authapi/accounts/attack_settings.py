@@ -48,7 +48,7 @@ def update_leak_rules(*, tenant_id: str, changes: dict[str, Any]) -> TenantSetti
     Raises `Invalid`, and `NotSupported` for the method `enhanced`: only the list of the operator exists.
     """
     if changes.get("method", "standard") != "standard":
-        raise NotSupported("This service does not do this: breached passwords are searched in the list of the operator, method standard.")
+        raise NotSupported("Not supported: breached passwords are looked up only in the list of the operator (method standard).")
     row = locked_settings(tenant_id)
     after = _merged(leak_values(row), changes, leaked_passwords.DEFAULTS)
     errors = _unknown(changes, leaked_passwords.DEFAULTS) | _shield_problems("shields", after["shields"], LOGIN_SHIELDS)

@@ -125,7 +125,7 @@ def _base(tenant_id: str, asked_at: str) -> str:
     # On loopback, use the address of the request: it includes the port, which no tenant domain names.
     base = (settings.INSECURE_HTTP and asked_at) or default_address(tenant_id)
     if not base:
-        raise NotSupported("The tenant has no verified domain to which a link could point.")
+        raise NotSupported("The tenant has no verified domain for the link.")
     return base
 
 

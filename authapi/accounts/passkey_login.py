@@ -25,12 +25,12 @@ from identity.services.failures import NotFound
 from identity.services.users import locked_user
 
 _SUCCESS, _FAILURE, _LIMIT = "s", "f", "limit_mu"
-_UNKNOWN = "The passkey is unknown, or of another domain."
-_CLOSED = "The connection of the user takes no passkeys here."
+_UNKNOWN = "The passkey is unknown or belongs to another domain."
+_CLOSED = "The connection of the user does not allow passkeys."
 _NOT_INVITED = "The invitation is for another address."
-_WRONG = "The passkey was not accepted: its answer is wrong, old, or for another login."
+_WRONG = "The passkey was not accepted: its answer is wrong, too old, or for another login."
 _BLOCKED = "The user is blocked by an administrator."
-_SUSPICIOUS = "The address has failed at too many accounts."
+_SUSPICIOUS = "Too many failed logins at many accounts from this address."
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,7 @@ def profile_problems(connection: Connection, profile: Mapping[str, Any]) -> dict
     """Return the errors of a profile, by field."""
     wanted = demands(connection.options)
     missing = {name: "Missing required parameter." for name in IDENTIFIERS if wanted[name] is Demand.REQUIRED and name not in profile}
-    surplus = {name: "The connection does not take it." for name in IDENTIFIERS if wanted[name] is Demand.INACTIVE and name in profile}
+    surplus = {name: "Not accepted by the connection." for name in IDENTIFIERS if wanted[name] is Demand.INACTIVE and name in profile}
     problems = {**missing, **surplus}
     problems.update({name: problem for name, value in profile.items() if (problem := _column_problem(name, value))})
     shortest, longest = username_lengths(connection.options)
@@ -165,7 +165,7 @@ def _column_problem(name: str, value: Any) -> str:
     if name == "user_metadata":
         return ""
     if not isinstance(value, str):
-        return "Must be a text."
+        return "Must be a string."
     try:
         User._meta.get_field(name).clean(value, None)  # type: ignore[union-attr]  # type: ignore[union-attr]  # a column, never a relation
     except ValidationError as error:
@@ -181,11 +181,11 @@ def _refuse(request: SignUp, refusal: SignUpRefused, cause: Exception | None = N
 
 
 _DESCRIPTIONS = {
-    Reason.DISABLED: "The connection takes no sign-ups.",
+    Reason.DISABLED: "The connection does not allow sign-ups.",
     Reason.SUSPICIOUS_ADDRESS: "Too many sign-ups from the address.",
-    Reason.INVALID: "A value is missing or does not fit.",
+    Reason.INVALID: "A value is missing or invalid.",
     Reason.PASSWORD_TOO_WEAK: "The password is too weak.",
-    Reason.REFUSED: "The user exists already.",
+    Reason.REFUSED: "The user already exists.",
 }
 
 

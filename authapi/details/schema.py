@@ -82,7 +82,7 @@ class _Expansion:
         if isinstance(schema, bool):
             return schema
         if not isinstance(schema, dict):
-            raise SchemaOdd("Each schema inside must be an object, true or false.")
+            raise SchemaOdd("Each nested schema must be an object, true or false.")
         self._count(schema, depth)
         found = {name: self._keyword(name, value, depth + 1) for name, value in schema.items() if name not in ("$ref", *_DEFINITIONS)}
         if "$ref" in schema:

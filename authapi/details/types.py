@@ -47,7 +47,7 @@ def problems_of(entries: Iterable[Mapping[str, Any]]) -> list[str]:
         name = str(entry.get("type"))
         found += [f"Type {place} ({name[:64]}): {problem}" for problem in _problems(entry)]
         if name in seen:
-            found.append(f"Type {place} ({name[:64]}): Each type once.")
+            found.append(f"Type {place} ({name[:64]}): Duplicate type.")
         seen.add(name)
     if len(seen) > MAX_TYPES:
         found.append(f"At most {MAX_TYPES} types.")

@@ -43,7 +43,7 @@ def is_indebted(keys: tuple[AddressKey, ...]) -> bool:
 async def in_turn(keys: tuple[AddressKey, ...], work: Callable[[], Awaitable[Result]], *, is_slow: bool = False) -> Result:
     """Run `work`: directly, or for an indebted address after the earlier work of indebted addresses.
 
-    Slow work waits only for slow work. Each connection waits with one request.
+    Slow work waits only for slow work. A connection has at most one waiting request.
     """
     if not is_indebted(keys):
         return await work()

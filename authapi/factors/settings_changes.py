@@ -98,7 +98,7 @@ def _check(values: Mapping[str, Any]) -> None:
         errors["factors"] = [f"Some of {', '.join(FACTORS)}."]
     if policy_problem(values["policy"]):
         errors["policy"] = [policy_problem(values["policy"])]
-    errors |= {name: ["True or false is expected."] for name in _SWITCHES if not isinstance(values[name], bool)}
+    errors |= {name: ["Expected true or false."] for name in _SWITCHES if not isinstance(values[name], bool)}
     if not isinstance(days, int) or isinstance(days, bool) or not 1 <= days <= MOST_DAYS:
         errors["remembered_days"] = [f"1 to {MOST_DAYS} days."]
     if errors:

@@ -24,7 +24,7 @@ def start_mail(invitation: Invitation, *, address: str = "") -> None:
     secret = new_secret()
     link = mail_address(invitation, secret, asked_at=address)
     if not link:
-        raise NotSupported("The tenant has no verified domain to which a link could point.")
+        raise NotSupported("The tenant has no verified domain for the link.")
     invitation.mail_digest, invitation.mailed_at = digest_of(secret), timezone.now()
     invitation.mail_count += 1
     invitation.save(update_fields=["mail_digest", "mailed_at", "mail_count", "updated_at"])

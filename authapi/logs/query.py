@@ -28,7 +28,7 @@ _NOTHING = Q(pk__in=[])
 
 
 class InvalidQuery(ValueError):
-    """Not a query of the log."""
+    """Invalid query of the log."""
 
 
 def parsed_query(text: str) -> Q:
@@ -71,7 +71,7 @@ class _Parser:
     def whole(self) -> Q:
         found = self._either()
         if self._tokens:
-            raise InvalidQuery(f"AND or OR is expected before {self._tokens[-1][1][:20]}")
+            raise InvalidQuery(f"expected AND or OR before {self._tokens[-1][1][:20]}")
         return found
 
     def _either(self) -> Q:
@@ -135,11 +135,11 @@ class _Parser:
 
     def _expect(self, mark: str) -> None:
         if not self._take("mark", mark):
-            raise InvalidQuery(f"{mark} is expected")
+            raise InvalidQuery(f"expected {mark}")
 
     def _next(self, kind: str, what: str) -> str:
         if not self._tokens or self._tokens[-1][0] != kind:
-            raise InvalidQuery(f"{what} is expected")
+            raise InvalidQuery(f"expected {what}")
         return self._tokens.pop()[1]
 
 

@@ -20,7 +20,7 @@ IN_WORDS: dict[str, str] = {
     "universal_logout": "Logout by the provider",
     "sd": "Delegation",
     "fd": "Failed delegation",
-    "flo": "Client not told of a logout",
+    "flo": "Client not notified of a logout",
     "cls": "Code or link by email",
     "cs": "Code by text message",
     "ss": "Sign-up",

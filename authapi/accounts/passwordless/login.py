@@ -36,7 +36,7 @@ _DESCRIPTIONS = {
     Refusal.WRONG_CREDENTIALS: "Wrong or expired code.",
     Refusal.USER_BLOCKED: "The user is blocked by an administrator.",
     Refusal.TOO_MANY_ATTEMPTS: "Too many wrong codes for the address.",
-    Refusal.SUSPICIOUS_ADDRESS: "The address has failed at too many accounts.",
+    Refusal.SUSPICIOUS_ADDRESS: "Too many failed logins at many accounts from this address.",
 }
 _TYPES = {Refusal.TOO_MANY_ATTEMPTS: "limit_wc", Refusal.SUSPICIOUS_ADDRESS: "limit_mu"}
 

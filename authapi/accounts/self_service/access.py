@@ -76,7 +76,7 @@ def applications_of(user: User) -> list[AllowedApplication]:
     return list(found.values())
 
 
-@own_act("Took back what an application was allowed")
+@own_act("Withdrew the consents to an application")
 def take_back(own: OwnAct, user: User, *, client_id: str) -> bool:
     """Withdraw every consent to a client and revoke the refresh tokens based on them. Return False if there is no consent."""
     rows = Consent.objects.of(user.tenant_id).filter(user=user, client__client_id=client_id).select_related("client", "user")
@@ -86,5 +86,5 @@ def take_back(own: OwnAct, user: User, *, client_id: str) -> bool:
     if consents:
         # Also revokes tokens for an API whose consent was given together with others, or was withdrawn earlier.
         revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk, client_id=client_id)
-        own.record("Took back what an application was allowed", client=client_id)
+        own.record("Withdrew the consents to an application", client=client_id)
     return bool(consents)

@@ -66,14 +66,14 @@ def purpose_of(kind: str) -> str:
     return ENROLL_PASSKEY if kind == PASSKEY else ENROLL_KEY
 
 
-@own_act("Began to add a factor")
+@own_act("Started to add a factor")
 def begin_app(own: OwnAct, user: User, *, prover: Prover) -> None:
     """Start to add an authenticator app. Raises `ProofNeeded`, `SetupOver`, and `Conflict` for too many factors."""
     _require(own, user, TOTP)
     associate_app(prover, promises=False)
 
 
-@own_act("Began to add a factor")
+@own_act("Started to add a factor")
 def begin_address(own: OwnAct, user: User, *, prover: Prover, kind: str, address: str = "") -> None:
     """Start to add a phone, or the address of the profile, and send a code to it.
 

@@ -16,11 +16,11 @@ def may_change_address(user: User) -> bool:
     return user.connection.is_database
 
 
-@own_act("Asked for another e-mail address")
+@own_act("Requested another email address")
 def ask_for_address(own: OwnAct, user: User, *, email: str) -> Rate | None:
     """Mail a link to the address if no other user has it. Return None, or the rate after too many requests."""
     if not ADDRESS_CHANGES.takes(user.tenant_id, user.user_id):
         return Rate.of_empty(ADDRESS_CHANGES)
     start_address_change(user=user, email=email, client_id=own.client.client_id, address=own.host.issuer.rstrip("/"))
-    own.record("Asked for another e-mail address")
+    own.record("Requested another email address")
     return None

@@ -41,7 +41,7 @@ def change_profile(own: OwnAct, user: User, fields: Mapping[str, str], *, langua
         name: fields[name] or None for name in editable_fields(user) if name in fields and fields[name] != (getattr(user, name) or "")
     }
     if changes.get("picture") and not str(changes["picture"]).startswith("https://"):
-        raise Invalid({"picture": ["An address that starts with https:// is expected."]})
+        raise Invalid({"picture": ["Expected an address that starts with https://."]})
     if language != (user.user_metadata.get(LANGUAGE) or ""):
         # A null value removes one name from the metadata. An empty object would remove all of it.
         changes["user_metadata"] = {LANGUAGE: language or None}

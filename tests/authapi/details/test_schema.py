@@ -37,7 +37,7 @@ TWICE = {f"s{number}": {"allOf": [{"$ref": f"#/$defs/s{number + 1}"}] * 2} for n
         ({"properties": {"a": {"pattern": "(\\w{1000}){1000}"}}}, "properties.a.pattern"),
         ({"properties": {f"p{number}": {"pattern": "a"} for number in range(21)}}, "more than 20 patterns"),
         ({"properties": {"a": {"type": "money"}}}, "properties.a.type"),
-        ({"properties": {"a": "string"}}, "Each schema inside"),
+        ({"properties": {"a": "string"}}, "Each nested schema"),
         ({"description": "x" * MAX_BYTES}, "longer than"),
     ],
 )
@@ -93,4 +93,4 @@ def test_a_type_is_refused_with_its_place_and_name(changes: dict[str, Any], prob
 
 
 def test_a_type_stands_once() -> None:
-    assert problems_of([{"type": "payment"}, {"type": "payment"}]) == ["Type 2 (payment): Each type once."]
+    assert problems_of([{"type": "payment"}, {"type": "payment"}]) == ["Type 2 (payment): Duplicate type."]
