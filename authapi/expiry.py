@@ -120,11 +120,11 @@ def endings(now: datetime) -> tuple[Ending, ...]:
     return (
         # After a token has expired, its revocation is no longer needed.
         Ending(RevokedToken, over("expires_at")),
-        # From this time on, an assertion is refused because of its age.
+        # From this time on, the assertion is refused because of its age, so the row is no longer needed.
         Ending(UsedAssertion, over("expires_at")),
         Ending(AuthorizationCode, over("expires") & Q(used_at=None) | over("expires", kept=_REPLAY_KNOWN)),
         Ending(LoginTransaction, over("expires_at")),
-        # A ticket that no browser has used.
+        # Tickets that no browser has used.
         Ending(LoginTicket, over("expires_at")),
         Ending(LogoutTransaction, over("expires_at")),
         # A pushed request is used up by the response. A login that started in time may take this long.
@@ -143,7 +143,7 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         # Administrators see the outcome for a while.
         Ending(InitialAccessToken, over("expires_at", kept=_INVITATION_KEPT)),
         *_endings_of_protection(now),
-        # What a provider says about a user is kept long enough to repair a connection.
+        # Contains data of a user from a provider, so it is kept only long enough to repair a connection.
         Ending(RefusedMessage, over("created_at", kept=_MESSAGE_KEPT)),
         Ending(ConnectionTest, over("expires_at", kept=_MESSAGE_KEPT)),
         Ending(SignIn, over("created_at", kept=log_days)),

@@ -29,7 +29,7 @@ DEFAULTS: dict[str, Any] = {
     "oidc_logout": {"rp_logout_end_session_endpoint_discovery": True},
     "mtls": {"enable_endpoint_aliases": False},
     "pushed_authorization_requests_supported": True,
-    # Not in upstream; named as in RFC 9126, 5: no application of the tenant may send its request in the address.
+    # Not in upstream; named as in RFC 9126, 5. If it is on, applications of the tenant must push their authorization requests.
     "require_pushed_authorization_requests": False,
     # On, unlike upstream: RFC 9207 prevents mix-up attacks, and clients that do not know `iss` ignore it.
     "authorization_response_iss_parameter_supported": True,

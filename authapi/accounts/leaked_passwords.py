@@ -1,6 +1,6 @@
 """The settings of a tenant for passwords found in breaches of other services, and their effects on logins, sign-ups and changes.
 
-A password is looked up only after it was checked as correct, or when it is set: looking up wrong passwords would reveal nothing useful.
+A password is looked up only after it was checked as correct, or when it is set. A wrong password therefore reveals nothing.
 """
 
 from __future__ import annotations

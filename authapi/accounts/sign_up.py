@@ -167,7 +167,7 @@ def _column_problem(name: str, value: Any) -> str:
     if not isinstance(value, str):
         return "Must be a string."
     try:
-        User._meta.get_field(name).clean(value, None)  # type: ignore[union-attr]  # type: ignore[union-attr]  # a column, never a relation
+        User._meta.get_field(name).clean(value, None)  # type: ignore[union-attr]  # a column, never a relation
     except ValidationError as error:
         return " ".join(error.messages)
     return text_problem(value) or ""

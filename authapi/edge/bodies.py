@@ -23,7 +23,7 @@ class MalformedBody(ValueError):
 
 
 def parse_body(content_type: str, body: bytes) -> dict[str, Any]:
-    """Return the set members of a JSON object or a form. Raises `MalformedBody` with an error text."""
+    """Return the members of a JSON object or a form, without unset values. Raises `MalformedBody` with an error text."""
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type == "application/json":
         members = _json_members(body)

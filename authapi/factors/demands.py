@@ -35,7 +35,7 @@ def factors_due(
     is_asked: bool = False,
     is_browser_remembered: Callable[[], bool] = lambda: False,
 ) -> Due:
-    """Return what the login must do about second factors. `wished` are the contexts that the client requests, best first.
+    """Return the second-factor step that the login must take. `wished` are the contexts that the client requests, best first.
     `is_asked` is for other requests of a second factor.
 
     Reads the user's factors only if the tenant has enabled some, so that logins of other tenants cost nothing more.

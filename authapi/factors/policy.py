@@ -15,7 +15,7 @@ _STRICTNESS = {policy: place for place, policy in enumerate(Policy)}
 
 
 class Due(Enum):
-    """The step that a login must do about second factors."""
+    """The second-factor step that a login must take next."""
 
     NOTHING = auto()
     PROVE = auto()
@@ -70,7 +70,7 @@ def due(demand: Demand, standing: Standing) -> Due:
         return Due.PROVE
     if any(is_second_to(kind, standing.methods) for kind in standing.offered):
         return Due.ENROLL
-    # If the tenant offers no factor, its policy cannot be meant. If all offered factors repeat the first proof, the login must not pass.
+    # Without any offered factor, the policy has no effect. If all offered factors repeat the first proof, the login must not pass.
     return Due.IMPOSSIBLE if standing.offered or demand.is_asked else Due.NOTHING
 
 

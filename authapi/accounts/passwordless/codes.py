@@ -27,7 +27,7 @@ _LONGEST_CODE = 16
 
 @dataclass(frozen=True)
 class Scope:
-    """The scope in which a code is valid. Without a client, codes of every client match; only checks that use no code up do this."""
+    """The scope in which a code is valid. Without a client, codes of every client match. Only checks that leave the code unused do this."""
 
     connection: Connection
     address: Address

@@ -43,7 +43,7 @@ _TYPES = {Refusal.TOO_MANY_ATTEMPTS: "limit_wc", Refusal.SUSPICIOUS_ADDRESS: "li
 
 @dataclass(frozen=True)
 class CodeAttempt:
-    """An attempt to log in with a code. `client` is None for checks that use no code up and name no application.
+    """An attempt to log in with a code. `client` is None for checks that leave the code unused and name no application.
 
     `bound_to` names the login or the `auth_session` that the code belongs to (`codes.bound_to_login`, `codes.bound_to_session`). It is
     empty for a code that an application requested without a session.

@@ -48,7 +48,7 @@ class Attempts(Closed):
 class SuspicionStages(Closed):
     """The limits of each stage, by stage name."""
 
-    def get_fields(self) -> dict[str, serializers.Field]:  # type: ignore[type-arg]  # type: ignore[type-arg]  # same type as in the framework
+    def get_fields(self) -> dict[str, serializers.Field]:  # type: ignore[type-arg]  # same type as in the framework
         return {name: Attempts(required=False) for name in suspicion.DEFAULTS["stage"]}
 
 
@@ -68,7 +68,7 @@ class StageShields(Closed):
 class LeakStages(Closed):
     """The shields of each stage, by stage name."""
 
-    def get_fields(self) -> dict[str, serializers.Field]:  # type: ignore[type-arg]  # type: ignore[type-arg]  # same type as in the framework
+    def get_fields(self) -> dict[str, serializers.Field]:  # type: ignore[type-arg]  # same type as in the framework
         return {name: StageShields(required=False) for name in leaked_passwords.DEFAULTS["stage"]}
 
 

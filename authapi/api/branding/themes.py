@@ -78,7 +78,7 @@ class ThemeEndpoint(Endpoint):
     def _body(self, request: Request, body: type[serializers.Serializer[Any]]) -> dict[str, Any]:
         if isinstance(request.data, dict) and request.data.get("identifiers") is not None:
             raise not_supported(_NO_IDENTIFIERS)
-        return self.body_of(request, body)  # type: ignore[arg-type]  # type: ignore[arg-type]  # both are closed bodies
+        return self.body_of(request, body)  # type: ignore[arg-type]  # both are closed bodies
 
     def _kept(self, groups: Theme) -> Theme:
         for path in PICTURES:

@@ -78,11 +78,11 @@ def test_a_pattern_costs_no_more_than_its_text() -> None:
     [
         ({"type": "with space"}, "without spaces"),
         ({"type": "<b>"}, "angle brackets"),
-        ({"sentence": "Pay {amount"}, "no partner"),
-        ({"sentence": "Pay {}"}, "no member"),
-        ({"sentence": "Pay {amount..x}"}, "no member"),
+        ({"sentence": "Pay {amount"}, "Unmatched brace"),
+        ({"sentence": "Pay {}"}, "not a member"),
+        ({"sentence": "Pay {amount..x}"}, "not a member"),
         ({"sentence": "Pay {sum}"}, "{sum}, which the schema does not have"),
-        ({"schema": {"type": 3}}, "no usable JSON Schema"),
+        ({"schema": {"type": 3}}, "Not a usable JSON Schema"),
     ],
 )
 def test_a_type_is_refused_with_its_place_and_name(changes: dict[str, Any], problem: str) -> None:

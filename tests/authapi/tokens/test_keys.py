@@ -186,7 +186,7 @@ def test_the_command_refuses_odd_options_with_a_sentence(tenant: Tenant, options
 
 
 def test_the_command_says_when_there_is_no_such_key(tenant: Tenant) -> None:
-    with pytest.raises(CommandError, match="has no key nothing"):
+    with pytest.raises(CommandError, match="has no revocable key nothing"):
         call_command("rotate_signing_keys", tenant=tenant.pk, revoke="nothing")
 
 

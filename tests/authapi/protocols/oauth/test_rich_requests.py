@@ -115,8 +115,8 @@ def refused(answer: Received) -> str:
 @pytest.mark.parametrize(
     ("sent", "text"),
     [
-        ("{", "no JSON"),
-        ("[]", "an object at least"),
+        ("{", "not valid JSON"),
+        ("[]", "at least one object"),
         ('[{"type": "unknown"}]', "has no such type"),
         (json.dumps([{**PAYMENT, "amount": -1}]), "Object 1 of the authorization_details: amount"),
         (json.dumps([{**PAYMENT, "hidden": "x"}]), "hidden"),
