@@ -7,24 +7,24 @@ class AuthapiConfig(AppConfig):
     verbose_name = "Authentication"
 
     def ready(self) -> None:
-        from django.db.models.signals import post_delete, pre_delete  # noqa: PLC0415  (models are loaded only now)
+        from django.db.models.signals import post_delete, pre_delete  # noqa: PLC0415  (models are not loaded before)
 
-        from authapi.accounts.account_changes import end_what_rested_on_it, end_with_identity  # noqa: PLC0415  (models are loaded only now)
-        from authapi.accounts.password_changes import end_what_it_began  # noqa: PLC0415  (models are loaded only now)
-        from authapi.login.protocol import register  # noqa: PLC0415  (models are loaded only now)
-        from authapi.login.sessions import end_with_user  # noqa: PLC0415  (models are loaded only now)
-        from authapi.looks.mails import mail_looks  # noqa: PLC0415  (models are loaded only now)
-        from authapi.protocols import PROTOCOLS  # noqa: PLC0415  (models are loaded only now)
-        from authapi.services.administrative_log import note_work  # noqa: PLC0415  (models are loaded only now)
-        from authapi.services.staff_lines import note_entry  # noqa: PLC0415  (models are loaded only now)
-        from foundation.hooks import (  # noqa: PLC0415  (models are loaded only now)
+        from authapi.accounts.account_changes import end_what_rested_on_it, end_with_identity  # noqa: PLC0415  (models are not loaded before)
+        from authapi.accounts.password_changes import end_what_it_began  # noqa: PLC0415  (models are not loaded before)
+        from authapi.login.protocol import register  # noqa: PLC0415  (models are not loaded before)
+        from authapi.login.sessions import end_with_user  # noqa: PLC0415  (models are not loaded before)
+        from authapi.looks.mails import mail_looks  # noqa: PLC0415  (models are not loaded before)
+        from authapi.protocols import PROTOCOLS  # noqa: PLC0415  (models are not loaded before)
+        from authapi.services.administrative_log import note_work  # noqa: PLC0415  (models are not loaded before)
+        from authapi.services.staff_lines import note_entry  # noqa: PLC0415  (models are not loaded before)
+        from foundation.hooks import (  # noqa: PLC0415  (models are not loaded before)
             account_changed,
             audit_noted,
             password_changed,
             tenant_looks,
             work_ends,
         )
-        from identity.purging import cover  # noqa: PLC0415  (models are loaded only now)
+        from identity.purging import cover  # noqa: PLC0415  (models are not loaded before)
 
         for protocol in PROTOCOLS:
             register(protocol)
@@ -42,23 +42,23 @@ class AuthapiConfig(AppConfig):
 
     @staticmethod
     def _hear_of_factors() -> None:
-        """Connect what ends, and what users are told, when second factors change."""
-        from authapi.accounts.factor_changes import end_what_rested_on_factors  # noqa: PLC0415  (models are loaded only now)
-        from authapi.factors.notices import tell_of_change  # noqa: PLC0415  (models are loaded only now)
-        from foundation.hooks import factors_changed  # noqa: PLC0415  (models are loaded only now)
+        """Connect the receivers that revoke access and mail users when second factors change."""
+        from authapi.accounts.factor_changes import end_what_rested_on_factors  # noqa: PLC0415  (models are not loaded before)
+        from authapi.factors.notices import tell_of_change  # noqa: PLC0415  (models are not loaded before)
+        from foundation.hooks import factors_changed  # noqa: PLC0415  (models are not loaded before)
 
         factors_changed.connect(end_what_rested_on_factors, dispatch_uid="authapi")
         factors_changed.connect(tell_of_change, dispatch_uid="authapi.factor_notices")
 
     @staticmethod
     def _answer_identity() -> None:
-        """Tell the app below what only the settings of tenants know."""
-        from authapi.accounts.leaked_passwords import is_refused  # noqa: PLC0415  (models are loaded only now)
-        from authapi.services.notifiers import target_of  # noqa: PLC0415  (models are loaded only now)
-        from authapi.tenant_settings import languages_of  # noqa: PLC0415  (models are loaded only now)
-        from identity.breaches.tenant_rule import let_tenants_refuse  # noqa: PLC0415  (models are loaded only now)
-        from identity.languages import let_tenants_enable  # noqa: PLC0415  (models are loaded only now)
-        from identity.messages.hooks import let_tenants_be_told  # noqa: PLC0415  (models are loaded only now)
+        """Register functions that read tenant settings for the app `identity`, which cannot import this app."""
+        from authapi.accounts.leaked_passwords import is_refused  # noqa: PLC0415  (models are not loaded before)
+        from authapi.services.notifiers import target_of  # noqa: PLC0415  (models are not loaded before)
+        from authapi.tenant_settings import languages_of  # noqa: PLC0415  (models are not loaded before)
+        from identity.breaches.tenant_rule import let_tenants_refuse  # noqa: PLC0415  (models are not loaded before)
+        from identity.languages import let_tenants_enable  # noqa: PLC0415  (models are not loaded before)
+        from identity.messages.hooks import let_tenants_be_told  # noqa: PLC0415  (models are not loaded before)
 
         let_tenants_enable(languages_of)
         let_tenants_be_told(target_of)
@@ -66,10 +66,10 @@ class AuthapiConfig(AppConfig):
 
     @staticmethod
     def _judge_connections() -> None:
-        """Tell the app below what is wrong with options of connections; refuse a start with addresses that replace none."""
-        from authapi.upstream.option_judges import JUDGES  # noqa: PLC0415  (models are loaded only now)
-        from authapi.upstream.social.known_providers import check_addresses  # noqa: PLC0415  (models are loaded only now)
-        from identity.options.judges import let_judge  # noqa: PLC0415  (models are loaded only now)
+        """Register the checks of connection options for the app `identity`. Raises an error at startup for invalid provider addresses."""
+        from authapi.upstream.option_judges import JUDGES  # noqa: PLC0415  (models are not loaded before)
+        from authapi.upstream.social.known_providers import check_addresses  # noqa: PLC0415  (models are not loaded before)
+        from identity.options.judges import let_judge  # noqa: PLC0415  (models are not loaded before)
 
         check_addresses(settings.PROVIDER_ADDRESSES)
         for strategies, judge in JUDGES:

@@ -1,4 +1,4 @@
-"""The edge of the management interface in DRF: bearer tokens, scopes, rates, and one error body.
+"""The management interface in DRF: bearer tokens, scopes, rates, and one error body.
 
 A view derives from `ManagementMixin` (before an `APIView` or `ViewSet`) and names its scopes:
 
@@ -6,7 +6,7 @@ A view derives from `ManagementMixin` (before an `APIView` or `ViewSet`) and nam
         required_scopes = {"list": ("read:users",), "create": ("create:users",)}
 
 While it runs, the tenant of the host is bound (`Model.objects` works), the change context names client and request, and
-`request.user` is an `ApiClient`. A handler that refuses raises `ApiProblem`, or any DRF or Django validation error.
+`request.user` is an `ApiClient`. To refuse a request, a handler raises `ApiProblem`, or any validation error of DRF or Django.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from identity.hosts import HostMatch, resolve_host
 if TYPE_CHECKING:
     from django.core.handlers.asgi import ASGIRequest
 
-    # DRF's views import the classes of this module, which the settings name.
+    # The settings name classes of this module, and DRF's views import them.
     from rest_framework.views import APIView
 
-# Refused for its rate: a line for each would be a second flood.
+# Refusals for the rate are not logged, because a line for each would double the flood.
 _TOO_MANY = 429
-# The name under which requests are counted.
+# The name of the endpoint in rate limits.
 RATE = "management"
 _TENANT_PROBLEMS = {
     "suspended": ApiProblem(403, "The tenant is suspended."),
@@ -58,7 +58,7 @@ _TENANT_PROBLEMS = {
 
 @dataclass(frozen=True)
 class ApiClient:
-    """The client behind a request, where Django expects a user."""
+    """The client of a request, in the place of a Django user."""
 
     client_id: str
     name: str
@@ -73,7 +73,7 @@ class ApiClient:
 
 
 class BearerAuthentication(BaseAuthentication):
-    """`Authorization: Bearer` or `DPoP` with an access token for the management interface; there is no other way in."""
+    """Accepts only `Authorization: Bearer` or `DPoP` with an access token for the management interface."""
 
     def authenticate(self, request: Request) -> tuple[ApiClient, VerifiedToken]:
         kind, _, token = request.headers.get("Authorization", "").partition(" ")
@@ -85,18 +85,18 @@ class BearerAuthentication(BaseAuthentication):
 
 
 def _asked(request: Request, host: HostMatch) -> Asked:
-    """Return the request as its sender's proof has to fit it, from the header lines as they arrived."""
+    """Return the facts of the request that a DPoP proof must match, from the raw header lines."""
     pairs = cast("ASGIRequest", request._request).scope["headers"]
     return asked_by(pairs, host=host, method=request.method or "", path=request.path)
 
 
 class HasScope(BasePermission):
-    """Lets a token through that has one of the scopes the view names for this action."""
+    """Allows a token that has one of the scopes that the view names for this action."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         method = (request.method or "").lower()
         if method not in view.http_method_names or not hasattr(view, method):
-            # Nothing to protect: DRF answers 405.
+            # Method not allowed: DRF answers 405.
             return True
         action = getattr(view, "action", None) or method.replace("head", "get")
         expected = getattr(view, "required_scopes", {}).get(action)
@@ -107,12 +107,12 @@ class HasScope(BasePermission):
 
 
 class ManagementMixin:
-    """Binds tenant and change context to a request and puts the rate headers on every answer."""
+    """Binds the tenant and the change context to a request, and sets the rate headers of every response."""
 
     authentication_classes: Sequence[type[BaseAuthentication]] = (BearerAuthentication,)
     permission_classes: Sequence[Any] = (HasScope,)
     required_scopes: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    # Without OPTIONS: DRF would describe the view instead of answering a preflight.
+    # Without OPTIONS, because DRF would return a description of the view instead of answering a preflight.
     http_method_names: Sequence[str] = ("get", "head", "post", "put", "patch", "delete")
     _rate: throttling.Rate | None = None
     _writing: Writing | None = None
@@ -124,7 +124,7 @@ class ManagementMixin:
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check host, tenant, token, scope and rate, in this order (design: the order of `/events`).
 
-        The tenant pays once the token is verified; what was refused before is charged to the address.
+        Once the token is verified, the request is charged to the tenant. Requests refused before are charged to the address.
         """
         host, origin = host_of(request), origin_of_request(request)
         self._rate = debt_of(host.tenant_id, origin)
@@ -133,7 +133,7 @@ class ManagementMixin:
         try:
             super().initial(request, *args, **kwargs)  # type: ignore[misc]
         except InsufficientScope:
-            # The token is good: the tenant pays.
+            # The token is valid, so the tenant is charged.
             self._rate = throttling.hit(host.tenant_id, RATE)
             raise
         except TokenRefused as refused:
@@ -152,7 +152,7 @@ class ManagementMixin:
             self._bindings.enter_context(writing(self._writing))
 
     def perform_authentication(self, request: Request) -> None:
-        """Verify the token; from here on a write is a line of the administrative log, also when it fails."""
+        """Verify the token. After this, every write has a line in the administrative log, even if it fails."""
         super().perform_authentication(request)  # type: ignore[misc]
         operation = getattr(self, "operations", {}).get(getattr(self, "action", None))
         if operation is not None and request.method not in SAFE_METHODS:
@@ -170,7 +170,7 @@ class ManagementMixin:
 
 
 def host_of(request: Any) -> HostMatch:
-    """Return the tenant that answers on the Host of this request; raise `ApiProblem` 404 when none does."""
+    """Return the tenant of the request's host. Raises `ApiProblem` with status 404 for an unknown host."""
     match = resolve_host(request.META.get("HTTP_HOST", ""))
     if match is None:
         raise ApiProblem(404, "No tenant answers on this host.")
@@ -178,7 +178,7 @@ def host_of(request: Any) -> HostMatch:
 
 
 def origin_of_request(request: Any) -> Origin:
-    """Return where a request comes from, as far as it can be believed."""
+    """Return the trusted client address of a request."""
     return origin_of(request.META.get("REMOTE_ADDR") or "", request.META.get("HTTP_X_FORWARDED_FOR", ""), settings.TRUSTED_PROXIES)
 
 

@@ -1,4 +1,4 @@
-"""Every scope of the management interface: verb and noun. Pure."""
+"""All scopes of the management interface, each a verb and a noun. Pure."""
 
 from __future__ import annotations
 

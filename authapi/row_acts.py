@@ -1,4 +1,4 @@
-"""What staff may do to rows of authapi that they chose in a list: each act calls the service of a single row."""
+"""Bulk acts of staff on rows of authapi selected in a list. Each act calls the service for a single row."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def _end_session(row: Session) -> None:
 
 
 def revoke_token(row: RefreshToken) -> None:
-    """Revoke one refresh token with those that follow it."""
+    """Revoke a refresh token and its successors."""
     revoke_refresh_tokens(tenant_id=row.tenant_id, ids=[row.wire_id])
 
 
 def _delete_credential(row: ClientCredential) -> None:
-    # Staff see which one is used, and end a key that has leaked in one step.
+    # Unlike clients, staff may delete a credential in use, so that a leaked key ends in one step.
     client_credentials.delete_credential(tenant_id=row.tenant_id, client_id=row.client.client_id, credential_id=row.pk, even_used=True)
 
 
@@ -47,7 +47,7 @@ REVOKE_TOKENS = register(
     BulkAct("revoke", RefreshToken, "Revoke selected refresh tokens", "revoked", "authapi.change_refreshtoken", revoke_token)
 )
 WITHDRAW_CONSENTS = register(
-    BulkAct("withdraw", Consent, "Take selected consents back", "taken back", "authapi.change_consent", withdraw_consent)
+    BulkAct("withdraw", Consent, "Withdraw selected consents", "withdrawn", "authapi.change_consent", withdraw_consent)
 )
 LIFT_BLOCKS = register(BulkAct("lift", LoginFailures, "Lift selected blocks", "lifted", "authapi.change_loginfailures", lift_block))
 LIFT_ADDRESSES = register(

@@ -1,4 +1,4 @@
-"""Celery's edges: calendar work, and telling clients of logouts. Running any of them twice is harmless."""
+"""Celery tasks: scheduled work, and notifying clients of logouts. All tasks are idempotent."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from datetime import timedelta
 from celery import shared_task
 from django.conf import settings
 
-from authapi import row_acts  # noqa: F401  (it registers what jobs of the admin do)
-from authapi.accounts import account_mails, security_mails  # noqa: F401  (they register what their jobs do)
+from authapi import row_acts  # noqa: F401  (registers the bulk acts of the admin)
+from authapi.accounts import account_mails, security_mails  # noqa: F401  (they register the steps of their jobs)
 from authapi.accounts.attack_notices import send_due_notices
-from authapi.accounts.passwordless import messages  # noqa: F401  (it registers what its jobs do)
+from authapi.accounts.passwordless import messages  # noqa: F401  (registers the steps of its jobs)
 from authapi.expiry import drop_ended
 from authapi.login.sessions import end_expired_sessions
 from authapi.protocols.oauth.back_channel import send_notice
@@ -21,50 +21,50 @@ from authapi.upstream.metadata_refresh import REFRESH, due_metadata, refresh
 
 @shared_task(name="authapi.prune")
 def prune() -> None:
-    """Drop what has ended."""
+    """Delete expired rows."""
     drop_ended()
 
 
 @shared_task(name="authapi.end_sessions")
 def end_sessions() -> None:
-    """End the sessions whose time is over."""
+    """End the expired sessions."""
     end_expired_sessions()
 
 
 @shared_task(name="authapi.send_attack_notices")
 def send_attack_notices() -> None:
-    """Tell administrators of attacks, where a mail is due."""
+    """Send the due mails about attacks to administrators."""
     send_due_notices()
 
 
 @shared_task(name="authapi.rotate_keys")
 def rotate_keys() -> None:
-    """Rotate the signing keys whose time has come."""
+    """Rotate the signing keys that are due."""
     if settings.SIGNING_KEY_DAYS:
         rotate_due_keys(timedelta(days=settings.SIGNING_KEY_DAYS))
 
 
 @shared_task(name=SEND_NOTICE)
 def send_logout_notice(notice_id: str) -> None:
-    """Tell one client of a logout, if it is still to be told."""
+    """Notify one client of a logout, unless it was already notified."""
     send_notice(int(notice_id))
 
 
 @shared_task(name=REFRESH)
 def refresh_provider_metadata(row_id: str) -> None:
-    """Fetch the metadata of one provider, if it is due still."""
+    """Fetch the metadata of one provider if it is still due."""
     refresh(int(row_id))
 
 
 @shared_task(name="authapi.refresh_metadata_of_providers")
 def refresh_metadata_of_providers() -> None:
-    """Send the work that is due: each document is fetched by a task of its own, since a server may be slow."""
+    """Start a task for each due document, because one slow server must not delay the others."""
     for row_id in due_metadata():
         refresh_provider_metadata.delay(str(row_id))
 
 
 @shared_task(name="authapi.send_logout_notices")
 def send_logout_notices() -> None:
-    """Send the notices that are due: those put off, and those whose message was lost."""
+    """Start a task for each due notice: notices that were postponed, and notices whose task message was lost."""
     for notice_id in due_notices():
         send_logout_notice.delay(str(notice_id))

@@ -1,4 +1,4 @@
-"""What a tenant decides about signing in, with a default for whatever it has not decided. Writes: `services.tenant_settings`."""
+"""The login settings of a tenant, with defaults. Writes: `services.tenant_settings`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from foundation.memory.ttl_cache import Remembered
 from identity.languages import DEFAULT, LANGUAGES
 from identity.models import Tenant
 
-# A change is seen by other processes within this second.
+# Other processes see a change within this second.
 _REMEMBERED_SECONDS = 1.0
 
-# Lifetimes are hours, as on the wire. An ephemeral session ends with the browser, and by itself after a night.
+# Lifetimes are hours, as in the API. An ephemeral session ends with the browser, or after one idle day.
 DEFAULTS: dict[str, Any] = {
     "session_lifetime": 168,
     "idle_session_lifetime": 72,
@@ -24,30 +24,30 @@ DEFAULTS: dict[str, Any] = {
     "allowed_logout_urls": [],
     "enabled_locales": ["en"],
     "session_cookie": {"mode": "persistent"},
-    # A logout that shows no id token could be anybody's link: the user is asked (OpenID Connect RP-Initiated Logout 1.0, 6).
+    # Any page could link to a logout without an id token, so the user is asked (OpenID Connect RP-Initiated Logout 1.0, 6).
     "sessions": {"oidc_logout_prompt_enabled": True},
     "oidc_logout": {"rp_logout_end_session_endpoint_discovery": True},
     "mtls": {"enable_endpoint_aliases": False},
     "pushed_authorization_requests_supported": True,
-    # Ours, by the name that RFC 9126, 5 has for it: no application of the tenant sends its request in the address.
+    # Not in upstream; named as in RFC 9126, 5. If it is on, applications of the tenant must push their authorization requests.
     "require_pushed_authorization_requests": False,
-    # RFC 9207 ends mix-up attacks, and clients that do not know `iss` ignore it: on, unlike upstream.
+    # On, unlike upstream: RFC 9207 prevents mix-up attacks, and clients that do not know `iss` ignore it.
     "authorization_response_iss_parameter_supported": True,
-    # Ours. Upstream has neither; both show more of a session or a token than most tenants need.
+    # Not in upstream. Both reveal more about a session or a token than most tenants need.
     "session_management_supported": False,
     "token_introspection_supported": False,
     "allow_organization_name_in_authentication_api": False,
-    # Ours: with the flag alone any sender could fill the tenant with applications.
+    # Not in upstream. With the registration flag alone, any sender could register any number of applications.
     "require_initial_access_token": True,
     "acr_values_supported": [],
-    # RFC 8707: `compatibility` reads `resource` where a request names no audience.
+    # RFC 8707: `compatibility` reads `resource` if a request names no audience.
     "resource_parameter_profile": "audience",
-    # Ours. Off, so that an upgrade shows people nothing new.
+    # Not in upstream. Off, so that an upgrade does not add a page for users.
     "account_page": {"enabled": False, "data_export": True, "deletion": False, "connections": []},
     "device_flow": {"charset": "base20", "mask": MASKS["base20"]},
-    # Ours: how users hear of requests that they approve elsewhere (CIBA), by `email` or by a `webhook` of the tenant.
+    # Not in upstream: users are notified of requests that they approve in another browser (CIBA) by `email` or a `webhook` of the tenant.
     "backchannel_authentication": {"channel": "email", "webhook_url": ""},
-    # Ours: `off`, `own` for logins that this service proves, `all` for those at providers elsewhere, too.
+    # Not in upstream: `off`; `own` for logins at this service; `all` also for logins at other providers.
     "new_device_mails": "off",
     "flags": {},
 }
@@ -59,7 +59,7 @@ BRUTE_FORCE_DEFAULTS: dict[str, Any] = {
     "mode": "count_per_identifier_and_ip",
     "max_attempts": 10,
 }
-# Looks are the tenant's too, but have no place in the settings of the wire: kept under one name, shown by the hosted pages.
+# Branding belongs to the tenant, but not to the tenant settings of the API. Stored under one name, used by the hosted pages.
 BRANDING_DEFAULTS: dict[str, str] = {
     "logo_url": "",
     "favicon_url": "",
@@ -72,7 +72,7 @@ BRANDING_DEFAULTS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class BruteForce:
-    """Failed logins are counted per identifier, and per address unless `mode` says otherwise; `max_attempts` of them block."""
+    """Failed logins are counted per identifier, and per address depending on `mode`. `max_attempts` failures block."""
 
     enabled: bool
     shields: frozenset[str]
@@ -82,23 +82,23 @@ class BruteForce:
 
     @property
     def blocks(self) -> bool:
-        """Whether the attempt that reaches the threshold blocks."""
+        """Whether reaching the threshold blocks."""
         return self.enabled and "block" in self.shields
 
     @property
     def notifies(self) -> bool:
-        """Whether a blocked user gets a mail with a link."""
+        """Whether a blocked user gets a mail with an unblock link."""
         return self.enabled and "user_notification" in self.shields
 
     @property
     def counts_addresses(self) -> bool:
-        """Whether each address has a count of its own."""
+        """Whether failures are counted separately per address."""
         return self.mode == "count_per_identifier_and_ip"
 
 
 @dataclass(frozen=True)
 class Notifier:
-    """How users hear of requests of applications: `channel` is `email` or `webhook`. The secret of the webhook is in the row."""
+    """How users are notified of requests of applications. `channel` is `email` or `webhook`. The webhook secret is only in the row."""
 
     channel: str
     webhook_url: str
@@ -106,7 +106,7 @@ class Notifier:
 
 @dataclass(frozen=True)
 class AccountPage:
-    """What people may do for themselves at `/account`. `connections` are names; empty stands for all that an application uses."""
+    """The functions of the account page at `/account`. `connections` are names. Empty means all connections of an application."""
 
     enabled: bool
     data_export: bool
@@ -116,7 +116,7 @@ class AccountPage:
 
 @dataclass(frozen=True)
 class SignInSettings:
-    """The settings as the login reads them. Texts that nobody set are empty; colours are `#rrggbb` or empty."""
+    """The settings in the form that logins read. Unset texts are empty. Colors are `#rrggbb` or empty."""
 
     friendly_name: str
     picture_url: str
@@ -160,24 +160,24 @@ class SignInSettings:
 
 
 def sign_in_settings(tenant_id: str) -> SignInSettings:
-    """Return the settings of a tenant, at most a second old. Reads the database on a miss."""
+    """Return the settings of a tenant, cached for at most a second. Reads the database on a miss."""
     return remembered_settings.get(tenant_id)
 
 
 def languages_of(tenant_id: str) -> tuple[str, ...]:
-    """Return the languages that a tenant enables, its default first."""
+    """Return the enabled languages of a tenant, its default first."""
     return sign_in_settings(tenant_id).enabled_locales
 
 
 def settings_values(row: TenantSettings | None) -> dict[str, Any]:
-    """Return the settings by the names of the wire, defaults included; nested objects hold every member they can have."""
+    """Return the settings under their API names, with defaults. Nested objects have all their members."""
     stored: dict[str, Any] = row.values if row is not None else {}
     nested = {name: {**default, **stored.get(name, {})} for name, default in DEFAULTS.items() if isinstance(default, dict)}
     return {**DEFAULTS, **stored, **nested}
 
 
 def brute_force_values(row: TenantSettings | None) -> dict[str, Any]:
-    """Return the settings of brute-force protection by the names of the wire, defaults included."""
+    """Return the settings of brute-force protection under their API names, with defaults."""
     stored: dict[str, Any] = row.attack_protection if row is not None else {}
     return {**BRUTE_FORCE_DEFAULTS, **stored.get("brute_force_protection", {})}
 
@@ -215,11 +215,11 @@ def _load(tenant_id: str) -> SignInSettings:
 
 
 def _typed(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that have the name of the wire, as the types of `SignInSettings`."""
+    """Return the settings whose names are the same in the API, with the types of `SignInSettings`."""
     return {
         **{name: values.get(name, "") for name in _TEXTS},
         "allowed_logout_urls": tuple(values["allowed_logout_urls"]),
-        # Versions before took every code. What has no catalogue is not spoken and not advertised.
+        # Older versions accepted every language code. A language without a catalog is neither used nor advertised.
         "enabled_locales": tuple(code for code in values["enabled_locales"] if code in LANGUAGES) or (DEFAULT,),
         **{name: timedelta(hours=values[name]) for name in LIFETIMES},
     }

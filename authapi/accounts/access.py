@@ -1,4 +1,4 @@
-"""Taking back what a user is logged in with: sessions with what came from them, consents with what they allowed."""
+"""Revokes access of a user: sessions with the tokens issued in them, and consents with the tokens based on them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def revoke_session(session: Session) -> None:
 def revoke_access(
     *, user: User, session_id: str | None = None, keeps_refresh_tokens: bool = False, reason: str = Initiator.SESSION_REVOKED
 ) -> None:
-    """End every session of a user, or the one named, and the refresh tokens with them unless they are kept.
+    """End all sessions of a user, or only the named session. Revoke their refresh tokens, too, unless `keeps_refresh_tokens` is set.
 
-    Raises `NotFound` for a session that is not the user's.
+    Raises `NotFound` if the user has no such session.
     """
     if session_id is None:
         if not keeps_refresh_tokens:
@@ -43,7 +43,7 @@ def revoke_access(
 
 @unit_of_work
 def update_session_metadata(*, tenant_id: str, session_id: str, metadata: dict[str, Any]) -> None:
-    """Replace the notes of a session. Raises `NotFound`, `Invalid`."""
+    """Replace the metadata of a session. Raises `NotFound`, `Invalid`."""
     _check_metadata("session_metadata", metadata)
     if not Session.objects.of(tenant_id).filter(pk=session_id).update(metadata=metadata):
         raise NotFound("The session does not exist.")
@@ -51,7 +51,7 @@ def update_session_metadata(*, tenant_id: str, session_id: str, metadata: dict[s
 
 @unit_of_work
 def update_refresh_token_metadata(*, tenant_id: str, wire_id: str, metadata: dict[str, Any]) -> None:
-    """Replace the notes of a refresh token. Raises `NotFound`, `Invalid`."""
+    """Replace the metadata of a refresh token. Raises `NotFound`, `Invalid`."""
     _check_metadata("refresh_token_metadata", metadata)
     if not RefreshToken.objects.of(tenant_id).filter(wire_id=wire_id, revoked=None).update(metadata=metadata):
         raise NotFound("The refresh token does not exist.")
@@ -59,7 +59,7 @@ def update_refresh_token_metadata(*, tenant_id: str, wire_id: str, metadata: dic
 
 @unit_of_work
 def withdraw_consent(consent: Consent) -> None:
-    """Forget what a user allowed a client at one API, and end the refresh tokens that rest on it. Twice is harmless."""
+    """Delete the consent of a user to a client at one API, and revoke the refresh tokens based on it. Idempotent."""
     lock_rows(Consent, [consent.pk])
     user, client = consent.user, consent.client
     revoke_refresh_tokens(tenant_id=consent.tenant_id, user_id=user.pk, client_id=client.client_id, audience=consent.audience)
@@ -67,7 +67,7 @@ def withdraw_consent(consent: Consent) -> None:
 
 
 def withdraw_consents_of(user: User) -> int:
-    """Withdraw every consent of a user; return how many."""
+    """Withdraw every consent of a user; return their number."""
     consents = list(Consent.objects.of(user.tenant_id).filter(user=user).select_related("user", "client"))
     for consent in consents:
         withdraw_consent(consent)

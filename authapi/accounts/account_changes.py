@@ -1,4 +1,4 @@
-"""What ends when an administrator blocks a user, when the user gets another address, or when a linked identity goes."""
+"""Ends sessions and tokens when an administrator blocks a user, an email address changes or an identity is unlinked."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from authapi.tokens import ciba_requests, device_codes
 from authapi.tokens.revocation import revoke_refresh_tokens
 from identity.models import LinkedIdentity, User
 
-# The connection whose users prove an address and nothing else. Providers elsewhere identify a user by a subject.
+# Strategy of connections whose users log in by email address only. Users of other providers are identified by a subject.
 _BY_ADDRESS = "email"
 
 
 def end_what_rested_on_it(user: User, *, changed: frozenset[str], **_: object) -> None:
-    """Hear of a changed account, inside its transaction.
+    """Revoke access after an account was blocked, was unblocked or changed its address. Signal receiver, runs in the same transaction.
 
-    Unblocking ends everything once more: a login that was under way during the block may have begun a session after it.
-    Another address ends sessions alone: applications keep what the user granted them for the time without one.
+    Unblocking also ends sessions: a login in progress during the block may have started a session after the block.
+    A new address ends sessions only: refresh tokens stay, because applications received them for access without the user.
     """
     if "blocked" in changed:
         if not user.blocked:
-            # During the block an exchange says that the user is blocked; afterwards the code is worth nothing.
+            # During the block, a code exchange reports that the user is blocked. After the block, the code must be invalid.
             codes = AuthorizationCode.objects.of(user.tenant_id).filter(user=user, used_at__isnull=True)
             codes.update(used_at=timezone.now())
         forget_all_browsers(user)
@@ -38,7 +38,7 @@ def end_what_rested_on_it(user: User, *, changed: frozenset[str], **_: object) -
 
 
 def end_with_identity(sender: type[LinkedIdentity], instance: LinkedIdentity, **_: Any) -> None:
-    """Hear that a linked identity has been taken off its user, inside that transaction: what was begun through it ends."""
+    """End the sessions that began through an unlinked identity, and their refresh tokens. Signal receiver, runs in the same transaction."""
     begun = Session.objects.of(instance.tenant_id).filter(user_id=instance.user_id, connection_id=instance.connection_id)
     for session in begun.select_related("user").order_by("pk"):
         offline = RefreshToken.objects.of(instance.tenant_id).filter(sid=session.pk, revoked__isnull=True)

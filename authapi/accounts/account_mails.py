@@ -1,6 +1,6 @@
-"""Mails with a link: to set a new password, and to lift a block. Asked for by a name; a worker looks who that is, and sends them.
+"""Mails with a link that sets a new password or lifts a block. A request names an account; a worker finds the user and sends the mail.
 
-So the answer to whoever asked takes the same time whether there is such a user, and a mail server that is away costs nobody time.
+The response therefore takes the same time whether the user exists or not, and an unavailable mail server delays no request.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _PURPOSES: dict[str, AccountTicket.Purpose] = {
     Job.Type.PASSWORD_RESET_EMAIL: AccountTicket.Purpose.PASSWORD_RESET,
     Job.Type.UNBLOCK_EMAIL: AccountTicket.Purpose.UNBLOCK,
 }
-# As many as one address may ask for at once; who has so many that work needs no other.
+# Most usable links per user and purpose. After that, no further mail is sent.
 MOST_LINKS = 10
 
 
 @unit_of_work
 def start_reset_mail(*, connection: Connection, identifier: str, client: Client | None, ip: str, address: str = "") -> Job:
-    """Let a worker mail a link to whoever has this name, if anybody has it. The time this takes tells nothing."""
+    """Queue a mail with a reset link to the user with this identifier, if one exists. The duration does not reveal whether one exists."""
     return _start(Job.Type.PASSWORD_RESET_EMAIL, connection, identifier, client, ip, address)
 
 
 @unit_of_work
 def start_unblock_mail(*, connection: Connection, identifier: str, client: Client | None, ip: str, address: str = "") -> Job:
-    """Let a worker tell whoever has this name that logins are blocked, with a link that lifts the block."""
+    """Queue a mail to the user with this identifier, if one exists: logins are blocked, and a link lifts the block."""
     return _start(Job.Type.UNBLOCK_EMAIL, connection, identifier, client, ip, address)
 
 
@@ -69,9 +69,10 @@ def _start(job_type: Job.Type, connection: Connection, identifier: str, client: 
 @step_of(Job.Type.PASSWORD_RESET_EMAIL)
 @step_of(Job.Type.UNBLOCK_EMAIL)
 def find_recipient(job: Job) -> bool:
-    """Ask for the mail where the name is somebody's; when it was asked for, or nobody is called so, nothing is left.
+    """Mark the mail as due if the identifier belongs to a user. Return False if no work remains.
 
-    Nor is there where that user has links enough: however many names and addresses it is asked for with, no inbox is flooded.
+    No work remains if the mail is already marked as due, if no user has the identifier, or if the user has `MOST_LINKS` usable links.
+    The limit holds per user, so requests with many identifiers or from many addresses cannot flood one mailbox.
     """
     user = None if "recipient" in job.summary else _recipient(job)
     if user is None or usable_count(user, _PURPOSES[job.type]) >= MOST_LINKS:
@@ -94,18 +95,18 @@ def mail_unblock(job: Job) -> Pause | None:
 
 
 def _mail(job: Job, name: str, purpose: AccountTicket.Purpose, path: str) -> Pause | None:
-    """Mail a link, once; a tenant that has switched the mail off sends none."""
+    """Mail a link once. Send nothing if the tenant has switched the mail off."""
     user = _recipient(job)
     if user is None or not is_switched_on(job.tenant_id, KINDS[name]):
         return None
     base = (settings.INSECURE_HTTP and job.parameters.get("address")) or default_address(job.tenant_id)
     if not base:
-        raise NotFound("The tenant has no verified domain to which a link could point.")
+        raise NotFound("The tenant has no verified domain for the link.")
     return send_once(job, partial(_send_link, job, user, name, purpose, f"{base}{path}"))
 
 
 def _send_link(job: Job, user: User, name: str, purpose: AccountTicket.Purpose, page: str) -> None:
-    """Issue a ticket and mail its link; each try has a ticket of its own, since only the mail knows the secret."""
+    """Issue a ticket and mail its link. Each attempt issues a new ticket, because only the mail contains the secret."""
     client = asking_client(job)
     life = link_lifetime(job.tenant_id, name)
     language = language_for(user, job.tenant_id, asked=job.parameters.get("language", ""))

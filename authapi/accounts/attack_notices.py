@@ -1,7 +1,7 @@
-"""Telling the administrators of a tenant of attacks: asked for as things happen, sent as one mail for each kind and period.
+"""Mails that tell the administrators of a tenant about attacks: at most one mail per kind and period.
 
-Each asks for the mail of its kind once; the sender counts what has happened since the last one. A worker that dies with a mail in hand
-loses that mail: the next attack brings another one, and the sign-in log keeps every line.
+Each attack marks the notice of its kind as due. The sender counts the events since the previous mail. If a worker dies while it sends
+a mail, that mail is lost: the next attack triggers another one, and the sign-in log keeps every line.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ log = structlog.get_logger(__name__)
 
 _MOST_ADDRESSES, _MOST_SHOWN, _MOST_COUNTED = 50, 20, 1000
 _AT_ONCE = 100
-# The line of what happened is written a moment before the mail is asked for.
+# An event writes its log line shortly before it requests the notice.
 _BEFORE = timedelta(minutes=1)
 _LEAKS = {"pwd_leak": "logins", "signup_pwd_leak": "sign_ups", "reset_pwd_leak": "changes"}
 
 
 @unit_of_work
 def ask_for_notice(tenant_id: str, kind: AttackNotice.Kind, period: timedelta) -> None:
-    """Let the administrators be told of what happens now, no sooner than `period` after the last mail of this kind."""
+    """Schedule a mail to the administrators, no sooner than `period` after the previous mail of this kind."""
     now = timezone.now()
     rows = AttackNotice.objects.of(tenant_id).filter(kind=kind)
     row = rows.first()
@@ -43,18 +43,18 @@ def ask_for_notice(tenant_id: str, kind: AttackNotice.Kind, period: timedelta) -
     if row.due_at is None:
         rows.filter(due_at=None).update(since=row.sent_at or now - _BEFORE, due_at=due_at)
     elif due_at < row.due_at:
-        # The tenant wants to be told more often now.
+        # The tenant has shortened the period in the meantime.
         rows.filter(due_at__gt=due_at).update(due_at=due_at)
 
 
 def due_notices() -> list[int]:
-    """Return the keys of the notices that are due, of every tenant."""
+    """Return the primary keys of the due notices of all tenants."""
     rows = AttackNotice.all_tenants.filter(due_at__lte=timezone.now()).order_by("due_at")
     return list(rows.values_list("pk", flat=True)[:_AT_ONCE])
 
 
 def send_due_notices() -> int:
-    """Send the mails that are due; return how many notices there were. Two workers at once send each once."""
+    """Send the due mails; return the number of notices. Two concurrent workers send each notice once."""
     taken = [row for key in due_notices() if (row := _taken(key)) is not None]
     for row in taken:
         _send(row)
@@ -63,7 +63,7 @@ def send_due_notices() -> int:
 
 @unit_of_work
 def _taken(key: int) -> AttackNotice | None:
-    """Take a notice that is still due, so that no other worker sends it; return it as it was."""
+    """Claim a notice if it is still due, so that no other worker sends it. Return the row as it was before, or None."""
     now = timezone.now()
     row = AttackNotice.all_tenants.select_for_update(skip_locked=True).filter(pk=key, due_at__lte=now).first()
     if row is not None:
@@ -79,7 +79,7 @@ def _send(row: AttackNotice) -> None:
     for address in admins.values_list("email", flat=True)[:_MOST_ADDRESSES]:
         try:
             send_mail("attack_notice", to=[address], context=context)
-        except Exception as error:  # noqa: BLE001  (what a mail server raises; it may name addresses, so only its kind is kept)
+        except Exception as error:  # noqa: BLE001  (a mail server may raise anything; the message may name addresses, so only the type is logged)
             log.warning("a notice of an attack was not mailed", tenant=row.tenant_id, kind=row.kind, failure=type(error).__name__)
 
 

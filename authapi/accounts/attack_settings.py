@@ -1,4 +1,4 @@
-"""Changing what a tenant decides about suspicious addresses and breached passwords."""
+"""Changes the settings of a tenant for suspicious addresses and breached passwords."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from identity.services.failures import Invalid, NotSupported
 SUSPICION_SHIELDS = (BLOCK, TELL_ADMINS)
 LOGIN_SHIELDS = (BLOCK, TELL_USER, TELL_ADMINS)
 STAGE_SHIELDS = (BLOCK, TELL_ADMINS)
-# An address that fails a million times is no suspicion any more; a month without an attempt is a lock.
+# A limit above a million failures would find no suspicious address. An interval above a month would be a permanent block.
 MOST_ATTEMPTS = 1_000_000
 LONGEST_RATE_MS = 30 * 86_400_000
 
 
 @unit_of_work
 def update_suspicion(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
-    """Replace the named settings of suspicious addresses; stages are merged. Raises `Invalid`.
+    """Replace the given settings of suspicious addresses. Stages are merged. Raises `Invalid`.
 
-    What was counted stays: an address that is blocked is judged by the new figures.
+    Counts are kept: the new limits apply to addresses that are already blocked.
     """
     row = locked_settings(tenant_id)
     after = _merged(suspicion_values(row), changes, suspicion.DEFAULTS)
@@ -43,12 +43,12 @@ def update_suspicion(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettin
 
 @unit_of_work
 def update_leak_rules(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
-    """Replace the named settings of breached passwords; stages are merged.
+    """Replace the given settings of breached passwords. Stages are merged.
 
-    Raises `Invalid`, and `NotSupported` for the method `enhanced`: there is one list, that of the operator.
+    Raises `Invalid`, and `NotSupported` for the method `enhanced`: only the list of the operator exists.
     """
     if changes.get("method", "standard") != "standard":
-        raise NotSupported("This service does not do this: breached passwords are searched in the list of the operator, method standard.")
+        raise NotSupported("Not supported: breached passwords are looked up only in the list of the operator (method standard).")
     row = locked_settings(tenant_id)
     after = _merged(leak_values(row), changes, leaked_passwords.DEFAULTS)
     errors = _unknown(changes, leaked_passwords.DEFAULTS) | _shield_problems("shields", after["shields"], LOGIN_SHIELDS)
@@ -60,7 +60,7 @@ def update_leak_rules(*, tenant_id: str, changes: dict[str, Any]) -> TenantSetti
 
 
 def _merged(before: dict[str, Any], changes: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings after a change. A stage that is not named stays, and so does a member of one."""
+    """Return the settings after a change. Stages and members of stages that the change does not name keep their values."""
     sent: dict[str, Any] = changes.get("stage") or {}
     stages = {name: {**stage, **(sent.get(name) or {})} for name, stage in before["stage"].items()}
     return {name: value for name, value in {**before, **changes, "stage": stages}.items() if name in defaults}

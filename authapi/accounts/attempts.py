@@ -1,4 +1,4 @@
-"""One try to log in with a password, and the ways in which it is refused. Pure but for its rows."""
+"""An attempt to log in with a password, and the reasons for which it can be refused. Pure, except that an attempt refers to rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from identity.models import Connection
 
 @dataclass(frozen=True)
 class Attempt:
-    """Who says to be whom, from where. `identifier` is what was typed: e-mail address, username or phone number."""
+    """The identity that a user claims, and the source of the request. `identifier` is an email address, username or phone number."""
 
     tenant_id: str
     connection: Connection
@@ -21,13 +21,13 @@ class Attempt:
     ip: str = ""
     user_agent: str = ""
     client: Client | None = None
-    # Where the page was asked for, `http://localhost:8000`; links in mails lead there on loopback, where no domain names a port.
+    # Origin of the page, such as `http://localhost:8000`. On loopback, mailed links use it, because a tenant domain has no port.
     address: str = ""
 
 
 class Refusal(Enum):
     WRONG_CREDENTIALS = auto()
-    # By an administrator; said only to somebody who knows the password.
+    # Blocked by an administrator. Shown only after the correct password.
     USER_BLOCKED = auto()
     TOO_MANY_ATTEMPTS = auto()
     PASSWORD_LEAKED = auto()
@@ -36,9 +36,9 @@ class Refusal(Enum):
 
 
 class LoginRefused(Exception):
-    """The login was refused; `reason` says why, and nothing about whether there is such a user.
+    """The login was refused. `reason` says why, and does not reveal whether the user exists.
 
-    `rate` is that of the bucket that refused it, None where no bucket did.
+    `rate` belongs to the bucket that refused the login. It is None if no bucket did.
     """
 
     def __init__(self, reason: Refusal, rate: Rate | None = None) -> None:

@@ -1,7 +1,7 @@
-"""Brute-force protection: failed logins in a row for one identifier, counted in PostgreSQL, and the block that follows.
+"""Brute-force protection: counts consecutive failed logins per identifier in PostgreSQL, and blocks at a threshold.
 
-Whoever judges an attempt holds the name of its count until the transaction ends. So attempts at one account from one place
-come one after the other, in every process, and not one more than the threshold is ever judged. The user's row is not touched.
+An attempt holds a lock on the name of its count until its transaction ends. Attempts at one account from one place therefore run one
+after another in all processes, and no more attempts than the threshold allows are checked. The row of the user is not locked.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from authapi.tenant_settings import BruteForce, sign_in_settings
 from foundation.database.transactions import lock_name
 from identity.models import Connection, LinkedIdentity, User
 
-# Contract 9.8: a block ends by itself so long after the last failure.
+# Contract 9.8: a block ends this long after the last failure.
 MEMORY = timedelta(days=30)
 
 
 @dataclass(frozen=True)
 class Count:
-    """The count that one attempt belongs to, held until the transaction ends."""
+    """The failure count of one attempt. Its lock is held until the transaction ends."""
 
     connection: Connection
     identifier: str
@@ -34,12 +34,12 @@ class Count:
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the threshold was reached: even the right password is refused. A threshold that was raised lifts the block."""
+        """Whether the count has reached the threshold. Then even the correct password is refused. Raising the threshold lifts the block."""
         row = self._row()
         return self.rules.blocks and row is not None and row.blocked_at is not None and row.count >= self.rules.max_attempts
 
     def add_failure(self) -> bool:
-        """Count a failure; return whether it is the one that reaches the threshold."""
+        """Count a failure; return whether it reached the threshold."""
         now = timezone.now()
         row = self._row() or LoginFailures(
             tenant_id=self.connection.tenant_id, connection=self.connection, identifier=self.identifier, ip=self.ip
@@ -53,7 +53,7 @@ class Count:
         return reaches
 
     def forget(self) -> None:
-        """Begin anew, as after a login that worked."""
+        """Reset the count, for example after a successful login."""
         self._rows().delete()
 
     def _row(self) -> LoginFailures | None:
@@ -69,9 +69,9 @@ class Count:
 
 
 def held_count(connection: Connection, identifier: str, ip: str) -> Count | None:
-    """Hold the count of an identifier, and of an address where each has its own; None where nothing is counted.
+    """Lock and return the count of an identifier, per address if the settings say so. Return None if failures are not counted.
 
-    Call it inside a transaction. `identifier` is that of `user_lookup.failure_key`.
+    Call it inside a transaction. `identifier` comes from `user_lookup.failure_key`.
     """
     rules = sign_in_settings(connection.tenant_id).brute_force
     if not rules.enabled or connection.options.get("brute_force_protection") is False or is_listed(ip, rules.allowlist):
@@ -82,12 +82,12 @@ def held_count(connection: Connection, identifier: str, ip: str) -> Count | None
 
 
 def counted_address(ip: str) -> str:
-    """Return what stands for an address in a count: itself, or its /64 for IPv6. Empty for what is no address."""
+    """Return the counting key of an address: the IPv4 address itself, or the /64 of an IPv6 address. Empty for an invalid address."""
     return customer_of(keys_of(ip)) if parsed_address(ip) is not None else ""
 
 
 def lift_blocks(*, tenant_id: str, identifier: str | None = None, user: User | None = None) -> int:
-    """Forget every failure at an identifier, or under any name of a user, from wherever; return how many counts there were."""
+    """Delete all failures of an identifier, or of all names of a user, from any address. Return the number of deleted counts."""
     return _counts_of(tenant_id, identifier=identifier, user=user).delete()[0]
 
 

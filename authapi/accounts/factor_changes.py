@@ -1,4 +1,4 @@
-"""What ends when a second factor of a user is taken away by staff or by the management interface."""
+"""Ends logins and challenges that depend on a second factor when staff or the management interface removes it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from authapi.models import FactorChallenge, Initiator
 from authapi.services import sign_in_log
 from identity.models import EnrolledFactor, User
 
-# Codes of the log (contract, logs): a factor was enrolled, a factor was removed.
+# Codes of the log (contract, logs): factor enrolled, factor removed.
 _ENROLLED, _REMOVED = "gd_enrollment_complete", "gd_unenroll"
 
 
 def end_what_rested_on_factors(user: User, *, removed: frozenset[str], is_by_user: bool, **_: Any) -> None:
-    """Hear of changed factors, inside that transaction, and write a line of the log.
+    """Revoke access that depends on removed factors, and write a line of the log. Signal receiver, runs in the same transaction.
 
-    What others remove may be in the hands of an attacker: browsers that rest on it are asked again, open challenges are worth nothing,
-    and with a telephone end the sessions. A user who removes a factor has just proven who they are, and stays logged in.
+    If staff or a client removes a factor, an attacker may hold it: all browsers must prove a factor again and open challenges become
+    invalid. Removing a phone also ends the sessions. A user who removes a factor has just proved their identity and stays logged in.
     """
     if removed and is_by_user:
-        # The page of the user writes the line, with the address of the browser.
+        # The account page writes the line, because it knows the address of the browser.
         return
     sign_in_log.note(
         tenant_id=user.tenant_id,

@@ -1,7 +1,7 @@
-"""Tickets that applications ask for and hand over themselves: links that set a password or verify an address.
+"""Tickets that applications request and deliver themselves: links that set a password or verify an address.
 
-A ticket is the row of a mailed link with a way back beside it. The way back stands in the row and never in the link, so that the
-administrators of the tenant alone decide where a used link leads.
+A ticket is the same kind of row as for a mailed link, with a return address. The return address is in the row and never in the link:
+only the administrators of the tenant decide where a used link leads.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from identity.services.failures import Invalid, NotSupported
 from identity.services.profile_rules import check_password, personal_data
 from identity.services.users import locked_user
 
-# Contract of upstream: five days where nothing is said. A link that changes a password is no link for ever.
+# Upstream's contract: five days by default. The upper limit keeps a link that changes a password from living forever.
 LIFE_SECONDS = 432_000
 MOST_LIFE_SECONDS = 2_592_000
 _LONGEST_ADDRESS = 2048
@@ -33,7 +33,7 @@ _LONGEST_ADDRESS = 2048
 
 @dataclass(frozen=True)
 class WayBack:
-    """Where the page of a used link leads: to `result_url` with what came of it, else to the login of `client`."""
+    """Where a used link leads: to `result_url` with the outcome as parameters, or to the login of `client`."""
 
     result_url: str = ""
     tells_email: bool = False
@@ -43,7 +43,7 @@ class WayBack:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What is kept of it with the ticket; the client has a column of its own where the row has one."""
+        """The values stored with the ticket. The client is stored in a separate column if the row has one."""
         named = {"result_url": self.result_url, "tells_email": self.tells_email}
         belonging = {"organization_id": self.organization.pk if self.organization else ""}
         return {name: value for name, value in {**named, **belonging}.items() if value}
@@ -51,9 +51,9 @@ class WayBack:
 
 @unit_of_work
 def create_password_ticket(*, user: User, way_back: WayBack, marks_verified: bool, password: str = "", address: str = "") -> str:
-    """Return the link at which a user sets a new password, or confirms the `password` that is given here.
+    """Return a link at which a user sets a new password, or confirms the given `password`.
 
-    Raises `NotSupported` for a user without a password of this service, `Invalid` for a result address that is none, and
+    Raises `NotSupported` for a user whose connection is not a database, `Invalid` for an invalid result address, and
     `PasswordTooWeak`.
     """
     user = locked_user(tenant_id=user.tenant_id, user_id=user.user_id)
@@ -77,9 +77,9 @@ def create_password_ticket(*, user: User, way_back: WayBack, marks_verified: boo
 
 @unit_of_work
 def create_email_ticket(*, user: User, way_back: WayBack, identity: tuple[str, str] | None, address: str = "") -> str:
-    """Return the link at which a user verifies the address, or that of a linked `identity` (provider, id).
+    """Return a link at which a user verifies the email address of the account or of a linked `identity` (provider, id).
 
-    Raises `NotFound` for an identity that is not linked to the user, `Invalid` without an address or with an odd result address.
+    Raises `NotFound` if the identity is not linked to the user, `Invalid` without an address or for an invalid result address.
     """
     _check(way_back)
     client = {"client_id": way_back.client.client_id} if way_back.client else {}
@@ -90,17 +90,17 @@ def create_email_ticket(*, user: User, way_back: WayBack, identity: tuple[str, s
 
 
 def is_prepared(ticket: AccountTicket) -> bool:
-    """Tell whether the application has chosen the password, so that the user only confirms it."""
+    """Tell whether the application has chosen the password, so that the user only has to confirm it."""
     return bool(ticket.parameters.get("sealed_password"))
 
 
 def prepared_password(ticket: AccountTicket) -> str:
-    """Return the password that the application has chosen for the user; empty where the user chooses one."""
+    """Return the password that the application has chosen. Empty if the user chooses one."""
     return vault.unseal(ticket.parameters["sealed_password"], place=_place(ticket.user)) if is_prepared(ticket) else ""
 
 
 def is_result_address(address: str) -> bool:
-    """Tell whether a used link may lead there: an https address; on loopback, where plain http is served, an http one, too."""
+    """Tell whether a used link may lead to the address: https, or http on loopback, where the service itself uses plain http."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -122,10 +122,10 @@ def _check(way_back: WayBack) -> None:
 
 
 def _base(tenant_id: str, asked_at: str) -> str:
-    # On loopback the port counts, which no domain names.
+    # On loopback, use the address of the request: it includes the port, which no tenant domain names.
     base = (settings.INSECURE_HTTP and asked_at) or default_address(tenant_id)
     if not base:
-        raise NotSupported("The tenant has no verified domain to which a link could point.")
+        raise NotSupported("The tenant has no verified domain for the link.")
     return base
 
 

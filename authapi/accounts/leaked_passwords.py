@@ -1,6 +1,6 @@
-"""What a tenant decides about passwords that were found in breaches elsewhere, and what follows at logins, sign-ups and changes.
+"""The settings of a tenant for passwords found in breaches of other services, and their effects on logins, sign-ups and changes.
 
-A password is searched only after it has proven to be right, or where a new one is set: a wrong one tells nothing.
+A password is looked up only after it was checked as correct, or when it is set. A wrong password therefore reveals nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from identity.breaches.current_list import is_in_breach
 
 SIGN_UP, CHANGE = "pre-user-registration", "pre-change-password"
 BLOCK, TELL_USER, TELL_ADMINS = "block", "user_notification", "admin_notification"
-# How long administrators are not told again; `immediately` still makes one mail of what one attack brings.
+# Shortest time between two mails to administrators. With `immediately`, one attack still causes one mail only.
 FREQUENCIES = {
     "immediately": timedelta(minutes=5),
     "daily": timedelta(days=1),
@@ -41,7 +41,7 @@ IN_WORDS = "The password was found in a breach of another service."
 
 @dataclass(frozen=True)
 class LeakRules:
-    """What happens to a password that was found; each set holds shields. `period` is the time between two mails to administrators."""
+    """The effects of a breached password, as sets of shields. `period` is the shortest time between two mails to administrators."""
 
     at_login: frozenset[str]
     at_stage: dict[str, frozenset[str]]
@@ -50,27 +50,27 @@ class LeakRules:
 
 
 def leak_values(row: TenantSettings | None) -> dict[str, Any]:
-    """Return the settings by the names of the wire, defaults included."""
+    """Return the settings under their API names, with defaults."""
     stored: dict[str, Any] = row.attack_protection.get("breached_password_detection", {}) if row is not None else {}
     stages = {name: {**default, **stored.get("stage", {}).get(name, {})} for name, default in DEFAULTS["stage"].items()}
     return {**DEFAULTS, **stored, "stage": stages}
 
 
 def leak_rules(tenant_id: str) -> LeakRules:
-    """Return the rules of a tenant, at most a second old."""
+    """Return the rules of a tenant. They are cached for a second."""
     return remembered_leak_rules.get(tenant_id)
 
 
-def is_refused(tenant_id: str, password: str, is_new: bool) -> bool:  # noqa: FBT001  (the shape of `tenant_rule.Judge`)
-    """Tell whether the tenant refuses a new password; `is_new` for that of a new user."""
+def is_refused(tenant_id: str, password: str, is_new: bool) -> bool:  # noqa: FBT001  (signature of `tenant_rule.Judge`)
+    """Tell whether the tenant refuses a new password. `is_new` means the password of a new user."""
     rules = leak_rules(tenant_id)
     return rules.is_enabled and BLOCK in rules.at_stage[SIGN_UP if is_new else CHANGE] and is_in_breach(password)
 
 
 def note_new_password(tenant_id: str, password: str, stage: str, **line: Any) -> None:
-    """Write a line about a new password that was found, and tell administrators who want to know; nothing where it was not.
+    """Write a log line and tell the administrators if a new password was found in a breach. Otherwise do nothing.
 
-    `line` is what `sign_in_log.note` takes. Call it where the line stays, also when the password is refused.
+    `line` has the arguments of `sign_in_log.note`. If the password is refused, call it outside the transaction that is rolled back.
     """
     rules = leak_rules(tenant_id)
     if not rules.is_enabled or not is_in_breach(password):
@@ -81,7 +81,7 @@ def note_new_password(tenant_id: str, password: str, stage: str, **line: Any) ->
 
 
 def tell_admins(tenant_id: str, rules: LeakRules, shields: Iterable[str]) -> None:
-    """Let the administrators be told by mail, where the shields say so."""
+    """Schedule a mail to the administrators if the shields require it."""
     if TELL_ADMINS in shields:
         attack_notices.ask_for_notice(tenant_id, AttackNotice.Kind.LEAKED_PASSWORDS, rules.period)
 

@@ -1,7 +1,7 @@
-"""Logging in with a passkey alone: found by the key that has signed, judged while its user is held, told to the log.
+"""Login with a passkey alone: finds the user by the key, checks the answer with the user locked, and writes the log.
 
-The key says who the user is, so a person types nothing. What a person without the key learns is the same for every reason: by text, by
-status, and no account is looked for before the key was found.
+The key identifies the user, so the user types no name. All refusals have the same text and status, and no account is looked up before
+the key is found. A client without the key therefore learns nothing about accounts.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from identity.services.failures import NotFound
 from identity.services.users import locked_user
 
 _SUCCESS, _FAILURE, _LIMIT = "s", "f", "limit_mu"
-_UNKNOWN = "The passkey is unknown, or of another domain."
-_CLOSED = "The connection of the user takes no passkeys here."
+_UNKNOWN = "The passkey is unknown or belongs to another domain."
+_CLOSED = "The connection of the user does not allow passkeys."
 _NOT_INVITED = "The invitation is for another address."
-_WRONG = "The passkey was not accepted: its answer is wrong, old, or for another login."
+_WRONG = "The passkey was not accepted: its answer is wrong, too old, or for another login."
 _BLOCKED = "The user is blocked by an administrator."
-_SUSPICIOUS = "The address has failed at too many accounts."
+_SUSPICIOUS = "Too many failed logins at many accounts from this address."
 
 
 @dataclass(frozen=True)
 class PasskeyAttempt:
-    """One answer of an authenticator. `challenge` is None where none is open: it was answered before, or has expired.
+    """An answer of an authenticator. `challenge` is None if no challenge is open: it was already answered or has expired.
 
-    `connections` are those through which the person may come. `email` is the only address that counts, where an invitation names one.
+    `connections` are the connections through which the user may log in. `email` is the invited address. It is empty without an invitation.
+    If it is set, only the user with this address may log in.
     """
 
     tenant_id: str
@@ -53,7 +54,7 @@ class PasskeyAttempt:
 
 @dataclass(frozen=True)
 class KnownPerson:
-    """Who has logged in, and through which connection."""
+    """The user who has logged in, and the connection of the login."""
 
     user: User
     connection: Connection
@@ -61,17 +62,17 @@ class KnownPerson:
 
 @dataclass(frozen=True)
 class _Judged:
-    """How an attempt ended. Returned and not raised: what was noted must be committed."""
+    """The result of an attempt. It is returned, not raised: an exception would roll back the log lines."""
 
     person: KnownPerson | None = None
     refusal: Refusal | None = None
 
 
 def log_in_with_passkey(attempt: PasskeyAttempt) -> KnownPerson:
-    """Return whose passkey has signed, with its count kept and the login noted. Raises `LoginRefused`.
+    """Return the user whose passkey has signed. Updates the signature counter and the user's last login. Raises `LoginRefused`.
 
-    1. Refuse a place that fails at many accounts. 2. Find the key. 3. Hold its user. 4. Check the answer, which says that the
-    authenticator has verified the person. 5. Refuse a blocked user, and one whose connection takes no passkeys here.
+    1. Refuse an address with failures at many accounts. 2. Find the key. 3. Lock its user. 4. Check the answer: it states that the
+    authenticator has verified the user. 5. Refuse a blocked user, and a user whose connection does not allow passkeys.
     """
     if is_suspicious(attempt.tenant_id, attempt.ip, LOGIN):
         _note(attempt, None, _SUSPICIOUS, type=_LIMIT)
@@ -85,7 +86,7 @@ def log_in_with_passkey(attempt: PasskeyAttempt) -> KnownPerson:
 
 
 def note_passkey_login(attempt: PasskeyAttempt, factor: EnrolledFactor, user: User) -> None:
-    """Note a login at the user and in the log."""
+    """Record a login on the user and in the log."""
     note_login_without_signals(user, attempt.ip)
     _note(attempt, user, factor=factor)
 
@@ -110,7 +111,7 @@ def _judge(attempt: PasskeyAttempt) -> _Judged:
 
 
 def _held_passkey(attempt: PasskeyAttempt) -> EnrolledFactor | None:
-    """Return the passkey that an answer names, with its user held: one that is removed meanwhile is gone."""
+    """Return the passkey that an answer names, with its user locked. None if it does not exist or was removed in the meantime."""
     try:
         named = ceremonies.credential_in(attempt.answer)
     except CeremonyRefused:
@@ -131,7 +132,7 @@ def _held_passkey(attempt: PasskeyAttempt) -> EnrolledFactor | None:
 
 def _has_signed(attempt: PasskeyAttempt, factor: EnrolledFactor, challenge: bytes) -> bool:
     try:
-        # WebAuthn, 7.2, step 6: without a name the answer itself must say whose the key is.
+        # WebAuthn, section 7.2, step 6: if the user typed no name, the answer must contain the user handle.
         if not ceremonies.parsed(attempt.answer)["response"].get("userHandle"):
             return False
         use = ceremonies.verified_use(

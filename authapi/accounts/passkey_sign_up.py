@@ -1,4 +1,4 @@
-"""Making an account of one's own with a passkey and no password, for applications with pages of their own."""
+"""Sign-up with a passkey and without a password, for applications with their own pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from identity.models import Connection, EnrolledFactor, User
 
 @dataclass(frozen=True)
 class PasskeySignUp:
-    """Who wants an account; `attempt` has the answer of the authenticator that has made the passkey."""
+    """A request for an account. `attempt` has the answer of the authenticator that created the passkey."""
 
     host: HostMatch
     attempt: PasskeyAttempt
@@ -26,9 +26,9 @@ class PasskeySignUp:
 
 
 def sign_up_with_passkey(request: PasskeySignUp) -> User:
-    """Return the new user with the passkey, made in one transaction. Raises `CeremonyRefused` and `SignUpRefused`.
+    """Create a user with the passkey in one transaction; return the user. Raises `CeremonyRefused` and `SignUpRefused`.
 
-    A name that is taken is found out here and no earlier: to learn of one costs an account of a free name, as with a password.
+    A taken identifier is detected only here. To test an identifier, an attacker must create an account if it is free, as with a password.
     """
     attempt, connection = request.attempt, request.connection
     made = ceremonies.verified_registration(attempt.answer, attempt.party, challenge=attempt.challenge or b"")

@@ -1,4 +1,4 @@
-"""What ends with a password, whoever changed it: blocks, sessions, refresh tokens, and links that were mailed."""
+"""Ends what depends on an old password: blocks, sessions, refresh tokens and mailed links. Applies to every kind of password change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _kept: ContextVar[str] = ContextVar("kept_session", default="")
 
 @contextmanager
 def keeping(session: Session) -> Iterator[None]:
-    """Let this session outlive a password that is changed within the block: the person has just typed the old one in it."""
+    """Keep this session when the password changes within the block: the user has just typed the old password in it."""
     token = _kept.set(session.pk)
     try:
         yield
@@ -32,10 +32,10 @@ def keeping(session: Session) -> Iterator[None]:
 
 
 def end_what_it_began(user: User, *, is_first: bool, **_: Any) -> None:
-    """Hear of a new password, inside its transaction.
+    """Revoke access after a password change. Signal receiver, runs in the same transaction.
 
-    Whoever knew the old one is logged out everywhere. A first password lifts blocks, too: somebody may have tried to log in
-    before there was an account.
+    Every user or attacker with the old password is logged out everywhere. A first password lifts blocks, too: failed logins may have been
+    counted before the account existed.
     """
     lift_blocks(tenant_id=user.tenant_id, user=user)
     if is_first:
@@ -43,11 +43,11 @@ def end_what_it_began(user: User, *, is_first: bool, **_: Any) -> None:
     for purpose in AccountTicket.Purpose:
         use_up(user, purpose)
     forget_all_browsers(user)
-    # An attacker who knew the old password may have asked for another address.
+    # An attacker with the old password may have requested an address change.
     void_address_changes(user)
     end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=Initiator.PASSWORD_CHANGED, except_id=_kept.get() or None)
     revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk)
-    # An attacker who logged in with the old password would be known in that browser, and get in with the next one unseen.
+    # Otherwise the attacker's browser would stay known, and a login with the next password from there would cause no warning.
     forget_browsers(user)
     device_codes.take_back_approvals(tenant_id=user.tenant_id, user_id=user.pk)
     ciba_requests.take_back_approvals(tenant_id=user.tenant_id, user_id=user.pk)

@@ -1,7 +1,7 @@
-"""Logging in with a password: throttled before anything is hashed, judged one after the other per account, told to the log.
+"""Login with a password: limits the rate before any hashing, checks attempts per account one after another, and writes the log.
 
-Somebody who does not know the password learns nothing about whether there is such a user: not by text, not by status, and not
-by time. Failures, blocks and refusals come alike for names that nobody has.
+A client without the password cannot learn whether a user exists: text, status and response time are the same. Failures, blocks and
+refusals are the same for unknown identifiers.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ from identity.breaches.current_list import is_in_breach
 from identity.models import User
 from identity.services.passwords import check_credential, note_leak
 
-# Codes of the sign-in log, and what it says about each refusal.
+# Codes and texts of the sign-in log, by refusal.
 _SUCCESS = "s"
 _LINES: dict[Refusal, tuple[str, str]] = {
     Refusal.USER_BLOCKED: ("f", "The user is blocked by an administrator."),
     Refusal.TOO_MANY_ATTEMPTS: ("limit_wc", "The account is blocked after too many failed logins."),
-    Refusal.TOO_MANY_LOGINS: ("limit_sul", "Too many logins of this account from one address."),
-    Refusal.SUSPICIOUS_ADDRESS: ("limit_mu", "The address has failed at too many accounts."),
+    Refusal.TOO_MANY_LOGINS: ("limit_sul", "Too many logins to this account from one address."),
+    Refusal.SUSPICIOUS_ADDRESS: ("limit_mu", "Too many failed logins at many accounts from this address."),
     Refusal.PASSWORD_LEAKED: (LEAKED_AT_LOGIN, IN_WORDS),
 }
 _WRONG_PASSWORD = ("fp", "Wrong password.")
-_UNKNOWN_USER = ("fu", "No such user.")
+_UNKNOWN_USER = ("fu", "Unknown user.")
 
 
 @dataclass(frozen=True)
 class _Judged:
-    """How an attempt ended. Returned and not raised: what was counted must be committed."""
+    """The result of an attempt. It is returned, not raised: an exception would roll back the counts."""
 
     user: User | None
     refusal: Refusal | None = None
 
 
 def log_in(attempt: Attempt) -> User:
-    """Return the user whose password this is, with the login noted at the user; raise `LoginRefused`.
+    """Return the user if the password is correct, and record the login on the user. Raises `LoginRefused`.
 
-    1. Refuse what comes too fast, from one address at one account or at many. 2. Find the user. 3. Hold the count of failures.
-    4. Refuse a blocked account. 5. Check the password. 6. Count the failure, which may block. 7. Look for the right password among
-    breached ones, and refuse it where the tenant says so. 8. Forget earlier failures.
+    1. Refuse too many attempts from one address, at one account or at many. 2. Find the user. 3. Lock the failure count.
+    4. Refuse a blocked account. 5. Check the password. 6. Count a failure, which may block. 7. Look up the correct password in the list
+    of breached ones, and refuse it if the tenant blocks such logins. 8. Reset the failure count.
     """
     if not LOGINS.takes(attempt.tenant_id, attempt.connection.pk, failure_key(None, attempt.identifier), counted_address(attempt.ip)):
         _refuse(attempt, Refusal.TOO_MANY_LOGINS, Rate.of_empty(LOGINS))
@@ -99,9 +99,9 @@ def _fits(attempt: Attempt, user: User | None) -> bool:
 
 
 def _is_refused_as_leaked(attempt: Attempt, user: User) -> bool:
-    """Tell whether the right password is refused because it was found in a breach, and tell those who are to know.
+    """Tell whether a correct password is refused because it was found in a breach, and notify the user or administrators as configured.
 
-    Earlier failures still count: the login of an attacker with a bought password must not clear them.
+    The failure count is kept: a login by an attacker with a bought password must not reset it.
     """
     rules = leak_rules(attempt.tenant_id)
     if not rules.is_enabled or not is_in_breach(attempt.password):
@@ -117,7 +117,7 @@ def _is_refused_as_leaked(attempt: Attempt, user: User) -> bool:
 
 def _count_failure(attempt: Attempt, count: Count) -> None:
     if count.add_failure() and count.rules.notifies:
-        # For a name that nobody has, too: only the worker looks who gets a mail.
+        # Also for unknown identifiers: only the worker looks up the recipient.
         start_unblock_mail(
             connection=attempt.connection,
             identifier=count.identifier,
@@ -128,7 +128,7 @@ def _count_failure(attempt: Attempt, count: Count) -> None:
 
 
 def note_login_without_signals(user: User, ip: str) -> None:
-    """Write when, from where and how often the user logged in: silent columns, so nothing is recorded, and no time of change moves."""
+    """Store the time, address and number of logins. The update bypasses signals: no event is recorded and `updated_at` does not change."""
     user.last_login, user.last_ip = timezone.now(), stored_address(ip)
     rows: models.QuerySet[User] = models.QuerySet(User).filter(pk=user.pk)
     rows.update(last_login=user.last_login, last_ip=user.last_ip, logins_count=models.F("logins_count") + 1)

@@ -1,4 +1,4 @@
-"""What the links in mails do, once: set a new password, lift a block. Opening such a link does nothing; programs open every link."""
+"""Handles mailed links, once each: set a new password, lift a block. Opening a link changes nothing, because mail scanners open links."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class TooManyRequests(Exception):
 
 
 def ask_for_reset(*, connection: Connection, identifier: str, client: Client | None, ip: str, user_agent: str, address: str) -> None:
-    """Let a worker mail a link that sets a new password, if a user is called so; the time it takes tells nothing.
+    """Queue a mail with a link that sets a new password, if the user exists. The duration does not reveal whether the user exists.
 
-    An empty name, or one longer than any account has, is noted and mails nothing. Raises `TooManyRequests` for an account that
-    one address asks about too often, and for an address that asks too often.
+    An empty identifier, or one longer than any account has, is logged and causes no mail. Raises `TooManyRequests` if one address
+    requests too many mails for this account or for many accounts.
     """
     identifier = identifier.strip()
     _check_rates(connection, identifier, ip)
@@ -52,7 +52,7 @@ def ask_for_reset(*, connection: Connection, identifier: str, client: Client | N
         user_agent=user_agent,
     )
     if not 0 < len(identifier) <= LONGEST:
-        # A job keeps the whole name: without a limit each request would store up to 64 KiB.
+        # A job stores the whole identifier: without a limit, each request would store up to 64 KiB.
         return
     start_reset_mail(connection=connection, identifier=identifier, client=client, ip=ip, address=address)
 
@@ -68,27 +68,27 @@ def _check_rates(connection: Connection, identifier: str, ip: str) -> None:
 
 
 def open_reset(*, tenant_id: str, secret: str) -> AccountTicket:
-    """Return the ticket of a link that can set a password; raise what `usable` raises. Changes nothing."""
+    """Return the ticket of a link that can set a password. Changes nothing. Raises the errors of `usable`."""
     return usable(tenant_id=tenant_id, purpose=AccountTicket.Purpose.PASSWORD_RESET, secret=secret)
 
 
 def open_unblock(*, tenant_id: str, secret: str) -> AccountTicket:
-    """Return the ticket of a link that can lift a block; raise what `usable` raises. Changes nothing."""
+    """Return the ticket of a link that can lift a block. Changes nothing. Raises the errors of `usable`."""
     return usable(tenant_id=tenant_id, purpose=AccountTicket.Purpose.UNBLOCK, secret=secret)
 
 
 def set_new_password(*, tenant_id: str, secret: str, password: str, ip: str = "", user_agent: str = "") -> AccountTicket:
-    """Give the user of a link a new password, once. The link came by mail, so the address is verified with it.
+    """Set a new password for the user of a link, once. A mailed link also verifies the email address, because the user received it there.
 
-    A link that an application handed over verifies the address only where the application says so. Listeners of
-    `password_changed` end sessions, refresh tokens, blocks and other links. Raises what `usable` raises, or
-    `PasswordTooWeak`, after which the link still works.
+    A link that an application delivered verifies the address only if the application requested it. Receivers of `password_changed`
+    end sessions, refresh tokens, blocks and other links. Raises the errors of `usable`, and `PasswordTooWeak`, after which the link
+    still works.
     """
     try:
         ticket = _set_new_password(tenant_id, secret, password, ip, user_agent)
     except PasswordTooWeak as weak:
         if weak.problem.weakness is Weakness.BREACHED:
-            # What was tried has been taken back; the line stays.
+            # The transaction was rolled back; write the line outside it.
             _note_leak(open_reset(tenant_id=tenant_id, secret=secret), password, ip, user_agent)
         raise
     _note_leak(ticket, password, ip, user_agent)
@@ -98,27 +98,27 @@ def set_new_password(*, tenant_id: str, secret: str, password: str, ip: str = ""
 @unit_of_work
 def _set_new_password(tenant_id: str, secret: str, password: str, ip: str, user_agent: str) -> AccountTicket:
     ticket = open_reset(tenant_id=tenant_id, secret=secret)
-    # The user's row is the lock: of two at once the second finds the link used.
+    # The lock on the user serializes concurrent uses: the second one finds the link used.
     user = locked_user(tenant_id=tenant_id, user_id=ticket.user.user_id)
     ticket = open_reset(tenant_id=tenant_id, secret=secret)
     check_password(user.connection, password, personal_data(user), user=user)
     changes: dict[str, Any] = {"password": password, **_verification(ticket, user)}
     update_user(tenant_id=tenant_id, user_id=user.user_id, changes=changes)
-    # Listeners leave links alone where there was no password before.
+    # Receivers keep the links of a user who had no password before.
     use_up(user, AccountTicket.Purpose.PASSWORD_RESET)
     _note(_CHANGED, ticket, user, ip, user_agent)
     return ticket
 
 
 def _verification(ticket: AccountTicket, user: User) -> dict[str, Any]:
-    # A mailed link came to the address; what an application hands over may have come anywhere.
+    # The user received a mailed link at the address. A link from an application may have arrived through any channel.
     is_proven = user.email and ticket.parameters.get("marks_verified", True)
     return {"email_verified": True} if is_proven and not user.email_verified else {}
 
 
 @unit_of_work
 def lift_with_link(*, tenant_id: str, secret: str, ip: str = "", user_agent: str = "") -> AccountTicket:
-    """Lift the blocks of the user of a link, once; raise what `usable` raises."""
+    """Lift the blocks of the user of a link, once. Raises the errors of `usable`."""
     ticket = open_unblock(tenant_id=tenant_id, secret=secret)
     user = locked_user(tenant_id=tenant_id, user_id=ticket.user.user_id)
     ticket = open_unblock(tenant_id=tenant_id, secret=secret)
@@ -133,7 +133,7 @@ def _note(code: str, ticket: AccountTicket, user: User, ip: str, user_agent: str
 
 
 def _note_leak(ticket: AccountTicket, password: str, ip: str, user_agent: str) -> None:
-    """Write a line where the new password was found in a breach."""
+    """Write a log line if the new password was found in a breach."""
     note_new_password(ticket.tenant_id, password, CHANGE, **_line(ticket, ticket.user, ip, user_agent))
 
 

@@ -1,6 +1,6 @@
-"""The policy of a connection as people and their programs are told of it: a list of rules, each kept or not. Pure.
+"""The password policy of a connection as a list of rules, for users and client libraries. Each rule is kept or not. Pure.
 
-Client libraries show the list as it is, with these codes and texts.
+Client libraries show the list unchanged, with these codes and texts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _KINDS = (
 
 
 def rules_of(options: Mapping[str, Any], password: str) -> list[dict[str, Any]]:
-    """Return every rule of the policy, and whether the password keeps it."""
+    """Return every rule of the policy, each with the answer whether the password meets it."""
     policy, shortest = policy_of(options), shortest_length(options)
     rules: list[dict[str, Any]] = [
         {

@@ -1,6 +1,7 @@
-"""Mails that warn a user: the password was found in a breach, or a browser logged in that was not known.
+"""Mails that warn a user: the password was found in a breach, or an unknown browser logged in.
 
-Both tell what happened and hold a link that sets a new password. A worker sends them, once. Asked for in `services.security_mail_jobs`.
+Each mail describes the event and contains a link that sets a new password. A worker sends it once. `services.security_mail_jobs`
+queues the jobs.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from identity.models import Job, User
 from identity.services.jobs import Pause, effect_of, step_of
 
 LEAKED, NEW_DEVICE = "stolen_credentials", "new_device"
-# Such a mail is not asked for, so it may be read late.
+# The user does not expect such a mail and may read it late.
 LINK_LIFE = timedelta(hours=24)
 
 
 @step_of(Job.Type.LEAKED_PASSWORD_EMAIL)
 @step_of(Job.Type.NEW_DEVICE_EMAIL)
 def ask_for_mail(job: Job) -> bool:
-    """Ask for the mail; when it was asked for, nothing is left."""
+    """Mark the mail as due, once. Return False if it is already marked, or if the user has no address or no longer exists."""
     if "recipient" in job.summary or _recipient(job) is None:
         return False
     job.summary["recipient"] = "found"
@@ -42,13 +43,13 @@ def ask_for_mail(job: Job) -> bool:
 
 @effect_of(Job.Type.LEAKED_PASSWORD_EMAIL)
 def mail_leak(job: Job) -> Pause | None:
-    """Tell the user of the breach."""
+    """Warn the user about the breach."""
     return _mail(job, LEAKED)
 
 
 @effect_of(Job.Type.NEW_DEVICE_EMAIL)
 def mail_new_device(job: Job) -> Pause | None:
-    """Tell the user of the login."""
+    """Warn the user about the login."""
     return _mail(job, NEW_DEVICE)
 
 
@@ -80,10 +81,10 @@ def _send(job: Job, user: User, name: str) -> None:
 
 
 def _link(job: Job, user: User, name: str, client: Client | None, language: str) -> tuple[AccountTicket | None, str]:
-    """Return a link that sets a new password, and its ticket; without one the mail goes out all the same.
+    """Return the ticket and the URL of a link that sets a new password. Without a link, return None and an empty text.
 
-    There is none for a user without a password, and where the user has links enough: otherwise an attacker who asks for links would
-    keep the warning away.
+    There is no link for a user without a password, and none for a user with `MOST_LINKS` usable links. The mail is sent in any case:
+    otherwise an attacker could suppress the warning by requesting many links.
     """
     base = (settings.INSECURE_HTTP and job.parameters.get("address")) or default_address(job.tenant_id)
     purpose = AccountTicket.Purpose.PASSWORD_RESET

@@ -1,4 +1,4 @@
-"""Making an account of one's own, with a password, at a database connection that lets people do so."""
+"""Sign-up with a password or a passkey at a database connection that allows it."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _SUCCESS, _FAILURE = "ss", "fs"
 
 @dataclass(frozen=True)
 class SignUp:
-    """Who wants an account, and what they say about themselves: identifiers, names and `user_metadata`, only what was sent.
+    """A request for an account, with the profile that was sent: identifiers, names and `user_metadata`.
 
-    An account with a passkey has no password: `add_passkey` adds it to the new user, in the transaction that makes the user, whose id
-    is drawn before, since the passkey names it.
+    For an account with a passkey, there is no password. `add_passkey` adds the passkey in the transaction that creates the user. The user
+    id is chosen earlier, because the passkey contains it.
     """
 
     connection: Connection
@@ -46,18 +46,18 @@ class SignUp:
     client: Client | None = None
     ip: str = ""
     user_agent: str = ""
-    # Where the page was asked for; see `Attempt`.
+    # Origin of the page; see `Attempt`.
     address: str = ""
-    # The page has an invitation to this address, and lets its guest in where the connection takes no others.
+    # The page has an invitation to this address. An invited user may sign up even if the connection accepts no other sign-ups.
     is_invited: bool = False
-    # False where the address was proven before the account was made.
+    # False if the address was already proven before the account is created.
     is_mail_due: bool = True
     identifier: str = ""
     add_passkey: Callable[[User], object] | None = field(default=None, repr=False)
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection lets this person make an account, in this way."""
+        """Whether the connection allows this kind of sign-up."""
         if self.add_passkey is not None:
             return takes_passkey_sign_ups(self.connection)
         return takes_sign_ups(self.connection) or (self.is_invited and takes_passwords(self.connection))
@@ -66,15 +66,15 @@ class SignUp:
 class Reason(Enum):
     DISABLED = auto()
     SUSPICIOUS_ADDRESS = auto()
-    # A value is missing or odd; `fields` says which, and how.
+    # A value is missing or invalid; `fields` has the error texts.
     INVALID = auto()
     PASSWORD_TOO_WEAK = auto()
-    # The account cannot be made, and nobody is told why: an identifier is taken.
+    # An identifier is taken. The response does not reveal this reason.
     REFUSED = auto()
 
 
 class SignUpRefused(Exception):
-    """The sign-up was refused for `reason`; `fields` has texts by name, `weak` why a password is too weak, `rate` the limit."""
+    """The sign-up was refused. `fields` has error texts by field, `weak` explains a weak password, `rate` is an exceeded limit."""
 
     def __init__(
         self,
@@ -92,10 +92,10 @@ class SignUpRefused(Exception):
 
 
 def sign_up(request: SignUp) -> User:
-    """Return the new user, created with its event and, where it gets one, the mail that verifies its address.
+    """Create the user with its event and, if configured, a mail that verifies the address. Return the user.
 
-    The edge binds the context of the event. Raises `SignUpRefused`. A taken identifier costs a hash as a free one does, so
-    that nobody needs to look at the status to be told nothing.
+    The caller binds the context of the event. Raises `SignUpRefused`. A taken identifier costs a hash like a free one, so that the response
+    time does not reveal what the response hides.
     """
     if not request.is_open:
         _refuse(request, SignUpRefused(Reason.DISABLED))
@@ -146,10 +146,10 @@ def _create(request: SignUp, profile: dict[str, Any]) -> User:
 
 
 def profile_problems(connection: Connection, profile: Mapping[str, Any]) -> dict[str, str]:
-    """Return what is wrong with a profile, by field."""
+    """Return the errors of a profile, by field."""
     wanted = demands(connection.options)
     missing = {name: "Missing required parameter." for name in IDENTIFIERS if wanted[name] is Demand.REQUIRED and name not in profile}
-    surplus = {name: "The connection does not take it." for name in IDENTIFIERS if wanted[name] is Demand.INACTIVE and name in profile}
+    surplus = {name: "Not accepted by the connection." for name in IDENTIFIERS if wanted[name] is Demand.INACTIVE and name in profile}
     problems = {**missing, **surplus}
     problems.update({name: problem for name, value in profile.items() if (problem := _column_problem(name, value))})
     shortest, longest = username_lengths(connection.options)
@@ -161,11 +161,11 @@ def profile_problems(connection: Connection, profile: Mapping[str, Any]) -> dict
 
 
 def _column_problem(name: str, value: Any) -> str:
-    """Return what keeps a value out of its column; all of them are told at once, and before the password is looked at."""
+    """Return the error of a value, if any. All errors are reported at once, before the password is checked."""
     if name == "user_metadata":
         return ""
     if not isinstance(value, str):
-        return "Must be a text."
+        return "Must be a string."
     try:
         User._meta.get_field(name).clean(value, None)  # type: ignore[union-attr]  # a column, never a relation
     except ValidationError as error:
@@ -181,11 +181,11 @@ def _refuse(request: SignUp, refusal: SignUpRefused, cause: Exception | None = N
 
 
 _DESCRIPTIONS = {
-    Reason.DISABLED: "The connection takes no sign-ups.",
+    Reason.DISABLED: "The connection does not allow sign-ups.",
     Reason.SUSPICIOUS_ADDRESS: "Too many sign-ups from the address.",
-    Reason.INVALID: "A value is missing or does not fit.",
+    Reason.INVALID: "A value is missing or invalid.",
     Reason.PASSWORD_TOO_WEAK: "The password is too weak.",
-    Reason.REFUSED: "The user exists already.",
+    Reason.REFUSED: "The user already exists.",
 }
 
 
@@ -200,7 +200,7 @@ def _note(request: SignUp, user: User | None, description: str) -> None:
 
 
 def _note_leak(request: SignUp, user: User | None) -> None:
-    """Write a line where the password was found in a breach; one that was refused for it, or one that the tenant takes all the same."""
+    """Write a log line if the password was found in a breach, whether it was refused for that reason or accepted by the tenant."""
     if request.password:
         note_new_password(request.connection.tenant_id, request.password, AT_SIGN_UP, **_line(request, user))
 

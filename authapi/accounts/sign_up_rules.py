@@ -1,4 +1,4 @@
-"""What a new user of a connection must and may say about themselves. Pure."""
+"""The identifiers and metadata that a new user of a connection must or may have. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_USERNAME = 128
 
 
 class Demand(Enum):
-    """How much a sign-up wants an identifier."""
+    """Whether a sign-up requires an identifier, accepts it or refuses it."""
 
     REQUIRED = "required"
     OPTIONAL = "optional"
@@ -25,7 +25,7 @@ class Demand(Enum):
 
 
 def demands(options: Mapping[str, Any]) -> dict[str, Demand]:
-    """Return which identifiers a sign-up at a connection with these options asks for."""
+    """Return for each identifier whether a sign-up with these connection options requires, accepts or refuses it."""
     attributes = options.get("attributes")
     if isinstance(attributes, dict):
         return {name: _demand(attributes.get(name)) for name in IDENTIFIERS}
@@ -34,7 +34,7 @@ def demands(options: Mapping[str, Any]) -> dict[str, Demand]:
 
 
 def username_lengths(options: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the shortest and the longest user name."""
+    """Return the minimum and the maximum length of a username."""
     attributes = _object(_object(_object(options.get("attributes")).get("username")).get("validation"))
     plain = _object(_object(options.get("validation")).get("username"))
     shortest = attributes.get("min_length") or plain.get("min") or _USERNAME_LENGTHS[0]
@@ -43,7 +43,7 @@ def username_lengths(options: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def metadata_problem(metadata: Any) -> str | None:
-    """Return what is wrong with the `user_metadata` of a sign-up, or None."""
+    """Return the error of the `user_metadata` of a sign-up, or None."""
     if not isinstance(metadata, dict):
         return "user_metadata must be an object."
     if len(metadata) > _MOST_METADATA:

@@ -1,7 +1,7 @@
-"""Throttling of suspicious addresses: one that fails at many accounts, or signs up many, is refused for a while.
+"""Throttles suspicious addresses: an address that fails at many accounts or signs up many accounts is refused for a while.
 
-Contract 9.10 to 9.13. The buckets live in Redis, and in each process while it is away: they slow an attack down, while blocks of
-accounts live in PostgreSQL. Rows of `AddressBlock` show administrators what the buckets refuse, and decide nothing.
+Contract 9.10 to 9.13. The buckets are in Redis, or in each process while Redis is unavailable, because they only slow an attack down.
+Blocks of accounts are in PostgreSQL. Rows of `AddressBlock` only show administrators what the buckets refuse.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from foundation.database.transactions import unit_of_work
 from foundation.memory.ttl_cache import Remembered
 
 LOGIN, SIGN_UP, EXCHANGE = "pre-login", "pre-user-registration", "pre-custom-token-exchange"
-# `rate` is milliseconds per attempt that is given back.
+# `rate` is the number of milliseconds after which one attempt is returned.
 DEFAULTS: dict[str, Any] = {
     "enabled": True,
     "shields": ["block", "admin_notification"],
@@ -31,21 +31,21 @@ DEFAULTS: dict[str, Any] = {
     "stage": {
         LOGIN: {"max_attempts": 100, "rate": 864_000},
         SIGN_UP: {"max_attempts": 50, "rate": 1200},
-        # Upstream's figures: 10 tokens that are refused at once, then one in ten minutes.
+        # Upstream's values: after 10 refused tokens, one attempt every ten minutes.
         EXCHANGE: {"max_attempts": 10, "rate": 600_000},
     },
 }
-# A block is written anew this often while its address goes on; in between, refusing costs no write.
+# While a blocked address continues, its row is updated at most this often. Refusals in between write nothing.
 _NOTED_EVERY = timedelta(minutes=1)
-# An address that comes back later than this after its block is told of as a new one.
+# An address that returns later than this after its block ended is reported as new.
 _SAME_ATTACK = timedelta(hours=1)
-# A botnet has thousands of addresses, and its administrators one mailbox.
+# One mail per hour: an attack from thousands of addresses must not flood the administrators.
 _TOLD_EVERY = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
 class Suspicion:
-    """What a tenant decided about suspicious addresses."""
+    """The settings of a tenant for suspicious addresses."""
 
     is_enabled: bool
     shields: frozenset[str]
@@ -54,24 +54,24 @@ class Suspicion:
 
     @property
     def blocks(self) -> bool:
-        """Whether an address without attempts is refused."""
+        """Whether an address without remaining attempts is refused."""
         return self.is_enabled and "block" in self.shields
 
     @property
     def notifies(self) -> bool:
-        """Whether the administrators are told of it."""
+        """Whether administrators are notified of a blocked address."""
         return self.is_enabled and "admin_notification" in self.shields
 
 
 def suspicion_values(row: TenantSettings | None) -> dict[str, Any]:
-    """Return the settings by the names of the wire, defaults included."""
+    """Return the settings under their API names, with defaults."""
     stored: dict[str, Any] = row.attack_protection.get("suspicious_ip_throttling", {}) if row is not None else {}
     stages = {name: {**default, **stored.get("stage", {}).get(name, {})} for name, default in DEFAULTS["stage"].items()}
     return {**DEFAULTS, **stored, "stage": stages}
 
 
 def is_suspicious(tenant_id: str, ip: str, stage: str) -> bool:
-    """Tell whether an address is refused, since it has used up its attempts at a stage. Counts nothing."""
+    """Tell whether an address is refused because it has no attempts left at a stage. Counts nothing."""
     rules = remembered_suspicion.get(tenant_id)
     if not _applies(rules, ip) or rules.buckets[stage].has_one(tenant_id, counted_address(ip)):
         return False
@@ -80,7 +80,7 @@ def is_suspicious(tenant_id: str, ip: str, stage: str) -> bool:
 
 
 def count_attempt(tenant_id: str, ip: str, stage: str) -> bool:
-    """Count an attempt of an address at a stage; return False where it is refused, since it had none left."""
+    """Count an attempt of an address at a stage. Return False if it is refused because no attempts are left."""
     rules = remembered_suspicion.get(tenant_id)
     if not _applies(rules, ip) or rules.buckets[stage].takes(tenant_id, counted_address(ip)):
         return True
@@ -94,19 +94,19 @@ def rate_of_suspicious(tenant_id: str, stage: str) -> Rate:
 
 
 def is_address_blocked(tenant_id: str, ip: str) -> bool:
-    """Tell whether an address is refused at any stage now. Notes nothing."""
+    """Tell whether an address is refused at any stage now. Records nothing."""
     rules = remembered_suspicion.get(tenant_id)
     owner = (tenant_id, counted_address(ip))
     return rules.blocks and _applies(rules, ip) and not all(bucket.has_one(*owner) for bucket in rules.buckets.values())
 
 
 def lift_address(tenant_id: str, ip: str) -> None:
-    """Give an address all its attempts back, at every stage. Twice is harmless. An address of IPv6 stands for its /64."""
+    """Restore all attempts of an address at every stage. Idempotent. An IPv6 address stands for its /64."""
     _lift(tenant_id, counted_address(ip))
 
 
 def lift_block(row: AddressBlock) -> None:
-    """Give the address of a row its attempts back, at every stage: the same attacker is at them all."""
+    """Restore the attempts of the address of a row at every stage, because one attacker uses all stages."""
     _lift(row.tenant_id, row.address)
 
 
@@ -118,14 +118,14 @@ def _lift(tenant_id: str, address: str) -> None:
 
 
 def _applies(rules: Suspicion, ip: str) -> bool:
-    # A proxy that names no client hides many addresses, so they must not count as one suspicious address.
+    # A trusted proxy that does not forward client addresses hides many clients. They must not count as one suspicious address.
     is_hidden = compiled(settings.TRUSTED_PROXIES).has(ip)
     return (rules.blocks or rules.notifies) and bool(counted_address(ip)) and not is_hidden and not is_listed(ip, rules.allowlist)
 
 
 @unit_of_work
 def _note_block(tenant_id: str, address: str, stage: str, rules: Suspicion) -> None:
-    """Show the block to administrators, and tell them of a new one."""
+    """Record the block for administrators, and notify them of a new one."""
     now = timezone.now()
     shown = {"last_refused_at": now, "ends_at": now + timedelta(seconds=rules.buckets[stage].seconds), "is_refused": rules.blocks}
     rows = AddressBlock.objects.of(tenant_id).filter(address=address, stage=stage)

@@ -1,4 +1,4 @@
-"""Finding the user whom somebody names when logging in: by e-mail address, username or phone number, in one query."""
+"""Finds the user of a login by email address, username or phone number, in one query."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _PHONE_PUNCTUATION = re.compile(r"[\s().-]")
 
 
 def named_user(connection: Connection, identifier: str) -> User | None:
-    """Return the user of the connection with this address, name or number, upper and lower case alike; None without one.
+    """Return the user of the connection with this email address, username or phone number, ignoring case. None without one.
 
-    Where several fit, an e-mail address goes before a username, and that before a phone number.
+    If several users match, an email address takes precedence over a username, and a username over a phone number.
     """
     wanted = identifier.strip()
     if not wanted or len(wanted) > LONGEST or text_problem(wanted):
         return None
-    # Each part has a unique index of its own: (connection, lower(email)), (connection, lower(username)), (connection, phone_number).
+    # Each condition has its own unique index: (connection, lower(email)), (connection, lower(username)), (connection, phone_number).
     fits = Q(email_key=Lower(Value(wanted))) | Q(username_key=Lower(Value(wanted))) | Q(phone_number=_number(wanted))
     users = User.objects.of(connection.tenant_id).alias(email_key=Lower("email"), username_key=Lower("username"))
     found = list(users.filter(fits, connection=connection).select_related("connection", "password_credential"))
@@ -30,7 +30,7 @@ def named_user(connection: Connection, identifier: str) -> User | None:
 
 
 def failure_key(user: User | None, identifier: str) -> str:
-    """Return under what name failed logins are counted: as the user is called, so that no other spelling gets a count of its own."""
+    """Return the name under which failed logins are counted. All spellings of one identifier share a count."""
     wanted = identifier.strip()
     called = [user.email, user.username, user.phone_number] if user else []
     matched = next((name for name in called if name and name.lower() == wanted.lower()), None)
@@ -40,7 +40,7 @@ def failure_key(user: User | None, identifier: str) -> str:
 
 
 def names_of(user: User) -> list[str]:
-    """Return every name under which failures of the user may have been counted."""
+    """Return every name under which failures of the user may be counted."""
     return [name.lower() for name in (user.email, user.username, user.phone_number) if name]
 
 

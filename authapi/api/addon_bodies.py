@@ -1,4 +1,4 @@
-"""Bodies about the add-ons of clients that this service serves. Names are those of the wire (contract, 2.6)."""
+"""Request bodies for the supported add-ons of clients. Names are those of the API (contract, 2.6)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST_CERTIFICATES = 65_536
 _MOST_MAPPINGS = 100
 _MOST_ADDRESSES = 50
 _MOST_PROBES = 20
-# A month: an assertion is used at once, and some service providers end their session with it.
+# 30 days. An assertion is used immediately, but some service providers end their session when it expires.
 _LONGEST_LIFETIME = 2_592_000
 _NO_PRIVATE_KEY = RegexValidator(r"PRIVATE KEY", "This is a private key: send the certificate", inverse_match=True)
 _WEB_ADDRESS = RegexValidator(r"\Ahttps?://[^\s/?#@\\]+([/?][^\s#\\]*)?\Z", "Object didn't pass validation for format url")
@@ -29,7 +29,7 @@ Fields = dict[str, serializers.Field[Any, Any, Any, Any]]
 
 
 class CertificateText(Text):
-    """One certificate, or with `several` a list of them in PEM."""
+    """A certificate in PEM. With `several`, a list of certificates."""
 
     def __init__(self, *, several: bool = False, **options: Any) -> None:
         self._read: Callable[[str], object] = certificates_of if several else certificate_of
@@ -47,7 +47,7 @@ class CertificateText(Text):
 
 
 class Mappings(JsonObject):
-    """Members of the profile against the claim, or the claims, that carry them."""
+    """Maps members of the profile to one or more claims that carry them."""
 
     default_error_messages = {"claims": "Expected names of claims, each text or a list of texts"}
 
@@ -72,12 +72,12 @@ class SamlLogout(Closed):
 
 
 class SamlAddon(Closed):
-    """What an application wants of its assertions; null is the default. Ours, and not upstream's: `signAssertion`, `claimsPrefix`,
+    """Settings for the assertions of an application; null means the default. Not in upstream's API: `signAssertion`, `claimsPrefix`,
     `encryptionCert`, `encryptionAlgorithm`, `assertionConsumerServices`.
     """
 
     def get_fields(self) -> Fields:
-        # The names of the wire are no names of Python.
+        # Built here, because names such as `nameIdentifierFormat` break the naming rules for Python attributes.
         texts = ("audience", "recipient", "destination", "issuer", "nameIdentifierFormat", "authnContextClassRef", "claimsPrefix")
         switches = (
             "createUpnClaim", "passthroughClaimsWithNoMapping", "mapUnknownClaimsAsIs", "mapIdentities", "signResponse", "signAssertion",
@@ -101,15 +101,15 @@ class SamlAddon(Closed):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs.get("signResponse") is not True and attrs.get("signAssertion") is False:
-            raise serializers.ValidationError({"signAssertion": ["Either the assertion or the response has to be signed"]})
+            raise serializers.ValidationError({"signAssertion": ["Sign the assertion, the response or both"]})
         indexes = [each["index"] for each in attrs.get("assertionConsumerServices") or ()]
         if len(set(indexes)) != len(indexes):
-            raise serializers.ValidationError({"assertionConsumerServices": ["An index stands there twice"]})
+            raise serializers.ValidationError({"assertionConsumerServices": ["Each index must be unique"]})
         return attrs
 
 
 class WsFedAddon(Closed):
-    """What an application wants of its tokens of WS-Federation; null is the default. `tokenType` is ours, and not upstream's."""
+    """Settings for the WS-Federation tokens of an application; null means the default. `tokenType` is not in upstream's API."""
 
     def get_fields(self) -> Fields:
         texts = ("audience", "issuer", "nameIdentifierFormat", "claimsPrefix")

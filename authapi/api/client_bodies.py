@@ -1,4 +1,4 @@
-"""Bodies about clients."""
+"""Request bodies for clients."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NAME = RegexValidator(r"\A[^<>]+\Z", "String does not match pattern ^[^<>]+$")
 
 
 class Address(Text):
-    """An absolute address with any scheme of applications, custom ones included, but none that runs as a script."""
+    """An absolute address with any scheme, including custom schemes of applications. Schemes that run scripts are refused."""
 
     def __init__(self, *, fragment: bool = True, **options: Any) -> None:
         pattern = r"\A(?!(?i:javascript|data|vbscript):)[A-Za-z][A-Za-z0-9+.-]*:[^\s" + ("" if fragment else "#") + r"]+\Z"
@@ -39,7 +39,7 @@ class Address(Text):
 
 
 class Registered(Address):
-    """An address that may have a wildcard for the first label of its host."""
+    """An address whose host may have a wildcard as its first label."""
 
     def to_internal_value(self, data: Any) -> str:
         value = super().to_internal_value(data)
@@ -50,7 +50,7 @@ class Registered(Address):
 
 
 class KeyAddress(Text):
-    """An https address of a key set; plain http where the operator allows it for outgoing requests."""
+    """An https address of a key set. Plain http is allowed if the operator allows it for outgoing requests."""
 
     default_error_messages = {"insecure": "Expected an https address"}
 
@@ -77,7 +77,7 @@ def _texts() -> ListOf:
 
 
 class Metadata(JsonObject):
-    """At most ten texts; null removes a key."""
+    """At most ten texts. A null value removes the key."""
 
     default_error_messages = {"texts": "Expected strings of at most 255 characters, or null"}
 
@@ -134,7 +134,7 @@ class LogoutSettings(Closed):
 
 
 class ClientSettings(FurtherMembers):
-    """What creating and changing a client have in common; null clears optional fields."""
+    """Members for both creating and changing a client. Null clears an optional member."""
 
     description = Text(required=False, max_length=140, allow_blank=True, allow_null=True)
     logo_uri = Address(required=False, allow_null=True)
@@ -172,7 +172,7 @@ class ClientSettings(FurtherMembers):
         required=False, allow_null=True, child=Text(max_length=LONGEST_TYPE), max_length=MAX_TYPES, help_text="RFC 9396, 10."
     )
     oidc_logout = LogoutSettings(required=False, allow_null=True)
-    oidc_backchannel_logout = LogoutSettings(required=False, allow_null=True, help_text="An older name of oidc_logout.")
+    oidc_backchannel_logout = LogoutSettings(required=False, allow_null=True, help_text="Older name of `oidc_logout`.")
     frontchannel_logout_uri = Address(fragment=False, required=False, allow_null=True)
     frontchannel_logout_session_required = Switch(required=False)
     jwks_uri = KeyAddress(required=False, allow_null=True)
@@ -186,7 +186,7 @@ class ClientToChange(ClientSettings):
 
 
 class ClientToCreate(ClientSettings):
-    """The secret is drawn by the service, and shown in the answer."""
+    """The service generates the secret and returns it in the response."""
 
     name = Text(max_length=255, validators=[_NAME])
     client_authentication_methods = MethodsToCreate(required=False, allow_null=True)

@@ -31,7 +31,7 @@ COMPONENTS: dict[str, Schema] = {"ClientCredential": {"type": "object", "propert
 
 
 class ClientCredentialEndpoint(Endpoint):
-    """What a client may prove itself with besides a secret. A credential counts once a method of the client names it."""
+    """Keys and certificates that authenticate a client instead of a secret. A credential is in use once a method of the client names it."""
 
     not_found_code = INEXISTENT_CLIENT
     operations: ClassVar[dict[str, Operation]] = {
@@ -82,7 +82,7 @@ class SingleClientCredentialEndpoint(Endpoint):
         ),
         "partial_update": Operation(
             "update_client_credential",
-            "Move the end of a key or certificate",
+            "Change when a key or certificate expires",
             ("update:client_credentials",),
             200,
             CREDENTIAL,
@@ -91,7 +91,7 @@ class SingleClientCredentialEndpoint(Endpoint):
         ),
         "destroy": Operation(
             "delete_client_credential",
-            "Delete a key or certificate, if it is there; one that the client uses is refused",
+            "Delete a key or certificate if it exists; one that the client uses is refused",
             ("delete:client_credentials",),
             204,
             refuses=(403, 404),
@@ -115,13 +115,13 @@ class SingleClientCredentialEndpoint(Endpoint):
         try:
             client_credentials.delete_credential(tenant_id=self.tenant_id, client_id=id, credential_id=credential_id)
         except NotFound:
-            # Clients repeat a delete whose answer was lost: gone is gone.
+            # Deleting is idempotent: clients repeat a request whose response was lost.
             return Response(status=204)
         return Response(status=204)
 
 
 def credential_resource(row: ClientCredential) -> dict[str, Any]:
-    """Return the credential as the management interface shows it: never the PEM, and of the key its thumbprint only."""
+    """Return the credential as the management interface shows it: without the PEM, and with the thumbprint of the key only."""
     optional = {
         "name": row.name,
         "kid": row.kid,

@@ -1,4 +1,4 @@
-"""Clients on the wire against their columns."""
+"""Converts clients between API documents and database columns."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from authapi.tokens.refresh_policy import shown_policy
 from foundation.api.refusals import invalid_body
 from foundation.timestamps import wire_time
 
-# Lists that the toolkit keeps as text with spaces between.
+# The OAuth toolkit stores these lists as text separated by spaces.
 _SPACED = {"callbacks": "redirect_uris", "allowed_logout_urls": "post_logout_redirect_uris", "allowed_origins": "allowed_origins"}
 _COLUMNS = ("name", "app_type", "is_first_party", "grant_types", "token_endpoint_auth_method")
 _MISSING = object()
 _PUBLIC_TYPES = ("native", "spa")
-# What a client has where nothing was set, as far as it is always shown. Without a word clients are held to the strict rules.
+# Defaults that are always shown. A client without a value follows the strict rules.
 _DEFAULTS: dict[str, Any] = {
     "is_token_endpoint_ip_header_trusted": False,
     "oidc_conformant": True,
@@ -28,7 +28,7 @@ _SUMMARY = ("client_id", "tenant", "name", "app_type", "is_first_party", "global
 
 
 def client_resource(client: Client, *, secret: str | None = None) -> dict[str, Any]:
-    """Return the client as the management interface shows it; its secret only to whoever made it."""
+    """Return the client as the management interface shows it. `secret` is given only to the caller that created it."""
     lists = {name: getattr(client, column).split() for name, column in _SPACED.items()}
     token = {"alg": client.algorithm or "RS256", "lifetime_in_seconds": 36_000, "secret_encoded": False}
     optional = {**lists, "app_type": client.app_type, "client_metadata": client.metadata, "client_secret": secret}
@@ -39,7 +39,7 @@ def client_resource(client: Client, *, secret: str | None = None) -> dict[str, A
         "global": client.is_global,
         "is_first_party": client.is_first_party,
         "grant_types": client.grant_types,
-        # Left out where a proof by key or certificate has taken its place.
+        # Left out if the client authenticates with a key or certificate instead.
         **({} if client.proof_method else {"token_endpoint_auth_method": client.token_endpoint_auth_method}),
         **_DEFAULTS,
         **client.settings,
@@ -52,17 +52,17 @@ def client_resource(client: Client, *, secret: str | None = None) -> dict[str, A
 
 
 def client_summary(client: Client) -> dict[str, Any]:
-    """Return what a token may see that reads summaries only."""
+    """Return the members that a token with `read:client_summary` may read."""
     document = client_resource(client)
     return {name: document[name] for name in _SUMMARY if name in document}
 
 
 def columns_of(body: dict[str, Any], *, has_methods: bool = False, present: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the columns that a checked body sets; `metadata` and `settings` hold what changes in them.
+    """Return the columns that a checked body sets. `metadata` and `settings` contain only the changes.
 
-    Refuses with `operation_not_supported` what would promise something that is not done, unless it is `present` in the
-    client's resource already: programs send back what they have read. `has_methods` tells that the client
-    proves itself by keys or certificates: only then its method for secrets may be null.
+    Raises `operation_not_supported` for values that need an unsupported feature, unless the resource of the client already has the value
+    (`present`): programs send back what they have read. `has_methods` tells that the client authenticates with keys or certificates. Only
+    such a client may have null as its method for secrets.
     """
     body = _without_old_names(body)
     refuse_promises(body, present or {})
@@ -88,19 +88,19 @@ def columns_of(body: dict[str, Any], *, has_methods: bool = False, present: Mapp
 
 
 def _without_old_names(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the body with `oidc_backchannel_logout` under its newer name, which counts where both are sent."""
+    """Return the body with `oidc_backchannel_logout` renamed to `oidc_logout`. If both are sent, `oidc_logout` applies."""
     newer = dict(body)
     older = newer.pop("oidc_backchannel_logout", _MISSING)
     return newer if older is _MISSING else {"oidc_logout": older, **newer}
 
 
 def _kept(name: str, value: Any) -> Any:
-    """Return a setting as it is kept: addons that are off are left out."""
+    """Return a setting in its stored form: add-ons that are off are left out."""
     return {addon: settings for addon, settings in value.items() if settings is not None} if name == "addons" and value else value
 
 
 def defaults_of(app_type: str) -> dict[str, Any]:
-    """Return what a new client of this type gets where the body says nothing."""
+    """Return the defaults for a new client of this type."""
     if app_type in _PUBLIC_TYPES:
         return {"grant_types": ["authorization_code", "refresh_token"], "token_endpoint_auth_method": Client.AuthMethod.NONE}
     if app_type == "non_interactive":

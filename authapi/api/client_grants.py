@@ -1,4 +1,4 @@
-"""Client grants: `/client-grants`, `/client-grants/{id}`, and the organizations in which they count."""
+"""Client grants: `/client-grants`, `/client-grants/{id}`, and the organizations in which they apply."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class GrantToName(Closed):
 
 
 class ClientGrantEndpoint(Endpoint):
-    """What clients may ask for at which API."""
+    """The scopes that clients may request, by API."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -69,7 +69,7 @@ class ClientGrantEndpoint(Endpoint):
         ),
         "create": Operation(
             "create_client_grant",
-            "Let a client ask for tokens to an API",
+            "Allow a client to request tokens for an API",
             ("create:client_grants",),
             201,
             CLIENT_GRANT,
@@ -80,7 +80,7 @@ class ClientGrantEndpoint(Endpoint):
         "partial_update": Operation(
             "update_client_grant", "Change a client grant", ("update:client_grants",), 200, CLIENT_GRANT, GrantToChange, refuses=(404,)
         ),
-        "destroy": Operation("delete_client_grant", "Take a client grant away, if it is there", ("delete:client_grants",), 204),
+        "destroy": Operation("delete_client_grant", "Delete a client grant if it exists", ("delete:client_grants",), 204),
     }
 
     def list(self, request: Request) -> Response:
@@ -100,7 +100,7 @@ class ClientGrantEndpoint(Endpoint):
     def create(self, request: Request) -> Response:
         body = self.body_of(request, GrantToCreate)
         if "default_for" in body:
-            raise not_supported("Every client has grants of its own here.")
+            raise not_supported("Defaults for client grants are not supported: create a grant for each client.")
         if "client_id" not in body:
             raise invalid_body("Missing required property", "client_id")
         resource = _resource_of(self.tenant_id, body["audience"])
@@ -133,13 +133,13 @@ class ClientGrantEndpoint(Endpoint):
         try:
             client_grants.delete_client_grant(tenant_id=self.tenant_id, grant_id=id)
         except NotFound:
-            # Clients repeat a delete whose answer was lost: gone is gone.
+            # Deleting is idempotent: clients repeat a request whose response was lost.
             return Response(status=204)
         return Response(status=204)
 
 
 class GrantOrganizationEndpoint(Endpoint):
-    """The organizations in which a client grant counts."""
+    """The organizations in which a client grant applies."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -160,7 +160,7 @@ class GrantOrganizationEndpoint(Endpoint):
 
 
 class OrganizationGrantEndpoint(Endpoint):
-    """The client grants that count in an organization."""
+    """The client grants that apply in an organization."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -174,7 +174,7 @@ class OrganizationGrantEndpoint(Endpoint):
         ),
         "create": Operation(
             "add_organization_client_grant",
-            "Let a client grant count in an organization",
+            "Apply a client grant in an organization",
             ("create:organization_client_grants",),
             201,
             CLIENT_GRANT,
@@ -183,7 +183,7 @@ class OrganizationGrantEndpoint(Endpoint):
         ),
         "destroy": Operation(
             "remove_organization_client_grant",
-            "Let a client grant no longer count in an organization",
+            "Stop applying a client grant in an organization",
             ("delete:organization_client_grants",),
             204,
             refuses=(404,),
@@ -212,14 +212,14 @@ class OrganizationGrantEndpoint(Endpoint):
 
 
 def client_grant(grant: ClientGrant) -> dict[str, Any]:
-    """Return the grant as the management interface shows it; fields that do not apply are left out."""
+    """Return the grant as the management interface shows it. Fields that do not apply are left out."""
     scopes = {"allow_all_scopes": True} if grant.allows_all_scopes else {"scope": grant.scopes}
     named = {"id": grant.pk, "client_id": grant.client.client_id, "audience": grant.api_resource.identifier}
     return {**named, **scopes, "subject_type": grant.subject_type, **grant.settings}
 
 
 def grant_at(grant_id: str) -> ClientGrant:
-    """Return the grant; 404 when there is none."""
+    """Return the grant. Raises `NotFound`."""
     grant = ClientGrant.objects.select_related("client", "api_resource").filter(pk=grant_id).first()
     if grant is None:
         raise NotFound(_NO_GRANT)
@@ -233,7 +233,7 @@ def _filtered(rows: QuerySet[ClientGrant], query: QueryDict) -> QuerySet[ClientG
 
 
 def _resource_of(tenant_id: str, audience: str) -> ApiResource:
-    """Return the API behind an audience; each host of the tenant names the management interface."""
+    """Return the API of an audience. Every host of the tenant is an audience of the management interface."""
     if is_management_audience(audience, trust.get(tenant_id).hosts):
         return ensure_management_api(tenant_id)
     resource = ApiResource.objects.filter(identifier=audience).first()

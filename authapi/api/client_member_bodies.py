@@ -1,4 +1,4 @@
-"""Members of clients that other programs send along: their shapes. Which of their values this service takes: `client_promises`."""
+"""Shapes of further members of clients that deployment tools send. `client_promises` decides which values are accepted."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _LONGEST_KEY = 8_192
 _MOST_FINGERPRINTS = 50
 _MOST_CREDENTIALS = 10
 _WEB_ADDRESS = RegexValidator(r"\Ahttps?://[^\s/?#@]+(/[^\s]*)?\Z", "Object didn't pass validation for format url")
-_FINGERPRINT = RegexValidator(r"\A[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){31}\Z", "Expected 32 bytes in hexadecimal, with colons between")
+_FINGERPRINT = RegexValidator(r"\A[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){31}\Z", "Expected 32 bytes in hexadecimal, separated by colons")
 _APP_NAME = RegexValidator(r"\A[A-Za-z0-9_.-]*\Z", "Expected letters, digits, dots, hyphens and underscores")
-_NO_PRIVATE_KEY = RegexValidator(r"PRIVATE KEY", "This is a private key: send the public one", inverse_match=True)
+_NO_PRIVATE_KEY = RegexValidator(r"PRIVATE KEY", "This is a private key: send the public key", inverse_match=True)
 
 
 class Addons(Closed):
-    """Protocols and services of the system upstream, each with its settings; null is an addon that is off."""
+    """Protocols and services of upstream, each with its settings. Null means that the add-on is off."""
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         free = {name: JsonObject(required=False, allow_null=True) for name in ADDONS}
@@ -74,7 +74,7 @@ class Active(Closed):
 
 
 class EncryptionKey(Closed):
-    """The public key of a partner. Nothing is encrypted with it: the add-on `samlp` has a certificate of its own for that."""
+    """The public key of a partner. Not used for encryption: the add-on `samlp` has its own certificate."""
 
     pub = Text(required=False, max_length=_LONGEST_KEY, allow_blank=True, validators=[_NO_PRIVATE_KEY])
     cert = Text(required=False, max_length=_LONGEST_KEY, allow_blank=True, validators=[_NO_PRIVATE_KEY])
@@ -118,12 +118,12 @@ class SignedRequestObject(Closed):
     credentials = ListOf(required=False, child=CredentialToName(), max_length=_MOST_CREDENTIALS)
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        # A class attribute of this name would hide one of the framework's.
+        # A class attribute named `required` would hide an attribute of the framework.
         return {**super().get_fields(), "required": Switch(required=False)}
 
 
 class FurtherMembers(Closed):
-    """What creating and changing a client have in common beside its own settings; null clears."""
+    """Further members for both creating and changing a client. Null clears."""
 
     addons = Addons(required=False, allow_null=True)
     mobile = Mobile(required=False, allow_null=True)

@@ -1,4 +1,4 @@
-"""Members of a client that promise what this service does not do: which values promise nothing, and which are refused. Pure."""
+"""Decides which values of a client need a feature that this service does not have, and refuses them. Pure."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from authapi.protocols.oauth.engine import SERVED_GRANTS
 from foundation.api.refusals import not_supported
 
 Members = Mapping[str, Any]
-# Add-ons with their own settings and protocols.
+# Add-ons that this service implements, with their own settings and protocols.
 SERVED_ADDONS = frozenset({"samlp", "wsfed"})
-# Values that change nothing, by the name of the member. `custom_login_page_on` is not among them: without a page of the client's
-# own, which nothing here takes, neither of its values changes anything. Nor are `sso`, `form_template` and `encryption_key`: they are
-# settings of addons and logins that are refused themselves, so no value of theirs changes anything.
+# Values without any effect, by member. `custom_login_page_on` is not listed: without a custom page, which is refused, both of its
+# values have no effect. The same is true for `sso`, `form_template` and `encryption_key`: they are settings of add-ons and logins that
+# are refused themselves.
 _HARMLESS: dict[str, tuple[Any, ...]] = {
     "custom_login_page": (None, ""),
     "custom_login_page_preview": (None, ""),
-    # People name their organization; no page asks for an address to find it.
+    # Users name their organization. No page finds it by email address.
     "organization_discovery_methods": (None, ["organization_name"]),
-    # No page asks to confirm a callback, so the value that skips the question is the one that holds.
+    # No page asks to confirm a callback, so `true` (skip the question) is the actual behavior.
     "skip_non_verifiable_callback_uri_confirmation_prompt": (None, True),
     "third_party_security_mode": (None, "permissive"),
     "redirection_policy": (None, "allow_always"),
     **dict.fromkeys(("token_vault_privileged_access", "express_configuration", "my_organization_configuration"), (None, {})),
     **dict.fromkeys(("b2b_integration_configuration", "oidc_support"), (None, {})),
 }
-# Objects whose switches promise something where they are on.
+# Objects with switches. A switch that is on needs a feature that this service does not have.
 _SWITCHED_ON = ("native_social_login", "fedcm_login", "anonymous_sessions", "identity_assertion_authorization_grant")
 
 
 def refuse_promises(body: Members, present: Members) -> None:
-    """Refuse with `operation_not_supported` what would promise something that is not done.
+    """Raise `operation_not_supported` for values that need an unsupported feature.
 
-    A value that is `present` in the client's resource passes: programs send back what they have read.
+    A value that the resource of the client already has (`present`) is accepted: programs send back what they have read.
     """
     for name in _promising(body):
         if body[name] != present.get(name):
@@ -45,10 +45,10 @@ def refuse_promises(body: Members, present: Members) -> None:
         raise not_supported(f"This service does not support this grant type: {min(unserved)}.")
     initiators = ((body.get("oidc_logout") or {}).get("backchannel_logout_initiators") or {}).get("selected_initiators") or ()
     if Initiator.PROFILE_CHANGED in initiators:
-        raise not_supported("A changed profile ends no session: select no profile-changed.")
+        raise not_supported("A changed profile does not end sessions: remove profile-changed.")
     token = body.get("jwt_configuration", {})
     if token.get("secret_encoded"):
-        raise not_supported("Secrets are used as they are: set secret_encoded to false.")
+        raise not_supported("Encoded secrets are not supported: set secret_encoded to false.")
 
 
 def _promising(body: Members) -> Iterator[str]:
@@ -58,7 +58,7 @@ def _promising(body: Members) -> Iterator[str]:
 
 
 def _is_on(value: Any) -> bool:
-    """Tell whether a switch is on anywhere in an object of switches."""
+    """Tell whether any switch in a nested object is on."""
     return value is True or (isinstance(value, Mapping) and any(_is_on(member) for member in value.values()))
 
 
@@ -66,18 +66,18 @@ def _transfers(value: Members) -> bool:
     named = ("can_create_session_transfer_token", "allowed_authentication_methods", "allow_refresh_token", "delegation")
     members = {name: value.get(name) for name in named}
     delegation = members.pop("delegation") or {}
-    # What else the object holds only bounds a transfer.
+    # The other members only restrict a transfer.
     return any(members.values()) or bool(delegation.get("allow_delegated_access"))
 
 
 def _limits_tokens(value: Members) -> bool:
     quota = value["client_credentials"]
-    # A figure counts unless the object says otherwise.
+    # A limit is enforced unless the object says otherwise.
     return bool(quota.get("enforce", "per_day" in quota or "per_hour" in quota))
 
 
 _PROMISES: dict[str, Callable[[Members], bool]] = {
-    # An addon that is named is on, also without any settings.
+    # An add-on that is present is on, even without settings.
     "addons": lambda value: any(settings is not None for name, settings in value.items() if name not in SERVED_ADDONS),
     "session_transfer": _transfers,
     "token_quota": _limits_tokens,

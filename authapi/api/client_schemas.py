@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about clients."""
+"""OpenAPI schemas of clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OBJECT: Schema = {"type": "object", "additionalProperties": True}
 _PROPERTIES: dict[str, Schema] = {
     "tenant": TEXT,
     "client_id": TEXT,
-    "client_secret": {**TEXT, "description": "Only in the answer of the call that made it."},
+    "client_secret": {**TEXT, "description": "Only in the response of the call that created it."},
     "global": SWITCH,
     "app_type": {**TEXT, "enum": list(APP_TYPES)},
     **dict.fromkeys(("name", "description", "logo_uri", "initiate_login_uri", "token_endpoint_auth_method"), TEXT),
@@ -22,7 +22,7 @@ _PROPERTIES: dict[str, Schema] = {
     **dict.fromkeys(("callbacks", "allowed_logout_urls", "allowed_origins", "web_origins", "client_aliases"), _TEXTS),
     **dict.fromkeys(("allowed_clients", "grant_types"), _TEXTS),
     **dict.fromkeys(("client_metadata", "jwt_configuration", "refresh_token", "default_organization", "oidc_logout"), _OBJECT),
-    "client_authentication_methods": {**_OBJECT, "description": "The ids of the credentials that count."},
+    "client_authentication_methods": {**_OBJECT, "description": "The ids of the credentials in use."},
     **dict.fromkeys(("is_first_party", "oidc_conformant", "sso_disabled", "cross_origin_authentication"), SWITCH),
     **dict.fromkeys(("custom_login_page_on", "is_token_endpoint_ip_header_trusted"), SWITCH),
     **dict.fromkeys(("require_pushed_authorization_requests", "require_proof_of_possession"), SWITCH),
@@ -36,17 +36,17 @@ _PROPERTIES: dict[str, Schema] = {
     **dict.fromkeys(("b2b_integration_configuration", "oidc_support"), _OBJECT),
     "signed_request_object": {
         **_OBJECT,
-        "description": "`required`, and the ids of the keys that verify signed requests; these cannot be deleted.",
+        "description": "`required`, and the ids of the keys that verify signed requests. These keys cannot be deleted.",
     },
-    "jwks_uri": {**TEXT, "description": "Where the client publishes the keys of its signed requests."},
-    "compliance_level": {**TEXT, "enum": list(LEVELS), "description": "The rules of FAPI that the client is held to."},
-    "oauth_standard_errors": {**SWITCH, "description": "Refusals have the statuses and codes of RFC 6749, and `redirect_uri` is required."},
-    "frontchannel_logout_uri": {**TEXT, "description": "The browser loads it in a hidden frame when the session ends."},
-    "frontchannel_logout_session_required": {**SWITCH, "description": "Without effect: `iss` and `sid` always stand in the address."},
+    "jwks_uri": {**TEXT, "description": "Address of the keys that verify signed requests of the client."},
+    "compliance_level": {**TEXT, "enum": list(LEVELS), "description": "The FAPI profile whose rules the client must follow."},
+    "oauth_standard_errors": {**SWITCH, "description": "Errors have the statuses and codes of RFC 6749, and `redirect_uri` is required."},
+    "frontchannel_logout_uri": {**TEXT, "description": "The browser loads this address in a hidden frame when the session ends."},
+    "frontchannel_logout_session_required": {**SWITCH, "description": "No effect: the address always contains `iss` and `sid`."},
     "updated_at_as_text": {**SWITCH, "description": "`updated_at` in profiles is ISO 8601 text instead of a number of seconds."},
     "authorization_details_types": {
         **_TEXTS,
-        "description": "The types of authorization details that the client may name; without the member those of each API.",
+        "description": "The types of authorization details that the client may request. If absent, all types of each API.",
     },
     "par_request_expiry": {"type": "integer"},
     "created_at": TIME,
@@ -60,7 +60,7 @@ CONNECTION_CLIENTS = taken_list("clients", _CLIENT_ID)
 COMPONENTS: dict[str, Schema] = {"Client": {"type": "object", "properties": _PROPERTIES}}
 LIST_PARAMETERS = (
     *LIST_FORMS,
-    Parameter("is_global", SWITCH, "Global clients are listed only when asked for."),
-    Parameter("is_first_party", SWITCH, "Only clients of the tenant itself, or only those of others."),
-    Parameter("app_type", TEXT, "Comma list of types."),
+    Parameter("is_global", SWITCH, "Whether to list global clients. Default: false."),
+    Parameter("is_first_party", SWITCH, "Only first-party clients, or only third-party clients."),
+    Parameter("app_type", TEXT, "Types, separated by commas."),
 )

@@ -28,7 +28,7 @@ from identity.api.lookups import scopes_of
 from identity.services.failures import NotFound
 
 INEXISTENT_CLIENT = "inexistent_client"
-# Deploy tools send back what a list shows, so it shows no times, which are never written.
+# Deployment tools send back the items of a list. Times are read-only, so lists leave them out.
 _LISTING = Listing("clients", CLIENT_FIELDS, kept=frozenset({"tenant"}), only_on_request=("created_at", "updated_at"))
 _READ = ("read:clients", "read:client_summary")
 
@@ -41,7 +41,7 @@ class ClientEndpoint(Endpoint):
         "list": Operation("list_clients", "List clients", _READ, 200, CLIENTS, parameters=LIST_PARAMETERS),
         "create": Operation(
             "create_client",
-            "Create a client; its secret is in this answer only",
+            "Create a client; only this response contains its secret",
             ("create:clients",),
             201,
             CLIENT,
@@ -58,12 +58,12 @@ class ClientEndpoint(Endpoint):
             ClientToChange,
             refuses=(404, 409),
         ),
-        "destroy": Operation("delete_client", "Delete a client, if it is there", ("delete:clients",), 204),
+        "destroy": Operation("delete_client", "Delete a client if it exists", ("delete:clients",), 204),
     }
 
     def list(self, request: Request) -> Response:
         query = request.query_params
-        # Global clients administer the whole tenant: they are shown only to whoever asks for them.
+        # Global clients administer the whole tenant, so they are listed only on request.
         rows = Client.objects.filter(is_global=switch_of(query, "is_global", default=False), is_account_page=False)
         if query.get("is_first_party"):
             rows = rows.filter(is_first_party=switch_of(query, "is_first_party", default=True))
@@ -73,7 +73,7 @@ class ClientEndpoint(Endpoint):
         if types:
             rows = rows.filter(app_type__in=types)
         if text_of(query, "q"):
-            raise not_supported("Clients cannot be searched by query here; filter by app_type, is_first_party and is_global.")
+            raise not_supported("Search by query is not supported for clients: filter by app_type, is_first_party and is_global.")
         render = client_resource if "read:clients" in scopes_of(request) else client_summary
         return Response(answer_list(by_creation(rows), query, _LISTING, render))
 
@@ -115,14 +115,14 @@ class ClientEndpoint(Endpoint):
             changeable_client(id)
             clients.delete_client(tenant_id=self.tenant_id, client_id=id)
         except NotFound:
-            # Clients repeat a delete whose answer was lost: gone is gone.
+            # Deleting is idempotent: clients repeat a request whose response was lost.
             return Response(status=204)
         return Response(status=204)
 
 
 @contextmanager
 def _every_rule_named() -> Iterator[None]:
-    """Answer with every rule of a compliance level that is broken; other refusals name the first problem alone."""
+    """Convert an error that lists every violated rule of a compliance level. Other errors name the first problem only."""
     try:
         yield
     except BreaksLevel as error:
@@ -137,7 +137,7 @@ class ClientSecretEndpoint(Endpoint):
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "rotate_client_secret",
-            "Give a client a new secret; tokens made with the old one end",
+            "Replace the secret of a client; tokens that depend on the old secret end",
             ("update:client_keys",),
             200,
             CLIENT,
@@ -150,13 +150,13 @@ class ClientSecretEndpoint(Endpoint):
         if client.is_public:
             raise not_supported("A client that does not authenticate has no secret.")
         if client.proof_method:
-            raise not_supported(f"The client proves itself by {client.proof_method}: give it another credential.")
+            raise not_supported(f"The client authenticates with {client.proof_method}: change its credentials instead.")
         rotated, secret = clients.rotate_client_secret(tenant_id=self.tenant_id, client_id=id)
         return Response(client_resource(rotated, secret=secret))
 
 
 def client_at(client_id: str) -> Client:
-    """Return the client; 404 when there is none."""
+    """Return the client. Raises `NotFound`."""
     client = Client.objects.filter(client_id=client_id, is_account_page=False).first()
     if client is None:
         raise NotFound("The client does not exist.")
@@ -164,12 +164,12 @@ def client_at(client_id: str) -> Client:
 
 
 def by_creation(rows: QuerySet[Client]) -> QuerySet[Client]:
-    """Give clients the name that lists sort by: the toolkit calls it otherwise."""
+    """Annotate clients with `created_at`, the sort column of lists. The OAuth toolkit names the column `created`."""
     return rows.annotate(created_at=F("created"))
 
 
 def changeable_client(client_id: str) -> Client:
-    """Return the client if the tenant may change it; 404 when there is none, 403 for a global one."""
+    """Return the client if the tenant may change it. Raises `NotFound`, and a refusal with status 403 for a global client."""
     client = client_at(client_id)
     if client.is_global:
         raise Refusal(403, "A global client is managed by the platform.")

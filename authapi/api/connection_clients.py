@@ -1,4 +1,4 @@
-"""Which clients may use which connection: `/connections/{id}/clients`, `/clients/{id}/connections`."""
+"""The clients that may use a connection: `/connections/{id}/clients`, `/clients/{id}/connections`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ConnectionClientEndpoint(Endpoint):
         ),
         "partial_update": Operation(
             "update_connection_clients",
-            "Let clients use a connection, or no longer",
+            "Allow or forbid clients to use a connection",
             ("update:connections",),
             204,
             body=ClientStatus,

@@ -1,4 +1,4 @@
-"""Bodies about keys and certificates of clients, and about the methods that name them."""
+"""Request bodies for keys and certificates of clients, and for the methods that name them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST_MOMENT = 40
 
 @extend_schema_field(OpenApiTypes.DATETIME)
 class Moment(Text):
-    """A time with its zone."""
+    """A time with a time zone."""
 
     default_error_messages = {"format": "Object didn't pass validation for format date-time"}
 
@@ -62,7 +62,7 @@ class CredentialToName(Closed):
 
 
 class _Methods(Closed):
-    """Exactly one method: a client proves itself in one way."""
+    """Exactly one method, because a client authenticates in one way."""
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if len(attrs) != 1:
@@ -97,7 +97,7 @@ class MethodsToCreate(_Methods):
 
 
 def new_credential(body: dict[str, Any]) -> NewCredential:
-    """Return what a checked body registers."""
+    """Return the credential that a checked body describes."""
     return NewCredential(
         type=body["credential_type"],
         name=body.get("name", ""),

@@ -1,6 +1,6 @@
-"""What devices hold to stay logged in: `/device-credentials`, `/device-credentials/{id}`.
+"""Credentials with which devices stay logged in: `/device-credentials`, `/device-credentials/{id}`.
 
-These are refresh tokens, never their values, and public keys of old clients (`/oauth/ro` with a token that the device has signed).
+Lists refresh tokens without their values, and public keys of old clients, which call `/oauth/ro` with a token signed by the device.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Row = TypeVar("Row", bound=Model)
 _LISTING = Listing("device_credentials", DEVICE_CREDENTIAL_FIELDS)
 _ROTATING = "rotating_refresh_token"
 _PUBLIC_KEY = "public_key"
-# Which tokens each type has; public keys are rows of their own. Without a type the rotating ones are left out, as clients expect.
+# Filter of the tokens of each type; public keys are in another table. Without a type, rotating tokens are left out, as clients expect.
 _IS_ROTATING: dict[str | None, dict[str, Any]] = {
     None: {"is_rotating": False},
     "refresh_token": {"is_rotating": False},
@@ -40,7 +40,7 @@ _ID = re.compile("dcr_[A-Za-z0-9]{16}|rt_[A-Za-z0-9]{22}")
 
 
 class KeyToRegister(Closed):
-    """The public key of a device. A user's token registers a key of that user; a machine's token names the user."""
+    """The public key of a device. With a user's token, the key belongs to that user. With a machine's token, the body names the user."""
 
     device_name = Text(max_length=255)
     type = serializers.ChoiceField(choices=[_PUBLIC_KEY])
@@ -51,13 +51,13 @@ class KeyToRegister(Closed):
 
 
 class DeviceCredentialEndpoint(Endpoint):
-    """Refresh tokens and public keys by the device that holds them."""
+    """Refresh tokens and public keys, by device."""
 
     path_schemas: ClassVar[dict[str, Any]] = {"id": {"pattern": f"^(?:{_ID.pattern})$"}}
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
             "list_device_credentials",
-            "List the refresh tokens that devices hold",
+            "List the refresh tokens and public keys of devices",
             ("read:device_credentials",),
             200,
             DEVICE_CREDENTIALS,
@@ -71,7 +71,7 @@ class DeviceCredentialEndpoint(Endpoint):
             REGISTERED_DEVICE,
             body=KeyToRegister,
         ),
-        "destroy": Operation("delete_device_credential", "End a refresh token, if it is there", ("delete:device_credentials",), 204),
+        "destroy": Operation("delete_device_credential", "Revoke a refresh token if it exists", ("delete:device_credentials",), 204),
     }
 
     def list(self, request: Request) -> Response:
@@ -89,7 +89,7 @@ class DeviceCredentialEndpoint(Endpoint):
         token: Any = request.auth
         user_id = body.get("user_id", "") if token.is_machine else token.subject
         if not user_id or body.get("user_id", user_id) != user_id:
-            raise invalid_body("A machine names the user; a user registers keys of their own", "user_id")
+            raise invalid_body("Required for the token of a machine. With the token of a user, it must be that user", "user_id")
         key = register_device_key(
             tenant_id=self.tenant_id,
             user_id=user_id,
@@ -109,7 +109,7 @@ class DeviceCredentialEndpoint(Endpoint):
 
 
 def _named(rows: QuerySet[Row], query: Any, client: str) -> QuerySet[Row]:
-    """Return the rows of the user and the client that a query names; `client` is the relation to clients."""
+    """Return the rows that match the user and the client of a query. `client` is the name of the relation to clients."""
     filters = {"user_id": "user__user_id", "client_id": f"{client}__client_id"}
     named = {column: value for name, column in filters.items() if (value := text_of(query, name))}
     return rows.filter(**named)
@@ -131,7 +131,7 @@ def _key_resource(key: DeviceKey) -> dict[str, Any]:
 
 
 def _resource(token: RefreshToken) -> dict[str, Any]:
-    """Return the token as a device credential; it needs its user and its client."""
+    """Return the token as a device credential. Expects its user and its client to be loaded."""
     return {
         "id": token.wire_id,
         **({"device_name": token.initial_user_agent} if token.initial_user_agent else {}),

@@ -1,6 +1,6 @@
-"""Endpoints of the neutral answers: what the service does not have is empty, may be written as it is, and refuses the rest.
+"""Endpoints for features that the service does not have. They are empty, accept the value they already have, and refuse all others.
 
-The rows stand in `authapi.api.neutral_table`.
+The endpoints are built from the rows of `authapi.api.neutral_table`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from identity.models import Connection, Organization
 from identity.services.failures import NotFound
 
 _ACTIONS = {"get": "list", "patch": "partial_update", "put": "update", "post": "create"}
-# How the id of an operation begins.
+# The first word of the id of an operation, by method.
 _ACTS = {"patch": "update", "put": "set", "post": "create"}
 _TYPES: dict[type, str] = {bool: "boolean", int: "integer", str: "string"}
 
 
 class NeutralEndpoint(Endpoint):
-    """What a row has in common: why another value is refused."""
+    """Common part of the endpoints: the reason for refusing other values."""
 
     refusal: ClassVar[str] = ""
     owner: ClassVar[Owner | None] = None
@@ -42,12 +42,12 @@ class NeutralEndpoint(Endpoint):
             raise Refusal(404, "The connection does not exist.", "inexistent_connection")
 
     def refuse(self) -> Refusal:
-        """Return the refusal of a write that asks for something."""
+        """Return the refusal of a write that needs an unsupported feature."""
         return not_supported(f"Not supported: {self.refusal}")
 
 
 class SettingEndpoint(NeutralEndpoint):
-    """A document whose members have one value each."""
+    """A document whose members each have one fixed value."""
 
     value: ClassVar[Mapping[str, Any]] = {}
     body: ClassVar[type[Closed]] = Closed
@@ -56,7 +56,7 @@ class SettingEndpoint(NeutralEndpoint):
         return Response(self.value)
 
     def partial_update(self, request: Request, **place: str) -> Response:
-        """Take members that say what is so; refuse every other value and member."""
+        """Accept members with their fixed values. Refuse every other value and member."""
         if not isinstance(request.data, dict):
             raise invalid_body("Expected type object", "body")
         if request.data.keys() - self.value.keys():
@@ -69,7 +69,7 @@ class SettingEndpoint(NeutralEndpoint):
 
 
 class EmptyListEndpoint(NeutralEndpoint):
-    """A list without rows."""
+    """A list that is always empty."""
 
     key: ClassVar[str] = ""
     form: ClassVar[Form] = Form.LISTED
@@ -81,9 +81,9 @@ class EmptyListEndpoint(NeutralEndpoint):
         if self.form is Form.OBJECT:
             return Response({self.key: []})
         query = request.query_params.copy()
-        # Which fields the items have is not known here, and there are no items.
+        # The fields of items are unknown here, and there are no items.
         query.pop("fields", None)
-        # There is no table: any query without rows gives the forms of a list.
+        # No table exists for these lists. An empty query on any table produces the list forms.
         return Response(answer_list(Organization.objects.none(), query, Listing(self.key, (), only_take=self.form is Form.TAKEN), dict))
 
     def create(self, request: Request, **place: str) -> Response:
@@ -92,7 +92,7 @@ class EmptyListEndpoint(NeutralEndpoint):
 
 
 class AbsentEndpoint(NeutralEndpoint):
-    """A resource that is never there."""
+    """A resource that never exists."""
 
     def list(self, request: Request, **place: str) -> Response:
         self.require_owner(place)
@@ -106,7 +106,7 @@ class AbsentEndpoint(NeutralEndpoint):
 
 
 def neutral_routes() -> tuple[Route, ...]:
-    """Return the route of every row."""
+    """Return the routes of all rows."""
     return (*map(_setting_route, SETTINGS), *map(_list_route, LISTS), *map(_absent_route, ABSENT))
 
 
@@ -115,10 +115,10 @@ def _setting_route(row: Setting) -> Route:
     schema = _schema_of(row.value)
     body = _body_of(row) if row.value else None
     operations = {
-        "list": Operation(f"get_{row.name}", f"Read {words}: always the neutral value", (f"read:{row.noun}",), 200, schema),
+        "list": Operation(f"get_{row.name}", f"Read {words}; the value is fixed", (f"read:{row.noun}",), 200, schema),
         _ACTIONS[row.write]: Operation(
             f"update_{row.name}",
-            f"Write {words}: only the neutral value is taken",
+            f"Write {words}; only the fixed value is accepted",
             (f"update:{row.noun}",),
             200,
             schema,
@@ -135,7 +135,7 @@ def _list_route(row: EmptyList) -> Route:
     operations = {
         "list": Operation(
             f"list_{row.name}",
-            f"List {words}: there are none",
+            f"List {words}; always empty",
             (f"read:{row.noun}",),
             200,
             _list_schema(row),
@@ -153,14 +153,14 @@ def _absent_route(row: Absent) -> Route:
     words = row.name.replace("_", " ")
     operations = {}
     if row.is_read:
-        operations["list"] = Operation(f"get_{row.name}", f"Read {words}: never there", (f"read:{row.noun}",), 404)
+        operations["list"] = Operation(f"get_{row.name}", f"Read {words}; never exists", (f"read:{row.noun}",), 404)
     for method, verb in row.writes.items():
         operations[_ACTIONS[method]] = _refused(row, _ACTS[method], verb, (404,) if row.owner else ())
     return _route(row, AbsentEndpoint, operations, (*(("get",) if row.is_read else ()), *row.writes), {"owner": row.owner})
 
 
 def _refused(row: EmptyList | Absent, act: str, verb: str = "create", refuses: tuple[int, ...] = ()) -> Operation:
-    """Return an operation that only refuses: 400 is its one outcome."""
+    """Return an operation that always refuses with 400."""
     return Operation(f"{act}_{row.name}", f"Refused. {row.refusal}", (f"{verb}:{row.noun}",), 400, refuses=refuses)
 
 
@@ -177,7 +177,7 @@ def _route(
 
 
 def _body_of(row: Setting) -> type[Closed]:
-    """Return the closed body with a field of its type for each member of the value."""
+    """Return a closed body with a typed field for each member of the value."""
     return type(body_name(row), (Closed,), {name: _field_of(value) for name, value in row.value.items()})
 
 
@@ -190,7 +190,7 @@ def _field_of(value: Any) -> serializers.Field[Any, Any, Any, Any]:
 
 
 def _schema_of(value: Mapping[str, Any]) -> Schema:
-    """Return a schema that only `value` fits."""
+    """Return a schema that only `value` matches."""
     properties = {
         name: {"type": "array", "items": {}, "maxItems": 0} if member == [] else {"type": _TYPES[type(member)], "enum": [member]}
         for name, member in value.items()
@@ -207,7 +207,7 @@ def _list_schema(row: EmptyList) -> Schema:
 
 
 def body_name(row: Setting) -> str:
-    """Return the name of what may be written, in the OpenAPI document."""
+    """Return the name of the request body in the OpenAPI document."""
     return f"{_camel(row.name)}Neutral"
 
 

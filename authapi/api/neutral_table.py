@@ -1,7 +1,7 @@
-"""What client libraries of the management interface ask for and the service does not have: each with its neutral answer.
+"""Endpoints that client libraries call for features that the service does not have, with neutral responses.
 
-A row says where it stands, which scopes it needs, what it answers, and why any other value is refused. `authapi.api.neutral`
-makes endpoints of the rows. Pure.
+Each row has the path, the scopes, the response and the reason for refusing other values. `authapi.api.neutral` builds endpoints
+from the rows. Pure.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any
 
 
 class Form(StrEnum):
-    """How an empty list is written."""
+    """The form of an empty list."""
 
-    ARRAY = "array"  # always bare
-    LISTED = "listed"  # bare, a page with totals, or a checkpoint, as the parameters ask
-    TAKEN = "taken"  # always the checkpoint form
-    OBJECT = "object"  # an object with the collection
+    ARRAY = "array"  # a plain array
+    LISTED = "listed"  # a plain array, a page with totals, or a checkpoint page, depending on the parameters
+    TAKEN = "taken"  # always a checkpoint page
+    OBJECT = "object"  # an object that contains the list
 
 
 class Owner(StrEnum):
-    """What the `id` of a path names."""
+    """The resource that the `id` of a path identifies."""
 
     CONNECTION = "connection"
     ORGANIZATION = "organization"
@@ -29,7 +29,7 @@ class Owner(StrEnum):
 
 @dataclass(frozen=True)
 class Setting:
-    """A document whose members always have these values. `write` is the method that takes them again."""
+    """A document whose members have fixed values. `write` is the method that accepts the same values."""
 
     path: str
     name: str
@@ -41,9 +41,9 @@ class Setting:
 
 @dataclass(frozen=True)
 class EmptyList:
-    """A list that is always empty. With `creates` a POST is refused in words.
+    """A list that is always empty. With `creates`, a POST is refused with an explanation.
 
-    The `id` of the path must be one of an `owner`.
+    If `owner` is set, the `id` of the path must identify an existing one.
     """
 
     path: str
@@ -58,9 +58,9 @@ class EmptyList:
 
 @dataclass(frozen=True)
 class Absent:
-    """A single resource that is never there: reading it is 404, each of `writes` (method to verb of its scope) is refused.
+    """A single resource that never exists. Reading it is a 404. `writes` maps refused methods to the verbs of their scopes.
 
-    The `id` of the path must be one of an `owner`.
+    If `owner` is set, the `id` of the path must identify an existing one.
     """
 
     path: str
@@ -72,14 +72,14 @@ class Absent:
     writes: dict[str, str] = field(default_factory=dict)
 
 
-_NO_SMS = "Who sends text messages, and what they say, is set at the sms connection and in the admin."
+_NO_SMS = "Text messages and their sender are configured on the sms connection and in the admin."
 _NO_PUSH = "The service sends no push notifications."
-_NO_TEXTS = "The pages are those of the service; a tenant sets their looks and single texts."
-_NO_CODE = "Code of tenants is not run."
-_NO_FORMS = "There are no forms and flows."
-_NO_PHONES = "The service sends no text messages."
-_NO_TEMPLATES = "The pages are those of the service; a tenant sets their looks by /branding and /branding/themes."
-_NO_RISK = "Logins are not rated by risk."
+_NO_TEXTS = "The pages cannot be replaced. A tenant can set their branding and individual texts."
+_NO_CODE = "The service does not run code of tenants."
+_NO_FORMS = "The service has no forms and flows."
+_NO_PHONES = "Phone providers and templates cannot be set here: use the sms connection and the admin."
+_NO_TEMPLATES = "The pages cannot be replaced. A tenant can set their branding at /branding and /branding/themes."
+_NO_RISK = "The service does not rate the risk of logins."
 _UPDATE = {"patch": "update"}
 
 SETTINGS = (
@@ -94,7 +94,7 @@ SETTINGS = (
             "allowlist": [],
             "monitoring_mode_enabled": False,
         },
-        "Bots are not detected.",
+        "The service does not detect bots.",
     ),
     Setting("attack-protection/captcha", "captcha", "attack_protection", {}, "Hosted pages have no captcha."),
     Setting("risk-assessments/settings", "risk_assessment_settings", "attack_protection", {"enabled": False}, _NO_RISK),
@@ -105,7 +105,7 @@ SETTINGS = (
         "prompt_settings",
         "prompts",
         {"universal_login_experience": "new", "identifier_first": False, "webauthn_platform_first_factor": False},
-        "The login page asks for identifier and password together.",
+        "The login page shows identifier and password together.",
     ),
     Setting("prompts/<segment:prompt>/partials", "prompt_partials", "prompts", {}, _NO_TEXTS, "put"),
     Setting("guardian/factors/phone/message-types", "phone_message_types", "guardian_factors", {"message_types": []}, _NO_SMS, "put"),
@@ -123,8 +123,8 @@ LISTS = (
     EmptyList("rules-configs", "rules_configs", "rules_configs", "rules_configs", _NO_CODE, Form.ARRAY, creates=False),
     EmptyList("hooks", "hooks", "hooks", "hooks", _NO_CODE),
     EmptyList("actions/modules", "action_modules", "actions", "modules", _NO_CODE, Form.OBJECT),
-    EmptyList("log-streams", "log_streams", "log_streams", "log_streams", "Logs are read at /logs and not sent elsewhere.", Form.ARRAY),
-    EmptyList("network-acls", "network_acls", "network_acls", "network_acls", "The edge decides which networks may connect."),
+    EmptyList("log-streams", "log_streams", "log_streams", "log_streams", "Read logs at /logs. They are not streamed.", Form.ARRAY),
+    EmptyList("network-acls", "network_acls", "network_acls", "network_acls", "The operator controls network access at the edge."),
     EmptyList("forms", "forms", "forms", "forms", _NO_FORMS),
     EmptyList("flows", "flows", "flows", "flows", _NO_FORMS),
     EmptyList("flows/vault/connections", "flow_vault_connections", "flows_vault_connections", "connections", _NO_FORMS),
@@ -136,14 +136,14 @@ LISTS = (
         "self_service_profiles",
         "self_service_profiles",
         "self_service_profiles",
-        "Organizations set up no connections of their own.",
+        "Organizations cannot set up their own connections.",
     ),
     EmptyList(
         "user-attribute-profiles",
         "user_attribute_profiles",
         "user_attribute_profiles",
         "user_attribute_profiles",
-        "Attributes are mapped by each connection and each action.",
+        "Attributes are mapped in each connection and each action.",
         Form.TAKEN,
     ),
     EmptyList(
@@ -151,7 +151,7 @@ LISTS = (
         "connection_profiles",
         "connection_profiles",
         "connection_profiles",
-        "Connections are made without profiles.",
+        "Connections are created without profiles.",
         Form.TAKEN,
     ),
     EmptyList(
@@ -159,7 +159,7 @@ LISTS = (
         "rate_limit_policies",
         "rate_limit_policies",
         "rate_limit_policies",
-        "The operator sets the rates of tenants.",
+        "The operator sets the rate limits of tenants.",
         Form.TAKEN,
     ),
     EmptyList(
@@ -176,7 +176,7 @@ LISTS = (
         "organization_discovery_domains",
         "organization_discovery_domains",
         "domains",
-        "Organizations are not found by the domain of an address.",
+        "Organizations cannot be found by the domain of an email address.",
         Form.TAKEN,
         owner=Owner.ORGANIZATION,
     ),
@@ -188,7 +188,7 @@ ABSENT = (
         "connections/<segment:id>/scim-configuration",
         "connection_scim_configuration",
         "scim_config",
-        "Connections take no users over SCIM.",
+        "Connections do not accept users over SCIM.",
         owner=Owner.CONNECTION,
         writes={"post": "create", **_UPDATE},
     ),

@@ -1,4 +1,4 @@
-"""Permissions: `/roles/{id}/permissions`, `/users/{id}/permissions`, and those that count for a user."""
+"""Permissions: `/roles/{id}/permissions`, `/users/{id}/permissions`, and the effective permissions of a user."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class PermissionsToChange(Closed):
 
 
 class RolePermissionEndpoint(Endpoint):
-    """The permissions of everybody who has a role."""
+    """The permissions of a role."""
 
-    # The role is looked up first: what is missing then is an API.
+    # Roles are looked up before, so a missing row in the service is an API.
     not_found_code = INEXISTENT_RESOURCE_SERVER
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -63,10 +63,10 @@ class RolePermissionEndpoint(Endpoint):
             refuses=(404,),
         ),
         "create": Operation(
-            "add_role_permissions", "Give permissions to a role", ("update:roles",), 201, NOTHING, PermissionsToChange, refuses=(404,)
+            "add_role_permissions", "Add permissions to a role", ("update:roles",), 201, NOTHING, PermissionsToChange, refuses=(404,)
         ),
         "destroy": Operation(
-            "remove_role_permissions", "Take permissions from a role", ("update:roles",), 204, body=PermissionsToChange, refuses=(404,)
+            "remove_role_permissions", "Remove permissions from a role", ("update:roles",), 204, body=PermissionsToChange, refuses=(404,)
         ),
     }
 
@@ -85,7 +85,7 @@ class RolePermissionEndpoint(Endpoint):
 
 
 class UserPermissionEndpoint(Endpoint):
-    """The permissions of a user; they are given directly, and listed with those of its roles."""
+    """The permissions of a user: lists direct permissions and those of roles, and changes direct ones."""
 
     not_found_code = INEXISTENT_RESOURCE_SERVER
     operations: ClassVar[dict[str, Operation]] = {
@@ -99,10 +99,10 @@ class UserPermissionEndpoint(Endpoint):
             refuses=(404,),
         ),
         "create": Operation(
-            "add_user_permissions", "Give permissions to a user", ("update:users",), 201, NOTHING, PermissionsToChange, refuses=(404,)
+            "add_user_permissions", "Add permissions to a user", ("update:users",), 201, NOTHING, PermissionsToChange, refuses=(404,)
         ),
         "destroy": Operation(
-            "remove_user_permissions", "Take permissions from a user", ("update:users",), 204, body=PermissionsToChange, refuses=(404,)
+            "remove_user_permissions", "Remove permissions from a user", ("update:users",), 204, body=PermissionsToChange, refuses=(404,)
         ),
     }
 
@@ -129,12 +129,12 @@ class UserPermissionEndpoint(Endpoint):
 
 
 class EffectivePermissionEndpoint(Endpoint):
-    """The permissions that count for a user at one API."""
+    """The effective permissions of a user at one API."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
             "list_user_effective_permissions",
-            "List the permissions that count for a user at an API",
+            "List the effective permissions of a user at an API",
             ("read:user_effective_permissions",),
             200,
             EFFECTIVE_PERMISSIONS,
@@ -156,7 +156,7 @@ class EffectivePermissionEndpoint(Endpoint):
 
 
 class EffectivePermissionSourceEndpoint(Endpoint):
-    """The roles through which a permission counts for a user."""
+    """The roles through which a user has a permission."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -184,7 +184,7 @@ class EffectivePermissionSourceEndpoint(Endpoint):
 
 
 def permission_resource(row: Permission) -> dict[str, Any]:
-    """Return the permission, read with its API."""
+    """Return the permission. Expects its API to be loaded."""
     resource = row.api_resource
     return {
         "permission_name": row.value,
@@ -195,7 +195,7 @@ def permission_resource(row: Permission) -> dict[str, Any]:
 
 
 def named_in(body: dict[str, Any]) -> list[Named]:
-    """Return the permissions that a checked body names."""
+    """Return the permissions named in a checked body."""
     return [Named(item["resource_server_identifier"], item["permission_name"]) for item in body["permissions"]]
 
 

@@ -1,4 +1,4 @@
-"""Refresh tokens, never their values: `/refresh-tokens`, `/refresh-tokens/{id}`, `/users/{id}/refresh-tokens`."""
+"""Refresh tokens without their values: `/refresh-tokens`, `/refresh-tokens/{id}`, `/users/{id}/refresh-tokens`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RefreshTokenToChange(Closed):
 
 
 class RefreshTokensToRevoke(Closed):
-    """Ids, or a user, a client or both, and then perhaps an API."""
+    """Either ids, or a user, a client or both, optionally limited to one API."""
 
     ids = ListOf(required=False, child=Text(max_length=30), min_length=1, max_length=_MOST_IDS)
     user_id = user_id(required=False)
@@ -51,7 +51,7 @@ class RefreshTokensToRevoke(Closed):
 
 
 class RefreshTokenEndpoint(Endpoint):
-    """What applications renew access tokens with."""
+    """Refresh tokens of users."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -65,14 +65,14 @@ class RefreshTokenEndpoint(Endpoint):
         "retrieve": Operation("get_refresh_token", "Read a refresh token", ("read:refresh_tokens",), 200, REFRESH_TOKEN, refuses=(404,)),
         "partial_update": Operation(
             "update_refresh_token",
-            "Change the notes of a refresh token",
+            "Change the metadata of a refresh token",
             ("update:refresh_tokens",),
             200,
             REFRESH_TOKEN,
             RefreshTokenToChange,
             refuses=(404,),
         ),
-        "destroy": Operation("delete_refresh_token", "End a refresh token", ("delete:refresh_tokens",), 202, ACCEPTED, refuses=(404,)),
+        "destroy": Operation("delete_refresh_token", "Revoke a refresh token", ("delete:refresh_tokens",), 202, ACCEPTED, refuses=(404,)),
     }
 
     def list(self, request: Request) -> Response:
@@ -103,12 +103,12 @@ class RefreshTokenEndpoint(Endpoint):
 
 
 class RefreshTokenRevocationEndpoint(Endpoint):
-    """The end of many refresh tokens at once."""
+    """Revokes many refresh tokens at once."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "revoke_refresh_tokens",
-            "End refresh tokens by id, or all of a user, a client or both",
+            "Revoke refresh tokens by id, or all of a user, a client or both",
             ("delete:refresh_tokens",),
             202,
             ACCEPTED,
@@ -120,7 +120,7 @@ class RefreshTokenRevocationEndpoint(Endpoint):
     def create(self, request: Request) -> Response:
         body = self.body_of(request, RefreshTokensToRevoke)
         if "ids" in body and len(body) > 1:
-            raise invalid_body("Either ids, or user_id, client_id and audience; the two exclude each other", "ids")
+            raise invalid_body("Send either ids, or user_id, client_id and audience", "ids")
         if not body.keys() & {"ids", "user_id", "client_id"}:
             raise invalid_body("Missing required property: one of ids, user_id and client_id", "body")
         revoke_refresh_tokens(tenant_id=self.tenant_id, **_chosen(body))
@@ -141,7 +141,7 @@ class UserRefreshTokenEndpoint(Endpoint):
             refuses=(404,),
         ),
         "destroy": Operation(
-            "delete_user_refresh_tokens", "End every refresh token of a user", ("delete:refresh_tokens",), 202, ACCEPTED, refuses=(404,)
+            "delete_user_refresh_tokens", "Revoke all refresh tokens of a user", ("delete:refresh_tokens",), 202, ACCEPTED, refuses=(404,)
         ),
     }
 
@@ -157,7 +157,7 @@ class UserRefreshTokenEndpoint(Endpoint):
 
 
 def living_tokens() -> QuerySet[RefreshToken]:
-    """Return the tokens that can still be used, under the name that lists sort by: the toolkit calls it otherwise."""
+    """Return the usable tokens, annotated with `created_at`, the sort column of lists. The OAuth toolkit names the column `created`."""
     now = timezone.now()
     unexpired = (Q(expires_at=None) | Q(expires_at__gt=now)) & (Q(idle_expires_at=None) | Q(idle_expires_at__gt=now))
     return RefreshToken.objects.filter(unexpired, revoked=None).select_related("user", "application").annotate(created_at=F("created"))
@@ -171,7 +171,7 @@ def _token_at(wire_id: str) -> RefreshToken:
 
 
 def _chosen(body: dict[str, Any]) -> dict[str, Any]:
-    """Return what the service is asked for; a user or client that is named must be there."""
+    """Return the arguments for the service. Raises 404 if the named user or client does not exist."""
     chosen: dict[str, Any] = {name: body[name] for name in ("ids", "audience") if name in body}
     if "user_id" in body:
         chosen["user_id"] = user_at(body["user_id"]).pk

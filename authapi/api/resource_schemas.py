@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about resource servers, client grants and permissions."""
+"""OpenAPI schemas of resource servers, client grants and permissions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLIENT_GRANTS = list_of("client_grants", CLIENT_GRANT)
 PERMISSIONS = list_of("permissions", reference("Permission"))
 USER_PERMISSIONS = list_of("permissions", reference("UserPermission"))
 EFFECTIVE_PERMISSIONS = taken_list("permissions", reference("EffectivePermission"))
-# Nothing is required: `fields` leaves out what it does not name.
+# No member is required, because `fields` may leave out any.
 COMPONENTS: dict[str, Schema] = {
     "ResourceServer": {
         "type": "object",
@@ -37,14 +37,14 @@ COMPONENTS: dict[str, Schema] = {
             "subject_type_authorization": {"type": "object", "additionalProperties": True},
             "authorization_details": {
                 "type": "array",
-                "description": "Types of rich authorization requests (RFC 9396) that the API takes.",
+                "description": "Types of rich authorization requests (RFC 9396) that the API accepts.",
                 "items": {
                     "type": "object",
                     "required": ["type"],
                     "properties": {
                         "type": TEXT,
-                        "title": {**TEXT, "description": "What the consent page calls it."},
-                        "sentence": {**TEXT, "description": "What the consent page says of one; {member} stands for a value of it."},
+                        "title": {**TEXT, "description": "Name of the type on the consent page."},
+                        "sentence": {**TEXT, "description": "Text of one object on the consent page; {member} is replaced with its value."},
                         "schema": {"type": "object", "additionalProperties": True, "description": "A JSON Schema of its objects."},
                     },
                 },
@@ -72,7 +72,7 @@ COMPONENTS: dict[str, Schema] = {
             "token_exchange": {
                 **TEXT,
                 "enum": ["delegation", "impersonation"],
-                "description": "Whether a token that comes of an exchange names the client as the actor. Absent: delegation.",
+                "description": "Whether an exchanged token names the client as the actor. Default: delegation.",
             },
         },
     },
@@ -90,18 +90,18 @@ RESOURCE_SERVER_FIELDS = fields_of(COMPONENTS["ResourceServer"])
 CLIENT_GRANT_FIELDS = fields_of(COMPONENTS["ClientGrant"])
 PERMISSION_FIELDS = tuple(_PERMISSION)
 SOURCED_PERMISSION_FIELDS = (*_PERMISSION, "sources")
-LIST_PARAMETERS = (*LIST_FORMS, Parameter("identifiers", _TEXTS, "Identifiers; repeat the parameter for several."))
+LIST_PARAMETERS = (*LIST_FORMS, Parameter("identifiers", _TEXTS, "Identifiers. Repeat the parameter for several values."))
 GRANT_PARAMETERS = (
     *LIST_FORMS,
     Parameter("client_id", TEXT, "Grants of one client."),
     Parameter("audience", TEXT, "Grants for one API."),
-    Parameter("allow_any_organization", SWITCH, "Only those that count in every organization, or only the others."),
-    Parameter("subject_type", _SUBJECT, "Only those for clients, or only those for users."),
-    Parameter("default_for", TEXT, "Defaults; there are none."),
+    Parameter("allow_any_organization", SWITCH, "Only grants that apply in every organization, or only the other grants."),
+    Parameter("subject_type", _SUBJECT, "Only grants for clients, or only grants for users."),
+    Parameter("default_for", TEXT, "Default grants. The result is always empty."),
 )
 ORGANIZATION_GRANT_PARAMETERS = (
     *LIST_FORMS,
-    Parameter("grant_ids", {**_TEXTS, "maxItems": 10}, "Ids of client grants; repeat the parameter for several."),
+    Parameter("grant_ids", {**_TEXTS, "maxItems": 10}, "Ids of client grants. Repeat the parameter for several values."),
     Parameter("client_id", TEXT, "Grants of one client."),
     Parameter("audience", TEXT, "Grants for one API."),
 )

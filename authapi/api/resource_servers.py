@@ -1,4 +1,4 @@
-"""Resource servers, the APIs that tokens are for: `/resource-servers`, `/resource-servers/{id or identifier}`."""
+"""Resource servers, which are the APIs that tokens are for: `/resource-servers`, `/resource-servers/{id or identifier}`."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ class SubjectPolicies(Closed):
 
 
 class ProofOfPossession(Closed):
-    """How tokens of the API are bound, and of whom that is asked."""
+    """The mechanism that binds tokens of the API, and the clients that must use it."""
 
     mechanism = serializers.ChoiceField(choices=list(MECHANISMS))
     required_for = serializers.ChoiceField(required=False, choices=["all_clients", "public_clients"])
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        # A class attribute of this name would hide one of the framework's.
+        # A class attribute named `required` would hide an attribute of the framework.
         return {**super().get_fields(), "required": Switch()}
 
 
 class DetailType(Closed):
-    """A type of authorization details (RFC 9396). Title, sentence and schema are members of this service."""
+    """A type of authorization details (RFC 9396). Title, sentence and schema are additions of this service."""
 
     type = Text(max_length=LONGEST_TYPE)
     title = Text(required=False, max_length=LONGEST_TITLE, allow_blank=True, allow_null=True, validators=[_NAME])
@@ -71,7 +71,7 @@ class DetailType(Closed):
 
 
 class ResourceServerToChange(Closed):
-    """The identifier never changes."""
+    """The identifier cannot be changed."""
 
     name = Text(required=False, max_length=200, validators=[_NAME])
     scopes = ListOf(required=False, child=Scope(), max_length=1000)
@@ -95,7 +95,7 @@ class ResourceServerToCreate(ResourceServerToChange):
 
 
 class ResourceServerEndpoint(Endpoint):
-    """The APIs of a tenant; the management interface is one of them."""
+    """The APIs of a tenant, including the management interface."""
 
     not_found_code = INEXISTENT_RESOURCE_SERVER
     operations: ClassVar[dict[str, Operation]] = {
@@ -116,14 +116,14 @@ class ResourceServerEndpoint(Endpoint):
         ),
         "partial_update": Operation(
             "update_resource_server",
-            "Change a resource server; scopes are replaced whole",
+            "Change a resource server; scopes are replaced",
             ("update:resource_servers",),
             200,
             RESOURCE_SERVER,
             ResourceServerToChange,
             refuses=(404,),
         ),
-        "destroy": Operation("delete_resource_server", "Delete a resource server, if it is there", ("delete:resource_servers",), 204),
+        "destroy": Operation("delete_resource_server", "Delete a resource server if it exists", ("delete:resource_servers",), 204),
     }
 
     def list(self, request: Request) -> Response:
@@ -157,7 +157,7 @@ class ResourceServerEndpoint(Endpoint):
         try:
             delete_api_resource(tenant_id=self.tenant_id, resource_id=_resource_at(id).pk)
         except NotFound:
-            # Clients repeat a delete whose answer was lost: gone is gone.
+            # Deleting is idempotent: clients repeat a request whose response was lost.
             return Response(status=204)
         except SystemResource as error:
             raise Refusal(403, str(error)) from error
@@ -184,7 +184,7 @@ def resource_server(resource: ApiResource) -> dict[str, Any]:
 
 
 def _resource_at(sent: str) -> ApiResource:
-    """Return the API by id or identifier; some clients encode an identifier twice."""
+    """Return the API by id or identifier. Some clients percent-encode an identifier twice."""
     names = [sent, unquote(sent)] if "%2F" in sent.upper() else [sent]
     for name in names:
         found = ApiResource.objects.filter(Q(pk=name) | Q(identifier=name)).first()
@@ -194,10 +194,10 @@ def _resource_at(sent: str) -> ApiResource:
 
 
 def _columns(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns that the body sets; refuse what would promise a check that is not made."""
+    """Return the columns that the body sets. Refuse values that need an unsupported feature."""
     promised = next((name for name in _CHECKS if body.get(name)), None)
     if promised is not None:
-        raise not_supported(f"This service does not do this yet: {promised}.")
+        raise not_supported(f"This service does not support this yet: {promised}.")
     columns = {name: body[name] for name in _COLUMNS if name in body}
     if "scopes" in columns:
         columns["scopes"] = [{**scope, "description": scope.get("description") or ""} for scope in columns["scopes"]]

@@ -1,4 +1,4 @@
-"""The paths of this app below `/api/v2/`."""
+"""The routes of this app below `/api/v2/`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions of users: `/sessions/{id}`, `/users/{id}/sessions`, and taking back all access at once."""
+"""Sessions of users: `/sessions/{id}`, `/users/{id}/sessions`, and revoking all access of a user."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class SessionToChange(Closed):
 
 
 class AccessToRevoke(Closed):
-    """Which session to end; without one, every session of the user."""
+    """The session to end. If it is absent, all sessions of the user end."""
 
     session_id = Text(required=False, max_length=50)
     preserve_refresh_tokens = Switch(required=False)
 
 
 class SessionEndpoint(Endpoint):
-    """One login of one user in one browser."""
+    """A session: the login of one user in one browser."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "retrieve": Operation("get_session", "Read a session", ("read:sessions",), 200, SESSION, refuses=(404,)),
         "partial_update": Operation(
-            "update_session", "Change the notes of a session", ("update:sessions",), 200, SESSION, SessionToChange, refuses=(404,)
+            "update_session", "Change the metadata of a session", ("update:sessions",), 200, SESSION, SessionToChange, refuses=(404,)
         ),
         "destroy": Operation("delete_session", "End a session", ("delete:sessions",), 202, ACCEPTED, refuses=(404,)),
     }
@@ -63,12 +63,12 @@ class SessionEndpoint(Endpoint):
 
 
 class SessionRevocationEndpoint(Endpoint):
-    """The end of a session with everything that came from it."""
+    """Ends a session and revokes the refresh tokens issued in it."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "revoke_session",
-            "End a session and the refresh tokens that were issued in it",
+            "End a session and revoke the refresh tokens issued in it",
             ("delete:sessions delete:refresh_tokens",),
             202,
             ACCEPTED,
@@ -88,7 +88,7 @@ class UserSessionEndpoint(Endpoint):
         "list": Operation(
             "list_user_sessions", "List the sessions of a user", ("read:sessions",), 200, SESSIONS, parameters=TAKE_FORM, refuses=(404,)
         ),
-        "destroy": Operation("delete_user_sessions", "End every session of a user", ("delete:sessions",), 202, ACCEPTED, refuses=(404,)),
+        "destroy": Operation("delete_user_sessions", "End all sessions of a user", ("delete:sessions",), 202, ACCEPTED, refuses=(404,)),
     }
 
     def list(self, request: Request, id: str) -> Response:
@@ -101,12 +101,12 @@ class UserSessionEndpoint(Endpoint):
 
 
 class UserAccessEndpoint(Endpoint):
-    """Everything a user is logged in with."""
+    """Sessions and refresh tokens of a user together."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "revoke_user_access",
-            "End the sessions of a user, or one of them, and the refresh tokens unless they are to stay",
+            "End all sessions of a user, or one of them, and revoke their refresh tokens unless they are to be kept",
             ("delete:sessions delete:refresh_tokens",),
             202,
             ACCEPTED,

@@ -1,4 +1,4 @@
-"""Sessions, refresh tokens, consents, blocks and lines of the log, as the management interface shows them."""
+"""Documents of sessions, refresh tokens, consents, blocks and log lines in the management interface."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from foundation.timestamps import wire_time
 
 
 def session_resource(session: Session) -> dict[str, Any]:
-    """Return the session; it needs its user and the clients that took part."""
+    """Return the session. Expects its user and its participating clients to be loaded."""
     times = ("created_at", "updated_at", "authenticated_at", "last_interacted_at", "idle_expires_at", "expires_at")
     return {
         "id": session.pk,
@@ -24,7 +24,7 @@ def session_resource(session: Session) -> dict[str, Any]:
 
 
 def refresh_token_resource(token: RefreshToken) -> dict[str, Any]:
-    """Return the token without its value; it needs its user and its client."""
+    """Return the token without its value. Expects its user and its client to be loaded."""
     times = ("idle_expires_at", "expires_at", "last_exchanged_at")
     moments = {name: getattr(token, name) for name in times}
     return {
@@ -42,7 +42,7 @@ def refresh_token_resource(token: RefreshToken) -> dict[str, Any]:
 
 
 def user_grant(consent: Consent) -> dict[str, Any]:
-    """Return what a user has allowed a client; the names are those of the wire, mixed as they are."""
+    """Return the consent of a user to a client. The names, including their mixed style, are those of upstream's API."""
     return {
         "id": str(consent.pk),
         "clientID": consent.client.client_id,
@@ -53,12 +53,12 @@ def user_grant(consent: Consent) -> dict[str, Any]:
 
 
 def block_entry(row: LoginFailures) -> dict[str, Any]:
-    """Return a block; without an address where it counts from everywhere."""
+    """Return a block. It has no address if it applies to all addresses."""
     return {"identifier": row.identifier, **({"ip": row.ip} if row.ip else {}), "connection": row.connection.name}
 
 
 def log_line(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a line of the log, read as columns; what is empty is left out."""
+    """Return a log line from its column values. Empty members are left out."""
     names = ("description", "client_id", "client_name", "connection", "ip", "user_id", "user_name", "user_agent", "scope", "details")
     told = {name: row[name] for name in names}
     return {"log_id": row["id"], "date": wire_time(row["created_at"]), "type": row["type"]} | {

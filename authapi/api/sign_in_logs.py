@@ -1,7 +1,7 @@
-"""The log: `/logs`, `/logs/{id}`, `/users/{id}/logs`: what people tried, and what clients and staff changed (docs/adr/0086).
+"""The log: `/logs`, `/logs/{id}`, `/users/{id}/logs`. It contains login attempts, and changes by clients and staff (docs/adr/0086).
 
-Page by page with totals, newest first, or from a checkpoint on, oldest first: then the answer is a bare list, and whoever
-follows the log asks again from the `log_id` of its last line.
+A list is either paged with totals, newest first, or starts at a checkpoint, oldest first. A checkpoint response is a plain array. To
+follow the log, a client sends the `log_id` of the last line as the next checkpoint.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NEWEST_FIRST = Order("created_at", "created_at", is_descending=True)
 
 
 class _BothTables:
-    """Reads a page of the log; the rows that a list is asked of stand for the tenant only."""
+    """Reads a page of the merged log. The rows passed to its methods are not used."""
 
     def __init__(self, condition: Q) -> None:
         self._log = MergedLog(condition)
@@ -49,7 +49,7 @@ class _BothTables:
 
 
 class LogEndpoint(Endpoint):
-    """What people tried, and what clients and staff changed."""
+    """Login attempts of users, and changes by clients and staff."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("list_logs", "Search or follow the log", ("read:logs",), 200, LOG_LINES, parameters=LOG_PARAMETERS),
@@ -72,12 +72,12 @@ class LogEndpoint(Endpoint):
 
 
 class UserLogEndpoint(Endpoint):
-    """The lines about one user."""
+    """The log lines about one user."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
             "list_user_logs",
-            "List what a user tried, and what was done to the user",
+            "List the log lines of a user: login attempts, and changes to the user",
             ("read:logs_users", "read:logs"),
             200,
             LOG_LINES,
@@ -100,7 +100,7 @@ def _condition(query: QueryDict) -> Q:
     try:
         return parsed_query(text) if text else Q()
     except InvalidQuery as error:
-        raise invalid_query(f"Not a query: {error}", name) from error
+        raise invalid_query(f"Invalid query: {error}", name) from error
 
 
 def _order(query: QueryDict) -> Order:
@@ -108,7 +108,7 @@ def _order(query: QueryDict) -> Order:
 
 
 def _paged(query: QueryDict) -> QueryDict:
-    """Return the parameters without those of the checkpoint form, which is another one here."""
+    """Return the parameters without those of the checkpoint form, which this endpoint handles itself."""
     paged = query.copy()
     for name in ("take", "from"):
         paged.pop(name, None)
@@ -116,17 +116,17 @@ def _paged(query: QueryDict) -> QueryDict:
 
 
 def _following(query: QueryDict) -> list[Line]:
-    """Return the lines after the one that `from` names, from the oldest on when it names none."""
-    # Both decide nothing here, and an odd one is refused all the same.
+    """Return the lines after the line that `from` names. Without `from`, start at the oldest line."""
+    # The checkpoint form ignores both parameters, but invalid values are still refused.
     _order(query), _condition(query)
     take = number_of(query, "take", minimum=1, maximum=LARGEST_PAGE) or PAGE_SIZE
-    # Read before the lines: what commits in between is younger than this.
+    # Computed before reading the lines: a transaction that commits in between has newer lines.
     condition = Q(created_at__lte=settled_until(timezone.now(), oldest_writer()))
     sent = text_of(query, "from")
     if sent:
         if not _LOG_ID.fullmatch(sent):
             raise invalid_query("Not a checkpoint of this list", "from")
         known = line_at(sent)
-        # A line that retention has taken is older than all that is left, so a reader goes on with the oldest.
+        # If retention has deleted the line, all remaining lines are newer, so the reader continues with the oldest.
         condition &= after(known) if known else Q()
     return MergedLog(condition).page(0, take, is_descending=False)

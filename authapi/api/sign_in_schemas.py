@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about sessions, refresh tokens, grants of users, blocks and the log."""
+"""OpenAPI schemas of sessions, refresh tokens, grants of users, blocks and the log."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ DEVICE_CREDENTIAL_FIELDS = tuple(_DEVICE_CREDENTIAL)
 REGISTERED_DEVICE = reference("RegisteredDevice")
 DEVICE_CREDENTIALS = list_of("device_credentials", reference("DeviceCredential"))
 COMPONENTS: dict[str, Schema] = {
-    # Nothing is required: `fields` leaves out what it does not name.
+    # No member is required, because `fields` may leave out any.
     "DeviceCredential": {"type": "object", "properties": _DEVICE_CREDENTIAL},
     "RegisteredDevice": {"type": "object", "required": ["id"], "properties": {"id": TEXT}},
     "Session": {
@@ -89,7 +89,7 @@ COMPONENTS: dict[str, Schema] = {
             "rotating": {"type": "boolean"},
             "resource_servers": {
                 "type": "array",
-                "items": {"type": "object", "properties": {"audience": TEXT, "scopes": {**TEXT, "description": "Parted by spaces."}}},
+                "items": {"type": "object", "properties": {"audience": TEXT, "scopes": {**TEXT, "description": "Separated by spaces."}}},
             },
             "device": _DEVICE,
             "refresh_token_metadata": _OBJECT,
@@ -107,12 +107,12 @@ COMPONENTS: dict[str, Schema] = {
             "date": TIME,
             "type": {
                 **TEXT,
-                "description": "`sapi` and `fapi` are operations of clients and staff, done and failed. `sdu` is a deleted user.",
+                "description": "`sapi` and `fapi` are successful and failed operations of clients and staff. `sdu` is a deleted user.",
             },
-            "user_id": {**TEXT, "description": "The user who tried, or whom an operation is about."},
-            "user_name": {**TEXT, "description": "The name that was typed, or the member of staff who acts."},
-            "scope": {**TEXT, "description": "Scopes that allowed an operation, separated by spaces."},
-            "details": {**_OBJECT, "description": "Of an operation `request` and `response`; secrets are hidden."},
+            "user_id": {**TEXT, "description": "The user who tried to log in, or the user that an operation is about."},
+            "user_name": {**TEXT, "description": "The identifier that was typed, or the staff account that acted."},
+            "scope": {**TEXT, "description": "Scopes that permitted an operation, separated by spaces."},
+            "details": {**_OBJECT, "description": "For an operation: `request` and `response`, with secrets hidden."},
         },
     },
 }
@@ -121,14 +121,14 @@ REFRESH_TOKEN_FIELDS = fields_of(COMPONENTS["RefreshToken"])
 USER_GRANT_FIELDS = fields_of(COMPONENTS["UserGrant"])
 REFRESH_TOKEN_PARAMETERS = (
     Parameter("user_id", TEXT, "Tokens of this user.", is_required=True),
-    Parameter("client_id", TEXT, "Only those of one client."),
+    Parameter("client_id", TEXT, "Only tokens of this client."),
     *TAKE_FORM,
 )
 DEVICE_CREDENTIAL_PARAMETERS = (
     *LIST_FORMS,
     Parameter("user_id", TEXT, "Credentials of one user."),
     Parameter("client_id", TEXT, "Credentials for one client."),
-    Parameter("type", {**TEXT, "enum": _DEVICE_CREDENTIAL_TYPES}, "Without it: `refresh_token`."),
+    Parameter("type", {**TEXT, "enum": _DEVICE_CREDENTIAL_TYPES}, "Default: `refresh_token`."),
 )
 GRANT_PARAMETERS = (
     *LIST_FORMS,
@@ -136,23 +136,23 @@ GRANT_PARAMETERS = (
     Parameter("client_id", TEXT, "Grants to one client."),
     Parameter("audience", TEXT, "Grants for one API."),
 )
-GRANTS_OF_USER = (Parameter("user_id", TEXT, "Whose grants are taken back.", is_required=True),)
+GRANTS_OF_USER = (Parameter("user_id", TEXT, "The user whose grants are deleted.", is_required=True),)
 CONSIDER_ENABLEMENT = Parameter(
     "consider_brute_force_enablement",
     {"type": "boolean", "default": False},
-    "Answer with an empty list where the protection blocks nobody.",
+    "Return an empty list if brute-force protection is disabled.",
 )
-IDENTIFIER = Parameter("identifier", TEXT, "E-mail address, username or phone number.", is_required=True)
+IDENTIFIER = Parameter("identifier", TEXT, "Email address, username or phone number.", is_required=True)
 _LOG_PAGE = LIST_FORMS[:3]
 LOG_PARAMETERS = (
     *_LOG_PAGE,
     Parameter(
         "from",
         TEXT,
-        "`log_id` of the last line of an answer in this form: the lines after it follow, oldest first. Of a page, take a line that is "
-        "older than ten minutes. One that is not there any more stands for the oldest. `q` is ignored.",
+        "`log_id` of a line: the lines after it follow, oldest first. Use the last line of a response in this form. From a page, use a "
+        "line older than ten minutes. If the line no longer exists, the list starts at the oldest line. `q` is ignored.",
     ),
-    Parameter("take", {"type": "integer", "minimum": 1, "maximum": 100, "default": 50}, "Lines per answer; asks for the checkpoint form."),
+    Parameter("take", {"type": "integer", "minimum": 1, "maximum": 100, "default": 50}, "Lines per response. Selects the checkpoint form."),
     Parameter("q", {**TEXT, "maxLength": 1024}, 'Query, such as `type:fp AND date:[2026-01-01 TO *]` or `user_name:"ada@example.com"`.'),
     Parameter("search", {**TEXT, "maxLength": 1024}, "Another name of `q`."),
     sort_parameter("date"),

@@ -1,4 +1,4 @@
-"""Signing keys: `/keys/signing`, `/keys/signing/{kid}`, rotating and revoking them."""
+"""Signing keys: `/keys/signing`, `/keys/signing/{kid}`, and their rotation and revocation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_KEY = "The signing key does not exist."
 _ORDER = (SigningKey.State.CURRENT, SigningKey.State.NEXT, SigningKey.State.PREVIOUS)
 _NAMED: Schema = {"type": "object", "required": ["kid", "cert"], "properties": {"kid": TEXT, "cert": TEXT, "revoked_at": TIME}}
 COMPONENTS: dict[str, Schema] = {
-    # Nothing is required: `fields` leaves out what it does not name.
+    # No member is required, because `fields` may leave out any.
     "SigningKey": {
         "type": "object",
         "properties": {
@@ -66,12 +66,12 @@ class SigningKeyEndpoint(Endpoint):
 
 
 class KeyRotationEndpoint(Endpoint):
-    """The turn of the next key."""
+    """Rotates the signing keys."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "rotate_signing_keys",
-            "Let the next key sign; answers with the fresh next one",
+            "Make the next key the current one; the response is the new next key",
             ("create:signing_keys update:signing_keys",),
             201,
             _NAMED,
@@ -84,12 +84,12 @@ class KeyRotationEndpoint(Endpoint):
 
 
 class KeyRevocationEndpoint(Endpoint):
-    """The end of trust in a key."""
+    """Revokes a signing key."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "update": Operation(
             "revoke_signing_key",
-            "Refuse every token that a previous key has signed",
+            "Refuse all tokens that a previous key has signed",
             ("update:signing_keys",),
             200,
             _NAMED,
@@ -104,7 +104,7 @@ class KeyRevocationEndpoint(Endpoint):
         try:
             revoke_key(self.tenant_id, kid)
         except UnknownKey:
-            # Revoked already: a repeated call gets the same answer.
+            # Already revoked: a repeated call gets the same response.
             pass
         return Response(_named(_key_at(kid)))
 

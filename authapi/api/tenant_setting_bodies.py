@@ -1,4 +1,4 @@
-"""Bodies about the settings of a tenant."""
+"""Request bodies for the settings of a tenant."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WEB_ADDRESS = RegexValidator(r"\Ahttps?://[^\s/?#]+[^\s#]*\Z", "Object didn't p
 
 @extend_schema_field({"type": "number", "minimum": 1, "maximum": LONGEST_LIFETIME})
 class Hours(serializers.FloatField):
-    """Hours, perhaps with a part of one; never text."""
+    """Hours as a JSON number, with optional decimals."""
 
     default_error_messages = {"invalid": "Expected type number"}
 
@@ -76,14 +76,14 @@ class MtlsOptions(Closed):
 
 
 class DeviceFlow(Closed):
-    """How the codes look that people read on devices."""
+    """The format of the codes that a device shows to its user."""
 
     charset = serializers.ChoiceField(required=False, choices=list(CHARSETS))
     mask = Text(required=False, max_length=LONGEST_MASK)
 
 
 class NotifierOptions(Closed):
-    """How users hear of requests that they approve elsewhere. The secret goes in and never comes out."""
+    """How users are notified of requests that they approve in another browser (CIBA). `webhook_secret` is write-only."""
 
     channel = serializers.ChoiceField(required=False, choices=list(CHANNELS))
     webhook_url = Text(required=False, allow_blank=True, max_length=512)
@@ -91,7 +91,7 @@ class NotifierOptions(Closed):
 
 
 class AccountPage(Closed):
-    """What people may do for themselves at `/account`, and the names of the connections whose users may; none names all."""
+    """Functions of the account page at `/account`, and the names of the connections whose users may use it. An empty list allows all."""
 
     enabled = Switch(required=False)
     data_export = Switch(required=False)
@@ -100,14 +100,14 @@ class AccountPage(Closed):
 
 
 class Flags(Closed):
-    """Switches that clients of the interface know."""
+    """Switches known to clients of the interface."""
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         return {name: Switch(required=False) for name in FLAGS}
 
 
 class TenantSettingsToChange(Closed):
-    """Lifetimes are hours, or minutes under the longer name; null brings the default back."""
+    """Lifetimes are hours, or minutes with the longer name. Null restores the default."""
 
     friendly_name = Text(required=False, allow_null=True, allow_blank=True, max_length=200)
     picture_url = _web_address()

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about the settings of a tenant."""
+"""OpenAPI schemas of the settings of a tenant."""
 
 from __future__ import annotations
 
@@ -23,31 +23,34 @@ _SETTINGS: dict[str, Schema] = {
     "oidc_logout": {"type": "object", "properties": {"rp_logout_end_session_endpoint_discovery": SWITCH}},
     "mtls": {"type": "object", "properties": {"enable_endpoint_aliases": SWITCH}},
     "pushed_authorization_requests_supported": SWITCH,
-    "require_pushed_authorization_requests": {**SWITCH, "description": "No application sends its authorization request in the address."},
-    "require_initial_access_token": {**SWITCH, "description": "Applications register themselves with a token of an administrator only."},
+    "require_pushed_authorization_requests": {**SWITCH, "description": "Applications must push their authorization requests."},
+    "require_initial_access_token": {
+        **SWITCH,
+        "description": "Applications can only register themselves with a token of an administrator.",
+    },
     "authorization_response_iss_parameter_supported": SWITCH,
-    "session_management_supported": {**SWITCH, "description": "Applications may watch the session of the browser in a hidden frame."},
-    "token_introspection_supported": {**SWITCH, "description": "Applications that authenticate may ask about their tokens."},
+    "session_management_supported": {**SWITCH, "description": "Applications may monitor the session of the browser in a hidden frame."},
+    "token_introspection_supported": {**SWITCH, "description": "Authenticated applications may introspect their tokens."},
     "allow_organization_name_in_authentication_api": SWITCH,
     "resource_parameter_profile": {
         **TEXT,
         "enum": ["audience", "compatibility"],
-        "description": "`compatibility` reads `resource` (RFC 8707) where a request names no audience.",
+        "description": "`compatibility` reads `resource` (RFC 8707) if a request names no audience.",
     },
     "device_flow": {"type": "object", "properties": {"charset": {**TEXT, "enum": list(CHARSETS)}, "mask": TEXT}},
     "backchannel_authentication": {
         "type": "object",
         "properties": {"channel": {**TEXT, "enum": list(CHANNELS)}, "webhook_url": TEXT},
-        "description": "How users hear of requests that they approve elsewhere (CIBA). `webhook_secret` is written and never read.",
+        "description": "How users are notified of requests that they approve in another browser (CIBA). `webhook_secret` is write-only.",
     },
     "new_device_mails": {
         **TEXT,
         "enum": list(NEW_DEVICE_MAILS),
-        "description": "Whether users are told of logins with browsers that are not known; `own` leaves out providers elsewhere.",
+        "description": "Mails to users about logins in unknown browsers. `own` excludes logins at other providers.",
     },
     "account_page": {
         "type": "object",
-        "description": "What people may do for themselves at `/account`. No connection named: all that an application uses.",
+        "description": "Functions of the account page at `/account`. An empty `connections` allows all connections of an application.",
         "properties": {"enabled": SWITCH, "data_export": SWITCH, "deletion": SWITCH, "connections": _TEXTS},
     },
     "flags": {"type": "object", "additionalProperties": SWITCH},

@@ -1,4 +1,4 @@
-"""What a tenant decides about signing in: `/tenants/settings`, `/attack-protection/brute-force-protection`."""
+"""Login settings of a tenant: `/tenants/settings`, `/attack-protection/brute-force-protection`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TenantSettingsEndpoint(Endpoint):
         ),
         "partial_update": Operation(
             "update_tenant_settings",
-            "Change settings of the tenant; flags are merged, other members are replaced, null brings a default back",
+            "Change settings of the tenant; flags are merged, other members are replaced, null restores a default",
             ("update:tenant_settings",),
             200,
             SETTINGS,
@@ -50,7 +50,7 @@ class TenantSettingsEndpoint(Endpoint):
 
 
 class BruteForceEndpoint(Endpoint):
-    """How failed logins are counted, and what happens when there are too many."""
+    """The counting of failed logins, and the effects of too many failures."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("get_brute_force_protection", "Read the brute-force protection", ("read:attack_protection",), 200, BRUTE_FORCE),
@@ -75,12 +75,12 @@ class BruteForceEndpoint(Endpoint):
 
 
 def _settings(row: TenantSettings | None) -> dict[str, Any]:
-    """Return the settings of the wire; looks are none of them."""
+    """Return the settings of this endpoint. Branding has its own endpoint."""
     return {name: value for name, value in settings_values(row).items() if name != "branding"}
 
 
 def _in_hours(body: dict[str, Any]) -> dict[str, Any]:
-    """Put hours in the place of minutes; the two exclude each other."""
+    """Convert minutes to hours. Refuse a body with both for one lifetime."""
     changes = dict(body)
     for minutes, hours in _IN_MINUTES.items():
         if minutes not in changes:

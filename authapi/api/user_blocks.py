@@ -1,4 +1,4 @@
-"""Blocks after failed logins: `/user-blocks?identifier=`, `/user-blocks/{id}`. They are no change of the user."""
+"""Blocks after failed logins: `/user-blocks?identifier=`, `/user-blocks/{id}`. Lifting a block does not change the user."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from identity.api.lookups import user_at
 
 
 class IdentifierBlockEndpoint(Endpoint):
-    """Blocks of whoever signs in with an identifier, whether there is such a user or not."""
+    """Blocks of an identifier, whether a user with it exists or not."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -45,7 +45,7 @@ class IdentifierBlockEndpoint(Endpoint):
 
 
 class UserBlockEndpoint(Endpoint):
-    """Blocks of everything a user signs in with."""
+    """Blocks of all identifiers of a user."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "retrieve": Operation(

@@ -1,4 +1,4 @@
-"""What users have allowed clients to do: `/grants`, `/grants/{id}`."""
+"""Consents of users to clients: `/grants`, `/grants/{id}`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _FILTERS = {"user_id": "user__user_id", "client_id": "client__client_id", "audie
 
 
 class UserGrantEndpoint(Endpoint):
-    """Consents of users; the refresh tokens that rest on one end with it."""
+    """Consents of users. Deleting a consent also revokes the refresh tokens based on it."""
 
     operations: ClassVar[dict[str, Operation]] = {
-        "list": Operation("list_grants", "List what users have allowed", ("read:grants",), 200, USER_GRANTS, parameters=GRANT_PARAMETERS),
+        "list": Operation("list_grants", "List the consents of users", ("read:grants",), 200, USER_GRANTS, parameters=GRANT_PARAMETERS),
         "destroy": Operation(
             "delete_user_grants",
-            "Take back everything a user has allowed",
+            "Delete all consents of a user",
             ("delete:grants",),
             204,
             parameters=GRANTS_OF_USER,
@@ -60,7 +60,7 @@ class SingleUserGrantEndpoint(Endpoint):
     """One consent."""
 
     operations: ClassVar[dict[str, Operation]] = {
-        "destroy": Operation("delete_grant", "Take back one thing a user has allowed, if it is there", ("delete:grants",), 204)
+        "destroy": Operation("delete_grant", "Delete a consent of a user if it exists", ("delete:grants",), 204)
     }
 
     def destroy(self, request: Request, id: str) -> Response:

@@ -1,7 +1,7 @@
-"""Who is asking: the registered client behind a request, proven by the one method it is registered for.
+"""Client authentication: finds the registered client of a request and checks the one method it is registered for.
 
-Each method is a module that says what a request presents; `METHODS` is their order. The last two fit requests that present
-nothing else: a certificate that came along, and a client that only names itself.
+Each method is a module that extracts the credential of a request; `METHODS` is their order. The last two methods only apply to requests
+without another credential: a forwarded certificate, and a public client that only sends its id.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ METHODS: tuple[Callable[[TokenRequest], Credential | None], ...] = (
     public.presented,
 )
 _AMBIENT = (mutual_tls.CA_SIGNED, mutual_tls.SELF_SIGNED, public.METHOD)
-# What of a body proves the client and is never a parameter of anything else.
+# Body parameters that authenticate the client. Other code must never read them as parameters.
 AUTHENTICATION_PARAMETERS = frozenset({"client_secret", "client_assertion", "client_assertion_type"})
 _CLIENT_ID = re.compile(r"[A-Za-z0-9]{1,64}")
-# Shorter than elsewhere: a token minted for a version of the client that has passed is refused from the start.
+# Shorter than for other caches: a token minted for a former version of the client is refused on first use.
 _REMEMBERED_SECONDS = 0.2
 
 
@@ -49,14 +49,14 @@ def _load_client(key: tuple[str, str]) -> Client:
     return client
 
 
-# Keyed by tenant and client id, so a client of one tenant is unknown at another. Unknown ids are not remembered.
+# Keyed by tenant and client id, so a client is unknown at other tenants. Unknown ids are not cached.
 clients: Remembered[tuple[str, str], Client] = Remembered(_load_client, seconds=_REMEMBERED_SECONDS)
 
 
 def authenticate(request: TokenRequest) -> Client:
-    """Return the client of this request, and charge its tenant when the client has proven itself. Raises `RequestRefused`.
+    """Return the client of this request, and charge its tenant if the client has authenticated. Raises `RequestRefused`.
 
-    A public client proves nothing: what it shows next does, a code or a refresh token.
+    A public client does not authenticate: the code or refresh token that it sends is checked later.
     """
     try:
         credentials = _presented(request)
@@ -75,17 +75,17 @@ def authenticate(request: TokenRequest) -> Client:
 
 
 def named_client(request: TokenRequest) -> Client | None:
-    """Return the client that a request names, proven or not, to answer it in the client's words; None for one that is unknown."""
+    """Return the client that a request names, whether authenticated or not, to format its error. None for an unknown client."""
     try:
         named = _presented(request)[0].client_id
     except (MalformedCredential, RequestRefused):
-        # An assertion without a subject, or nothing that proves: the form may name the client all the same.
+        # The assertion has no subject, or nothing authenticates. The form may still name the client.
         named = str(request.form.get("client_id") or "")
     return _known((request.host.tenant_id, named))
 
 
 def check_origin(client: Client, origin: str | None) -> None:
-    """Raise `RequestRefused` for a script of a page that the client does not allow."""
+    """Raise `RequestRefused` if the request comes from a web page that the client does not allow."""
     if client.allowed_origins:
         known = (*client.redirect_uris.split(), *(client.settings.get("web_origins") or ()))
         if not is_origin_allowed(origin, allowed=client.allowed_origins.split(), known=known):
@@ -93,7 +93,7 @@ def check_origin(client: Client, origin: str | None) -> None:
 
 
 def _presented(request: TokenRequest) -> list[Credential]:
-    """Return what the client may be proven by: one proof, or else what came along with its id."""
+    """Return the possible credentials: one explicit credential, otherwise a certificate or the client id."""
     found = [credential for presented in METHODS if (credential := presented(request)) is not None]
     proofs = [credential for credential in found if credential.method not in _AMBIENT]
     if len(proofs) > 1:
@@ -113,7 +113,7 @@ def _proven(tenant_id: str, credentials: list[Credential]) -> Client | None:
     client = _known(key)
     if any(_is_proof(tenant_id, client, credential) for credential in credentials):
         return client
-    # Secret or keys may have been changed, by another process, within the moment that this one remembers.
+    # Another process may have changed the secret or the keys since this process cached them.
     client = _known(key, max_age=0.0)
     return client if any(_is_proof(tenant_id, client, credential) for credential in credentials) else None
 
@@ -129,7 +129,7 @@ def _known(key: tuple[str, str], *, max_age: float | None = None) -> Client | No
 
 
 def _is_proof(tenant_id: str, client: Client | None, credential: Credential) -> bool:
-    # An unknown client costs the same comparison as a known one, so that time tells nothing.
+    # An unknown client costs the same comparison as a known one, so that the response time reveals nothing.
     stored = client.secret_digest if client is not None else ""
     matches = [vault.digest_matches(secret, stored) for secret in credential.secrets]
     is_signed = credential.assertion is not None and assertion.is_signed(client, credential.assertion)
@@ -143,7 +143,7 @@ def _is_proof(tenant_id: str, client: Client | None, credential: Credential) -> 
 
 
 def _is_first_use(tenant_id: str, client: Client, sent: Assertion) -> bool:
-    # Last of all checks: what is refused for another reason has not been used.
+    # The last check: an assertion that is refused for another reason does not count as used.
     if not assertion.is_acceptable(sent, client_id=client.client_id, hosts=trust.get(tenant_id).hosts, now=assertion.now()):
         return False
     return use_once(tenant_id=tenant_id, client_id=client.client_id, jti=sent.claims["jti"], until=assertion.expires_at(sent))

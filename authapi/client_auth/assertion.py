@@ -24,7 +24,7 @@ _TYPES = (None, "JWT", "client-authentication+jwt")
 
 
 def presented(request: TokenRequest) -> Credential | None:
-    """Return the assertion of the body with the client that it names, or None when there is none."""
+    """Return the assertion of the body with the client that it names. None without an assertion."""
     token, kind = request.text("client_assertion"), request.text("client_assertion_type")
     if token is None and kind is None:
         return None
@@ -45,9 +45,9 @@ def presented(request: TokenRequest) -> Credential | None:
 
 
 def is_signed(client: Client | None, assertion: Assertion) -> bool:
-    """Tell whether a key of the client made the signature, with the key's own algorithm.
+    """Tell whether a key of the client made the signature, with the algorithm of the key.
 
-    An assertion for an unknown client is checked against a key that nobody has, so that time tells nothing.
+    An assertion for an unknown client is checked against a decoy key, so that the response time reveals nothing.
     """
     header = assertion.header
     kid, algorithm = header.get("kid"), header.get("alg")
@@ -59,7 +59,7 @@ def is_signed(client: Client | None, assertion: Assertion) -> bool:
 
 
 def is_acceptable(assertion: Assertion, *, client_id: str, hosts: frozenset[str], now: float) -> bool:
-    """Tell whether a signed assertion is for this service, by this client, and for now."""
+    """Tell whether a signed assertion was made by this client, for this service, and is valid now."""
     claims = assertion.claims
     issued = (claims.get("iat", now), claims.get("nbf", now))
     expires_at: Any = claims.get("exp")
@@ -74,7 +74,7 @@ def is_acceptable(assertion: Assertion, *, client_id: str, hosts: frozenset[str]
 
 
 def expires_at(assertion: Assertion) -> float:
-    """Return the moment after which the assertion is refused for its age alone."""
+    """Return the time from which the assertion is refused because of its age."""
     return float(assertion.claims["exp"]) + SKEW_SECONDS
 
 
@@ -83,7 +83,7 @@ def now() -> float:
 
 
 def _is_for(audience: Any, hosts: frozenset[str]) -> bool:
-    # The issuer alone. One that also names others could have been made for them, and be passed on by them to us.
+    # Only the issuer as a single value. An assertion with several audiences could be replayed here by another audience.
     if isinstance(audience, list) and len(audience) == 1:
         audience = audience[0]
     return isinstance(audience, str) and is_issuer(audience, hosts)

@@ -1,4 +1,4 @@
-"""What a request presents to authenticate its client. Pure."""
+"""The credential with which a request authenticates its client. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from authapi.edge.certificates import ReadCertificate
 
 
 class MalformedCredential(ValueError):
-    """Something was presented in the place of a credential that is none."""
+    """The credential is malformed."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
@@ -17,7 +17,7 @@ class MalformedCredential(ValueError):
 
 @dataclass(frozen=True)
 class Assertion:
-    """A signed assertion as it was sent, with what it says of itself; nothing of it is believed yet."""
+    """A signed assertion as it was sent, with its unverified header and claims."""
 
     token: str = field(repr=False)
     header: dict[str, Any]
@@ -26,7 +26,7 @@ class Assertion:
 
 @dataclass(frozen=True)
 class Credential:
-    """Client id and what proves it: the spellings in which a secret may have been sent, an assertion, or a certificate."""
+    """A client id with its proof: the possible spellings of a secret, an assertion, or a certificate."""
 
     method: str
     client_id: str

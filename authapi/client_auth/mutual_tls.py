@@ -1,7 +1,7 @@
 """`tls_client_auth` and `self_signed_tls_client_auth`: the certificate that the edge forwarded (RFC 8705, 2).
 
-A certificate alone is no attempt to authenticate: it may only be there to bind the token. So it counts where nothing else was
-presented, and for clients that are registered for it.
+A certificate alone does not mean that the client tries to authenticate with it: the certificate may only bind the token. It is used
+only without another credential, and for clients that are registered for this method.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SELF_SIGNED = "self_signed_tls_client_auth"
 
 
 def presented(request: TokenRequest) -> Credential | None:
-    """Return the certificate with the client id of the body, or None where one of them is missing."""
+    """Return the certificate with the client id of the body. None if one of them is missing."""
     certificate, client_id = certificate_of(request), request.text("client_id")
     if certificate is None or client_id is None:
         return None
@@ -27,14 +27,14 @@ def presented(request: TokenRequest) -> Credential | None:
 
 
 def is_registered(credential: ClientCredential, certificate: ReadCertificate) -> bool:
-    """Tell whether a credential of the client stands for this certificate."""
+    """Tell whether a registered credential of the client matches this certificate."""
     if credential.type == ClientCredential.Type.X509_CERT:
-        # RFC 8705, 2.2: the certificate itself is registered; by whom it was signed is nobody's business.
+        # RFC 8705, 2.2: the certificate itself is registered, so its issuer is not checked.
         return hmac.compare_digest(credential.thumbprint, certificate.thumbprint)
     if credential.type != ClientCredential.Type.CERT_SUBJECT_DN or not certificate.subject:
         return False
     try:
-        # RFC 8705, 2.1.2. Every component, in the order of the certificate.
+        # RFC 8705, 2.1.2. Compare every component, in the order of the certificate.
         return read_subject(credential.subject_dn) == certificate.subject
     except MalformedCertificate:
         return False

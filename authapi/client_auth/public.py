@@ -1,4 +1,4 @@
-"""`none`: a public client names itself and proves nothing."""
+"""`none`: a public client sends its id and does not authenticate."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ METHOD = "none"
 
 
 def presented(request: TokenRequest) -> Credential | None:
-    """Return the id of the body, or None when there is none."""
+    """Return the client id of the body. None without one."""
     client_id = request.text("client_id")
     return Credential(METHOD, client_id) if client_id else None

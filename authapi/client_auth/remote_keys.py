@@ -1,7 +1,7 @@
-"""Keys that clients publish at their `jwks_uri`: fetched away from requests, shared, and served stale while they are read anew.
+"""Keys that clients publish at their `jwks_uri`: fetched in separate threads, cached, and served stale during a refresh.
 
-A login waits for a fetch only where no key of the client is known yet, or the token names one that is not. A key set that does not
-answer locks out no client that signs with a key that was read before.
+A login waits for a fetch only if no key of the client is cached, or if the token names an unknown key. A failing key set does not affect
+clients that sign with a cached key.
 """
 
 from __future__ import annotations
@@ -26,46 +26,46 @@ from foundation.outbound.turns import NoTurn, turn
 
 _FETCH_SECONDS = 5.0
 _WAIT_SECONDS = 5.5
-# After this age a set is read anew, and served meanwhile.
+# After this age, a set is fetched again. The cached set is used meanwhile.
 _FRESH_SECONDS = 600.0
-# After this age it is not served any more: a client that took a key away means it.
+# After this age, a set is no longer used: the client may have withdrawn a key.
 _STALE_SECONDS = 86_400.0
-# An unknown key id, or an address that failed, makes us ask again no oftener than this: junk must cost the client nothing.
+# Shortest pause between fetches after an unknown key id or a failure, so that junk tokens cannot cause traffic to the client.
 _PAUSE_SECONDS = 30.0
-# Requests of a process that wait for a set at once; the next one is told to try again.
+# Number of requests of a process that may wait for sets at once. Further requests are told to try again.
 _MOST_WAITING = 4
 _MOST_SETS = 1000
 _MOST_KEYS = 20
 _LARGEST_BODY = 64 * 1024
 _SHORTEST_MODULUS, _LONGEST_MODULUS = 256, 512
-# Of 64 bits. OpenSSL takes any for keys of up to 3072 bits, and one as long as the modulus makes a check a hundred times slower.
+# Exponents of at most 64 bits. OpenSSL accepts any exponent for keys of up to 3072 bits, and a long one makes a check 100 times slower.
 _LONGEST_EXPONENT_CHARACTERS = 11
 
 
 class KeysUnavailable(Exception):
-    """The key set of the client cannot be had right now."""
+    """The key set of the client is unavailable now."""
 
 
 class UnreadableKeys(Exception):
-    """The address answered with something that is no key set."""
+    """The response from the address is not a key set."""
 
 
 @dataclass(frozen=True)
 class RemoteKey:
-    """One key of a set. An empty `algorithm` or `kid` is one that the set does not name."""
+    """A key of a set. `algorithm` or `kid` is empty if the set does not name it."""
 
     kid: str
     algorithm: str
     key: RSAKey
 
     def fits(self, kid: str | None, algorithm: str) -> bool:
-        """Tell whether a token with this header may have been signed with the key."""
+        """Tell whether the key may have signed a token with this header."""
         return kid in (None, self.kid) and self.algorithm in ("", algorithm)
 
 
 @dataclass
 class _Set:
-    """What is known of one address. `fetched_at` is 0 until it was read once."""
+    """The cached state of one address. `fetched_at` is 0 before the first successful fetch."""
 
     keys: tuple[RemoteKey, ...] = ()
     fetched_at: float = 0.0
@@ -77,18 +77,18 @@ Place = tuple[str, str]
 
 
 class RemoteKeys:
-    """The sets of one process. Safe to share between threads; a set is fetched by one of them at a time."""
+    """The key sets of one process. Thread-safe. At most one thread fetches a set at a time."""
 
     def __init__(self, fetch: Callable[[str, str], tuple[RemoteKey, ...]], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._fetch = fetch
         self._clock = clock
         self._sets: OrderedDict[Place, _Set] = OrderedDict()
-        # A fetch that has ended already calls back while its place is held.
+        # Reentrant: a fetch that has already ended calls back in the same thread, which holds the lock.
         self._lock = RLock()
         self._waiting = BoundedSemaphore(_MOST_WAITING)
 
     def get(self, tenant_id: str, address: str, *, kid: str | None, algorithm: str) -> tuple[RemoteKey, ...]:
-        """Return the keys that fit the header of a token. Raises `KeysUnavailable` where none is known and none can be had."""
+        """Return the keys that match the header of a token. Raises `KeysUnavailable` if no set is cached and the fetch fails."""
         now = self._clock()
         with self._lock:
             known = self._known((tenant_id, address))
@@ -99,7 +99,7 @@ class RemoteKeys:
             if is_due and fetch is None and (not known.tried_at or now - known.tried_at >= _PAUSE_SECONDS):
                 fetch = self._begin(tenant_id, address, known, now)
         if fitting:
-            # Stale, perhaps, while a thread reads it anew.
+            # The set may be stale while a thread fetches it again.
             return fitting
         if fetch is None:
             if is_usable:
@@ -108,7 +108,7 @@ class RemoteKeys:
         return _fitting(self._waited(fetch), kid, algorithm)
 
     def clear(self) -> None:
-        """Forget every set."""
+        """Remove every cached set."""
         with self._lock:
             self._sets.clear()
 
@@ -148,13 +148,13 @@ def fetched(tenant_id: str, address: str) -> tuple[RemoteKey, ...]:
         headers = {"Accept": "application/jwk-set+json, application/json"}
         answer = outbound_session().send("GET", address, headers=headers, body=None, deadline=time.monotonic() + _FETCH_SECONDS)
     if answer.status != 200 or len(answer.body) > _LARGEST_BODY:
-        # Redirects are not followed: the registered address is the one that is trusted.
+        # Redirects are not followed: only the registered address is trusted.
         raise UnreadableKeys
     return read_keys(answer.body)
 
 
 def read_keys(body: bytes) -> tuple[RemoteKey, ...]:
-    """Return the usable keys of a set (RFC 7517, 5): RSA, for signatures, without a private part. Raises `UnreadableKeys`."""
+    """Return the usable keys of a set (RFC 7517, 5): public RSA keys for signatures. Raises `UnreadableKeys`."""
     try:
         document: Any = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -167,7 +167,7 @@ def read_keys(body: bytes) -> tuple[RemoteKey, ...]:
 
 
 def _read_key(jwk: Any) -> RemoteKey | None:
-    """Return a key of a set, None for one of another kind, which is no failure of the set."""
+    """Return a key of a set. Return None for an unsupported key, which is no error."""
     if not isinstance(jwk, dict) or jwk.get("kty") != "RSA" or "d" in jwk or jwk.get("use", "sig") != "sig":
         return None
     kid, algorithm, modulus, exponent = jwk.get("kid", ""), jwk.get("alg", ""), jwk.get("n"), jwk.get("e")
@@ -187,7 +187,7 @@ def _fitting(keys: tuple[RemoteKey, ...], kid: str | None, algorithm: str) -> tu
 
 @lru_cache(maxsize=1)
 def _threads() -> ThreadPoolExecutor:
-    # Of their own: a slow address holds up neither tokens nor pages of other clients.
+    # Separate threads, so that a slow address delays neither tokens nor pages of other clients.
     return ThreadPoolExecutor(2, thread_name_prefix="authapi-keys")
 
 

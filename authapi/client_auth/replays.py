@@ -1,4 +1,4 @@
-"""Assertions that were accepted, kept until they expire: the database decides which of two uses was the first."""
+"""Accepted assertions, stored until they expire. The database decides which of two concurrent uses is the first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.db import connection
 
 from authapi.models import UsedAssertion
 
-# Of two inserts at once the second waits for the first, and then returns no row.
+# Of two concurrent inserts, the second waits for the first and then returns no row.
 _INSERT = """
 INSERT INTO authapi_usedassertion (tenant_id, digest, expires_at) VALUES (%s, %s, %s)
 ON CONFLICT (digest, tenant_id) DO NOTHING RETURNING id
@@ -17,9 +17,9 @@ ON CONFLICT (digest, tenant_id) DO NOTHING RETURNING id
 
 
 def use_once(*, tenant_id: str, client_id: str, jti: str, until: float) -> bool:
-    """Note the use of an assertion; return False when any process has accepted it before.
+    """Record the use of an assertion. Return False if any process has accepted it before.
 
-    It commits on its own where no transaction is open, so that a request that fails later cannot be sent again either.
+    Commits on its own if no transaction is open. Then the assertion cannot be replayed even if the request fails later.
     """
     with connection.cursor() as cursor:
         cursor.execute(_INSERT, [tenant_id, _digest(client_id, jti), datetime.fromtimestamp(until, tz=UTC)])
@@ -27,7 +27,7 @@ def use_once(*, tenant_id: str, client_id: str, jti: str, until: float) -> bool:
 
 
 def is_used(*, tenant_id: str, client_id: str, jti: str) -> bool:
-    """Tell whether `use_once` has noted a use before."""
+    """Tell whether `use_once` has recorded a use."""
     return UsedAssertion.objects.of(tenant_id).filter(digest=_digest(client_id, jti)).exists()
 
 

@@ -1,4 +1,4 @@
-"""`client_secret_basic`: id and secret in the `Authorization` header, raw or percent-encoded."""
+"""`client_secret_basic`: client id and secret in the `Authorization` header, raw or percent-encoded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ METHOD = "client_secret_basic"
 
 
 def presented(request: TokenRequest) -> Credential | None:
-    """Return the id and secret of the header, or None when it has another scheme."""
+    """Return the client id and secret of the header. None if the header has another scheme."""
     scheme, _, encoded = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "basic":
         return None
@@ -23,6 +23,6 @@ def presented(request: TokenRequest) -> Credential | None:
         raise MalformedCredential from error
     if not separator:
         raise MalformedCredential
-    # RFC 6749, 2.3.1 wants both encoded as in a form; many clients send them raw (spec, "five methods").
+    # RFC 6749, 2.3.1 requires form encoding for both. Many clients send raw values (spec, "five methods").
     spellings = tuple(dict.fromkeys((secret, unquote_plus(secret))))
     return Credential(METHOD, unquote_plus(client_id), spellings)

@@ -1,4 +1,4 @@
-"""`client_secret_post`: id and secret in the body, JSON or form."""
+"""`client_secret_post`: client id and secret in the body, as JSON or form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ METHOD = "client_secret_post"
 
 
 def presented(request: TokenRequest) -> Credential | None:
-    """Return the id and secret of the body, or None when there is no secret in it."""
+    """Return the client id and secret of the body. None without a secret."""
     secret = request.text("client_secret")
     if secret is None:
         return None

@@ -1,4 +1,4 @@
-"""Signatures of clients: compact JWS (RFC 7515), read strictly and verified with a registered key. Nothing is believed before."""
+"""Signatures of clients: compact JWS (RFC 7515), parsed strictly and verified with a registered key."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from joserfc.jwk import RSAKey
 from authapi.models import ClientCredential
 
 ALGORITHMS = ("RS256", "RS384", "PS256")
-# RFC 8725, 3.10: a key or an address of a key in the header is never used, and what must be understood is not.
+# RFC 8725, 3.10: refuse keys and key addresses in the header, and extensions that must be understood.
 REFUSED_HEADERS = ("crit", "b64", "zip", "enc", "jwk", "jku", "x5u")
 
 
 class MalformedJws(ValueError):
-    """It is no compact JWS whose header and payload are JSON objects."""
+    """Not a compact JWS whose header and payload are JSON objects."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
 
 
 def read_jws(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return header and claims of a token, unverified. Raises `MalformedJws`."""
+    """Return the unverified header and claims of a token. Raises `MalformedJws`."""
     parts = token.split(".")
     if len(parts) != 3:
         raise MalformedJws
@@ -35,9 +35,9 @@ def read_jws(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def verifies(token: str, key: RSAKey, algorithm: str) -> bool:
-    """Tell whether `key` made the signature with `algorithm`, which comes from the registered key and never from the header."""
+    """Tell whether `key` made the signature with `algorithm`. The algorithm comes from the registered key, never from the header."""
     try:
-        # Named explicitly: the library allows neither RS384 nor PS256 of its own accord.
+        # Named explicitly: by default, the library allows neither RS384 nor PS256.
         jws.deserialize_compact(token, key, algorithms=[algorithm])
     except (JoseError, ValueError):
         return False
@@ -45,20 +45,20 @@ def verifies(token: str, key: RSAKey, algorithm: str) -> bool:
 
 
 def key_of(credential: ClientCredential) -> RSAKey:
-    """Return the key of a credential of the type public key."""
+    """Return the key of a credential with the type "public key"."""
     jwk = credential.public_jwk or {}
     return imported(jwk["n"], jwk["e"])
 
 
 @lru_cache(maxsize=4096)
 def imported(modulus: str, exponent: str) -> RSAKey:
-    """Return the key of these two numbers."""
+    """Return the key with this modulus and exponent."""
     return RSAKey.import_key({"kty": "RSA", "n": modulus, "e": exponent})
 
 
 @lru_cache(maxsize=1)
 def decoy() -> RSAKey:
-    """Return a key that no client has, for checks that must take as long as others."""
+    """Return a key that no client has, for dummy checks that take as long as real ones."""
     return RSAKey.generate_key(2048, private=False)
 
 

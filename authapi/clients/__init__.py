@@ -1,1 +1,1 @@
-"""The addresses that a client has registered, and which others match them. Pure."""
+"""Registered addresses of clients, and the matching of requested addresses. Pure."""

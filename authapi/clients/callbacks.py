@@ -1,4 +1,4 @@
-"""Which addresses match the registered ones: to the letter, by a wildcard for one label, or on any loopback port. Pure."""
+"""Matches addresses with registered ones: exactly, with a wildcard for one label, or on any loopback port. Pure."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _WILDCARD = re.compile(rf"https://\*\.((?:{_LABEL}\.)*{_LABEL})(?::[0-9]{{1,5}})?(?:[/?][^*\s\\]*)?", re.IGNORECASE)
-# RFC 8252, 7.3 and 8.3: the literals alone, since the name localhost may lead elsewhere.
+# RFC 8252, 7.3 and 8.3: only IP literals, because the name `localhost` may resolve to another host.
 _LOOPBACK = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::([0-9]{1,5}))?((?:[/?][^\\\s]*)?)")
 _MOST_PORT = 65_535
-# Second levels below a country that are open for registration, and hosts that give every customer a subdomain.
+# Second-level domains below country codes that are open for registration, and hosts that give each customer a subdomain.
 _OPEN_SECOND_LEVELS = frozenset(
     {"ac", "co", "com", "edu", "gob", "gov", "go", "id", "ltd", "me", "mil", "ne", "net", "nhs", "nom", "or", "org", "plc", "sch"}
 )
@@ -24,24 +24,24 @@ _OPEN_HOSTS = frozenset(
 
 
 def wildcard_problem(address: str) -> str | None:
-    """Return why an address with a wildcard is not one that may be registered; None for a good one, and for one without.
+    """Return the reason why an address with a wildcard must not be registered. None for a valid address, with or without wildcard.
 
-    A wildcard stands for one label, first in the host of an https address, below a domain of which one owner has all labels.
+    A wildcard stands for the first label in the host of an https address, below a domain whose labels all have the same owner.
     """
     if "*" not in address:
         return None
     match = _WILDCARD.fullmatch(address)
     if match is None:
-        return "A wildcard stands for the first label of the host of an https address"
+        return "A wildcard must be the first label of the host of an https address"
     labels = match.group(1).lower().split(".")
     is_public = len(labels) < 2 or (len(labels) == 2 and len(labels[1]) == 2 and labels[0] in _OPEN_SECOND_LEVELS)
     if is_public or ".".join(labels) in _OPEN_HOSTS or labels[-1].isdigit():
-        return "A wildcard needs a domain of your own below it"
+        return "A wildcard must be followed by a domain of your own"
     return None
 
 
 def is_registered(address: str, registered: Iterable[str], *, takes_wildcards: bool, is_native: bool) -> bool:
-    """Tell whether answers may go to `address`. A wildcard is never taken literally (RFC 9700, 2.1)."""
+    """Tell whether a response may be sent to `address`. A wildcard in `address` is refused (RFC 9700, 2.1)."""
     if "*" in address:
         return False
     return any(
@@ -53,7 +53,7 @@ def is_registered(address: str, registered: Iterable[str], *, takes_wildcards: b
 
 
 def matches_wildcard(address: str, pattern: str) -> bool:
-    """Tell whether an address differs from a pattern in the label of its wildcard and nowhere else."""
+    """Tell whether an address matches a pattern and differs only in the wildcard label."""
     if "*" not in pattern or wildcard_problem(pattern) is not None:
         return False
     rest = pattern.partition("*")[2]

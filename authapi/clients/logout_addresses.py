@@ -1,4 +1,4 @@
-"""Where a browser may be sent after a logout. Pure."""
+"""The addresses to which a browser may be sent after a logout. Pure."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from authapi.clients.callbacks import wildcard_problem
 from authapi.clients.origins import web_origin_of
 
 _WILDCARD = "*."
-# What stands in a content policy must not be able to end a directive.
+# A host is copied into a content security policy, so it must not contain characters that end a directive.
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]_-]+")
 
 
 def is_allowed(address: str, registered: Iterable[str]) -> bool:
-    """Tell whether an address is registered, its query and fragment left out of the comparison.
+    """Tell whether an address is registered. Query and fragment are not compared.
 
-    `https://*.example.com/...` stands for one further label, never for the domain itself nor for labels below.
+    `https://*.example.com/...` matches exactly one label below the domain, and neither the domain itself nor deeper labels.
     """
     requested = _split(address)
     return requested is not None and any(_matches(requested, pattern) for pattern in registered)
 
 
 def _split(address: str) -> SplitResult | None:
-    # Browsers take a backslash for a slash and drop control characters: what they would read is not what was compared.
+    # Browsers read a backslash as a slash and drop control characters, so they could go to another address than the compared one.
     if not address.isprintable() or "\\" in address or " " in address:
         return None
     try:
@@ -51,7 +51,7 @@ def _matches(requested: SplitResult, pattern: str) -> bool:
 
 
 def front_channel_problem(address: str, callbacks: Iterable[str]) -> str | None:
-    """Return why an address cannot be loaded at a logout (OpenID Connect Front-Channel Logout 1.0, 2); None for a good one."""
+    """Return the reason why an address cannot be loaded at a logout (OpenID Connect Front-Channel Logout 1.0, 2). None for a valid one."""
     parts = _split(address)
     if parts is None or parts.scheme not in ("https", "http") or "#" in address or not _HOST.fullmatch(parts.netloc):
         return "Expected a web address without a fragment."

@@ -1,4 +1,4 @@
-"""From which web pages a client's scripts may ask for tokens. Pure."""
+"""The web origins from which scripts of a client may request tokens. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from authapi.clients.callbacks import matches_wildcard
 
 
 def is_origin_allowed(origin: str | None, *, allowed: Iterable[str], known: Iterable[str]) -> bool:
-    """Tell whether a request with this Origin header is taken from a client.
+    """Tell whether a request of a client with this Origin header is accepted.
 
-    `allowed` are the registered origins, which may have wildcards; without any, every origin is. `known` are addresses of the
-    client itself, such as its callbacks. Only browsers send the header, and only they are held back by it.
+    `allowed` are the registered origins, which may have wildcards. If there are none, every origin is accepted. `known` are addresses of
+    the client itself, such as its callbacks. Only browsers send the header, so the check restricts only browsers.
     """
     registered = tuple(allowed)
     if not registered or origin is None:
@@ -26,7 +26,7 @@ def is_origin_allowed(origin: str | None, *, allowed: Iterable[str], known: Iter
 
 
 def web_origin_of(address: str) -> str:
-    """Return scheme, host and port as a browser writes them; empty for what has no origin."""
+    """Return scheme, host and port in the form of browsers. Empty for an address without an origin."""
     try:
         parts = urlsplit(address)
         port = parts.port

@@ -1,4 +1,4 @@
-"""The rules of compliance levels at the endpoints: what breaks one is refused with its sentence."""
+"""Enforces the rules of compliance levels at the endpoints. A violation is refused with the sentence of the rule."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _CASES = {
 
 
 def check(level: str, stage: Stage, facts: Any) -> None:
-    """Raise `RequestRefused` with the sentence of the first rule of the level that is broken."""
+    """Raise `RequestRefused` with the sentence of the first violated rule of the level."""
     for rule in broken(level, stage, facts):
         raise RequestRefused(_CASES[rule.error], sentence=rule.sentence)
 
 
 def check_client(client: Client, claims: Mapping[str, Any] | None, *, issuer: str) -> None:
-    """Check a client of a level that has just authenticated. `claims` are those of its assertion. Raises `RequestRefused`.
+    """Check a client that has just authenticated against its level. `claims` are those of its assertion. Raises `RequestRefused`.
 
-    Its settings are checked again here: a row may have been changed around the service.
+    Checks the settings of the client again, because a row may have been changed without the service.
     """
     level = level_of(client.settings)
     check(level, Stage.CLIENT, client_shape(client, proofs=client.active_credentials, request_keys=client.active_request_keys))
@@ -45,7 +45,7 @@ def check_client(client: Client, claims: Mapping[str, Any] | None, *, issuer: st
 
 
 def client_shape(client: Client, *, proofs: Iterable[ClientCredential], request_keys: Iterable[ClientCredential]) -> ClientShape:
-    """Return what the rules look at of a client with these keys."""
+    """Return the settings of a client with these keys, in the form that the rules check."""
     return ClientShape(
         auth_method=str(client.auth_method),
         proof_algorithms=frozenset(key.algorithm for key in proofs),
@@ -59,9 +59,9 @@ def client_shape(client: Client, *, proofs: Iterable[ClientCredential], request_
 
 
 def interaction_headers(headers: Mapping[str, str], level: str, *, makes_one: bool = False) -> dict[str, str]:
-    """Return the header that joins an answer to its request in the logs of both sides, where the level asks for it.
+    """Return the header that links a response to its request in the logs of both sides, if the level requires it.
 
-    An id that is no UUID is not repeated (FAPI 1.0 Baseline, 6.2.1). With `makes_one` the answer has an id of its own then.
+    An id that is not a UUID is not repeated (FAPI 1.0 Baseline, 6.2.1). With `makes_one`, the response then has a new id.
     """
     if not has(level, INTERACTION_IDS):
         return {}

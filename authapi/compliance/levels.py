@@ -1,6 +1,6 @@
-"""The table of compliance levels: which level has which rules (contract, 3.3). Pure.
+"""The table of compliance levels and their rules (contract, 3.3). Pure.
 
-The order of the rows is the order in which rules are checked, so that the client is told of the first one first.
+Rules are checked in the order of the rows. The error names the first violated rule.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ _FAPI_1: Rules = (
     STATE_HASH,
     NO_PROFILE_IN_BROWSER,
 )
-# FAPI 2.0 Security Profile; of Message Signing, 5.3.1, the times of a request that is signed.
+# FAPI 2.0 Security Profile, and the times of a signed request from FAPI 2.0 Message Signing, 5.3.1.
 _FAPI_2: Rules = (
     *_EVERY,
     NO_IMPLICIT_GRANT,
@@ -101,7 +101,7 @@ _FAPI_2: Rules = (
 )
 
 LEVELS: dict[str, Rules] = {
-    # The hash harms no client, so that clients without a level have it, too.
+    # The hash of the state harms no client, so clients without a level get it, too.
     NONE: (STATE_HASH,),
     "fapi1_adv_pkj_par": (PRIVATE_KEY_JWT, PS256_KEYS, *_FAPI_1),
     "fapi1_adv_mtls_par": (MUTUAL_TLS, *_FAPI_1),
@@ -111,12 +111,12 @@ LEVELS: dict[str, Rules] = {
 
 
 def level_of(settings: Mapping[str, Any]) -> str:
-    """Return the level of a client with these settings."""
+    """Return the compliance level in the settings of a client."""
     return settings.get("compliance_level") or NONE
 
 
 def rules_of(level: str) -> Rules:
-    """Return the rules of a level. One that is unknown has all of them: a row that a newer release has written is refused, not let in."""
+    """Return the rules of a level. An unknown level has all rules: a row written by a newer release must be refused, not accepted."""
     found = LEVELS.get(level)
     return tuple(dict.fromkeys(rule for rules in LEVELS.values() for rule in rules)) if found is None else found
 
@@ -127,12 +127,12 @@ def has(level: str, rule: Rule) -> bool:
 
 
 def broken(level: str, stage: Stage, facts: Any) -> Iterator[Rule]:
-    """Yield the rules of a level that these facts break."""
+    """Yield the violated rules of a level."""
     for rule in rules_of(level):
         if rule.stage is stage and rule.is_kept is not None and not rule.is_kept(facts):
             yield rule
 
 
 def answers_as_standard(settings: Mapping[str, Any]) -> bool:
-    """Tell whether a client with these settings is refused with the statuses and codes of the standards."""
+    """Tell whether errors for a client with these settings have the statuses and codes of the standards."""
     return settings.get("oauth_standard_errors") is True or has(level_of(settings), STANDARD_ERRORS)

@@ -1,7 +1,7 @@
-"""The rules of the compliance levels: one row each, with the sentence that says what is broken. Pure.
+"""The rules of the compliance levels, each with its error sentence. Pure.
 
-`authapi.compliance.levels` says which level has which rules. A rule with `is_kept` is checked at its stage. A rule without one names
-something that the service does for the client; the place that does it asks `levels.has`.
+`authapi.compliance.levels` assigns rules to levels. A rule with `is_kept` is checked at its stage. A rule without `is_kept` describes
+behavior of the service; the code with that behavior asks `levels.has`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-# FAPI 1.0 Advanced, 8.6 and FAPI 2.0 Security Profile, 5.4: of the algorithms that this service has, this one alone.
+# FAPI 1.0 Advanced, 8.6 and FAPI 2.0 Security Profile, 5.4 allow only this one of the algorithms that the service supports.
 ALGORITHM = "PS256"
 # FAPI 1.0 Advanced, 5.2.2.
 _OLDEST_SECONDS = _LONGEST_SECONDS = 3600
 # FAPI 2.0 Security Profile, 5.3.2.2.
 LONGEST_CODE_SECONDS = 60
 _LONGEST_PUSH_SECONDS = 599
-# The grants in which an application handles what people type. The endpoints of old clients have their own rule.
+# Grants in which an application handles passwords or codes of users. The endpoints of old clients have a separate rule.
 _TYPED_GRANTS = frozenset(
     {
         "password",
@@ -34,7 +34,7 @@ _LOOPBACK = re.compile(r"http://(127\.0\.0\.1|\[::1\]|localhost)([:/?]|\Z)")
 
 
 class Stage(Enum):
-    """Where a rule is checked, and by which facts."""
+    """The stage at which a rule is checked, and the facts that it receives."""
 
     # `ClientShape`: when the client is saved, and each time it authenticates.
     CLIENT = "client"
@@ -50,13 +50,13 @@ class Stage(Enum):
     TOKEN = "token"  # noqa: S105  (a stage)
     # `ProfileFacts`: at `/userinfo`.
     PROFILE = "profile"
-    # Nothing is checked: the service does something for the client.
+    # No check: the rule describes behavior of the service.
     SERVICE = "service"
 
 
 @dataclass(frozen=True)
 class ClientShape:
-    """The settings of a client that rules look at."""
+    """The settings of a client that rules check."""
 
     auth_method: str
     proof_algorithms: frozenset[str]
@@ -70,7 +70,7 @@ class ClientShape:
 
 @dataclass(frozen=True)
 class ClientProof:
-    """The assertion that a client authenticates with. `audience` is its `aud`, None where there is no assertion."""
+    """The assertion that authenticates a client. `audience` is its `aud` claim, None without an assertion."""
 
     has_assertion: bool
     audience: Any
@@ -79,7 +79,7 @@ class ClientProof:
 
 @dataclass(frozen=True)
 class KeyProof:
-    """A DPoP proof that holds."""
+    """A valid DPoP proof."""
 
     algorithm: str
 
@@ -108,7 +108,7 @@ class RequestObject:
 
 @dataclass(frozen=True)
 class TokenFacts:
-    """An access token before it is issued: its `cnf`, and the algorithm that its API names, empty for none."""
+    """An access token before it is issued: its `cnf` claim, and the algorithm of its API, which is empty if none is set."""
 
     confirmation: Mapping[str, Any]
     algorithm: str
@@ -116,14 +116,14 @@ class TokenFacts:
 
 @dataclass(frozen=True)
 class ProfileFacts:
-    """How the access token came to `/userinfo`."""
+    """The way in which `/userinfo` received the access token."""
 
     is_in_header: bool
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule. `error` is the code of the refusal, `member` the setting of the client that must change, empty for none."""
+    """A rule. `error` is the code of the error. `member` is the client setting to change; it is empty if there is none."""
 
     stage: Stage
     sentence: str
@@ -149,21 +149,21 @@ def _rotates(client: ClientShape) -> bool:
 
 PRIVATE_KEY_JWT = Rule(
     Stage.CLIENT,
-    "The compliance level requires authentication by private_key_jwt: register a public key of the client, then let it count.",
+    "The compliance level requires authentication by private_key_jwt: register a public key of the client, then assign it to the method.",
     lambda client: client.auth_method == "private_key_jwt",
     "invalid_client",
     "client_authentication_methods",
 )
 MUTUAL_TLS = Rule(
     Stage.CLIENT,
-    "The compliance level requires authentication by a client certificate: register the certificate or its subject, then let it count.",
+    "The compliance level requires authentication by a client certificate: register the certificate or its subject, then assign it.",
     lambda client: client.auth_method in _TLS_METHODS,
     "invalid_client",
     "client_authentication_methods",
 )
 PS256_KEYS = Rule(
     Stage.CLIENT,
-    "The compliance level requires keys of the algorithm PS256: let only such keys of the client count.",
+    "The compliance level requires keys of the algorithm PS256: assign only such keys to the method.",
     lambda client: client.proof_algorithms <= {ALGORITHM},
     "invalid_client",
     "client_authentication_methods",
@@ -184,35 +184,35 @@ CONFORMANT = Rule(
 )
 EXACT_CALLBACKS = Rule(
     Stage.CLIENT,
-    "The compliance level allows no wildcard in a callback: register each address.",
+    "The compliance level does not allow wildcards in callbacks: register each address.",
     lambda client: not any("*" in address for address in client.callbacks),
     "unauthorized_client",
     "callbacks",
 )
 HTTPS_CALLBACKS = Rule(
     Stage.CLIENT,
-    "The compliance level allows no http callback, except loopback addresses of native applications.",
+    "The compliance level does not allow http callbacks, except loopback addresses of native applications.",
     _has_safe_callbacks,
     "unauthorized_client",
     "callbacks",
 )
 NO_TYPED_GRANTS = Rule(
     Stage.CLIENT,
-    "The compliance level allows no grant in which the application handles passwords or codes of people.",
+    "The compliance level does not allow grants in which the application handles passwords or codes of users.",
     lambda client: not client.grant_types & _TYPED_GRANTS,
     "unauthorized_client",
     "grant_types",
 )
 NO_CIBA_GRANT = Rule(
     Stage.CLIENT,
-    "The compliance level does not allow approvals elsewhere (CIBA): their requests are not signed.",
+    "The compliance level does not allow backchannel authentication (CIBA), because its requests are not signed.",
     lambda client: _CIBA_GRANT not in client.grant_types,
     "unauthorized_client",
     "grant_types",
 )
 NO_DEVICE_GRANT = Rule(
     Stage.CLIENT,
-    "The compliance level does not allow the device flow: its requests are neither pushed nor bound to the browser of the user.",
+    "The compliance level does not allow the device flow, because its requests are neither pushed nor bound to the browser of the user.",
     lambda client: _DEVICE_GRANT not in client.grant_types,
     "unauthorized_client",
     "grant_types",
@@ -233,7 +233,7 @@ HYBRID_GRANTS = Rule(
 )
 REQUEST_KEYS = Rule(
     Stage.CLIENT,
-    "The compliance level requires signed requests: name a public key of the algorithm PS256 for them, or the address of a key set.",
+    "The compliance level requires signed requests: assign a public key of the algorithm PS256 to them, or set the address of a key set.",
     lambda client: "authorization_code" not in client.grant_types or _has_request_key(client),
     "unauthorized_client",
     "signed_request_object",
@@ -247,7 +247,7 @@ SHORT_PUSHES = Rule(
 )
 NO_ROTATION = Rule(
     Stage.CLIENT,
-    "The compliance level does not allow rotation of refresh tokens: an answer that gets lost would end the access of the client.",
+    "The compliance level does not allow rotation of refresh tokens, because a lost response would end the access of the client.",
     lambda client: not _rotates(client),
     "unauthorized_client",
     "refresh_token",
@@ -271,7 +271,7 @@ KEY_PROOF_ALGORITHMS = Rule(
 
 # --- Authorization requests ---------------------------------------------------------------------------------------------------
 
-# Contract, 2.2: the text to the letter.
+# Contract, 2.2: the text must be exactly this one.
 PUSHED = Rule(
     Stage.REQUEST,
     "Pushed Authorization Requests are required by the configured compliance level",
@@ -311,7 +311,7 @@ PS256_REQUESTS = Rule(
 )
 RECENT_REQUESTS = Rule(
     Stage.REQUEST_OBJECT,
-    "The compliance level requires request objects with an nbf that lies at most 60 minutes back.",
+    "The compliance level requires request objects whose nbf is at most 60 minutes old.",
     lambda signed: signed.not_before is not None and signed.now - signed.not_before <= _OLDEST_SECONDS,
 )
 SHORT_REQUESTS = Rule(
@@ -327,7 +327,7 @@ SHORT_REQUESTS = Rule(
 
 BOUND_TO_CERTIFICATE = Rule(
     Stage.TOKEN,
-    "The compliance level requires tokens that are bound to a client certificate: send the token request with one, without a DPoP proof.",
+    "The compliance level requires tokens bound to a client certificate: send one with the token request, and no DPoP proof.",
     lambda token: "x5t#S256" in token.confirmation,
 )
 BOUND = Rule(
@@ -347,14 +347,14 @@ TOKEN_IN_HEADER = Rule(
     lambda profile: profile.is_in_header,
 )
 
-# --- What the service does for the client -------------------------------------------------------------------------------------
+# --- Behavior of the service --------------------------------------------------------------------------------------------------
 
-ISSUER_IN_ANSWER = Rule(Stage.SERVICE, "Each authorization response names the issuer (RFC 9207), whatever the tenant has set.")
+ISSUER_IN_ANSWER = Rule(Stage.SERVICE, "Each authorization response names the issuer (RFC 9207), regardless of the tenant settings.")
 SHORT_CODES = Rule(Stage.SERVICE, f"An authorization code lives for at most {LONGEST_CODE_SECONDS} seconds.")
-STATE_HASH = Rule(Stage.SERVICE, "An id token beside a code has the hash of the state (s_hash).")
-# FAPI 1.0 Advanced, 5.2.2.1: the id token of the authorization response travels through the browser.
-NO_PROFILE_IN_BROWSER = Rule(Stage.SERVICE, "An id token of the authorization endpoint says nothing of the profile.")
+STATE_HASH = Rule(Stage.SERVICE, "An id token that is issued with a code contains the hash of the state (s_hash).")
+# FAPI 1.0 Advanced, 5.2.2.1: the id token of the authorization response passes through the browser.
+NO_PROFILE_IN_BROWSER = Rule(Stage.SERVICE, "An id token of the authorization endpoint contains no profile data.")
 NUMERIC_TIMES = Rule(Stage.SERVICE, "The claim updated_at is a number of seconds.")
-STANDARD_ERRORS = Rule(Stage.SERVICE, "Refusals have the status and the code of the standards.")
-INTERACTION_IDS = Rule(Stage.SERVICE, "Answers repeat the header x-fapi-interaction-id.")
+STANDARD_ERRORS = Rule(Stage.SERVICE, "Errors have the statuses and codes of the standards.")
+INTERACTION_IDS = Rule(Stage.SERVICE, "Responses repeat the header x-fapi-interaction-id.")
 NO_OLD_ENDPOINTS = Rule(Stage.SERVICE, "The endpoints of old clients do not serve the client.")

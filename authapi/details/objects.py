@@ -1,4 +1,4 @@
-"""Authorization details as clients send them: read within bounds, and judged by the types of one API. Pure."""
+"""Authorization details sent by clients: parsed within limits, and checked against the types of an API. Pure."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ MAX_BYTES = 8 * 1024
 MAX_OBJECTS = 20
 MAX_DEPTH = 8
 _TOO_LONG = f"The authorization_details are longer than {MAX_BYTES} bytes."
-# RFC 9396, 2.2: lists of text that every type may have.
+# RFC 9396, 2.2: lists of strings that an object of any type may have.
 LISTS = ("locations", "actions", "datatypes", "privileges")
 
 
 class DetailsRefused(ValueError):
-    """The details cannot be granted; the text says why, without any of their values."""
+    """The details cannot be granted. The text gives the reason without any of their values."""
 
 
 def read_details(sent: Any) -> tuple[Detail, ...]:
-    """Return the objects of a parameter, JSON text or a list; raise `DetailsRefused`. No type is looked up."""
+    """Return the objects of a parameter, which is JSON text or a list. Does not check types. Raises `DetailsRefused`."""
     if isinstance(sent, str):
         sent = _read(sent)
     if not isinstance(sent, list) or not sent:
-        raise DetailsRefused("The authorization_details must be a JSON array with an object at least.")
+        raise DetailsRefused("The authorization_details must be a JSON array with at least one object.")
     if len(sent) > MAX_OBJECTS:
         raise DetailsRefused(f"The authorization_details have more than {MAX_OBJECTS} objects.")
     for place, each in enumerate(sent, start=1):
@@ -42,7 +42,7 @@ def read_details(sent: Any) -> tuple[Detail, ...]:
 
 
 def judge(details: tuple[Detail, ...], types: Mapping[str, DetailType], *, audience: str) -> None:
-    """Raise `DetailsRefused` for an object whose type is not among `types`, that its schema refuses, or that is for another API."""
+    """Raise `DetailsRefused` for an object of an unknown type, one that its schema refuses, or one for another API."""
     for place, each in enumerate(details, start=1):
         problem = _problem_at_api(each, types, audience)
         if problem:
@@ -50,7 +50,7 @@ def judge(details: tuple[Detail, ...], types: Mapping[str, DetailType], *, audie
 
 
 def accepted(details: tuple[Detail, ...], types: Mapping[str, DetailType], *, audience: str) -> tuple[Detail, ...]:
-    """Return those of the objects that `judge` has nothing against."""
+    """Return the objects that `judge` accepts."""
     return tuple(each for each in details if not _problem_at_api(each, types, audience))
 
 
@@ -60,12 +60,12 @@ def _read(text: str) -> Any:
     try:
         return orjson.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DetailsRefused("The authorization_details are no JSON.") from error
+        raise DetailsRefused("The authorization_details are not valid JSON.") from error
 
 
 def _problem(value: Any) -> str:
     if not isinstance(value, dict):
-        return "It is no object."
+        return "It is not an object."
     name = value.get("type")
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_TYPE:
         return "It has no type."
@@ -81,7 +81,7 @@ def _problem(value: Any) -> str:
 
 
 def _depth(value: Any, left: int) -> int:
-    """Return how many levels are left below a value, or something negative."""
+    """Return the number of levels left below a value. Negative if the value is nested too deeply."""
     if left < 0 or not isinstance(value, dict | list):
         return left
     inner = value.values() if isinstance(value, dict) else value
@@ -95,8 +95,8 @@ def _is_list_of_texts(value: Any) -> bool:
 def _problem_at_api(value: Detail, types: Mapping[str, DetailType], audience: str) -> str:
     known = types.get(value["type"])
     if known is None:
-        # Unknown, and not for this client, look alike.
-        return "The API knows no such type for this client."
+        # An unknown type and a type that this client may not use have the same error.
+        return "The API has no such type for this client."
     if not all(_is_at(location, audience) for location in value.get("locations", ())):
         return "Its locations must be the audience, or addresses below it."
     if known.schema is None:
@@ -108,5 +108,5 @@ def _problem_at_api(value: Detail, types: Mapping[str, DetailType], audience: st
 
 
 def _is_at(location: str, audience: str) -> bool:
-    """Tell whether a location belongs to the API: else a token would speak of an API that it is not for."""
+    """Tell whether a location belongs to the API. Otherwise a token would describe an API for which it is not valid."""
     return location == audience or (location.startswith(audience.rstrip("/") + "/") and "/../" not in f"{location}/")

@@ -1,7 +1,7 @@
-"""JSON Schemas of detail types, bounded so that neither a schema nor an object makes a check slow. Pure.
+"""JSON Schemas of detail types, limited so that neither a schema nor an object makes a check slow. Pure.
 
-An administrator of a tenant writes the schema, and any client sends objects. Schemas are read without the network, references are
-replaced by what they name before anything is checked, and patterns run in linear time.
+An administrator of a tenant writes the schema, and any client sends objects. Schemas are read without network access. References are
+replaced by the schemas that they name before any check. Patterns run in linear time.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationError
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 MAX_BYTES = 16 * 1024
 MAX_DEPTH = 20
-# Counted after references are replaced: ten definitions that each name the next one twice are a thousand schemas.
+# Counted after references are replaced: in a chain of ten definitions, two references to the next one in each make 1000 schemas.
 MAX_SCHEMAS = 1_000
 MAX_PATTERNS = 20
-# Of one compiled pattern, and of the states that it keeps while it runs.
+# Memory limit for a compiled pattern, and for the states that it caches while it runs.
 _PATTERN_BYTES = 1 << 20
 _KEPT_VALIDATORS = 64
 _LONGEST_PROBLEM = 300
@@ -32,16 +32,16 @@ _SCHEMAS = frozenset(
         "else", "contentSchema",
     }
 )  # fmt: skip
-# These change what a reference names.
+# These keywords change the target of references.
 _REFUSED = ("$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "$recursiveAnchor", "$vocabulary")
 
 
 class SchemaOdd(ValueError):
-    """The schema cannot be used; the text says why."""
+    """The schema cannot be used. The text gives the reason."""
 
 
 def usable_schema(schema: Any) -> dict[str, Any]:
-    """Return a schema with its references replaced, ready to check objects; raise `SchemaOdd`."""
+    """Return a schema with its references replaced, ready for checking objects. Raises `SchemaOdd`."""
     if not isinstance(schema, dict):
         raise SchemaOdd("The schema must be a JSON object.")
     encoded = orjson.dumps(schema, option=orjson.OPT_SORT_KEYS)
@@ -53,7 +53,7 @@ def usable_schema(schema: Any) -> dict[str, Any]:
 
 
 def problem_of(value: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Return where and why a stored schema refuses an object, without any of its values; empty where it does not.
+    """Return where and why a stored schema refuses an object, without any of its values. Empty if it accepts the object.
 
     Raises `SchemaOdd` for a schema that `usable_schema` would refuse.
     """
@@ -66,7 +66,7 @@ def problem_of(value: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
 
 
 class _Expansion:
-    """Replaces references by what they name, within a budget: no recursion is left, and no way to repeat a schema without end."""
+    """Replaces references by the schemas that they name, within limits. The result has no recursion and a bounded size."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -82,7 +82,7 @@ class _Expansion:
         if isinstance(schema, bool):
             return schema
         if not isinstance(schema, dict):
-            raise SchemaOdd("Each schema inside must be an object, true or false.")
+            raise SchemaOdd("Each nested schema must be an object, true or false.")
         self._count(schema, depth)
         found = {name: self._keyword(name, value, depth + 1) for name, value in schema.items() if name not in ("$ref", *_DEFINITIONS)}
         if "$ref" in schema:
@@ -95,7 +95,7 @@ class _Expansion:
         if depth > MAX_DEPTH:
             raise SchemaOdd(f"The schema is nested deeper than {MAX_DEPTH} levels, or a $ref leads back to itself.")
         if self._schemas > MAX_SCHEMAS:
-            raise SchemaOdd(f"With its references replaced the schema holds more than {MAX_SCHEMAS} schemas.")
+            raise SchemaOdd(f"The schema contains more than {MAX_SCHEMAS} schemas after its references are replaced.")
         if self._patterns > MAX_PATTERNS:
             raise SchemaOdd(f"The schema has more than {MAX_PATTERNS} patterns.")
         refused = next((name for name in _REFUSED if name in schema), None)
@@ -135,16 +135,16 @@ def _validator(encoded: bytes) -> Draft202012Validator:
             orjson.loads(encoded),
             validate_formats=True,
             pattern_options=RegexOptions(size_limit=_PATTERN_BYTES, dfa_size_limit=_PATTERN_BYTES),
-            # Values of a request stand in no error text: an error travels in addresses and logs.
+            # Error texts must not contain values of a request: they are copied into addresses and logs.
             mask="the value",
             offline=True,
         )
     except ValueError as error:
-        raise SchemaOdd(f"This is no usable JSON Schema: {_plain(_told(error))}") from error
+        raise SchemaOdd(f"Not a usable JSON Schema: {_plain(_told(error))}") from error
 
 
 def _told(error: ValueError) -> str:
-    """Return what is wrong with a schema: the errors of the library are about the schema as a value of the dialect."""
+    """Return the error of a schema. The library reports such errors as errors of a value of the dialect."""
     if not isinstance(error, ValidationError):
         return str(error)
     place = ".".join(str(step) for step in error.instance_path)
@@ -154,6 +154,6 @@ def _told(error: ValueError) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text that an `error_description` may hold (RFC 6749, 4.1.2.1)."""
+    """Return a text reduced to the characters allowed in `error_description` (RFC 6749, 4.1.2.1)."""
     plain = text.replace('"', "'").replace("\\", "/").encode("ascii", "replace").decode()
     return "".join(letter if letter.isprintable() else " " for letter in plain)[:_LONGEST_PROBLEM]

@@ -1,4 +1,4 @@
-"""Types of authorization details as an API registers them: a schema for objects, and words for the consent page. Pure."""
+"""Types of authorization details that an API registers: a schema for objects, and texts for the consent page. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST_TYPE = 255
 LONGEST_TITLE = 100
 LONGEST_SENTENCE = 500
 TYPE = re.compile(r"[^\s<>\x00-\x1f\x7f]{1,255}")
-# A member of the object, or of an object in it: {instructedAmount.amount}.
+# A member of the object or of a nested object, such as {instructedAmount.amount}.
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _PATH = re.compile(r"[^\s.{}]+(\.[^\s.{}]+)*")
 _COMBINING = ("allOf", "anyOf", "oneOf", "if", "patternProperties")
@@ -23,7 +23,7 @@ _COMBINING = ("allOf", "anyOf", "oneOf", "if", "patternProperties")
 
 @dataclass(frozen=True)
 class DetailType:
-    """One type. Without a schema it takes every object; without title or sentence people see its name and the members."""
+    """A type. Without a schema, it accepts every object. Without title or sentence, the page shows the type name and the members."""
 
     name: str
     title: str = ""
@@ -32,7 +32,7 @@ class DetailType:
 
 
 def types_of(settings: Mapping[str, Any]) -> dict[str, DetailType]:
-    """Return the types in the settings of an API, by name."""
+    """Return the types in the settings of an API by name."""
     return {
         entry["type"]: DetailType(entry["type"], entry.get("title") or "", entry.get("sentence") or "", entry.get("schema"))
         for entry in settings.get(MEMBER) or ()
@@ -40,14 +40,14 @@ def types_of(settings: Mapping[str, Any]) -> dict[str, DetailType]:
 
 
 def problems_of(entries: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return what is wrong with types that are to be registered, one sentence each, by place and name."""
+    """Return the errors of types to be registered, each with the position and name of its type."""
     found: list[str] = []
     seen: set[str] = set()
     for place, entry in enumerate(entries, start=1):
         name = str(entry.get("type"))
         found += [f"Type {place} ({name[:64]}): {problem}" for problem in _problems(entry)]
         if name in seen:
-            found.append(f"Type {place} ({name[:64]}): Each type once.")
+            found.append(f"Type {place} ({name[:64]}): Duplicate type.")
         seen.add(name)
     if len(seen) > MAX_TYPES:
         found.append(f"At most {MAX_TYPES} types.")
@@ -69,17 +69,17 @@ def _problems(entry: Mapping[str, Any]) -> Iterable[str]:
 
 def _problems_of_sentence(sentence: str, schema: Mapping[str, Any]) -> Iterable[str]:
     if set("{}") & set(PLACEHOLDER.sub("", sentence)):
-        yield "A brace of the sentence has no partner. Write {member} for a value."
+        yield "Unmatched brace in the sentence. Write {member} for a value."
         return
     for path in PLACEHOLDER.findall(sentence):
         if _PATH.fullmatch(path) is None:
-            yield f"The sentence names {{{path[:64]}}}, which is no member. Write {{member}} or {{member.inner}}."
+            yield f"The sentence names {{{path[:64]}}}, which is not a member. Write {{member}} or {{member.inner}}."
         elif not _may_have(schema, path.split(".")):
             yield f"The sentence names {{{path[:64]}}}, which the schema does not have."
 
 
 def _may_have(schema: Any, path: list[str]) -> bool:
-    """Tell whether objects of the schema can have a member, as far as its own `properties` say."""
+    """Tell whether objects of the schema can have a member, judging only by `properties`."""
     if not path or not isinstance(schema, dict) or any(name in schema for name in _COMBINING) or "properties" not in schema:
         return True
     return path[0] in schema["properties"] and _may_have(schema["properties"][path[0]], path[1:])

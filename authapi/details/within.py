@@ -1,4 +1,4 @@
-"""Whether authorization details stay within others: what was granted, or what a user has allowed before (RFC 9396, 6.1). Pure."""
+"""Compares requested authorization details with granted ones or with those the user has consented to (RFC 9396, 6.1). Pure."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from authapi.details.objects import LISTS, Detail
 
 
 def all_within(asked: Iterable[Detail], allowed: Iterable[Detail]) -> bool:
-    """Tell whether each of the objects asks for no more than one of those that are allowed."""
+    """Tell whether each requested object is within one of the allowed objects."""
     present = tuple(allowed)
     return all(any(is_within(each, other) for other in present) for each in asked)
 
 
 def is_within(asked: Detail, allowed: Detail) -> bool:
-    """Tell whether an object asks for no more than another one.
+    """Tell whether an object requests no more than another one.
 
-    The lists that RFC 9396, 2.2 defines may be shorter. Every other member is the same: only its type knows what would be less. A member
-    may not be left out either, since without it an object can mean everything.
+    The lists that RFC 9396, 2.2 defines may be shorter. Every other member must be equal, because only its type could define a smaller
+    value. No member may be missing, because an object without it might mean everything.
     """
     return asked.keys() == allowed.keys() and all(_is_member_within(name, asked[name], allowed[name]) for name in asked)
 
@@ -28,7 +28,7 @@ def is_within(asked: Detail, allowed: Detail) -> bool:
 def _is_member_within(name: str, asked: Any, allowed: Any) -> bool:
     if name in LISTS and asked:
         return set(asked) <= set(allowed)
-    # As JSON: true is not 1, and 1 is not 1.0.
+    # Compared as JSON: true differs from 1, and 1 differs from 1.0.
     return _encoded(asked) == _encoded(allowed)
 
 

@@ -1,1 +1,1 @@
-"""What stands before every request: addresses, bodies, rates, certificates, management tokens."""
+"""Checks that run before every request: addresses, bodies, rates, certificates, management tokens."""

@@ -1,8 +1,8 @@
-"""Requests counted per address: refused ones as debt, anonymous ones as traffic. Constant memory, and never a row of leases.
+"""Counts requests per address: refused ones as debt, anonymous ones as visits. Uses constant memory and no leases.
 
-Counts live in sketches of this process. Only an address above an eighth of its figure is counted in Redis as well, so that
-several processes add up what one address does, and a flood from many addresses makes no traffic there. Without Redis each
-process goes by its own counts.
+Counts are in sketches of this process. Only an address above an eighth of its limit is also counted in Redis. There, several
+processes add their counts of one address, and a flood from many addresses causes no traffic to Redis. While Redis is unavailable, each
+process uses its own counts.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from authapi.edge.throttling import Rate, Window, counters
 from foundation.memory import executor
 from foundation.memory.sketch import Sketch
 
-# The share of its figure from which an address is counted in Redis too.
+# An address is also counted in Redis from this fraction (1/8) of its limit.
 _SHARED_FROM = 8
 
 
 class AddressRates:
-    """Counts of one kind. `is_switchable`: `RATE_LIMITS_ENABLED=0` switches it off."""
+    """Counts of one kind. If `is_switchable`, `RATE_LIMITS_ENABLED=0` switches it off."""
 
     def __init__(self, name: str, figure: Callable[[], Figure], *, is_switchable: bool) -> None:
         self._name = name
@@ -33,34 +33,34 @@ class AddressRates:
         self._sketches: dict[int, Sketch] = {}
 
     def look(self, keys: tuple[AddressKey, ...]) -> Rate | None:
-        """Return what is left, by the counts of this process; None without keys. Counts nothing."""
+        """Return the remaining rate by the counts of this process. None without keys. Counts nothing."""
         return self._decided([self._window(key).rate(self._sketch().read(key.name)) for key in keys])
 
     def is_over(self, keys: tuple[AddressKey, ...]) -> bool:
-        """Tell whether the next request would be one too many."""
+        """Tell whether the next request would exceed the limit."""
         rate = self.look(keys)
         return rate is not None and rate.remaining == 0 and self._is_on()
 
     def count(self, keys: tuple[AddressKey, ...]) -> Rate | None:
-        """Count a request and return what is left; None without keys. May ask Redis, which takes 200 ms at the very most."""
+        """Count a request and return the remaining rate. None without keys. May call Redis, for at most 200 ms."""
         return self._decided([self._count_one(key) for key in keys]) if self._is_on() else self.look(keys)
 
     async def count_async(self, keys: tuple[AddressKey, ...]) -> Rate | None:
-        """Do what `count` does: at once where this process decides alone, and otherwise away from the event loop."""
+        """Like `count`: runs directly if this process can decide alone, otherwise in a thread."""
         if not self._is_on() or not any(self._is_shared(key) for key in keys):
             return self.count(keys)
         return await executor.run(partial(self.count, keys))
 
     def clear(self) -> None:
-        """Forget every count of this process."""
+        """Reset every count of this process."""
         self._sketches.clear()
 
     def _count_one(self, key: AddressKey) -> Rate:
         window, sketch = self._window(key), self._sketch()
-        # One step: two threads that read the same count would both hand it over to Redis.
+        # One atomic step: otherwise two threads that read the same count would both add it to Redis.
         count = sketch.add(key.name)
         before = count - 1
-        # What is known to be full is not asked about again: a flood costs Redis no more than the figure.
+        # A full window is not queried again, so a flood costs Redis no more calls than the limit.
         if count * _SHARED_FROM <= window.limit or before > window.limit:
             return window.rate(count)
         amount = count if before * _SHARED_FROM <= window.limit else 1
@@ -80,7 +80,7 @@ class AddressRates:
         seconds = self._figure().seconds
         sketch = self._sketches.get(seconds)
         if sketch is None:
-            # One length is in use at a time; another one comes with a changed figure.
+            # Only one window length is in use at a time. A new length means that the setting has changed.
             self._sketches.clear()
             sketch = self._sketches[seconds] = Sketch(seconds)
         return sketch
@@ -93,26 +93,26 @@ class AddressRates:
         return min(rates, key=lambda rate: (not rate.is_exceeded, rate.remaining), default=None)
 
 
-# Refused requests. Protection of logins is never switched off.
+# Refused requests. This protection of logins is never switched off.
 debts = AddressRates("debt", debt_figure, is_switchable=False)
 # Requests without a credential.
 visits = AddressRates("visit", visit_figure, is_switchable=True)
-# The same, of a browser that has completed a login.
+# Requests without a credential from a browser that has completed a login.
 browsers = AddressRates("browser", browser_figure, is_switchable=True)
 
 
 def debt_of(tenant_id: str, origin: Origin) -> Rate:
-    """Return what its debt leaves an address at a tenant, and the whole figure where the address is not known."""
+    """Return the remaining debt of an address at a tenant. The full limit if the address is unknown."""
     return debts.look(origin.keys_at(tenant_id)) or Window.now(debt_figure()).rate(0)
 
 
 async def charged_debt(tenant_id: str, origin: Origin) -> Rate:
-    """Charge a refused request to its address and return the rate that decides what the answer is."""
+    """Charge a refused request to its address. Return the rate that decides whether the response becomes a 429."""
     note_refusal(origin.keys)
     return await debts.count_async(origin.keys_at(tenant_id)) or Window.now(debt_figure()).rate(0)
 
 
 def charged_debt_in_thread(tenant_id: str, origin: Origin) -> Rate:
-    """Do what `charged_debt` does, off the event loop."""
+    """Like `charged_debt`, but for use outside the event loop."""
     note_refusal(origin.keys)
     return debts.count(origin.keys_at(tenant_id)) or Window.now(debt_figure()).rate(0)

@@ -1,4 +1,4 @@
-"""The address a request comes from, as far as it can be believed, and the keys under which its requests are counted. Pure."""
+"""Determines the trusted client address of a request, and the keys under which its requests are counted. Pure."""
 
 from __future__ import annotations
 
@@ -10,64 +10,64 @@ from functools import lru_cache
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# The entry of the trusted proxies that stands for every unix socket, as nginx writes it.
+# The entry among the trusted proxies that means every unix socket, in nginx notation.
 UNIX_SOCKETS = "unix:"
-# More hops than any chain of proxies has; a header may hold thousands.
+# Longer than any real chain of proxies. A header may contain thousands of entries.
 _MOST_HOPS = 32
 _LONGEST_ADDRESS = 64
-# An IPv6 customer has a /64 at least, and a site up to a /48 (RFC 6177).
+# An IPv6 customer has at least a /64, and a site up to a /48 (RFC 6177).
 _CUSTOMER_PREFIX, _SITE_PREFIX = 64, 48
 _SITE_FACTOR = 16
 
 
 @dataclass(frozen=True, slots=True)
 class AddressKey:
-    """A name under which requests are counted, and how many times the figure of one address it has."""
+    """A name under which requests are counted, and the multiple of the limit of one address that applies."""
 
     name: str
     factor: int = 1
 
     def at(self, tenant_id: str) -> AddressKey:
-        """Return the key of the same address at one tenant: what it does at another one does not count there."""
+        """Return the key of the same address at one tenant, so that tenants have separate counts."""
         return AddressKey(f"{tenant_id}/{self.name}", self.factor)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The address that a request comes from. `keys` is empty when a trusted proxy names no client."""
+    """The client address of a request. `keys` is empty if a trusted proxy names no client."""
 
     address: str
     keys: tuple[AddressKey, ...]
 
     def keys_at(self, tenant_id: str) -> tuple[AddressKey, ...]:
-        """Return the keys of the address at one tenant; the tenant of an unknown host is empty."""
+        """Return the keys of the address at one tenant. For an unknown host, the tenant id is empty."""
         return tuple(key.at(tenant_id) for key in self.keys)
 
 
-# Compared by identity, so that it can be the key of a cache for next to nothing.
+# Compared by identity, so that it is a cheap cache key.
 @dataclass(frozen=True, slots=True, eq=False)
 class Proxies:
-    """The proxies whose forwarding headers are believed."""
+    """The proxies whose forwarding headers are trusted."""
 
     networks: tuple[Network, ...]
     has_unix_sockets: bool = False
 
     def has(self, peer: str) -> bool:
-        """Tell whether a peer is one of them. A peer without an address arrived over a unix socket."""
+        """Tell whether a peer is a trusted proxy. A peer without an address arrived over a unix socket."""
         if not peer:
             return self.has_unix_sockets
         return bool(self.networks) and len(peer) <= _LONGEST_ADDRESS and _is_within(peer, self)
 
 
 def compiled(proxies: Collection[str]) -> Proxies:
-    """Return the proxies of a setting, compiled once. Raises `ValueError` for an entry that is no address and no network."""
+    """Return the compiled proxies of a setting, cached. Raises `ValueError` for an entry that is neither an address nor a network."""
     return _compiled(tuple(proxies))
 
 
 def origin_of(peer: str, forwarded_for: str, trusted_proxies: Collection[str]) -> Origin:
-    """Return the nearest address that is not one of our proxies, and its keys; `X-Forwarded-For` counts only behind those.
+    """Return the nearest address that is not a trusted proxy, with its keys. `X-Forwarded-For` is used only behind trusted proxies.
 
-    An entry that is not an address ends the chain. The key of an untrusted peer is the peer; what it forwards is ignored.
+    An entry that is not an address ends the chain. The key of an untrusted peer is its own address; its forwarding header is ignored.
     """
     proxies = compiled(trusted_proxies)
     if not proxies.has(peer):
@@ -83,21 +83,21 @@ def origin_of(peer: str, forwarded_for: str, trusted_proxies: Collection[str]) -
 
 
 def customer_keys(address: str, trusted_proxies: Collection[str]) -> tuple[AddressKey, ...]:
-    """Return the keys of an address that was found before; none for a proxy of ours, which hides who sent the request."""
+    """Return the keys of a known client address. Empty for a trusted proxy, which hides the client."""
     return () if compiled(trusted_proxies).has(address) else keys_of(address)
 
 
 def client_address(peer: str, forwarded_for: str, trusted_proxies: Collection[str]) -> str:
-    """Return the nearest address that is not one of our proxies; `X-Forwarded-For` counts only behind those.
+    """Return the nearest address that is not a trusted proxy. `X-Forwarded-For` is used only behind trusted proxies.
 
-    `trusted_proxies` are addresses, networks and `unix:`. What cannot be read as an address ends the chain.
+    `trusted_proxies` are addresses, networks and `unix:`. An entry that is not an address ends the chain.
     """
     return origin_of(peer, forwarded_for, trusted_proxies).address
 
 
 @lru_cache(maxsize=4096)
 def keys_of(address: str) -> tuple[AddressKey, ...]:
-    """Return the keys of an address: itself for IPv4; for IPv6 its /64, and its /48 at 16 times the figure."""
+    """Return the keys of an address: itself for IPv4; its /64 for IPv6, and its /48 with 16 times the limit."""
     parsed = parsed_address(address)
     if parsed is None:
         return (AddressKey(address),) if address else ()
@@ -108,23 +108,23 @@ def keys_of(address: str) -> tuple[AddressKey, ...]:
 
 
 def customer_of(keys: tuple[AddressKey, ...]) -> str:
-    """Return the name of the first of an address's keys: an IPv4 address, or a /64 of IPv6. Empty without keys."""
+    """Return the name of the first key of an address: an IPv4 address or an IPv6 /64. Empty without keys."""
     return keys[0].name if keys else ""
 
 
 def stored_address(address: str | None) -> str | None:
-    """Return an address as a column of addresses takes it; None for what is none, and without the zone of a local one."""
+    """Return an address in the form of an address column, without the zone of a local address. None for an invalid one."""
     return _written(address or "")
 
 
 def is_listed(address: str, allowed: Collection[str]) -> bool:
-    """Tell whether an address is one of `allowed`, which are addresses and networks; what is neither allows nobody."""
+    """Tell whether an address is in `allowed`, a list of addresses and networks. Invalid entries match nothing."""
     parsed = parsed_address(address)
     return parsed is not None and any(parsed in network for network in _readable_networks(allowed))
 
 
 def parsed_address(text: str) -> Address | None:
-    """Read an address: a port and a zone are dropped, and `::ffff:192.0.2.1` is 192.0.2.1. None for what is none."""
+    """Parse an address. Drops port and zone, and maps `::ffff:192.0.2.1` to 192.0.2.1. None for an invalid address."""
     text = text.strip()
     if len(text) > _LONGEST_ADDRESS:
         return None
@@ -166,5 +166,5 @@ def _text_of(text: str) -> str | None:
 
 
 def _written(text: str) -> str | None:
-    # Longer texts are no addresses and must not fill the cache.
+    # Longer texts are not addresses and must not fill the cache.
     return _text_of(text) if len(text) <= _LONGEST_ADDRESS else None

@@ -1,4 +1,4 @@
-"""Bodies of POST requests: JSON and form alike, unset values dropped, sizes bounded. Pure."""
+"""Parses bodies of POST requests, as JSON or form: drops unset values and limits sizes. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import orjson
 
 MAX_BODY_BYTES = 64 * 1024
 _MAX_FIELDS = 200
-# How client libraries spell "not set".
+# Values that client libraries send for "not set".
 _ABSENT = (None, "", "None", "undefined")
-# RFC 8707, 2: the one parameter that may be repeated. Its values make a list.
+# RFC 8707, 2: the only parameter that may be repeated. Repeated values become a list.
 _REPEATABLE = "resource"
 
 
@@ -23,7 +23,7 @@ class MalformedBody(ValueError):
 
 
 def parse_body(content_type: str, body: bytes) -> dict[str, Any]:
-    """Return the members of a JSON object or of a form, without the unset ones; raise `MalformedBody` with a sentence."""
+    """Return the members of a JSON object or a form, without unset values. Raises `MalformedBody` with an error text."""
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type == "application/json":
         members = _json_members(body)

@@ -1,7 +1,7 @@
-"""Token buckets for what people do: so much at once, then one more every so many seconds. Shared through Redis, alive without it.
+"""Token buckets: a number of tokens at once, then one more per interval. Shared through Redis; per process while it is unavailable.
 
-A bucket is one moment: when it will be full again (the generic cell rate algorithm). That is one key, one round trip, and no
-window whose edge could be used twice.
+The state of a bucket is one time: when it will be full again (generic cell rate algorithm). This needs one key and one round trip, and
+has no window whose edge could be used twice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from foundation.memory.outage_guard import OutageGuard
 from foundation.memory.redis_clients import redis_client
 
 _OWN_LIMIT = 65_536
-# KEYS: the bucket. ARGV: now, milliseconds per token, size, how many to take. All or nothing.
+# KEYS: the bucket. ARGV: now, milliseconds per token, size, number of tokens to take. Takes all of them or none.
 _SCRIPT = """
 local now, each, size, taken = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local full = math.max(now, tonumber(redis.call('GET', KEYS[1]) or '0'))
@@ -32,31 +32,31 @@ return 1
 
 @dataclass(frozen=True)
 class Bucket:
-    """`size` at once, then one more every `seconds`."""
+    """`size` tokens at once, then one more every `seconds`."""
 
     name: str
     size: int
     seconds: float
 
     def takes(self, *owner: str, count: int = 1) -> bool:
-        """Take `count` out of the bucket of `owner`; return False, and take nothing, where it holds less."""
+        """Take `count` tokens from the bucket of `owner`. If it has fewer, take nothing and return False."""
         return buckets().take(self, owner, count)
 
     def times(self, factor: int) -> Bucket:
-        """Return a bucket that holds and gains `factor` times as much."""
+        """Return a bucket with `factor` times the size and the refill rate."""
         return self if factor == 1 else Bucket(f"{self.name}/{factor}", self.size * factor, self.seconds / factor)
 
     def has_one(self, *owner: str) -> bool:
-        """Tell whether one could be taken."""
+        """Tell whether a token is available."""
         return buckets().take(self, owner, 0)
 
     def fill(self, *owner: str) -> None:
-        """Fill the bucket of `owner` again. While Redis is away, the buckets of other processes stay as they are."""
+        """Refill the bucket of `owner`. While Redis is unavailable, the buckets of other processes do not change."""
         buckets().fill(self, owner)
 
 
 class Buckets:
-    """All buckets of this process, in Redis behind a guard, and here while Redis is away."""
+    """All buckets of this process: in Redis behind a guard, and in memory while Redis is unavailable."""
 
     def __init__(self, redis_url: str, *, prefix: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._prefix = prefix
@@ -67,7 +67,7 @@ class Buckets:
         self._lock = Lock()
 
     def take(self, bucket: Bucket, owner: tuple[str, ...], count: int) -> bool:
-        """Take `count` tokens, or only look where it is 0."""
+        """Take `count` tokens. With 0, only check whether one is available."""
         key = self._key(bucket, owner)
         now, each = time.time() * 1000, bucket.seconds * 1000
         return self._guard.ask(
@@ -76,14 +76,14 @@ class Buckets:
         )
 
     def fill(self, bucket: Bucket, owner: tuple[str, ...]) -> None:
-        """Forget what was taken out of a bucket."""
+        """Refill a bucket."""
         key = self._key(bucket, owner)
         with self._lock:
             self._own.pop(key, None)
         self._guard.ask(lambda: self._redis.delete(key), lambda: None)
 
     def _key(self, bucket: Bucket, owner: tuple[str, ...]) -> str:
-        # Keys contain digests: they have one length, and show nothing of what people typed.
+        # Keys contain digests, which have a fixed length and do not reveal what users typed.
         digest = hashlib.sha256("\x00".join(owner).encode("utf-8", "replace")).hexdigest()
         return f"{self._prefix}:bucket:{bucket.name}:{digest}"
 
@@ -106,5 +106,5 @@ class Buckets:
 
 @lru_cache(maxsize=1)
 def buckets() -> Buckets:
-    """Return the buckets of this process, connected when first used."""
+    """Return the buckets of this process, created at the first call."""
     return Buckets(settings.REDIS_URL, prefix=settings.REDIS_PREFIX)

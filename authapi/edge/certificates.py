@@ -1,4 +1,4 @@
-"""Client certificates: reading one, its thumbprint, its subject, and subjects as people register them. Pure."""
+"""Client certificates: parsing, thumbprint, subject, and registered subjects. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cryptography.x509.oid import NameOID, ObjectIdentifier
 
 MAX_CERTIFICATE_BYTES = 4096
 _BEGIN = "-----BEGIN CERTIFICATE-----"
-# RFC 4514, 3 and what OpenSSL prints; every other attribute is named by its dotted number.
+# RFC 4514, 3 and the names that OpenSSL prints. Every other attribute is named by its dotted number.
 _ATTRIBUTES: dict[str, ObjectIdentifier] = {
     "C": NameOID.COUNTRY_NAME,
     "ST": NameOID.STATE_OR_PROVINCE_NAME,
@@ -39,7 +39,7 @@ Subject = tuple[tuple[str, str], ...]
 
 
 class MalformedCertificate(ValueError):
-    """It is no certificate that can be read, or there is more than one."""
+    """Expected exactly one readable certificate."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
@@ -47,7 +47,7 @@ class MalformedCertificate(ValueError):
 
 @dataclass(frozen=True)
 class ReadCertificate:
-    """What counts of a certificate. `subject` is empty where it cannot be compared component by component."""
+    """The relevant parts of a certificate. `subject` is empty if it cannot be compared component by component."""
 
     thumbprint: str
     subject: Subject
@@ -60,7 +60,7 @@ class ReadCertificate:
 
 @lru_cache(maxsize=1024)
 def read_certificate(pem: str) -> ReadCertificate:
-    """Read exactly one certificate. Raises `MalformedCertificate`."""
+    """Parse exactly one certificate. Raises `MalformedCertificate`."""
     if len(pem) > MAX_CERTIFICATE_BYTES or pem.count(_BEGIN) != 1:
         raise MalformedCertificate
     try:
@@ -78,15 +78,15 @@ def read_certificate(pem: str) -> ReadCertificate:
 
 
 def read_subject(text: str) -> Subject:
-    """Read a subject as it is registered: one `NAME=value` a line, in the order of the certificate. Raises `MalformedCertificate`."""
+    """Parse a registered subject: one `NAME=value` per line, in the order of the certificate. Raises `MalformedCertificate`."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
-        raise MalformedCertificate("Expected one NAME=value a line.")
+        raise MalformedCertificate("Expected one NAME=value per line.")
     return tuple(_component(line) for line in lines)
 
 
 def subject_lines(subject: Subject) -> str:
-    """Write a subject as `read_subject` reads it."""
+    """Format a subject for `read_subject`."""
     names = {oid.dotted_string: name for name, oid in reversed(_ATTRIBUTES.items())}
     return "\n".join(f"{names.get(attribute, attribute)}={value}" for attribute, value in subject)
 
@@ -112,7 +112,7 @@ def _subject_of(name: x509.Name) -> Subject:
     components = []
     for parts in name.rdns:
         attributes = list(parts)
-        # A component of several values has no order, and a value that is no text no spelling: neither is compared at all.
+        # The parts of a multi-valued component have no order, and a value that is not text has no fixed spelling: compare none of them.
         if len(attributes) != 1 or not isinstance(attributes[0].value, str):
             return ()
         components.append((attributes[0].oid.dotted_string, attributes[0].value))

@@ -1,4 +1,4 @@
-"""Which budget pays for a request: the tenant's once its client is proven, and never before; else that of the address."""
+"""Decides whose budget pays for a request: the tenant pays once its client is authenticated, otherwise the address pays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from authapi.failures.requests import RequestCase
 
 
 class Charge:
-    """What one request has charged so far. `rate` is that of the tenant, None until something was proven."""
+    """The charge of one request. `rate` belongs to the tenant. It is None until the request is charged to the tenant."""
 
     __slots__ = ("_endpoint", "may_wait", "rate", "tenant_id")
 
@@ -17,27 +17,24 @@ class Charge:
         self.tenant_id = tenant_id
         self._endpoint = endpoint
         self.rate: Rate | None = None
-        # Whether Redis may be asked. On the event loop it may not: there `NoPlace` is raised where this process holds none.
+        # Whether Redis may be called. On the event loop it must not be: `NoPlace` is raised if this process holds no place.
         self.may_wait = True
 
     def prove(self) -> None:
-        """Charge the tenant, once: its client was proven. Raises `RequestRefused` where the tenant has none left."""
+        """Charge the tenant once, because its client is authenticated. Raises `RequestRefused` if the tenant has no requests left."""
         if not self.settle().is_exceeded:
             return
         raise RequestRefused(RequestCase.TOO_MANY_REQUESTS)
 
     def settle(self) -> Rate:
-        """Charge the tenant, once, for what is done already: a code was redeemed, a token was shown."""
+        """Charge the tenant once for work that is already done, such as a redeemed code or a received token."""
         if self.rate is None:
             take = throttling.hit if self.may_wait else throttling.hit_at_once
             self.rate = take(self.tenant_id, self._endpoint)
         return self.rate
 
     def require_room(self) -> None:
-        """Refuse before a code or token is used up that the tenant could not pay for. Costs no round trip.
-
-        Raises `RequestRefused`.
-        """
+        """Raise `RequestRefused` if the tenant has no requests left. Call it before using up a code or token. Costs no round trip."""
         full = throttling.is_full(self.tenant_id, self._endpoint)
         if full is not None:
             self.rate = full

@@ -1,4 +1,4 @@
-"""The country of a caller, where an edge in front names it in a header (`COUNTRY_HEADER`). This service knows no places itself."""
+"""The country of a caller, if the edge names it in a header (`COUNTRY_HEADER`). This service has no location data of its own."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping
 
 from django.conf import settings
 
-# ISO 3166-1 alpha-2. Edges say XX for what they do not know.
+# ISO 3166-1 alpha-2. Edges send XX for an unknown country.
 _COUNTRY = re.compile(r"[A-Z]{2}")
 _UNKNOWN = "XX"
 
 
 def country_in(headers: Mapping[str, str]) -> str | None:
-    """Return the code of the country, None where the edge has not told it. The names of the headers are in small letters."""
+    """Return the country code. None if the edge has sent no country. Header names must be in lower case."""
     name: str = settings.COUNTRY_HEADER
     said = headers.get(name.lower(), "").strip().upper() if name else ""
     return said if _COUNTRY.fullmatch(said) and said != _UNKNOWN else None

@@ -1,6 +1,6 @@
-"""One request at a time, per process, for addresses over their debt: what they make us verify takes no thread from others.
+"""Serializes the requests of addresses over their debt, per process, so that their verification takes no threads from other requests.
 
-Requests that wait for a hash have a turn of their own, so that those without a password do not queue behind hashes.
+Requests that need a password hash have a separate queue, so that other requests do not wait for hashes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from foundation.memory.sketch import Sketch
 
 Result = TypeVar("Result")
 
-# Over all tenants, and of this process alone: it is this process that is protected.
+# Counts all tenants, in this process only, because it protects the process.
 _refusals = Sketch(debt_figure().seconds)
-# Locks of fast and of slow work. A lock belongs to the loop that it was made in.
+# Locks for fast and slow work. A lock belongs to the event loop that created it.
 _locks: dict[bool, WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]] = {
     False: WeakKeyDictionary(),
     True: WeakKeyDictionary(),
@@ -32,18 +32,18 @@ def note_refusal(keys: tuple[AddressKey, ...]) -> None:
 
 
 def is_indebted(keys: tuple[AddressKey, ...]) -> bool:
-    """Tell whether more requests of an address were refused in this minute than it may owe."""
+    """Tell whether an address has had more refused requests in this minute than its debt limit."""
     if _refusals.is_empty:
-        # Every request asks this.
+        # The fast path, because every request calls this function.
         return False
     figure = debt_figure()
     return any(_refusals.read(key.name) >= figure.burst * key.factor for key in keys)
 
 
 async def in_turn(keys: tuple[AddressKey, ...], work: Callable[[], Awaitable[Result]], *, is_slow: bool = False) -> Result:
-    """Do `work`: at once, or for an indebted address when the work of such addresses that came before is done.
+    """Run `work`: directly, or for an indebted address after the earlier work of indebted addresses.
 
-    Slow work waits only for slow work. Each connection waits with one request.
+    Slow work waits only for slow work. A connection has at most one waiting request.
     """
     if not is_indebted(keys):
         return await work()

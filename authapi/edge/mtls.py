@@ -1,7 +1,7 @@
-"""Mutual TLS by way of the tenant's edge, which forwards the certificate of the client in headers (RFC 8705).
+"""Mutual TLS through the tenant's edge, which forwards the client certificate in headers (RFC 8705).
 
-Whoever holds the edge key of a custom domain speaks for its edge. Without the key the headers are worth nothing, so they are
-taken out of the request before anything reads it.
+The edge key of a custom domain authenticates its edge. Without the key, the headers are untrusted and are removed from the request
+before any other code reads it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VERIFIED_HEADER = "client-certificate-ca-verified"
 HEADERS = (KEY_HEADER, CERTIFICATE_HEADER, VERIFIED_HEADER)
 _CA_VERIFIED = "SUCCESS"
 _NOT_CA_VERIFIED = "FAILED"
-# Where an edge forwards certificates.
+# Endpoints for which an edge forwards certificates.
 _ALIASED = (
     "token_endpoint", "userinfo_endpoint", "pushed_authorization_request_endpoint", "device_authorization_endpoint",
     "backchannel_authentication_endpoint",
@@ -38,18 +38,18 @@ _ALIASED = (
 
 @dataclass(frozen=True)
 class Certificate:
-    """The certificate that a client showed to the edge, and whether the edge knows who signed it."""
+    """The client certificate that the edge received, and whether the edge has verified its issuer."""
 
     read: ReadCertificate
     is_ca_verified: bool
 
     @property
     def confirmation(self) -> dict[str, str]:
-        """The `cnf` claim that binds a token to it (RFC 8705, 3.1)."""
+        """The `cnf` claim that binds a token to the certificate (RFC 8705, 3.1)."""
         return {"x5t#S256": self.read.thumbprint}
 
     def confirms(self, confirmation: dict[str, Any]) -> bool:
-        """Tell whether a token with this `cnf` claim is bound to it."""
+        """Tell whether a token with this `cnf` claim is bound to the certificate."""
         return confirmation.get("x5t#S256") == self.read.thumbprint
 
 
@@ -59,14 +59,14 @@ def _load_edge_key(key: tuple[str, str]) -> str:
     return found.values_list("digest", flat=True).first() or ""
 
 
-# Keyed by tenant and host; the value is the digest of its edge key, empty without one.
+# Keyed by tenant and host. The value is the digest of the edge key, empty without one.
 edge_keys: Remembered[tuple[str, str], str] = Remembered(_load_edge_key, seconds=1.0)
 
 
 def without_untrusted(headers: dict[str, str], pairs: Iterable[tuple[bytes, bytes]], host: HostMatch) -> dict[str, str]:
-    """Return the headers, without those of an edge unless the key of this host's edge vouches for them.
+    """Return the headers. Removes the headers of an edge unless they have the key of this host's edge.
 
-    `pairs` are the headers as they arrived: one that is repeated has two readers, and so no meaning.
+    `pairs` are the headers as they arrived. A repeated edge header is ambiguous, so it is not trusted.
     """
     present = [name for name in HEADERS if name in headers]
     if not present:
@@ -79,10 +79,10 @@ def without_untrusted(headers: dict[str, str], pairs: Iterable[tuple[bytes, byte
 
 
 def certificate_of(request: TokenRequest) -> Certificate | None:
-    """Return the certificate of the client, None where its edge forwarded none.
+    """Return the certificate of the client. None if its edge forwarded none.
 
-    The edge key is checked here as well, so that a caller who forgot to strip headers trusts nothing. Raises `RequestRefused`
-    for a certificate that cannot be read, or whose time is not now.
+    Checks the edge key again, so that nothing is trusted if the caller has not stripped the headers. Raises `RequestRefused` for a
+    certificate that cannot be parsed or is not valid now.
     """
     sent = request.headers.get(CERTIFICATE_HEADER, "")
     status, _, _reason = request.headers.get(VERIFIED_HEADER, "").partition(":")
@@ -95,9 +95,9 @@ def certificate_of(request: TokenRequest) -> Certificate | None:
 
 
 def discovery_members(host: HostMatch, endpoints: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what discovery says about mutual TLS: nothing where the host has no edge (RFC 8705, 5).
+    """Return the discovery members for mutual TLS. Empty if the host has no edge (RFC 8705, 5).
 
-    `endpoints` has the addresses of the host by their names in discovery.
+    `endpoints` are the addresses of the host by their names in discovery.
     """
     if not edge_keys.get((host.tenant_id, host.host)):
         return {}
@@ -109,7 +109,7 @@ def discovery_members(host: HostMatch, endpoints: Mapping[str, Any]) -> dict[str
 
 
 def _is_vouched(key: str, host: HostMatch) -> bool:
-    # Compared in constant time, also where the host has no key.
+    # Compared in constant time, even if the host has no key.
     return vault.digest_matches(key, edge_keys.get((host.tenant_id, host.host)))
 
 

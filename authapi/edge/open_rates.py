@@ -1,7 +1,7 @@
-"""Admission of requests without a credential: pages, published keys, sign-ups, requests for mails.
+"""Rate limits for requests without a credential: pages, published keys, sign-ups, requests for mails.
 
-A browser that has completed a login spends its own figure first, then the address its own, and last the anonymous callers of
-the tenant theirs. So a tenant under a flood still serves every browser and every address that stays within its own.
+The budgets are charged in this order: the browser if it has completed a login, then the address, then the anonymous callers of the
+tenant. A tenant under a flood therefore still serves every browser and address within its own limit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _Keys = tuple[AddressKey, ...]
 
 
 class StrangerRefused(Exception):
-    """Too many requests of an address, and of the anonymous callers of its tenant."""
+    """Too many requests from an address, and from the anonymous callers of its tenant."""
 
     def __init__(self, rate: Rate) -> None:
         super().__init__(self.__doc__)
@@ -26,7 +26,7 @@ class StrangerRefused(Exception):
 
 
 def admitted_stranger(tenant_id: str, origin: Origin, browser: AddressKey | None = None) -> Rate:
-    """Charge one request and return the rate of the bucket that paid; may ask Redis. Raises `StrangerRefused`."""
+    """Charge one request and return the rate of the budget that paid. May call Redis. Raises `StrangerRefused`."""
     for counts, keys in _own(tenant_id, origin, browser):
         rate = counts.count(keys)
         if rate is not None and not rate.is_exceeded:
@@ -35,7 +35,7 @@ def admitted_stranger(tenant_id: str, origin: Origin, browser: AddressKey | None
 
 
 async def admitted_stranger_async(tenant_id: str, origin: Origin, browser: AddressKey | None = None) -> Rate:
-    """Do what `admitted_stranger` does, on the event loop when this process decides alone."""
+    """Like `admitted_stranger`, but without blocking the event loop."""
     for counts, keys in _own(tenant_id, origin, browser):
         rate = await counts.count_async(keys)
         if rate is not None and not rate.is_exceeded:
@@ -44,7 +44,7 @@ async def admitted_stranger_async(tenant_id: str, origin: Origin, browser: Addre
 
 
 def _own(tenant_id: str, origin: Origin, browser: AddressKey | None) -> Iterator[tuple[AddressRates, _Keys]]:
-    """Yield what may pay before the tenant does and has something left."""
+    """Yield the budgets that are charged before the tenant and have requests left."""
     found: list[tuple[AddressRates, _Keys]] = [(browsers, (browser.at(tenant_id),))] if browser is not None else []
     found.append((visits, origin.keys_at(tenant_id)))
     return ((counts, keys) for counts, keys in found if keys and not counts.is_over(keys))

@@ -1,4 +1,4 @@
-"""Header lines as they arrived, and as one value of each name. Pure."""
+"""Joins raw header lines into one value per name. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def joined(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return the headers by name, repeated lines as one list (RFC 9110, 5.3): what may come once only is then unreadable."""
+    """Return the headers by name. Repeated lines become one list (RFC 9110, 5.3), which makes a single-valued header invalid."""
     headers: dict[str, str] = {}
     for key, value in pairs:
         name, text = key.decode("latin-1").lower(), value.decode("latin-1")

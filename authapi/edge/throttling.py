@@ -1,8 +1,8 @@
-"""The one rate limiter, counted in Redis, and in this process while Redis is away. It never fails and never stalls.
+"""The rate limiter for tenants. It counts in Redis, or in this process while Redis is unavailable, and never fails or blocks for long.
 
-A window lasts as long as the burst takes at the sustained rate (200 requests in 2 s by default) and starts at multiples of
-its length, so one command both counts and tells what is left. Being a little inexact at its edges is accepted. A busy process
-takes several places of a window with one command (`rate_leases`). Addresses are counted elsewhere (`address_rates`).
+The length of a window is the time that the burst takes at the sustained rate (by default 200 requests in 2 s). Windows start at
+multiples of their length, so one command counts and returns what is left. Small inaccuracies at the edges are accepted. A busy process
+reserves several places with one command (`rate_leases`). Addresses are counted separately (`address_rates`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _leases = RateLeases()
 
 @dataclass(frozen=True)
 class Rate:
-    """What one request may still do: `limit` per window, how much is left, and when the next window starts (Unix seconds)."""
+    """The state of a rate: `limit` per window, the remaining requests, and the start of the next window (Unix seconds)."""
 
     limit: int
     remaining: int
@@ -38,17 +38,17 @@ class Rate:
 
     @classmethod
     def of_empty(cls, bucket: Bucket, *, count: int = 1) -> Rate:
-        """Return the rate of a bucket that holds less than `count`: it has gained as much after `count` times its seconds."""
+        """Return the rate of a bucket with fewer than `count` tokens. `count` tokens are refilled after `count` times its seconds."""
         return cls(limit=bucket.size, remaining=0, reset=ceil(time.time() + count * bucket.seconds), is_exceeded=True)
 
     @property
     def used_up(self) -> Rate:
-        """The same rate with nothing left, for a request that was refused by a limit without a rate."""
+        """The same rate with nothing left, for a request that was refused by another limit."""
         return replace(self, remaining=0, is_exceeded=True)
 
     @property
     def headers(self) -> dict[str, str]:
-        """The three headers of every answer, and `Retry-After` where the request was refused."""
+        """The three headers of every response, and `Retry-After` if the request was refused."""
         headers = {
             "X-RateLimit-Limit": str(self.limit),
             "X-RateLimit-Remaining": str(self.remaining),
@@ -61,7 +61,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The window of this moment: its number since the epoch, its length in seconds, and its limit."""
+    """The current window: its number since the epoch, its length in seconds, and its limit."""
 
     number: int
     seconds: int
@@ -69,7 +69,7 @@ class Window:
 
     @classmethod
     def now(cls, figure: Figure, *, factor: int = 1) -> Window:
-        """Return the window of a figure, of `factor` times its size."""
+        """Return the current window of a figure, with `factor` times its limit."""
         seconds = figure.seconds
         return cls(int(time.time()) // seconds, seconds, figure.burst * factor)
 
@@ -77,13 +77,13 @@ class Window:
         return f"{tenant_id}/{endpoint}/{self.number}"
 
     def rate(self, count: int) -> Rate:
-        """Return what is left after `count` requests."""
+        """Return the rate after `count` requests."""
         reset = (self.number + 1) * self.seconds
         return Rate(limit=self.limit, remaining=max(0, self.limit - count), reset=reset, is_exceeded=count > self.limit)
 
 
 class Counters:
-    """Counters in Redis behind a guard: after one failure this process counts for itself and asks again 5 s later."""
+    """Counters in Redis behind a guard: after a failure, this process counts in memory and tries Redis again 5 s later."""
 
     def __init__(self, redis_url: str, *, prefix: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._guard = OutageGuard(clock=clock)
@@ -92,15 +92,15 @@ class Counters:
 
     @property
     def is_open(self) -> bool:
-        """Whether Redis is being left alone."""
+        """Whether Redis is not called at present, after a failure."""
         return self._guard.is_open
 
     def increase(self, key: str, *, seconds: int, amount: int = 1) -> int:
-        """Count `amount` and return the count; a key is dropped `seconds` after it was first counted."""
+        """Add `amount` and return the count. A key expires `seconds` after it was created."""
         return int(self._ask(lambda storage: storage.incr(key, seconds, amount=amount)))
 
     def increase_or(self, key: str, *, seconds: int, amount: int, otherwise: int) -> int:
-        """Count as `increase` does. Returns `otherwise`, and counts nothing, while Redis is away."""
+        """Like `increase`. While Redis is unavailable, count nothing and return `otherwise`."""
         return self._guard.ask(lambda: int(self._shared.incr(key, seconds, amount=amount)), lambda: otherwise)
 
     def read(self, key: str) -> int:
@@ -116,12 +116,12 @@ def _redis_storage(url: str, prefix: str) -> RedisStorage:
 
 @lru_cache(maxsize=1)
 def counters() -> Counters:
-    """Return the counters of this process, connected when first used."""
+    """Return the counters of this process, created at the first call."""
     return Counters(settings.REDIS_URL, prefix=settings.REDIS_PREFIX)
 
 
 def hit(tenant_id: str, endpoint: str) -> Rate:
-    """Count one request of a tenant to an endpoint. Safe in any thread; takes 200 ms at the very most."""
+    """Count one request of a tenant to an endpoint. Thread-safe. Takes at most 200 ms."""
     window = Window.now(figure_of(endpoint))
     place = _held(tenant_id, endpoint, window)
     if place is not None:
@@ -135,11 +135,11 @@ def hit(tenant_id: str, endpoint: str) -> Rate:
 
 
 class NoPlace(Cold):
-    """This process holds no place in the window: Redis must be asked."""
+    """This process has no reserved place in the window, so Redis must be called."""
 
 
 def hit_at_once(tenant_id: str, endpoint: str) -> Rate:
-    """Do what `hit` does where this process holds a place; raise `NoPlace`, with nothing counted, where it does not."""
+    """Like `hit`, if this process has a reserved place. Otherwise raises `NoPlace` and counts nothing."""
     window = Window.now(figure_of(endpoint))
     place = _held(tenant_id, endpoint, window)
     if place is None:
@@ -148,7 +148,7 @@ def hit_at_once(tenant_id: str, endpoint: str) -> Rate:
 
 
 async def hit_async(tenant_id: str, endpoint: str) -> Rate:
-    """Do what `hit` does: at once where this process holds a place, and otherwise away from the event loop."""
+    """Like `hit`: runs directly if this process has a reserved place, otherwise in a thread."""
     try:
         return hit_at_once(tenant_id, endpoint)
     except NoPlace:
@@ -156,7 +156,7 @@ async def hit_async(tenant_id: str, endpoint: str) -> Rate:
 
 
 def is_full(tenant_id: str, endpoint: str) -> Rate | None:
-    """Return the rate of a tenant that this process knows to have none left, else None. Costs no round trip."""
+    """Return the rate of a tenant if this process knows that nothing is left, otherwise None. Costs no round trip."""
     window = Window.now(figure_of(endpoint))
     if settings.RATE_LIMITS_ENABLED and _leases.is_full(f"{tenant_id}/{endpoint}", window.number, window.limit):
         return window.rate(window.limit + 1)

@@ -1,7 +1,7 @@
-"""Memory that bodies of requests may take: so many bytes per process, and so many per address, until they are answered.
+"""Limits the memory of request bodies: bytes per process and per address, until the response is sent.
 
-An unfinished body is kept for at most half a minute. When there is no room, the largest unfinished body is dropped, not the
-newest: the sender that parks most loses first, and small requests from the same address still find room.
+An unfinished body is kept for at most half a minute. Without free memory, the largest unfinished body is dropped, not the newest:
+the sender with the most parked bytes loses first, and small requests from the same address still fit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
 class ClientLeft(Exception):
-    """The client went away before its request was complete."""
+    """The client disconnected before its request was complete."""
 
 
 class BodyTooLarge(Exception):
@@ -34,11 +34,11 @@ class BodyTooSlow(Exception):
 
 
 class NoRoom(Exception):
-    """Unfinished bodies take all the memory that they may."""
+    """Unfinished bodies use all the memory allowed for them."""
 
 
 class Body:
-    """One body: how much of it is here, and for whose account."""
+    """One body: its received size, and the keys of the address that is charged for it."""
 
     def __init__(self, bodies: UnreadBodies, keys: tuple[AddressKey, ...]) -> None:
         self._bodies = bodies
@@ -61,9 +61,9 @@ class Body:
                         raise BodyTooLarge
                     self._bodies.take(self, len(piece))
                     if not read and not message.get("more_body", False):
-                        # Nearly every request: its body came in one piece.
+                        # The usual case: the body has arrived in one piece.
                         return bytes(piece)
-                    # One buffer: a list of pieces of a byte each would take fifty times the size.
+                    # One buffer, because a list of one-byte pieces would need fifty times the memory.
                     read += piece
                     if not message.get("more_body", False):
                         return bytes(read)
@@ -73,7 +73,7 @@ class Body:
             self._deadline = None
 
     def take_whole(self, whole: bytes, *, limit: int) -> bytes:
-        """Return a body that has arrived already, counted as one that was read. Raises `BodyTooLarge` and `NoRoom`."""
+        """Count a body that has already arrived, and return it. Raises `BodyTooLarge` and `NoRoom`."""
         if len(whole) > limit:
             raise BodyTooLarge
         self._bodies.take(self, len(whole))
@@ -81,19 +81,19 @@ class Body:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether more of it is awaited; only then it can be cut off."""
+        """Whether more bytes are expected. Only such a body can be cut."""
         return self._deadline is not None and not self._is_cut
 
     def cut(self) -> None:
-        """Make its reader give up."""
+        """Make the reader of the body stop."""
         self._is_cut = True
-        # A timeout that has fired cannot be moved: its reader gives up anyway.
+        # An expired timeout cannot be rescheduled. Its reader stops anyway.
         if self._deadline is not None and not self._deadline.expired():
             self._deadline.reschedule(asyncio.get_running_loop().time())
 
 
 class UnreadBodies:
-    """All bodies of a process. Only for its event loop."""
+    """All bodies of a process. Use only on its event loop."""
 
     def __init__(self, *, most: int, most_per_address: int) -> None:
         self._most = most
@@ -104,7 +104,7 @@ class UnreadBodies:
 
     @contextmanager
     def held(self, keys: tuple[AddressKey, ...]) -> Iterator[Body]:
-        """Hold a place for a body until the request is answered; `keys` is empty where the address is not known."""
+        """Account for a body until its request is answered. `keys` is empty if the address is unknown."""
         body = Body(self, keys)
         self._bodies.add(body)
         try:
@@ -113,9 +113,9 @@ class UnreadBodies:
             self._give_back(body)
 
     def take(self, body: Body, size: int) -> None:
-        """Count more bytes of a body, and make room for them where it lacks. Raises `NoRoom`."""
+        """Count more bytes of a body. Cut larger bodies if memory is short. Raises `NoRoom`."""
         if body not in self._bodies:
-            # Cut off, and its reader was not told yet.
+            # The body was cut, but its reader does not know yet.
             raise NoRoom
         for key in body.keys:
             while self._of_addresses[key.name] + size > self._most_per_address * key.factor:
@@ -126,7 +126,7 @@ class UnreadBodies:
         self._count(body, size)
 
     def _cut_larger(self, body: Body, size: int, candidates: list[Body]) -> None:
-        """Cut the largest unfinished body, if it is larger than this one would be. Raises `NoRoom`."""
+        """Cut the largest unfinished body if it is larger than this one would become. Raises `NoRoom`."""
         largest = max((one for one in candidates if one.is_unfinished), key=lambda one: one.size, default=None)
         if largest is None or largest is body or largest.size < body.size + size:
             raise NoRoom
@@ -134,7 +134,7 @@ class UnreadBodies:
         self._give_back(largest)
 
     def _of_largest_holder(self) -> list[Body]:
-        """Return the unfinished bodies of the address that holds most; a body of an unknown address stands for itself."""
+        """Return the unfinished bodies of the address with the most bytes. A body of an unknown address counts alone."""
         held: Counter[str | int] = Counter()
         for one in self._bodies:
             if one.is_unfinished:

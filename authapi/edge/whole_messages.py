@@ -1,15 +1,15 @@
-"""Extensions of ASGI that our HTTP protocol offers to endpoints with small bodies: a request that is here, an answer that is complete.
+"""ASGI extensions of our HTTP server for endpoints with small bodies: a complete request body, and a complete response in one call.
 
-The plain path is `receive` and `send`, which every other server has. `config.server.uvicorn_insides` puts these into the scope.
+The standard path is `receive` and `send`, which every server has. `config.server.uvicorn_insides` adds these extensions to the scope.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-# Returns the whole body of the request where it has arrived already, else None.
+# Returns the whole request body if it has already arrived, otherwise None.
 BODY = "identity.body"
-# Writes a whole answer with one call, given status, headers and body; False, with nothing written, where `send` must do it.
+# Writes a complete response (status, headers, body) with one call. Returns False, with nothing written, if `send` must be used.
 ANSWER = "identity.answer"
 
 TakeBody = Callable[[], bytes | None]

@@ -1,1 +1,1 @@
-"""Second factors of end users: which ones a tenant offers, when a login asks for one, how one is enrolled and proven."""
+"""Second factors of users: which ones a tenant offers, when a login requires one, and how one is enrolled and proven."""

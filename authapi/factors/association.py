@@ -1,6 +1,6 @@
-"""Enrolling a factor at an application: begun with a secret or a code that is sent, and confirmed by the first code that is right.
+"""Enrolls a factor through an application: starts with a secret or a sent code, and is confirmed by the first correct code.
 
-An enrollment belongs to the transaction or session that began it: another one of the same user cannot confirm it.
+An enrollment belongs to the transaction or session that started it. Another transaction or session of the same user cannot confirm it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from identity.services.failures import Conflict, NotFound
 
 @dataclass(frozen=True)
 class Association:
-    """A factor that waits for its first code. Secrets are shown now and never again; what a kind does not have is empty."""
+    """An unconfirmed factor. Its secrets are shown only once. Fields that a kind does not have are empty."""
 
     factor: EnrolledFactor
     secret: str = field(default="", repr=False)
@@ -34,9 +34,9 @@ class Association:
 
 @unit_of_work
 def associate_app(prover: Prover, *, promises: bool = True) -> Association:
-    """Begin the enrollment of an authenticator app. Raises `Conflict` for too many factors.
+    """Start the enrollment of an authenticator app. Raises `Conflict` for too many factors.
 
-    Unless it `promises` a recovery code now, the confirmation makes one.
+    With `promises`, the recovery code is created now, otherwise at the confirmation.
     """
     user, secret = prover.user, totp.new_secret()
     factor = begin_enrolment(tenant_id=user.tenant_id, user_id=user.user_id, kind=TOTP, secret=secret)
@@ -50,7 +50,7 @@ def associate_app(prover: Prover, *, promises: bool = True) -> Association:
 
 @unit_of_work
 def associate_address(prover: Prover, kind: str, address: str, *, promises: bool = True) -> Association:
-    """Begin the enrollment of a phone or an e-mail address, and send it a code. `promises` is that of `associate_app`.
+    """Start the enrollment of a phone or an email address, and send it a code. `promises` is as in `associate_app`.
 
     Raises `AlreadyExists`, `Conflict`, `Invalid`, `CannotSend` and `TooManyMessages`.
     """
@@ -61,7 +61,7 @@ def associate_address(prover: Prover, kind: str, address: str, *, promises: bool
 
 
 def confirm_app(prover: Prover, code: str) -> Proven:
-    """Confirm the app whose enrollment this transaction has begun. Raises `WrongProof` and `TooManyGuesses`."""
+    """Confirm the app whose enrollment this transaction started. Raises `WrongProof` and `TooManyGuesses`."""
 
     def judge() -> Proven | None:
         row = open_enrollment(prover, TOTP)
@@ -74,14 +74,14 @@ def confirm_app(prover: Prover, code: str) -> Proven:
 
 
 def confirm_address(prover: Prover, challenge: FactorChallenge, code: str) -> Proven:
-    """Confirm the phone or address that a code was sent to. Raises `WrongProof` and `TooManyGuesses`."""
+    """Confirm the phone or address that received a code. Raises `WrongProof` and `TooManyGuesses`."""
     if challenge.factor is None:
         raise NotFound("The enrollment has expired. Begin again.")
     return confirm_sent(prover, challenge.factor, code, challenge=challenge)
 
 
 def confirm_sent(prover: Prover, factor: EnrolledFactor, code: str, *, challenge: FactorChallenge | None = None) -> Proven:
-    """Confirm a phone or address by a code of the last messages, or of the one message that `challenge` names.
+    """Confirm a phone or address with a code of the latest messages, or only of the message that `challenge` names.
 
     Raises `WrongProof` and `TooManyGuesses`.
     """
@@ -93,7 +93,7 @@ def confirm_sent(prover: Prover, factor: EnrolledFactor, code: str, *, challenge
 
 
 def open_enrollment(prover: Prover, kind: str) -> FactorChallenge | None:
-    """Return the enrollment of a kind that this transaction or session has under way, None without one."""
+    """Return the open enrollment of a kind in this transaction or session. None without one."""
     rows = counting(prover).filter(purpose=ENROLL, factor__kind=kind, factor__is_confirmed=False)
     return rows.select_related("factor").order_by("-pk").first()
 
@@ -103,7 +103,7 @@ def _confirmed(prover: Prover, factor: EnrolledFactor, *, step: int = 0) -> Prov
     try:
         confirmed = confirm_enrolment(tenant_id=user.tenant_id, user_id=user.user_id, device=factor.device, step=step)
     except (NotFound, Conflict):
-        # It has expired, was replaced by another one, or was confirmed by a request that came first.
+        # The enrollment has expired, was replaced, or was confirmed by an earlier request.
         return None
     return Proven(factor.kind, confirmed.factor, confirmed.recovery_code)
 

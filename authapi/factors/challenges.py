@@ -1,7 +1,7 @@
-"""Proving a factor: codes that are sent, codes of apps, keys that sign, recovery codes. The one place that judges a second proof.
+"""Checks factors: sent codes, codes of apps, signatures of keys, recovery codes. Only this module accepts or refuses second factors.
 
-Every judgment holds the user, so that guesses come one after the other in every process. Wrong ones are counted in the transaction
-that refuses them, and the caller hears of it afterwards.
+Every check locks the user, so that guesses run one after another in all processes. A wrong guess is counted in the transaction that
+refuses it, and reported to the caller after the commit.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from identity.models import EnrolledFactor, User
 from identity.services.failures import NotFound
 
 USE, ENROLL = "use", "enroll"
-# Keys that a person adds have purposes of their own: no challenge of one page is answered at another one.
+# Adding keys on the account page has separate purposes: a challenge of one page cannot be answered on another page.
 ENROLL_KEY, ENROLL_PASSKEY = "enroll-key", "enroll-passkey"
 CODE_DIGITS = 6
 LIFE = timedelta(minutes=5)
-# Between two messages to one factor: mails take some seconds, and impatience helps no person.
+# Shortest pause between two messages to one factor, because mails take some seconds to arrive.
 PAUSE = timedelta(seconds=30)
-# The newest ones count, so that a message that is late takes nothing from the person.
+# Number of newest codes that are valid, so that a late message still works.
 _COUNTING = 2
-# A code is worth nothing after so many wrong guesses.
+# Wrong guesses after which a code is invalid.
 _MOST_FAILURES = 5
 _LONGEST_CODE = 64
-# Codes of the log (contract, logs): a proof, a wrong one, a recovery, a wrong one, too many.
+# Codes of the log (contract, logs): passed, failed, recovered, failed recovery, too many guesses.
 _PASSED, _FAILED, _RECOVERED, _NOT_RECOVERED, _LIMIT = (
     "gd_auth_succeed",
     "gd_auth_failed",
@@ -72,9 +72,10 @@ class TooManyGuesses(Exception):
 
 @dataclass(frozen=True)
 class Prover:
-    """The person who proves something: a user whose first proof is done, from where, and what the proof counts for alone.
+    """The user who proves a second factor after the first one, and the source of the request.
 
-    `bound_to` names one login, one transaction of an application, or one session (`bound_to_login` and its neighbors).
+    `bound_to` names the only login, application transaction or session for which the proof is valid (see `bound_to_login` and the
+    functions below it).
     """
 
     user: User
@@ -87,7 +88,7 @@ class Prover:
 
 @dataclass(frozen=True)
 class Sent:
-    """A code is on its way. `handle` is what an application shows to say which message it means (`oob_code`)."""
+    """A code was queued. An application sends `handle` to name the message it means (`oob_code`)."""
 
     challenge: FactorChallenge
     handle: str = field(repr=False)
@@ -95,7 +96,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Proven:
-    """A proof was accepted: the kind of the factor, the factor where there is one row of it, and a new recovery code after the old one."""
+    """An accepted proof: the kind, the factor if it has a row, and a new recovery code if the old one was used."""
 
     kind: str
     factor: EnrolledFactor | None = None
@@ -103,23 +104,23 @@ class Proven:
 
 
 def bound_to_login(login_key: int) -> str:
-    """Return what binds a challenge to one login of the hosted pages."""
+    """Return the value that binds a challenge to one login on the hosted pages."""
     return f"login:{login_key}"
 
 
 def bound_to_transaction(key: int) -> str:
-    """Return what binds a challenge to one transaction of an application (`mfa_token`)."""
+    """Return the value that binds a challenge to one transaction of an application (`mfa_token`)."""
     return f"mfa:{key}"
 
 
 def bound_to_session(session_id: str) -> str:
-    """Return what binds a challenge to a session, as on the account page."""
+    """Return the value that binds a challenge to a session, for example on the account page."""
     return f"session:{session_id}"
 
 
 @unit_of_work
 def send_code(prover: Prover, factor: EnrolledFactor, *, purpose: str = USE) -> Sent:
-    """Send a code to the address of a factor. Raises `CannotSend` without a sender, and `TooManyMessages`."""
+    """Send a code to the address of a factor. Raises `CannotSend` without a configured sender, and `TooManyMessages`."""
     user = prover.user
     require_sender(user.tenant_id, factor.kind)
     take_message(user, factor.address)
@@ -134,19 +135,19 @@ def send_code(prover: Prover, factor: EnrolledFactor, *, purpose: str = USE) -> 
 
 
 def seconds_to_wait(prover: Prover, factor: EnrolledFactor) -> int:
-    """Return for how many seconds no further code may be sent to a factor."""
+    """Return the number of seconds until another code may be sent to a factor."""
     newest = _rows(prover).filter(factor=factor).exclude(code_digest="").order_by("-pk").values_list("created_at", flat=True).first()
     left = PAUSE - (timezone.now() - newest) if newest is not None else timedelta(0)
     return max(0, round(left.total_seconds()))
 
 
 def has_sent(prover: Prover, factor: EnrolledFactor) -> bool:
-    """Tell whether a code of this factor counts that was sent for this login."""
+    """Tell whether a valid code of this factor was sent for this login."""
     return counting(prover).filter(factor=factor).exclude(code_digest="").exists()
 
 
 def sent_by_handle(prover: Prover, handle: str) -> FactorChallenge | None:
-    """Return the challenge that an application names by its `oob_code`, None for an unknown, used or expired one."""
+    """Return the challenge that an application names by its `oob_code`. None for an unknown, used or expired one."""
     found = counting(prover).filter(handle_digest=digest_of(handle)).select_related("factor").first() if handle else None
     return found
 
@@ -154,7 +155,7 @@ def sent_by_handle(prover: Prover, handle: str) -> FactorChallenge | None:
 def check_code(
     prover: Prover, factor: EnrolledFactor, code: str, *, purpose: str = USE, challenge: FactorChallenge | None = None
 ) -> Proven:
-    """Take a code that was sent to a factor, of one message where `challenge` names it. Raises `WrongProof` and `TooManyGuesses`."""
+    """Check a code that was sent to a factor, only of the message `challenge` if given. Raises `WrongProof` and `TooManyGuesses`."""
 
     def judge() -> Proven | None:
         rows = counting(prover).filter(factor=factor, purpose=purpose).exclude(code_digest="")
@@ -162,7 +163,7 @@ def check_code(
         newest = list(rows.order_by("-pk")[:_COUNTING])
         found = [row for row in newest if vault.digest_matches(_said(row, code), row.code_digest)]
         if not newest:
-            # The time it takes says nothing about whether a code was sent.
+            # The dummy comparison keeps the time independent of whether a code was sent.
             vault.digest_matches(code, "")
         if not found:
             FactorChallenge.objects.of(factor.tenant_id).filter(pk__in=[row.pk for row in newest]).update(failures=F("failures") + 1)
@@ -175,7 +176,7 @@ def check_code(
 
 
 def check_otp(prover: Prover, code: str) -> Proven:
-    """Take a code of one of the user's authenticator apps. Raises `WrongProof` and `TooManyGuesses`."""
+    """Check a code of one of the user's authenticator apps. Raises `WrongProof` and `TooManyGuesses`."""
 
     def judge() -> Proven | None:
         factor = user_factors.take_totp(prover.user, code, moment=time.time())
@@ -185,7 +186,7 @@ def check_otp(prover: Prover, code: str) -> Proven:
 
 
 def check_recovery_code(prover: Prover, code: str) -> Proven:
-    """Take the recovery code; the answer holds the one that takes its place. Raises `WrongProof` and `TooManyGuesses`."""
+    """Check the recovery code. The result contains its replacement. Raises `WrongProof` and `TooManyGuesses`."""
 
     def judge() -> Proven | None:
         renewed = user_factors.use_recovery_code(tenant_id=prover.user.tenant_id, user_id=prover.user.user_id, code=code)
@@ -199,7 +200,7 @@ def check_recovery_code(prover: Prover, code: str) -> Proven:
 
 @unit_of_work
 def key_challenge(prover: Prover, *, purpose: str = USE, factor: EnrolledFactor | None = None) -> bytes:
-    """Return a new challenge for a key of the user, in place of the one before. The caller makes the options of the browser of it."""
+    """Return a new challenge for a key of the user. It replaces the previous one. The caller builds the options for the browser."""
     _rows(prover).filter(code_digest="", purpose=purpose, used_at=None).delete()
     row = new_challenge(prover, factor=factor, purpose=purpose)
     row.challenge = challenge = secrets.token_bytes(CHALLENGE_BYTES)
@@ -208,21 +209,21 @@ def key_challenge(prover: Prover, *, purpose: str = USE, factor: EnrolledFactor 
 
 
 def open_key_challenge(prover: Prover, *, purpose: str = USE) -> bytes | None:
-    """Take the challenge of a key: it counts for one answer, right or wrong. None where none is open."""
+    """Return and use up the challenge for a key. It is valid for one answer, whether correct or not. None if none is open."""
     row = counting(prover).filter(code_digest="", purpose=purpose).order_by("-pk").first()
-    # Of two answers at once, one finds it open.
+    # Of two concurrent answers, only one finds the challenge open.
     if row is None or not _rows(prover).filter(pk=row.pk, used_at=None).update(used_at=timezone.now()):
         return None
     return bytes(row.challenge)
 
 
 def keys_for(prover: Prover, kinds: tuple[str, ...], *, relying_party: str) -> list[Credential]:
-    """Return the keys of the user that may answer at this domain."""
+    """Return the keys of the user for this domain."""
     return user_factors.credentials_of(prover.user, kinds, relying_party=relying_party)
 
 
 def check_key(prover: Prover, answer: str | Mapping[str, Any], party: RelyingParty, *, kinds: tuple[str, ...]) -> Proven:
-    """Take the signature of one of the user's keys of these kinds. Raises `WrongProof` and `TooManyGuesses`."""
+    """Check the signature of one of the user's keys of these kinds. Raises `WrongProof` and `TooManyGuesses`."""
 
     def judge() -> Proven | None:
         challenge = open_key_challenge(prover)
@@ -240,7 +241,7 @@ def check_key(prover: Prover, answer: str | Mapping[str, Any], party: RelyingPar
                 is_passkey=False,
             )
         except (CeremonyRefused, NotFound):
-            # An answer that is not right is a wrong guess.
+            # An invalid answer counts as a wrong guess.
             return None
         taken = user_factors.take_key(factor, sign_count=use.sign_count, is_backed_up=use.is_backed_up)
         return Proven(factor.kind, factor) if taken else None
@@ -258,7 +259,7 @@ def _key_named(user: User, credential: str, kinds: tuple[str, ...], party: Relyi
 
 
 def judged(prover: Prover, code: str, judge: Callable[[], Proven | None], *, passed: str = _PASSED, failed: str = _FAILED) -> Proven:
-    """Return what was proven. The count of a wrong guess is committed before it is refused."""
+    """Return the proof. The count of a wrong guess is committed before the exception."""
     verdict = _verdict(prover, code, judge, passed, failed)
     if isinstance(verdict, Rate):
         raise TooManyGuesses(verdict)
@@ -285,12 +286,12 @@ def _verdict(prover: Prover, code: str, judge: Callable[[], Proven | None], pass
 
 
 def hold(user: User) -> None:
-    """Hold a user for a judgment until the transaction ends. A transaction that holds the row as well takes it after this."""
+    """Lock the factors of a user until the transaction ends. A transaction that also locks the user's row must call this first."""
     lock_name(f"factors:{user.pk}")
 
 
 def new_challenge(prover: Prover, *, factor: EnrolledFactor | None, purpose: str) -> FactorChallenge:
-    """Return a challenge that is not saved yet, good for `LIFE`."""
+    """Return an unsaved challenge that is valid for `LIFE`."""
     user = prover.user
     expires_at = timezone.now() + LIFE
     return FactorChallenge(
@@ -303,12 +304,12 @@ def _rows(prover: Prover) -> QuerySet[FactorChallenge]:
 
 
 def counting(prover: Prover) -> QuerySet[FactorChallenge]:
-    """Return the challenges of this user and login that may still be answered."""
+    """Return the challenges of this user and login that can still be answered."""
     return _rows(prover).filter(used_at=None, expires_at__gt=timezone.now(), failures__lt=_MOST_FAILURES)
 
 
 def _said(row: FactorChallenge, code: str) -> str:
-    """Return what a digest is made of: a code that is copied to another row fits nothing there."""
+    """Return the input of a digest. It includes the place of the row, so a digest copied to another row matches nothing."""
     place = (row.tenant_id, str(row.user_id), str(row.factor_id), row.bound_to, row.purpose, row.expires_at.isoformat())
     return "\x00".join((*place, code))
 

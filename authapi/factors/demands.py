@@ -1,4 +1,4 @@
-"""What the policies of a tenant, its clients and its organizations demand of one login; the decision itself is pure (`policy`)."""
+"""Collects the second-factor policies that apply to a login. The decision itself is pure (`policy`)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from authapi.models import Client, SecondFactorPolicy
 from identity.factors.user_factors import factors_of
 from identity.models import Organization, User
 
-# Under which name the settings of a client hold a policy of its own.
+# The setting of a client that contains its own policy.
 CLIENT_SETTING = "second_factor_policy"
 
 
 @dataclass(frozen=True)
 class LoginFacts:
-    """A login whose first proof is done: for which client and organization, whose, and by which methods."""
+    """A login after its first proof: client, organization, user, and the methods used so far."""
 
     client: Client
     organization: Organization | None
@@ -35,10 +35,10 @@ def factors_due(
     is_asked: bool = False,
     is_browser_remembered: Callable[[], bool] = lambda: False,
 ) -> Due:
-    """Return what is due about second factors. `wished` are the contexts that the client asks for, best first;
-    `is_asked` is for what asks otherwise.
+    """Return the second-factor step that the login must take. `wished` are the contexts that the client requests, best first.
+    `is_asked` is for other requests of a second factor.
 
-    Reads the user's factors only where the tenant has switched some on, so that a login of other tenants costs nothing more.
+    Reads the user's factors only if the tenant has enabled some, so that logins of other tenants cost nothing more.
     """
     settings = factor_settings(facts.user.tenant_id)
     contexts = offered_contexts(facts.user.tenant_id)
@@ -49,14 +49,14 @@ def factors_due(
     if demand.policy is SecondFactorPolicy.NEVER:
         return Due.NOTHING
     enrolled = tuple(factor.kind for factor in factors_of(facts.user))
-    # A memory of the browser is looked at once it matters.
+    # Looks up whether the browser is remembered only if the answer matters.
     is_remembered = settings.remembers_browsers and not asked and is_browser_remembered()
-    # Also kinds whose sender is gone: a factor that cannot be sent must not be spared.
+    # Includes enabled kinds without a sender: if a factor cannot be sent, it must still be required.
     return due(demand, Standing(facts.methods, enrolled, settings.kinds, is_remembered))
 
 
 def policy_of(client: Client, organization: Organization | None) -> SecondFactorPolicy:
-    """Return the policy in force for a client and an organization."""
+    """Return the policy that applies to a client and an organization."""
     own = client.settings.get(CLIENT_SETTING)
     return policy_in_force(
         factor_settings(client.tenant_id).policy,
@@ -66,6 +66,6 @@ def policy_of(client: Client, organization: Organization | None) -> SecondFactor
 
 
 def usable_kinds(tenant_id: str) -> tuple[str, ...]:
-    """Return the kinds of second factors that a person can enroll now: switched on, and codes have a sender."""
+    """Return the kinds of second factors that a user can enroll now: enabled, and with a sender if they send codes."""
     kinds = factor_settings(tenant_id).kinds
     return tuple(kind for kind in kinds if kind not in (PHONE, EMAIL) or can_send_to(tenant_id, kind))

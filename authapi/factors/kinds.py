@@ -1,4 +1,4 @@
-"""The kinds of factors under each of their names: ours, those of the wire, and those that tokens say. Pure."""
+"""The kinds of factors with all their names: internal, in the API, and in tokens. Pure."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ PASSKEY, RECOVERY_CODE = "passkey", "recovery-code"
 
 @dataclass(frozen=True)
 class FactorKind:
-    """One kind. `factor` is its name among a tenant's factors, `type` and `channel` those of the API for applications.
+    """One kind. `factor` is its name in the tenant settings. `type` and `channel` are its names in the API for applications.
 
-    `methods` are what a session and `amr` say once it has proven something (RFC 8176, 2).
+    `methods` are the values that a successful proof adds to the session and to `amr` (RFC 8176, 2).
     """
 
     kind: str
@@ -24,7 +24,7 @@ class FactorKind:
     type: str
     methods: tuple[str, ...]
     channel: str = ""
-    # A first proof that went the same way proves the same: it is no second one.
+    # The login method that proves the same. After it, this kind is not a second factor.
     repeats: str = ""
 
 
@@ -38,24 +38,24 @@ KINDS: dict[str, FactorKind] = {
         FactorKind(EMAIL, "email", "oob", ("otp", "email"), channel="email", repeats="email"),
     )
 }
-# What a tenant switches on, by the names of the management interface, strongest first.
+# The factors that a tenant can enable, by their names in the management interface, strongest first.
 FACTORS = (*(each.factor for each in KINDS.values()), RECOVERY_CODE)
 RECOVERY_METHODS = ("otp",)
-# A passkey that has verified its user is possession and knowledge or inherence at once.
+# A passkey that has verified its user counts as possession plus knowledge or inherence.
 PASSKEY_METHODS = ("pop", "user", SECOND_FACTOR)
 
 
 def kinds_of(factors: Iterable[str]) -> tuple[str, ...]:
-    """Return the kinds of a tenant's factors, strongest first; recovery codes are none of them."""
+    """Return the kinds of a tenant's factors, strongest first. Recovery codes are not included."""
     wanted = frozenset(factors)
     return tuple(each.kind for each in KINDS.values() if each.factor in wanted)
 
 
 def is_second_to(kind: str, methods: Collection[str]) -> bool:
-    """Tell whether a factor of this kind proves anything that the methods of a session do not prove already."""
+    """Tell whether a factor of this kind proves something that the methods of a session do not prove."""
     return not KINDS[kind].repeats or KINDS[kind].repeats not in methods
 
 
 def methods_of(kind: str) -> tuple[str, ...]:
-    """Return what a session says once a factor of this kind was passed."""
+    """Return the methods that a session has after a factor of this kind was proven."""
     return (SECOND_FACTOR, *(RECOVERY_METHODS if kind == RECOVERY_CODE else KINDS[kind].methods))

@@ -1,6 +1,6 @@
-"""How often codes of factors are sent and guessed. An attacker here knows the first proof already, so figures are small.
+"""Rate limits for sending and guessing codes of factors. The limits are low, because a guessing attacker already has the first factor.
 
-What an attacker uses up from elsewhere keeps the person out of new browsers only: one that the account knows has figures of its own.
+An attacker elsewhere can only lock the user out of new browsers: a browser that the account knows has separate limits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from identity.models import User
 
 
 class TooManyMessages(Exception):
-    """Too many codes were sent to this user or to this address. Ask for another one later."""
+    """Too many codes were sent to this user or to this address. Request another one later."""
 
     def __init__(self, rate: Rate) -> None:
         super().__init__(self.__doc__)
@@ -31,7 +31,7 @@ class TooManyMessages(Exception):
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """Where a proof comes from. `browser` is the mark of a browser in which this very user has completed a login before."""
+    """The source of a proof. `browser` is the mark of a browser in which this user has completed a login before."""
 
     ip: str
     browser: AddressKey | None = field(default=None, repr=False)
@@ -39,7 +39,7 @@ class Whereabouts:
 
 
 def take_message(user: User, address: str) -> None:
-    """Count a code that is about to be sent to an address of the user. Raises `TooManyMessages`. Contract 9.14: 10 an hour per device."""
+    """Count a code before it is sent to an address of the user. Raises `TooManyMessages`. Contract 9.14: 10 an hour per device."""
     for bucket, owner in (
         (FACTOR_CODES_TO_USER, (user.tenant_id, str(user.pk))),
         (FACTOR_CODES_TO_ADDRESS, (user.tenant_id, address.casefold())),
@@ -50,7 +50,7 @@ def take_message(user: User, address: str) -> None:
 
 
 def may_guess(user: User, place: Whereabouts) -> Rate | None:
-    """Return None where another guess may be made, else the rate of what is used up. Call it with the user held; counts nothing."""
+    """Return None if another guess is allowed, otherwise the rate of the empty bucket. Counts nothing. Call it with the user locked."""
     for bucket, owner in _guesses(user, place):
         if not bucket.has_one(*owner):
             return Rate.of_empty(bucket)
@@ -58,7 +58,7 @@ def may_guess(user: User, place: Whereabouts) -> Rate | None:
 
 
 def count_guess(user: User, place: Whereabouts) -> None:
-    """Count a wrong guess. Call it with the user held, so that no other guess comes between `may_guess` and this."""
+    """Count a wrong guess. Call it with the user locked, so that no other guess runs between `may_guess` and this call."""
     for bucket, owner in _guesses(user, place):
         bucket.takes(*owner)
 

@@ -1,4 +1,4 @@
-"""Codes of factors on their way to the person: by mail or by text message, sealed in the job until they are sent."""
+"""Sends codes of factors by mail or text message. The job stores them encrypted until they are sent."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class CannotSend(Exception):
 
 
 def can_send_to(tenant_id: str, kind: str) -> bool:
-    """Tell whether codes of factors of this kind, a phone or an address, can be sent."""
+    """Tell whether codes can be sent for factors of this kind, a phone or an email address."""
     return can_send(tenant_id, _channel(kind))
 
 
 def require_sender(tenant_id: str, kind: str) -> None:
-    """Raise `CannotSend` where codes of factors of this kind cannot be sent."""
+    """Raise `CannotSend` if codes cannot be sent for factors of this kind."""
     if not can_send_to(tenant_id, kind):
         raise CannotSend
 
 
 def queue_code(user: User, factor: EnrolledFactor, code: str, *, client: Client | None, language: str, expires_at: datetime) -> None:
-    """Have a worker send a code, in the transaction of its challenge. Raises `Invalid` for a number of a country that is not served."""
+    """Queue a code in the transaction of its challenge. Raises `Invalid` for a number in a country that is not served."""
     channel = _channel(factor.kind)
     try:
         queue_message(

@@ -1,4 +1,4 @@
-"""Mails that tell users of changes to their second factors and passkeys: with a stolen password, an own factor is how attackers stay."""
+"""Mails about changes to second factors and passkeys. An attacker with a stolen password may add a factor to keep access."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ ADDED, REMOVED, RECOVERED = "added", "removed", "recovered"
 
 
 def tell_of_change(user: User, *, removed: frozenset[str], **_: object) -> None:
-    """Hear that factors of a user have changed, inside the transaction."""
+    """Mail the user about changed factors. Signal receiver, runs in the same transaction."""
     tell(user, REMOVED if removed else ADDED)
 
 
 def tell(user: User, change: str) -> None:
-    """Mail a user what has changed, by a job of the surrounding transaction. A user without an address, and a tenant without a mail
-    server or with the mail switched off, gets none: the change itself must not fail for that.
+    """Queue a mail about a change, in the surrounding transaction. Send nothing without an address, without a mail server, or if the
+    tenant has switched the mail off: the change itself must not fail for these reasons.
     """
     if not user.email or not is_switched_on(user.tenant_id, KINDS[KIND]) or not can_send(user.tenant_id, EMAIL):
         return
     try:
         validate_email(user.email)
     except ValidationError:
-        # Written before addresses were judged.
+        # The address was stored before addresses were validated.
         return
     queue_message(
         tenant_id=user.tenant_id,

@@ -1,7 +1,7 @@
-"""Ceremonies of passkeys at rest: begun, found, used up once. The person is not known before the answer is judged.
+"""Stored ceremonies of passkeys: started, found, used up once. The user is unknown until the answer is checked.
 
-A login of the hosted pages has one open ceremony at a time, which lives as long as the login: the browser asks for a passkey from the
-moment that the page is shown. That of an application lives for five minutes, and belongs to its client.
+A login on the hosted pages has at most one open ceremony, which lasts as long as the login, because the browser offers passkeys as soon
+as the page is shown. A ceremony of an application lasts five minutes and belongs to its client.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LONGEST_SECRET = 128
 
 @dataclass(frozen=True)
 class SignUpWish:
-    """Who wants an account: what they say of themselves, and the id that the new user gets, which the passkey names."""
+    """A requested account: its profile, and the id chosen for the new user, which the passkey contains."""
 
     identifier: str
     profile: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -38,7 +38,7 @@ class SignUpWish:
 
 @dataclass(frozen=True)
 class Begun:
-    """A ceremony of an application: what the passkey signs, and the secret that the application shows with the answer."""
+    """A started ceremony of an application: the challenge to sign, and the secret that the application sends with the answer."""
 
     challenge: bytes
     auth_session: str = field(repr=False)
@@ -46,7 +46,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class Opened:
-    """A ceremony that was used up by its answer. `sign_up` is None for a login."""
+    """A ceremony that its answer has used up. `sign_up` is None for a login."""
 
     row: PasskeyCeremony
     challenge: bytes
@@ -55,9 +55,9 @@ class Opened:
 
 @unit_of_work
 def challenge_of_login(row: LoginTransaction, *, relying_party: str) -> bytes:
-    """Return what a passkey signs for one login of the hosted pages: the open challenge, else a new one.
+    """Return the challenge for one login on the hosted pages: the open one, or a new one.
 
-    The same for two windows of one login, so that the second one does not take the challenge of the first.
+    Two windows of one login share the challenge, so that the second window does not invalidate that of the first.
     """
     lock_name(f"login:{row.pk}")
     found = _open_rows(row.tenant_id).filter(bound_to=_bound_to(row), relying_party=relying_party).order_by("-pk").first()
@@ -72,7 +72,7 @@ def challenge_of_login(row: LoginTransaction, *, relying_party: str) -> bytes:
 
 
 def take_challenge_of_login(row: LoginTransaction, *, relying_party: str) -> bytes | None:
-    """Take the challenge of a login: it counts for one answer, right or wrong. None where none is open."""
+    """Return and use up the challenge of a login. It is valid for one answer, whether correct or not. None if none is open."""
     found = _open_rows(row.tenant_id).filter(bound_to=_bound_to(row), relying_party=relying_party).order_by("-pk").first()
     return _contents(found)[0] if found is not None and _use_up(found) else None
 
@@ -85,7 +85,7 @@ def begin_ceremony(
     organization: Organization | None = None,
     sign_up: SignUpWish | None = None,
 ) -> Begun:
-    """Begin a login or a sign-up of an application."""
+    """Start a login or a sign-up of an application."""
     secret, challenge = new_secret(), token_bytes(CHALLENGE_BYTES)
     row = PasskeyCeremony(
         tenant_id=client.tenant_id,
@@ -101,7 +101,7 @@ def begin_ceremony(
 
 
 def find_ceremony(client: Client, auth_session: str, *, relying_party: str) -> PasskeyCeremony | None:
-    """Return what an application has begun at this domain; None for an unknown, used or expired one, and for another client's."""
+    """Return the open ceremony of an application at this domain. None for an unknown, used or expired one, or one of another client."""
     if not auth_session or len(auth_session) > _LONGEST_SECRET:
         return None
     rows = _open_rows(client.tenant_id).select_related("connection", "organization")
@@ -109,7 +109,7 @@ def find_ceremony(client: Client, auth_session: str, *, relying_party: str) -> P
 
 
 def open_ceremony(row: PasskeyCeremony) -> Opened | None:
-    """Use up a ceremony: it counts for one answer, right or wrong. None where another answer came first."""
+    """Use up a ceremony. It is valid for one answer, whether correct or not. None if another answer came first."""
     if not _use_up(row):
         return None
     challenge, sign_up = _contents(row)
@@ -121,7 +121,7 @@ def _open_rows(tenant_id: str) -> QuerySet[PasskeyCeremony]:
 
 
 def _use_up(row: PasskeyCeremony) -> bool:
-    # Of two answers at once, one finds it open.
+    # Of two concurrent answers, only one finds the ceremony open.
     return PasskeyCeremony.objects.of(row.tenant_id).filter(pk=row.pk, used_at=None).update(used_at=timezone.now()) == 1
 
 
@@ -141,7 +141,7 @@ def _contents(row: PasskeyCeremony) -> tuple[bytes, SignUpWish | None]:
 
 
 def _place(row: PasskeyCeremony) -> str:
-    """Return what the sealed text belongs to: copied to another row, it opens nothing."""
+    """Return the place that the encryption is bound to: copied to another row, the text cannot be decrypted."""
     return f"{row.tenant_id}:passkey_ceremony:{row.client_id}:{row.digest}:{row.relying_party}:{row.is_registration}"
 
 

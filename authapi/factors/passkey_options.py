@@ -1,4 +1,4 @@
-"""Which connections let people in with a passkey, and how their pages say so. Two switches: the tenant's and the connection's."""
+"""Passkey settings of connections and their pages. Both the tenant and the connection must enable passkeys."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from identity.models import Connection
 
 
 def takes_passkeys(connection: Connection) -> bool:
-    """Tell whether users of a connection log in with passkeys: the tenant has them on, and the connection's options do, too."""
+    """Tell whether users of a connection can log in with passkeys: both the tenant and the connection must enable them."""
     methods = _object(connection.options.get("authentication_methods"))
     is_on = _object(methods.get("passkey")).get("enabled") is True
     return is_on and connection.is_database and factor_settings(connection.tenant_id).has_passkeys
 
 
 def takes_passkey_sign_ups(connection: Connection) -> bool:
-    """Tell whether people may make an account with a passkey here."""
+    """Tell whether users can sign up with a passkey at a connection."""
     return takes_passkeys(connection) and not connection.options.get("disable_signup")
 
 
 def passkey_connections(connections: Iterable[Connection]) -> list[Connection]:
-    """Return those of the connections whose users log in with passkeys."""
+    """Return the connections whose users can log in with passkeys."""
     return [connection for connection in connections if takes_passkeys(connection)]
 
 
@@ -32,12 +32,12 @@ def has_button(connection: Connection) -> bool:
 
 
 def has_autofill(connection: Connection) -> bool:
-    """Tell whether the browser offers passkeys at the field of the name."""
+    """Tell whether the browser offers passkeys in the identifier field."""
     return _options(connection).get("challenge_ui") != "button"
 
 
 def offers_after_login(connection: Connection) -> bool:
-    """Tell whether a person who has logged in with a password is offered to make a passkey."""
+    """Tell whether a user who has logged in with a password is offered to create a passkey."""
     is_on = _options(connection).get("progressive_enrollment_enabled") is not False
     return is_on and takes_passkeys(connection) and factor_settings(connection.tenant_id).offers_passkeys
 

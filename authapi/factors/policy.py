@@ -1,4 +1,4 @@
-"""Whether a login must prove a second factor. Pure: settings, demands and proofs come in, one decision goes out."""
+"""Decides whether a login must prove a second factor, from settings, demands and proofs. Pure."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _STRICTNESS = {policy: place for place, policy in enumerate(Policy)}
 
 
 class Due(Enum):
-    """What a login has to do about second factors."""
+    """The second-factor step that a login must take next."""
 
     NOTHING = auto()
     PROVE = auto()
     ENROLL = auto()
-    # It must prove a factor and cannot: none that the tenant offers would prove anything new.
+    # A factor is required, but the tenant offers none that would prove anything new.
     IMPOSSIBLE = auto()
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What is asked of a login: the policies in force, and whether the client asks for a second factor itself."""
+    """The requirement for a login: the policy that applies, and whether the client requests a second factor itself."""
 
     policy: Policy
     is_asked: bool = False
@@ -34,7 +34,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class Standing:
-    """What is known of a person: the methods of the session, their factors by kind, the kinds on offer, and the browser."""
+    """The state of a login: methods of the session, enrolled kinds, offered kinds, and whether the browser is remembered."""
 
     methods: frozenset[str]
     enrolled: tuple[str, ...]
@@ -43,15 +43,15 @@ class Standing:
 
 
 def policy_in_force(tenant: Policy, client: Policy | None, organization: Policy | None) -> Policy:
-    """Return the policy of a login: the client's own before the tenant's, and an organization may only demand more."""
+    """Return the policy of a login. A client overrides the tenant. An organization can only make the policy stricter."""
     chosen = client if client is not None else tenant
     return chosen if organization is None else max(chosen, organization, key=_STRICTNESS.__getitem__)
 
 
 def asks_for_factor(wished: Sequence[str], *, offered: Sequence[str], methods: Collection[str], is_required: bool) -> bool:
-    """Tell whether a client asks for a second factor by the contexts that it wishes, best first (OpenID Connect Core 1.0, 5.5.1.1).
+    """Tell whether the requested contexts of a client require a second factor (OpenID Connect Core 1.0, 5.5.1.1). Best context first.
 
-    A wish that the session meets better already asks for nothing. Where the client requires one of them, any that is met will do.
+    No factor is needed if the session already meets the best context. If one of the contexts is required, any of them is enough.
     """
     counting = [name for name in wished if name in offered]
     met = [name for name in counting if contexts.CONTEXTS[name] & frozenset(methods)]
@@ -61,7 +61,7 @@ def asks_for_factor(wished: Sequence[str], *, offered: Sequence[str], methods: C
 
 
 def due(demand: Demand, standing: Standing) -> Due:
-    """Return what the login has to do. A browser that is remembered spares what the policy demands, never what the client asks for."""
+    """Return what the login must do. A remembered browser satisfies the policy, but never a request of the client."""
     if demand.policy is Policy.NEVER or contexts.SECOND_FACTOR in standing.methods:
         return Due.NOTHING
     if not (demand.is_asked or _is_demanded(demand.policy, standing)):
@@ -70,7 +70,7 @@ def due(demand: Demand, standing: Standing) -> Due:
         return Due.PROVE
     if any(is_second_to(kind, standing.methods) for kind in standing.offered):
         return Due.ENROLL
-    # A tenant that offers no factor has a policy that cannot be meant; one whose factors all repeat the first proof must not let through.
+    # Without any offered factor, the policy has no effect. If all offered factors repeat the first proof, the login must not pass.
     return Due.IMPOSSIBLE if standing.offered or demand.is_asked else Due.NOTHING
 
 

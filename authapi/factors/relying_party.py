@@ -1,4 +1,4 @@
-"""The domain that keys of people are made for: that of the host of the tenant which was asked."""
+"""The domain that WebAuthn keys are created for: the host of the request."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from identity.hosts import HostMatch
 
 
 def party_of(host: HostMatch, *, apps: tuple[str, ...] = ()) -> RelyingParty:
-    """Return the domain of a host. Its own origin counts, and those of `apps`."""
+    """Return the relying party of a host. Accepts the origin of the host and those of `apps`."""
     origin = host.issuer.rstrip("/")
     return RelyingParty(urlsplit(origin).hostname or "", sign_in_settings(host.tenant_id).friendly_name or host.tenant_id, origin, apps)

@@ -1,4 +1,4 @@
-"""What a tenant has decided about second factors and passkeys, with defaults. Writes: `authapi.factors.settings_changes`."""
+"""The settings of a tenant for second factors and passkeys, with defaults. Writes: `authapi.factors.settings_changes`."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from authapi.tokens.contexts import offered
 from foundation.memory.ttl_cache import Remembered
 from identity.models import Organization
 
-# A change is seen by other processes within this second.
+# Other processes see a change within this second.
 _REMEMBERED_SECONDS = 1.0
 DEFAULTS: dict[str, Any] = {
-    # A tenant that switches no factor on asks for none, whatever the policy says.
+    # Without an enabled factor, no login requires one, regardless of the policy.
     "factors": [],
     "policy": SecondFactorPolicy.ON_REQUEST.value,
     "remembers_browsers": True,
     "remembered_days": 30,
-    # Connections have a switch of their own (`authapi.factors.passkey_options`).
+    # Connections have their own switch (`authapi.factors.passkey_options`).
     "passkeys": False,
-    # After a login with a password the person is offered to make a passkey.
+    # Offers to create a passkey after a login with a password.
     "offers_passkeys": True,
 }
 
 
 @dataclass(frozen=True)
 class FactorSettings:
-    """The settings as logins read them. `kinds` are the second factors that are switched on, strongest first."""
+    """The settings in the form that logins read. `kinds` are the enabled second factors, strongest first."""
 
     kinds: tuple[str, ...]
     has_recovery_codes: bool
@@ -42,17 +42,17 @@ class FactorSettings:
 
 
 def factor_settings(tenant_id: str) -> FactorSettings:
-    """Return the settings of a tenant, at most a second old. Reads the database on a miss."""
+    """Return the settings of a tenant, cached for at most a second. Reads the database on a miss."""
     return remembered_factors.get(tenant_id)
 
 
 def factor_values(row: TenantSettings | None) -> dict[str, Any]:
-    """Return the settings by their names, defaults included."""
+    """Return the settings by name, with defaults."""
     return {**DEFAULTS, **(row.second_factors if row is not None else {})}
 
 
 def policy_of_organization(organization: Organization) -> SecondFactorPolicy | None:
-    """Return what an organization demands, None where it leaves that to the tenant and the application."""
+    """Return the policy of an organization. None if the tenant and the application decide."""
     row = OrganizationSecondFactors.objects.of(organization.tenant_id).filter(organization_id=organization.pk).first()
     return SecondFactorPolicy(row.policy) if row is not None else None
 
@@ -75,6 +75,6 @@ remembered_factors = Remembered(_load, seconds=_REMEMBERED_SECONDS)
 
 
 def offered_contexts(tenant_id: str) -> tuple[str, ...]:
-    """Return the contexts of authentication that a tenant offers now, the strongest first."""
+    """Return the authentication contexts that a tenant offers now, strongest first."""
     settings = factor_settings(tenant_id)
     return offered(sign_in_settings(tenant_id).acr_values, has_second_factors=bool(settings.kinds) or settings.has_passkeys)

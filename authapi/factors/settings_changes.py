@@ -1,4 +1,4 @@
-"""Changing what a tenant and its organizations decide about second factors and passkeys. Reads: `authapi.factors.settings`."""
+"""Changes the settings of a tenant and its organizations for second factors and passkeys. Reads: `authapi.factors.settings`."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from identity.services.organizations import locked_organization
 from identity.services.saving import validated_save
 
 MOST_DAYS = 365
-# These ask also users who have no factor, so they need one to offer.
+# These policies also require a factor from users who have none, so the tenant must offer one.
 DEMANDING = (SecondFactorPolicy.NEW_DEVICE.value, SecondFactorPolicy.ALWAYS.value)
 _SWITCHES = ("remembers_browsers", "passkeys", "offers_passkeys")
 _NO_SENDER = {
-    PHONE: "Text messages have no sender yet: set up the sms connection first, then turn this factor on.",
-    EMAIL: "Mails have no sender yet: set up an email provider first, then turn this factor on.",
+    PHONE: "Text messages have no sender yet. Set up the sms connection first, then enable this factor.",
+    EMAIL: "Mails have no sender yet. Set up an email provider first, then enable this factor.",
 }
-_LAST = "The policy demands a second factor, so at least one must be on. Relax the policy first, or turn another factor on."
-_FIRST = "Turn a factor on first: this policy demands one."
+_LAST = "The policy requires a second factor, so at least one must be enabled. Relax the policy first, or enable another factor."
+_FIRST = "Enable a factor first: this policy requires one."
 
 
 @unit_of_work
 def update_second_factors(*, tenant_id: str, changes: Mapping[str, Any]) -> TenantSettings:
-    """Replace the named settings, by the names of `authapi.factors.settings.DEFAULTS`; null brings a default back.
+    """Replace the named settings, by the names of `authapi.factors.settings.DEFAULTS`. Null restores a default.
 
-    Raises `Invalid` for an unknown name, a value that does not fit, a factor that is turned on and whose codes have no sender, and where
-    no factor would be left although the tenant, an application or an organization demands one.
+    Raises `Invalid` for an unknown name, an invalid value, or a newly enabled factor whose codes have no sender. Also raises `Invalid` if
+    no factor would be left although the tenant, an application or an organization requires one.
     """
     row = _locked_row(tenant_id)
     before = factor_values(row)
@@ -56,7 +56,7 @@ def update_second_factors(*, tenant_id: str, changes: Mapping[str, Any]) -> Tena
 
 @unit_of_work
 def switch_factor(*, tenant_id: str, factor: str, is_on: bool) -> TenantSettings:
-    """Turn one factor of a tenant on or off, and leave the others as they are. Raises `Invalid` like `update_second_factors`."""
+    """Enable or disable one factor of a tenant. Raises `Invalid` like `update_second_factors`."""
     row = _locked_row(tenant_id)
     others = [name for name in factor_values(row)["factors"] if name != factor]
     return update_second_factors(tenant_id=tenant_id, changes={"factors": [*others, factor] if is_on else others})
@@ -64,9 +64,9 @@ def switch_factor(*, tenant_id: str, factor: str, is_on: bool) -> TenantSettings
 
 @unit_of_work
 def set_organization_policy(*, tenant_id: str, organization_id: str, policy: str | None) -> None:
-    """Let an organization demand more than its tenant and applications do; None leaves the decision to them.
+    """Set a stricter policy for an organization than its tenant and applications have. None removes it.
 
-    Raises `NotFound` for the organization, and `Invalid` for a policy that is none.
+    Raises `NotFound` for an unknown organization, and `Invalid` for an unknown policy.
     """
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     rows = OrganizationSecondFactors.objects.of(tenant_id).filter(organization=organization)
@@ -82,7 +82,7 @@ def set_organization_policy(*, tenant_id: str, organization_id: str, policy: str
 
 
 def policy_problem(policy: Any) -> str:
-    """Return what is wrong with the name of a policy, nothing if it is one."""
+    """Return the error of a policy name. Empty if it is valid."""
     return "" if policy in SecondFactorPolicy.values else f"One of {', '.join(SecondFactorPolicy.values)}."
 
 
@@ -98,7 +98,7 @@ def _check(values: Mapping[str, Any]) -> None:
         errors["factors"] = [f"Some of {', '.join(FACTORS)}."]
     if policy_problem(values["policy"]):
         errors["policy"] = [policy_problem(values["policy"])]
-    errors |= {name: ["True or false is expected."] for name in _SWITCHES if not isinstance(values[name], bool)}
+    errors |= {name: ["Expected true or false."] for name in _SWITCHES if not isinstance(values[name], bool)}
     if not isinstance(days, int) or isinstance(days, bool) or not 1 <= days <= MOST_DAYS:
         errors["remembered_days"] = [f"1 to {MOST_DAYS} days."]
     if errors:
@@ -106,7 +106,7 @@ def _check(values: Mapping[str, Any]) -> None:
 
 
 def _require_senders(tenant_id: str, switched_on: frozenset[str]) -> None:
-    """Refuse a factor whose codes would not arrive. One that is on stays on when its sender goes: it must not be spared."""
+    """Refuse a newly enabled factor whose codes cannot be sent. An enabled factor stays required if its sender is removed."""
     for kind, problem in _NO_SENDER.items():
         if KINDS[kind].factor in switched_on and not can_send_to(tenant_id, kind):
             raise Invalid({"factors": [problem]})
@@ -119,11 +119,11 @@ def _require_some_factor(tenant_id: str, before: Mapping[str, Any], after: Mappi
         raise Invalid({"policy": [_FIRST]} if before["factors"] == after["factors"] else {"factors": [_LAST]})
     demanding = _demanding_other(tenant_id) if kinds_of(before["factors"]) else ""
     if demanding:
-        raise Invalid({"factors": [f"{demanding} demands a second factor, so at least one must be on. Relax its policy first."]})
+        raise Invalid({"factors": [f"{demanding} requires a second factor, so at least one must be enabled. Relax its policy first."]})
 
 
 def _demanding_other(tenant_id: str) -> str:
-    """Name an application or an organization whose own policy would be worth nothing without a factor."""
+    """Return an application or an organization whose own policy would have no effect without a factor. Empty without one."""
     setting = {f"settings__{CLIENT_SETTING}__in": DEMANDING}
     client = Client.objects.of(tenant_id).filter(**setting).values_list("name", flat=True).first()
     if client is not None:

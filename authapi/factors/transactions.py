@@ -1,4 +1,4 @@
-"""Logins of applications that wait for a second factor: the application holds the `mfa_token`, the row what it asked for first."""
+"""Logins of applications that wait for a second factor. The application holds the `mfa_token`, the row stores its original request."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from identity.models import Connection, Organization, User
 
 # Contract 2.11: ten minutes.
 LIFE = timedelta(minutes=10)
-# An access token may stand for an `mfa_token`.
+# An access token can be used as an `mfa_token`, and is longer.
 _LONGEST_TOKEN = 8192
 
 
 @dataclass(frozen=True)
 class FirstProof:
-    """A user whose first proof was accepted at a client, and what the client asked for."""
+    """A user whose first proof was accepted at a client, and the request of the client."""
 
     client: Client
     user: User
@@ -35,7 +35,7 @@ class FirstProof:
 
 
 def begin_transaction(proof: FirstProof, *, may_enroll: bool) -> str:
-    """Keep a login until its second factor was proven; return the `mfa_token`, of which only the digest stays."""
+    """Store a login until its second factor is proven. Return the `mfa_token`; only its digest is stored."""
     token = new_secret()
     FactorTransaction(
         tenant_id=proof.client.tenant_id,
@@ -57,7 +57,7 @@ def begin_transaction(proof: FirstProof, *, may_enroll: bool) -> str:
 
 
 def transaction_of_access_token(proof: FirstProof, token: str, *, expires_at: datetime) -> FactorTransaction:
-    """Return the transaction in which an access token for second factors enrolls one: the token stands for its `mfa_token`."""
+    """Return the transaction in which an access token enrolls a second factor. The token takes the place of an `mfa_token`."""
     values = {
         "client": proof.client,
         "user": proof.user,
@@ -78,7 +78,7 @@ def transaction_of_access_token(proof: FirstProof, token: str, *, expires_at: da
 
 
 def find_transaction(tenant_id: str, token: str) -> FactorTransaction | None:
-    """Return the row of an `mfa_token`, also one that has expired; None for an unknown or used one, and for a user who is blocked."""
+    """Return the row of an `mfa_token`, even if expired. None for an unknown or used one, a blocked user or a revoked client."""
     if not token or len(token) > _LONGEST_TOKEN:
         return None
     rows = FactorTransaction.objects.of(tenant_id).select_related("client", "user", "connection", "organization")
@@ -87,10 +87,10 @@ def find_transaction(tenant_id: str, token: str) -> FactorTransaction | None:
 
 
 def is_over(row: FactorTransaction) -> bool:
-    """Tell whether the time of a transaction has ended."""
+    """Tell whether a transaction has expired."""
     return row.expires_at <= timezone.now()
 
 
 def use_up(row: FactorTransaction) -> bool:
-    """Let a transaction issue tokens no more; False where another request came first."""
+    """Mark a transaction as used, so that it issues no more tokens. False if another request came first."""
     return FactorTransaction.objects.of(row.tenant_id).filter(pk=row.pk, used_at=None).update(used_at=timezone.now()) == 1

@@ -1,1 +1,1 @@
-"""Invitations to organizations: offered, mailed, accepted."""
+"""Invitations to organizations: created, mailed, accepted."""

@@ -1,4 +1,4 @@
-"""Accepting an invitation: once, by the user whose address it names, with membership, roles and metadata in one transaction."""
+"""Accepts an invitation: once, by the user with the invited address. Adds membership, roles and metadata in one transaction."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class AddressUnproven(ServiceError):
 
 @dataclass(frozen=True)
 class Guest:
-    """Who accepts. `has_proven_mailbox`: the user logged in within this login, in the browser that opened the link of the mail."""
+    """The user who accepts. `has_proven_mailbox`: the user logged in during this login, in the browser that opened the mailed link."""
 
     user: User
     connection: Connection
@@ -43,19 +43,19 @@ class Guest:
 
 
 def is_addressed_to(invitation: Invitation, user: User) -> bool:
-    """Tell whether the invitation names the address of this user."""
+    """Tell whether the invitation is for the address of this user."""
     return bool(user.email) and (user.email or "").lower() == invitation.email.lower()
 
 
 @unit_of_work
 def accept_invitation(invitation: Invitation, guest: Guest) -> Invitation:
-    """Make the guest a member with the roles of the invitation that exist still; once, and twice by the same user does no harm.
+    """Make the user a member with the remaining roles of the invitation. Idempotent for the same user.
 
-    1. Lock the user, the organization and the invitation. 2. Refuse what may have changed since the page was shown. 3. Add the
-    member and the roles. 4. Give metadata to a user who did not exist when the invitation was made. 5. Use the invitation up.
+    1. Lock the user, the organization and the invitation. 2. Check again what may have changed since the page was shown. 3. Add the
+    member and the roles. 4. Set metadata if the user is newer than the invitation. 5. Mark the invitation as accepted.
 
-    The mailbox that the link of the mail has proven is the verified address of a database user from then on. Raises
-    `InvitationOver`, `InvitationOfAnother`, `AddressUnproven`, or `NotFound` for a user or an organization that is gone.
+    If the mailed link has proven the mailbox, the address of a database user becomes verified. Raises `InvitationOver`,
+    `InvitationOfAnother`, `AddressUnproven`, or `NotFound` for a deleted user or organization.
     """
     tenant_id = invitation.tenant_id
     user = locked_user(tenant_id=tenant_id, user_id=guest.user.user_id)
@@ -78,7 +78,7 @@ def accept_invitation(invitation: Invitation, guest: Guest) -> Invitation:
 
 
 def note_failure(invitation: Invitation, guest: Guest, problem: ServiceError) -> None:
-    """Write why an invitation was not accepted."""
+    """Write a log line with the reason why an invitation was not accepted."""
     _note(_FAILURE, invitation, guest, str(problem))
 
 
@@ -91,7 +91,7 @@ def _locked(invitation: Invitation) -> Invitation:
 
 
 def _refuse(invitation: Invitation, row: Invitation, user: User, guest: Guest) -> None:
-    # A renewed invitation has another ticket than the one that this login was begun with.
+    # A renewed invitation has a different ticket from the one that started this login.
     is_same = row.digest == invitation.digest
     if not is_same or row.state_at(timezone.now()) is not Invitation.State.PENDING or user.blocked:
         raise InvitationOver
@@ -102,7 +102,7 @@ def _refuse(invitation: Invitation, row: Invitation, user: User, guest: Guest) -
 
 
 def _roles_left(row: Invitation, organization: Organization) -> list[str]:
-    """Return the roles that may be given still: one that was deleted meanwhile keeps no person out."""
+    """Return the roles that can still be assigned. A role deleted in the meantime does not prevent acceptance."""
     roles = Role.objects.of(row.tenant_id).filter(pk__in=row.roles, deletion_started_at__isnull=True)
     return [role.pk for role in roles.order_by("pk") if role.organization_id in (None, organization.pk)]
 

@@ -1,4 +1,4 @@
-"""The mail of an invitation. It is the only place that ever holds the link which proves the mailbox."""
+"""The mail of an invitation. Only this mail contains the link that proves the mailbox."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ _KIND, _CHANNEL = "user_invitation", "email"
 
 
 def start_mail(invitation: Invitation, *, address: str = "") -> None:
-    """Give an invitation a new link and let a worker mail it; the link of an earlier mail is worth nothing from then on.
+    """Give an invitation a new link and queue a mail with it. The link of an earlier mail becomes invalid.
 
-    Belongs into the transaction of the caller, who has locked the row. Raises `NotSupported` for a tenant without a domain, and
-    `MailNotConfigured`.
+    Call it in a transaction that has locked the row. Raises `NotSupported` for a tenant without a domain, and `MailNotConfigured`.
     """
     secret = new_secret()
     link = mail_address(invitation, secret, asked_at=address)
     if not link:
-        raise NotSupported("The tenant has no verified domain to which a link could point.")
+        raise NotSupported("The tenant has no verified domain for the link.")
     invitation.mail_digest, invitation.mailed_at = digest_of(secret), timezone.now()
     invitation.mail_count += 1
     invitation.save(update_fields=["mail_digest", "mailed_at", "mail_count", "updated_at"])

@@ -1,4 +1,4 @@
-"""Offering invitations: made, mailed once more, renewed, taken back."""
+"""Creates, mails again, renews and revokes invitations."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from identity.services.organizations import locked_organization
 from identity.services.roles import roles_named
 from identity.services.saving import validated_save
 
-# Contract, "invitations": a week where nothing is said, and 30 days at most.
+# Contract, "invitations": a week by default, at most 30 days.
 LIFE_SECONDS = 604_800
 MOST_LIFE_SECONDS = 2_592_000
 MOST_ROLES = 50
-# Each may send a mail, so one mailbox gets no more of them from one organization.
+# Each may send a mail, so one organization cannot flood a mailbox.
 _MOST_OPEN = 10
 _MOST_MAILS = 10
 _BETWEEN_MAILS = timedelta(minutes=1)
-# A line break would let a name write lines of the mail, and signs of direction would let it write backwards.
+# A line break would let a name add lines to the mail. Direction marks would let it reverse text.
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-# Upstream's sentence up to its address.
+# Upstream's error text up to its address.
 _NO_ROUTE = (
     "A default login route is required to generate the invitation url. Set initiate_login_uri at the application or "
     "default_redirection_uri at the tenant."
@@ -42,7 +42,7 @@ _NO_ROUTE = (
 
 @dataclass(frozen=True)
 class NewInvitation:
-    """What is offered to whom. `client_id` names the application, whose login route the invitation leads to."""
+    """A requested invitation. `client_id` names the application whose login address the invitation leads to."""
 
     inviter_name: str
     email: str
@@ -62,10 +62,10 @@ class InvitationNotFound(NotFound):
 
 @unit_of_work
 def create_invitation(*, tenant_id: str, organization_id: str, wanted: NewInvitation, address: str = "") -> Invitation:
-    """Make an invitation, and let a worker mail it where that is wanted.
+    """Create an invitation and, if requested, queue its mail.
 
-    Raises `NotFound` for an organization, application, connection or role that does not exist, `Invalid` for what cannot work, and
-    `Conflict` where the address has many open invitations to the organization.
+    Raises `NotFound` for an organization, application, connection or role that does not exist, `Invalid` for invalid values, and
+    `Conflict` if the address has too many open invitations to the organization.
     """
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     client = _client(tenant_id, wanted.client_id)
@@ -97,14 +97,14 @@ def create_invitation(*, tenant_id: str, organization_id: str, wanted: NewInvita
 
 @unit_of_work
 def resend_invitation(*, tenant_id: str, organization_id: str, invitation_id: str, address: str = "") -> Invitation:
-    """Mail an invitation once more. The ticket of one that is open stays; one that has expired begins anew with another.
+    """Mail an invitation again. A pending invitation keeps its ticket. An expired one gets a new ticket and a new period.
 
     Raises `InvitationNotFound` for one that was accepted or revoked, `Conflict` for too many mails.
     """
     invitation = _locked(tenant_id, organization_id, invitation_id)
     now = timezone.now()
     if invitation.mail_count >= _MOST_MAILS:
-        raise Conflict(f"The invitation was mailed {_MOST_MAILS} times. Make another one.")
+        raise Conflict(f"The invitation was mailed {_MOST_MAILS} times. Create a new one.")
     if invitation.mailed_at is not None and now - invitation.mailed_at < _BETWEEN_MAILS:
         raise Conflict("The invitation was mailed less than a minute ago.")
     if invitation.state_at(now) is Invitation.State.EXPIRED:
@@ -115,9 +115,9 @@ def resend_invitation(*, tenant_id: str, organization_id: str, invitation_id: st
 
 @unit_of_work
 def renew_invitation(*, tenant_id: str, organization_id: str, invitation_id: str) -> Invitation:
-    """Give an invitation another ticket and a new period; raise `InvitationNotFound` for one that was accepted or revoked.
+    """Give an invitation a new ticket and a new period. Earlier links, whether delivered or mailed, become invalid.
 
-    The links that were handed out or mailed before are worth nothing from then on.
+    Raises `InvitationNotFound` for one that was accepted or revoked.
     """
     invitation = _locked(tenant_id, organization_id, invitation_id)
     _renew(invitation)
@@ -126,7 +126,7 @@ def renew_invitation(*, tenant_id: str, organization_id: str, invitation_id: str
 
 @unit_of_work
 def revoke_invitation(*, tenant_id: str, organization_id: str, invitation_id: str) -> Invitation:
-    """Take an invitation back, so that none of its links works; raise `InvitationNotFound` for one that was accepted or revoked."""
+    """Revoke an invitation, so that none of its links works. Raises `InvitationNotFound` for one that was accepted or revoked."""
     invitation = _locked(tenant_id, organization_id, invitation_id)
     invitation.revoked_at, invitation.sealed_ticket = timezone.now(), ""
     invitation.save(update_fields=["revoked_at", "sealed_ticket", "updated_at"])
@@ -134,7 +134,7 @@ def revoke_invitation(*, tenant_id: str, organization_id: str, invitation_id: st
 
 
 def offered(rows: models.QuerySet[Invitation]) -> models.QuerySet[Invitation]:
-    """Return those that were neither accepted nor revoked: open ones and expired ones."""
+    """Return the invitations that were neither accepted nor revoked, including expired ones."""
     return rows.filter(accepted_at__isnull=True, revoked_at__isnull=True)
 
 
@@ -180,11 +180,11 @@ def _connection(organization: Organization, client: Client, connection_id: str) 
 def _check(client: Client, wanted: NewInvitation) -> None:
     problems: dict[str, list[str]] = {}
     if usage_of(client) == "deny":
-        problems["client_id"] = ["The application takes no logins to organizations; set its organization_usage"]
+        problems["client_id"] = ["The application does not allow logins to organizations. Set its organization_usage"]
     elif not login_route(client):
         problems["client_id"] = [_NO_ROUTE]
     if not wanted.inviter_name.strip() or _UNFIT.search(wanted.inviter_name):
-        problems["inviter"] = ["The name of the inviter is one line of text"]
+        problems["inviter"] = ["The name of the inviter must be one line of text"]
     if not 0 < wanted.life_seconds <= MOST_LIFE_SECONDS:
         problems["ttl_sec"] = [f"Between 1 and {MOST_LIFE_SECONDS} seconds"]
     if len(wanted.roles) > MOST_ROLES:

@@ -1,1 +1,1 @@
-"""The log of sign-ins and the administrative log, written and read."""
+"""Writing and reading of the sign-in log and the administrative log."""

@@ -1,8 +1,7 @@
-"""Reading the sign-in log as people do: newest first, a page at a time from wherever one stands.
+"""Reads the sign-in log for the admin: newest first, one page at a time from any place.
 
-No page counts anything and none is reached by skipping rows, so it costs the same in a log of any length. The tenant, a user id
-of a tenant and the times are ranges of an index; everything else is looked for among `WALK` lines a page, which then says that it
-ended there.
+A page counts nothing and skips no rows, so its cost does not depend on the length of the log. The tenant, a user id of a tenant and the
+times are index ranges. All other conditions are checked on at most `WALK` lines per page; a page that reaches this limit says so.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is looked for; what is empty does not narrow. `tenant_id` None means all tenants."""
+    """The conditions of a search. An empty condition matches everything. `tenant_id` None means all tenants."""
 
     tenant_id: str | None
     type: str = ""
@@ -37,22 +36,22 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a page begins: right before (older than) or right after (newer than) the line of this time and id."""
+    """The start of a page: directly before (older than) or after (newer than) the line with this time and id."""
 
     created_at: datetime
     key: str
     is_newer: bool = False
 
     def written(self) -> str:
-        """Return the place as it stands in an address."""
+        """Return the place in its form for a URL."""
         return f"{(self.created_at - _EPOCH) // timedelta(microseconds=1)}.{self.key}"
 
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Lines, newest first. `older` and `newer` are the places to go on from, empty at an end.
+    """Lines, newest first. `older` and `newer` are the places of the neighboring pages. They are empty at the ends.
 
-    `is_partial` tells that the page is short because it has looked at as many lines as one page does.
+    `is_partial` means that the page is short because it has checked the maximum number of lines.
     """
 
     rows: list[SignIn]
@@ -62,7 +61,7 @@ class LogPage:
 
 
 def read_place(text: str, *, is_newer: bool) -> Place | None:
-    """Return the place that an address names; what is no place counts as none."""
+    """Return the place in a URL. None if it is invalid."""
     moment, _, key = text.partition(".")
     if not (moment.isascii() and moment.isdigit() and len(moment) < 18 and 0 < len(key) <= 32 and key.isascii() and key.isprintable()):
         return None
@@ -70,15 +69,15 @@ def read_place(text: str, *, is_newer: bool) -> Place | None:
 
 
 def browse(question: Question, place: Place | None = None) -> LogPage:
-    """Return one page of what is asked for."""
+    """Return one page of the matching lines."""
     is_newer = place is not None and place.is_newer
     walked = _walked(question, place)
     further = _further(question)
     asked = _lines(met(walked[:WALK], further), is_newer=is_newer) if further else walked
-    # The list of all tenants names that of each line.
+    # The list for all tenants shows the tenant of each line.
     found = list(asked.select_related("tenant")[: PAGE_ROWS + 1])
     taken, is_full = found[:PAGE_ROWS], len(found) > PAGE_ROWS
-    # A page that the walk has ended goes on where the walk has stopped.
+    # If the page reached the limit of checked lines, the next page continues at the last checked line.
     stopped = walked[WALK - 1 : WALK].first() if further and not is_full else None
     onward = _written(taken[-1]) if is_full else _written(stopped)
     is_partial = not is_full and stopped is not None
@@ -89,8 +88,8 @@ def browse(question: Question, place: Place | None = None) -> LogPage:
 
 
 def _walked(question: Question, place: Place | None) -> QuerySet[SignIn]:
-    """Return the lines in the order of an index, from the place on."""
-    # An operator who has chosen no tenant sees all of them.
+    """Return the lines from the place on, in the order of an index."""
+    # An operator who has not chosen a tenant sees all tenants.
     rows = SignIn.all_tenants.all() if question.tenant_id is None else SignIn.objects.of(question.tenant_id)
     if "|" in question.user and question.tenant_id is not None:
         rows = rows.filter(user_id=question.user)
@@ -100,7 +99,7 @@ def _walked(question: Question, place: Place | None) -> QuerySet[SignIn]:
         rows = rows.filter(created_at__lte=question.until)
     if place is None:
         return rows.order_by("-created_at", "-pk")
-    # The range alone is served by the index; the rest drops what was already shown of that very moment.
+    # The time condition alone is an index range. The other condition drops lines of the same time that were already shown.
     moment, key = place.created_at, place.key
     if place.is_newer:
         return rows.filter(Q(created_at__gt=moment) | Q(pk__gt=key), created_at__gte=moment).order_by("created_at", "pk")
@@ -108,7 +107,7 @@ def _walked(question: Question, place: Place | None) -> QuerySet[SignIn]:
 
 
 def _further(question: Question) -> Q:
-    """Return what lines are judged by one by one; false where nothing else is asked."""
+    """Return the conditions that are checked line by line. Falsy if there are none."""
     found = Q()
     for name in ("type", "client_id", "connection", "ip"):
         if getattr(question, name):
@@ -118,14 +117,14 @@ def _further(question: Question) -> Q:
     if question.user and "|" not in question.user:
         found &= Q(user_name__iexact=question.user)
     elif question.user and question.tenant_id is None:
-        # The index by user begins with the tenant.
+        # The index by user starts with the tenant.
         found &= Q(user_id=question.user)
     return found
 
 
 def _lines(keys: list[str], *, is_newer: bool) -> QuerySet[SignIn]:
     order = ("created_at", "pk") if is_newer else ("-created_at", "-pk")
-    # The keys come from rows that are narrowed already.
+    # The keys come from rows that are already filtered.
     return SignIn.all_tenants.filter(pk__in=keys).order_by(*order)
 
 

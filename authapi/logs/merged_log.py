@@ -1,7 +1,7 @@
-"""Reading both tables behind `GET /logs` as one list, ordered by time and then id.
+"""Reads the two tables of `GET /logs` as one list, ordered by time and then by id.
 
-Each table gives as many lines as the page could need, in the order of an index of its own, and the database merges the two. A
-table that cannot hold what is asked for, by the type of its lines, is left out.
+Each table returns as many lines as the page may need, in the order of its own index, and the database merges them. A table whose line
+types cannot match the condition is left out.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ COLUMNS = (
     "id", "created_at", "type", "description", "client_id", "client_name", "connection", "ip", "user_id", "user_name", "user_agent",
     "scope", "details",
 )  # fmt: skip
-# A line has the time of its making and is seen with the commit, a little later. A reader that follows the log must not pass it by.
+# A line has its creation time but becomes visible with the commit, a little later. A reader that follows the log must not skip it.
 _SETTLED = timedelta(seconds=5)
-# A transaction that runs longer than this delays no reader any more.
+# A transaction that runs longer than this no longer delays readers.
 _LONGEST_TRANSACTION = timedelta(minutes=10)
 _OLDEST_WRITER = (
     "SELECT min(xact_start) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' "
@@ -35,12 +35,12 @@ _OLDEST_WRITER = (
 
 @dataclass(frozen=True)
 class MergedLog:
-    """The lines of the current tenant that meet a condition. Slices and counts as a query does; `created_at` is their moment."""
+    """The lines of the current tenant that meet a condition. Supports pages and totals. `created_at` is the time of a line."""
 
     condition: Q
 
     def page(self, start: int, size: int, *, is_descending: bool) -> list[Line]:
-        """Return `size` lines from place `start` on."""
+        """Return `size` lines, starting at index `start`."""
         order = ("-created_at", "-id") if is_descending else ("created_at", "id")
         found = [rows.order_by(*order)[: start + size] for rows in self._tables()]
         if not found:
@@ -62,30 +62,30 @@ class MergedLog:
 
 
 def line_at(log_id: str) -> Line | None:
-    """Return the line of the current tenant with this id, None where there is none."""
+    """Return the line of the current tenant with this id. None without one."""
     found = MergedLog(Q(pk=log_id)).page(0, 1, is_descending=True)
     return found[0] if found else None
 
 
 def after(known: Line) -> Q:
-    """Return the condition of the lines after a known one, oldest first."""
+    """Return the condition for the lines after a known one, oldest first."""
     moment = known["created_at"]
-    # The first condition alone is a range of the index; the second drops what was already shown of that very moment.
+    # The time condition alone is an index range. The other condition drops lines of the same time that were already shown.
     return Q(Q(created_at__gt=moment) | Q(pk__gt=known["id"]), created_at__gte=moment)
 
 
 def settled_until(now: datetime, oldest_writer: datetime | None) -> datetime:
-    """Return the moment before which no other line can appear any more.
+    """Return the time before which no new line can appear.
 
-    A line may be made long before its transaction ends. So lines younger than the oldest transaction that writes wait for it,
-    for ten minutes at most.
+    A line may be created long before its transaction commits. Lines newer than the oldest writing transaction are therefore withheld,
+    for at most ten minutes.
     """
     settled = now - _SETTLED
     return settled if oldest_writer is None else min(settled, max(oldest_writer - _SETTLED, now - _LONGEST_TRANSACTION))
 
 
 def oldest_writer() -> datetime | None:
-    """Return when the oldest of the transactions began that write to the database now, None where there is none."""
+    """Return the start of the oldest transaction that is writing to the database now. None without one."""
     with connection.cursor() as cursor:
         cursor.execute(_OLDEST_WRITER)
         found: datetime | None = cursor.fetchone()[0]

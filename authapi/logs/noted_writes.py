@@ -1,4 +1,4 @@
-"""What a write through the management interface tells the administrative log: read from its request, its token and its answer."""
+"""Collects the facts of a management write for the administrative log, from request, token and response."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from foundation.api.operations import Operation
 from foundation.json_values import storable
 
 _LONGEST_CORRELATION_ID = 64
-# Where a segment of the path is the id of a user: `users/{id}/...`, and `.../members/{user_id}/...`.
+# Collections whose path has the id of a user first: `users/{id}/...`. Other paths may have one as `.../members/{user_id}/...`.
 _OF_USERS = frozenset({"users", "user-blocks"})
 _PREFIX = "/api/v2/"
-# Their body names a user that exists; that of a new user has only the part of the id that is wished for.
+# Other bodies name an existing user. The body of this operation contains only the wanted part of the id of a new user.
 _CREATE_USER = "create_user"
 
 
 def writing_of(request: Request, claims: VerifiedToken, operation: Operation, kwargs: Mapping[str, str], tenant_id: str) -> Writing:
-    """Return the write that a request begins. The body is not read: it has not been checked yet."""
+    """Return the write that a request starts. The body is read later, after its validation."""
     meta = request.META
     origin = origin_of(meta.get("REMOTE_ADDR") or "", meta.get("HTTP_X_FORWARDED_FOR", ""), settings.TRUSTED_PROXIES)
     allowing = [scope for scope in operation.single_scopes if scope in claims.scopes]
@@ -46,7 +46,7 @@ def writing_of(request: Request, claims: VerifiedToken, operation: Operation, kw
 
 
 def note_response(under_way: Writing, response: Response) -> None:
-    """Write the line of a write that is answered, unless the transaction of the write has done it."""
+    """Write the line of an answered write, unless the transaction of the write has already done so."""
     message = response.data.get("message", "") if isinstance(response.data, dict) else ""
     note_answer(under_way, status=response.status_code, message=noted_message(str(message)))
 
@@ -66,7 +66,7 @@ def _request_document(request: Request, claims: VerifiedToken, allowing: list[st
 
 
 def _sent_path(request: Request) -> str:
-    """Return the path as it was sent, ids still encoded (`foundation.api.paths`)."""
+    """Return the path as it was sent, with encoded ids (`foundation.api.paths`)."""
     return str(request._request.path_info)
 
 
@@ -76,7 +76,7 @@ def _user_in_path(request: Request, kwargs: Mapping[str, str]) -> str:
 
 
 def _body_of(request: Request, operation: Operation) -> tuple[Any, str]:
-    """Return the body without secrets, and the user that it names."""
+    """Return the body without secrets, and the id of the user that it names."""
     if operation.body is None:
         return None, ""
     body = request.data

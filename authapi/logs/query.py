@@ -1,9 +1,8 @@
-"""The query language of the log, a part of Lucene's: fields with values, `AND`, `OR`, `NOT`, groups, ranges of dates.
+"""The query language of the log, a subset of Lucene's: fields with values, `AND`, `OR`, `NOT`, groups, ranges of dates.
 
     type:(fp OR fu) AND user_name:"ada@example.com" AND date:[2026-01-01 TO *]
 
-A value that ends in `*` is a prefix. What stands beside each other needs a word between: whether it means AND or OR is a
-matter of taste elsewhere.
+A value that ends in `*` is a prefix. AND or OR between terms is required, because query languages differ in the default.
 """
 
 from __future__ import annotations
@@ -29,20 +28,20 @@ _NOTHING = Q(pk__in=[])
 
 
 class InvalidQuery(ValueError):
-    """Not a query of the log."""
+    """Invalid query of the log."""
 
 
 def parsed_query(text: str) -> Q:
-    """Return the condition that `text` stands for. Raises `InvalidQuery` with the reason."""
+    """Return the condition for a query text. Raises `InvalidQuery` with the reason."""
     if len(text) > LONGEST:
         raise InvalidQuery(f"more than {LONGEST} characters")
     return _Parser(text).whole()
 
 
 def may_hold(condition: Q, has_type: Callable[[str], bool], has_prefix: Callable[[str], bool]) -> bool:
-    """Return False where no line of a table can meet the condition, by the types that stand in it: it need not be walked.
+    """Return False if no line of a table can meet the condition, judging by its types. Then the table need not be read.
 
-    `has_type` and `has_prefix` tell whether the table has lines of a type, or of types that begin so.
+    `has_type` and `has_prefix` tell whether the table has lines of a type, or of types with a prefix.
     """
     if condition.negated:
         return True
@@ -63,7 +62,7 @@ def _child_may_hold(child: object, has_type: Callable[[str], bool], has_prefix: 
 
 
 class _Parser:
-    """Reads one query from left to right; `_tokens` holds kind and text of what is left, last first."""
+    """Parses one query from left to right. `_tokens` contains kind and text of the remaining tokens, in reverse order."""
 
     def __init__(self, text: str) -> None:
         self._tokens = list(reversed(_tokens(text)))
@@ -72,7 +71,7 @@ class _Parser:
     def whole(self) -> Q:
         found = self._either()
         if self._tokens:
-            raise InvalidQuery(f"AND or OR is expected before {self._tokens[-1][1][:20]}")
+            raise InvalidQuery(f"expected AND or OR before {self._tokens[-1][1][:20]}")
         return found
 
     def _either(self) -> Q:
@@ -97,7 +96,7 @@ class _Parser:
             return found
         field = self._next("word", "a field")
         if field not in FIELDS:
-            raise InvalidQuery(f"the field {field[:20]} is none of {', '.join(FIELDS)}")
+            raise InvalidQuery(f"the field {field[:20]} is unknown, use one of {', '.join(FIELDS)}")
         self._expect(":")
         return self._value_of(field)
 
@@ -121,7 +120,7 @@ class _Parser:
             return _equal(field, re.sub(r"\\(.)", r"\1", text[1:-1]))
         if kind == "word" and text not in ("AND", "OR", "NOT"):
             return _prefixed(field, text[:-1]) if text.endswith("*") else _equal(field, text)
-        raise InvalidQuery(f"{text[:20]} is no value of {field}")
+        raise InvalidQuery(f"{text[:20]} is not a value of {field}")
 
     def _count(self) -> None:
         self._terms += 1
@@ -136,11 +135,11 @@ class _Parser:
 
     def _expect(self, mark: str) -> None:
         if not self._take("mark", mark):
-            raise InvalidQuery(f"{mark} is expected")
+            raise InvalidQuery(f"expected {mark}")
 
     def _next(self, kind: str, what: str) -> str:
         if not self._tokens or self._tokens[-1][0] != kind:
-            raise InvalidQuery(f"{what} is expected")
+            raise InvalidQuery(f"expected {what}")
         return self._tokens.pop()[1]
 
 
@@ -150,7 +149,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     while place < len(text):
         match = _TOKEN.match(text, place)
         if match is None:
-            raise InvalidQuery(f"unreadable from {text[place : place + 20]}")
+            raise InvalidQuery(f"cannot be parsed from {text[place : place + 20]}")
         found.append((str(match.lastgroup), match[str(match.lastgroup)]))
         place = match.end()
     return found
@@ -166,7 +165,7 @@ def _equal(field: str, value: str) -> Q:
 
 def _prefixed(field: str, value: str) -> Q:
     if field not in _TEXT_FIELDS:
-        raise InvalidQuery(f"{field} has no prefixes")
+        raise InvalidQuery(f"{field} does not support prefixes")
     return Q(**{f"{field}__startswith": value})
 
 
@@ -179,7 +178,7 @@ def _date_range(text: str) -> Q:
     if first != "*":
         condition &= Q(**{"created_at__gte" if text[0] == "[" else "created_at__gt": _moment(first)})
     if last != "*":
-        # A day that ends a range belongs to it whole.
+        # A range that ends with a day includes the whole day.
         is_day = len(last) == len("2026-01-01") and text[-1] == "]"
         until = "created_at__lt" if is_day or text[-1] == "}" else "created_at__lte"
         condition &= Q(**{until: _moment(last, _DAY if is_day else timedelta())})
@@ -191,7 +190,7 @@ def _moment(text: str, later: timedelta = timedelta()) -> datetime:
         moment = datetime.fromisoformat(text)
         return (moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)) + later
     except (ValueError, OverflowError) as error:
-        raise InvalidQuery(f"{text[:20]} is no date") from error
+        raise InvalidQuery(f"{text[:20]} is not a date") from error
 
 
 def _is_address(text: str) -> bool:

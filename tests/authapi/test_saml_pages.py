@@ -211,7 +211,7 @@ def test_an_unchanged_form_is_an_add_on_without_settings(browser: Browser, clien
         ("callbacks", "javascript:alert(1)", "line 1"),
         ("mappings", "no separator", "member = claim"),
         ("consumers", "x https://a.test", "an index and an address"),
-        ("consumers", "1 https://a.test/\n1 https://b.test/", "stands there twice"),
+        ("consumers", "1 https://a.test/\n1 https://b.test/", "must be unique"),
         ("signingCert", "no certificate", "certificate"),
         ("signingCert", "-----BEGIN PRIVATE KEY-----", "private key"),
         ("logout_callback", "ftp://a.test", "url"),

@@ -364,7 +364,7 @@ def test_the_form_of_an_api_accepts_types_of_authorization_details_and_explains_
     assert problems('{"type": "payment"}') == ["A JSON list is expected."]
     assert problems('[{"type": "payment"}, {"name": "x"}]') == ["Type 2: name: Additional properties not allowed"]
     assert problems('[{"type": "payment", "sentence": "Pay {"}]') == [
-        "Type 1 (payment): A brace of the sentence has no partner. Write {member} for a value."
+        "Type 1 (payment): Unmatched brace in the sentence. Write {member} for a value."
     ]
     types = [{"type": "payment", "sentence": "Pay {amount}", "schema": {"required": ["amount"]}}]
     assert browser.post(change, form_of(browser, change, authorization_details=json.dumps(types))).status_code == 302

@@ -1,4 +1,4 @@
-"""Login without a password: codes and links that are sent to an e-mail address or a phone number (docs/adr/0101).
+"""Login without a password: codes and links, sent to an email address or a phone number (docs/adr/0101).
 
-`starting` sends one, `login` takes a code, `links` takes a link. Neither knows a protocol; endpoints, grants and pages call them.
+`starting` sends codes and links, `login` checks them. Both are independent of protocols; endpoints, grants and pages call them.
 """

@@ -1,4 +1,4 @@
-"""The e-mail addresses and phone numbers that codes are sent to: read in one spelling, and shown so that they tell little."""
+"""The email addresses and phone numbers that receive codes: normalized for storage and masked for display."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _is_email = EmailValidator()
 
 
 class Channel(StrEnum):
-    """What carries a message. The value is the strategy of its connections."""
+    """The medium of a message. The value is the strategy of the connections that use it."""
 
     EMAIL = "email"
     SMS = "sms"
@@ -26,24 +26,24 @@ class Channel(StrEnum):
 
 @dataclass(frozen=True)
 class Address:
-    """One e-mail address in lower case, or one phone number in E.164."""
+    """An email address in lower case, or a phone number in E.164."""
 
     channel: Channel
     value: str
 
     @property
     def field(self) -> str:
-        """The field of a user that holds it."""
+        """The field of a user that stores the address."""
         return "email" if self.channel is Channel.EMAIL else "phone_number"
 
     @property
     def proof_field(self) -> str:
-        """The field of a user that says that it was proven."""
+        """The field of a user that tells whether the address is verified."""
         return "email_verified" if self.channel is Channel.EMAIL else "phone_verified"
 
     @property
     def masked(self) -> str:
-        """The address for a page that a stranger may see: the first letter and the domain, or the last two digits."""
+        """The address for a page that strangers may see: the first letter and the domain, or the last two digits."""
         if self.channel is Channel.SMS:
             return f"{'•' * (len(self.value) - 2)}{self.value[-2:]}"
         name, _, domain = self.value.rpartition("@")
@@ -51,16 +51,16 @@ class Address:
 
 
 class AddressOdd(ValueError):
-    """The text is no e-mail address, or no phone number."""
+    """The text is not a valid email address or phone number."""
 
 
 def channel_of(connection: Connection) -> Channel | None:
-    """Return what the codes of a connection travel by, None for a connection whose users log in otherwise."""
+    """Return the medium of the codes of a connection. None if its users log in another way."""
     return Channel(connection.strategy) if connection.strategy in list(Channel) else None
 
 
 def read_address(channel: Channel, typed: str, *, countries: Collection[str] = ()) -> Address:
-    """Return the address that a person typed. Raises `AddressOdd`, also for a number outside of `countries` where these are named."""
+    """Return the address that a user typed. Raises `AddressOdd`, also for a number outside of `countries` if any are given."""
     text = typed.strip()
     if not text or len(text) > LONGEST or text_problem(text):
         raise AddressOdd
@@ -73,7 +73,7 @@ def read_address(channel: Channel, typed: str, *, countries: Collection[str] = (
         _is_email(text)
     except ValidationError as error:
         raise AddressOdd from error
-    # An address with a sign that has no lower-case ASCII twin could reach one mailbox and count as another.
+    # Only ASCII: some non-ASCII letters map to ASCII in lower case, so two spellings could reach one mailbox and count as two addresses.
     if not text.isascii():
         raise AddressOdd
     return Address(channel, text.lower())

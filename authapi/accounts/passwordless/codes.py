@@ -1,4 +1,4 @@
-"""Codes and links at rest: made, found, counted, used up. Every check holds the address, so that guesses come one after the other."""
+"""Stored codes and links: create, find, count, use up. Every check locks the address, so guesses run one after another."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import Connection
 
-# The newest ones count, so that a message that is late, or one that an attacker asks for, takes nothing from the person.
+# Only the newest codes are valid. More than one, so that a late message or an attacker's request does not invalidate the user's code.
 _COUNTING = 2
-# A code is worth nothing after so many wrong guesses, also from several places: more than one place has (`CODE_GUESSES_FROM_PLACE`).
+# Wrong guesses, from all places together, after which a code is invalid. One place has fewer (`CODE_GUESSES_FROM_PLACE`).
 _MOST_FAILURES = 10
 _LONGEST_CODE = 16
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What a code counts for. Without a client it is looked for among those of every client, for checks that use nothing up."""
+    """The scope in which a code is valid. Without a client, codes of every client match. Only checks that leave the code unused do this."""
 
     connection: Connection
     address: Address
@@ -37,29 +37,29 @@ class Scope:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a message holds. Empty where it holds none."""
+    """The secrets of a message. A field is empty if the message does not have it."""
 
     code: str = field(default="", repr=False)
     link: str = field(default="", repr=False)
 
 
 def bound_to_login(login_key: int) -> str:
-    """Return what binds a code to one login of the hosted pages."""
+    """Return the value that binds a code to one login on the hosted pages."""
     return f"login:{login_key}"
 
 
 def bound_to_session(secret: str) -> str:
-    """Return what binds a code to the `auth_session` of an application."""
+    """Return the value that binds a code to the `auth_session` of an application."""
     return f"session:{digest_of(secret)}"
 
 
 def hold(scope: Scope) -> None:
-    """Hold the address until the transaction ends: guesses and uses of its codes come one after the other, in every process."""
+    """Lock the address until the transaction ends: guesses and uses of its codes run one after another in all processes."""
     lock_name(f"passwordless:{scope.connection.pk}:{scope.address.value}")
 
 
 def keep_code(row: PasswordlessCode, *, length: int, seconds: int, has_code: bool, has_link: bool) -> Contents:
-    """Save a new row with the digests of what is sent; return that."""
+    """Save a new row with the digests of a new code and link; return both in clear."""
     now = timezone.now()
     contents = Contents(_new_code(length) if has_code else "", new_secret() if has_link else "")
     row.code_expires_at = now + timedelta(seconds=seconds if has_code else 0)
@@ -72,9 +72,9 @@ def keep_code(row: PasswordlessCode, *, length: int, seconds: int, has_code: boo
 
 
 def matching_code(scope: Scope, code: str) -> PasswordlessCode | None:
-    """Return the row whose code this is, None for a wrong one, which every code that counts is charged with. Hold the scope first."""
+    """Return the row with this code. Return None for a wrong code, and count a failure on every valid row. Lock the scope first."""
     counting = list(_counting(scope, timezone.now())[:_COUNTING])
-    # Each is compared, and one that there is not: the time says neither which one fits nor whether there is one.
+    # Compare with every row, and with a dummy if none exists: the time reveals neither the matching row nor whether one exists.
     found = [row for row in counting if len(code) <= _LONGEST_CODE and vault.digest_matches(_said(row, code), row.code_digest)]
     if not counting:
         vault.digest_matches(code[:_LONGEST_CODE], "")
@@ -85,14 +85,14 @@ def matching_code(scope: Scope, code: str) -> PasswordlessCode | None:
 
 
 def use_up(row: PasswordlessCode, *, now: datetime | None = None) -> None:
-    """Let neither this code nor any other of the same client and address count any more. Hold the scope first."""
+    """Invalidate this code and all others of the same client and address. Lock the scope first."""
     rows = PasswordlessCode.objects.of(row.tenant_id)
     same = rows.filter(connection_id=row.connection_id, address=row.address, client_id=row.client_id, used_at=None)
     same.update(used_at=now or timezone.now())
 
 
 def newest_moment(scope: Scope) -> datetime | None:
-    """Return when the last message of this scope was asked for, None where there was none."""
+    """Return when the last message of this scope was requested. None if there was none."""
     return _of(scope).order_by("-pk").values_list("created_at", flat=True).first()
 
 
@@ -112,19 +112,19 @@ def _new_code(length: int) -> str:
 
 
 def _said(row: PasswordlessCode, code: str) -> str:
-    """Return what a digest is made of: a code that is copied to another row fits nothing there."""
+    """Return the input of a digest. It includes the place of the row, so a digest copied to another row matches nothing."""
     place = (row.tenant_id, row.connection_id, str(row.client_id), row.address, row.bound_to, row.code_expires_at.isoformat())
     return "\x00".join((*place, code))
 
 
 def session_code(client: Client, session: str) -> PasswordlessCode | None:
-    """Return the newest row of an `auth_session` of the client that has not ended, None where there is none."""
+    """Return the newest unexpired row of an `auth_session` of the client. None without one."""
     rows = PasswordlessCode.objects.of(client.tenant_id).select_related("connection")
     return rows.filter(client=client, bound_to=bound_to_session(session), expires_at__gt=timezone.now()).order_by("-pk").first()
 
 
 def link_code(tenant_id: str, secret: str) -> PasswordlessCode | None:
-    """Return the row of a link, used or not, None for an unknown one."""
+    """Return the row of a link, whether used or not. None for an unknown link."""
     if not secret:
         return None
     rows = PasswordlessCode.objects.of(tenant_id).select_related("client", "connection")
@@ -132,7 +132,7 @@ def link_code(tenant_id: str, secret: str) -> PasswordlessCode | None:
 
 
 def waiting_code(tenant_id: str, key: str) -> PasswordlessCode | None:
-    """Return a row by its key while its link works, None otherwise."""
+    """Return a row by its key if its link is unused and unexpired. None otherwise."""
     if not key.isdecimal():
         return None
     rows = PasswordlessCode.objects.of(tenant_id).select_related("client", "connection")
@@ -140,6 +140,6 @@ def waiting_code(tenant_id: str, key: str) -> PasswordlessCode | None:
 
 
 def login_key_of(row: PasswordlessCode) -> int | None:
-    """Return the key of the login that a row is bound to, None where an application asked."""
+    """Return the key of the login that a row is bound to. None if an application requested the code."""
     kind, _, key = row.bound_to.partition(":")
     return int(key) if kind == "login" else None

@@ -1,4 +1,4 @@
-"""Which connections of a client log people in without a password, and which one a request names."""
+"""Finds the passwordless connections of a client, and the one that a request names."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from identity.models import Connection
 
 
 def passwordless_among(connections: Iterable[Connection]) -> list[Connection]:
-    """Return those whose users log in with a code or a link, in their order."""
+    """Return the connections whose users log in with a code or a link, in the given order."""
     return [connection for connection in connections if channel_of(connection) is not None]
 
 
 def named_passwordless(client: Client, name: str) -> Connection | None:
-    """Return the connection of this name, realm or strategy that is enabled for the client, None without one.
+    """Return the enabled connection of the client with this name, realm or strategy. None without one.
 
     Client libraries send `email` and `sms`, not the name of the connection.
     """

@@ -1,8 +1,8 @@
-"""How often codes are sent and guessed, so that no mailbox is flooded, no code is found by trying, and no person is shut out.
+"""Rate limits for sending and guessing codes: prevent flooded mailboxes and guessed codes without locking out the real user.
 
-An attacker who sends or guesses from one place uses up what that place has for the address, and leaves the rest to the person: the
-figures of a place gain more slowly than those of the address. A browser that has logged the account in before has figures of its
-own, which a flood from elsewhere does not touch.
+An attacker at one place uses up the allowance of that place for the address, and the rest remains for the user: the buckets of a
+place refill more slowly than those of the address. A browser in which the account has logged in before has separate buckets, which a
+flood from elsewhere does not empty.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _Owned = tuple[Bucket, tuple[str, ...]]
 
 
 class TooManyCodes(Exception):
-    """Too many codes for this address, from this place, or of this application. Ask for another one later."""
+    """Too many codes for this address, this place or this application. Request another one later."""
 
     def __init__(self, rate: Rate) -> None:
         super().__init__(self.__doc__)
@@ -42,9 +42,9 @@ class TooManyCodes(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a request comes from. `browser` is the mark of a browser that has logged an account in, where that is the address's account.
+    """The source of a request. `browser` is the mark of a browser in which the account of the address has logged in before.
 
-    `is_trusted` is for an application that has proven itself and asks for many people from one address.
+    `is_trusted` is for an authenticated application that sends requests for many users from one address.
     """
 
     ip: str
@@ -53,10 +53,10 @@ class Place:
 
 
 def take_code(tenant_id: str, address: Address, *, client: Client, place: Place) -> None:
-    """Count a code that is about to be sent. Raises `TooManyCodes`.
+    """Count a code before it is sent. Raises `TooManyCodes`.
 
-    1. What one place asks for over all addresses. 2. What it asks for at this address, and 3. what everyone does there; a browser
-    that the account knows counts apart from both. 4. What one application and 5. one tenant send.
+    Limits, in this order: 1. one place, over all addresses; 2. one place at this address; 3. this address from all places; 4. one
+    application; 5. one tenant. A browser that the account knows has a separate limit instead of 2 and 3.
     """
     for key in () if place.is_trusted else customer_keys(place.ip, settings.TRUSTED_PROXIES):
         _take(STARTS_OF_PLACE.times(key.factor), tenant_id, key.name)
@@ -67,7 +67,7 @@ def take_code(tenant_id: str, address: Address, *, client: Client, place: Place)
 
 
 def may_guess(tenant_id: str, address: Address, place: Place) -> Rate | None:
-    """Return None where another guess may be made, else the rate of what is used up. Call it with the address held; counts nothing."""
+    """Return None if another guess is allowed, otherwise the rate of the empty bucket. Counts nothing. Call it with the address locked."""
     for bucket, owner in _guesses(tenant_id, address, place):
         if not bucket.has_one(*owner):
             return Rate.of_empty(bucket)
@@ -75,7 +75,7 @@ def may_guess(tenant_id: str, address: Address, place: Place) -> Rate | None:
 
 
 def count_guess(tenant_id: str, address: Address, place: Place) -> None:
-    """Count a wrong guess. Call it with the address held, so that no other guess comes between `may_guess` and this."""
+    """Count a wrong guess. Call it with the address locked, so that no other guess runs between `may_guess` and this call."""
     for bucket, owner in _guesses(tenant_id, address, place):
         bucket.takes(*owner)
 
@@ -88,7 +88,7 @@ def _of_address(tenant_id: str, address: Address, place: Place, *, known: Bucket
     named = (tenant_id, address.channel.value, address.value)
     if place.browser is not None:
         return [(known, (*named, place.browser.name))]
-    # The place first: what it has used up already must not be taken from the person as well.
+    # The place comes first: if its bucket is empty, nothing is taken from the bucket of the user's address.
     return [(place_bucket, (*named, counted_address(place.ip))), (whole, named)]
 
 

@@ -1,7 +1,7 @@
-"""Logging in with a code or a link: judged while the address is held, used up once, told to the log.
+"""Login with a code or a link: checks it with the address locked, uses it up once, and writes the log.
 
-A person who has neither learns nothing about whether there is such a user, by text, by status or by time: the user is looked for only
-once the code or the link is right.
+A client without the code or link cannot learn whether a user exists, neither by text nor by status nor by time: the user is looked up
+only after the code or link was checked as correct.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from identity.hosts import HostMatch
 from identity.models import Connection, User
 from identity.services.failures import AlreadyExists, BeingDeleted, Invalid
 
-# How the user has proven who they are (RFC 8176, 2): a later factor must differ from it.
+# The methods by which the user has authenticated (RFC 8176, 2). A second factor must use a different method.
 METHODS = {Channel.EMAIL: ("otp", "email"), Channel.SMS: ("otp", "sms")}
 _SUCCESS, _FAILURE, _SIGNED_UP = "s", "f", "ss"
 _DESCRIPTIONS = {
     Refusal.WRONG_CREDENTIALS: "Wrong or expired code.",
     Refusal.USER_BLOCKED: "The user is blocked by an administrator.",
     Refusal.TOO_MANY_ATTEMPTS: "Too many wrong codes for the address.",
-    Refusal.SUSPICIOUS_ADDRESS: "The address has failed at too many accounts.",
+    Refusal.SUSPICIOUS_ADDRESS: "Too many failed logins at many accounts from this address.",
 }
 _TYPES = {Refusal.TOO_MANY_ATTEMPTS: "limit_wc", Refusal.SUSPICIOUS_ADDRESS: "limit_mu"}
 
 
 @dataclass(frozen=True)
 class CodeAttempt:
-    """One try to log in with a code. `client` None is for checks that use nothing up and name no application.
+    """An attempt to log in with a code. `client` is None for checks that leave the code unused and name no application.
 
-    `bound_to` names the login or the `auth_session` that the code belongs to (`codes.bound_to_login`, `codes.bound_to_session`), and
-    is empty for a code that an application has asked for without one.
+    `bound_to` names the login or the `auth_session` that the code belongs to (`codes.bound_to_login`, `codes.bound_to_session`). It is
+    empty for a code that an application requested without a session.
     """
 
     host: HostMatch
@@ -65,7 +65,7 @@ class CodeAttempt:
 
 @dataclass(frozen=True)
 class _Judged:
-    """How an attempt ended. Returned and not raised: what was counted must be committed."""
+    """The result of an attempt. It is returned, not raised: an exception would roll back the counts."""
 
     user: User | None = None
     refusal: Refusal | None = None
@@ -73,21 +73,21 @@ class _Judged:
 
 
 def log_in_with_code(attempt: CodeAttempt) -> User:
-    """Return the user whose code this is, with the code used up and the login noted. Raises `LoginRefused`.
+    """Return the user if the code is correct, use the code up, and record the login. Raises `LoginRefused`.
 
-    1. Refuse a place that fails at many accounts. 2. Hold the address. 3. Refuse where too many guesses were wrong. 4. Compare.
-    5. Count a wrong guess, or find the user, or make the account where the connection allows it.
+    1. Refuse an address with failures at many accounts. 2. Lock the email address or phone number. 3. Refuse after too many wrong
+    guesses. 4. Compare. 5. Count a wrong guess, or find the user, or create the account if the connection allows it.
     """
     return _concluded(attempt, uses_up=True)
 
 
 def check_code(attempt: CodeAttempt) -> None:
-    """Tell a right code from a wrong one and use up neither; a wrong one is counted as at a login. Raises `LoginRefused`."""
+    """Check a code without using it up. A wrong code is counted as at a login. Raises `LoginRefused` for a wrong code."""
     _concluded(attempt, uses_up=False)
 
 
 def log_in_with_link(row: PasswordlessCode, address: Address, *, host: HostMatch, place: Place, user_agent: str) -> User:
-    """Return the user of a link that is confirmed, with the link used up. Raises `LoginRefused`: it was used a moment ago, for one."""
+    """Return the user of a confirmed link, and use the link up. Raises `LoginRefused`, for example for a link that was just used."""
     attempt = CodeAttempt(host, row.client, row.connection, address, "", place, user_agent, row.bound_to)
     judged = _judge_link(attempt, row.pk)
     return _user_of(judged)
@@ -155,7 +155,7 @@ def _proven(attempt: CodeAttempt, row: PasswordlessCode) -> _Judged:
 
 
 def _made(attempt: CodeAttempt) -> User:
-    """Return the account that the first login makes. Raises `LoginRefused`, which takes everything back: the code counts again."""
+    """Create the account at a first login. Raises `LoginRefused`, which rolls everything back, so the code stays valid."""
     try:
         user = new_user_at(attempt.connection, attempt.address)
     except (AlreadyExists, BeingDeleted, Invalid) as error:

@@ -1,6 +1,6 @@
-"""Handing a code or a link over to the person: by a worker, which alone looks whether there is an account. The one place that sends.
+"""Sends a code or a link to the user. Only this module sends, and only its worker looks up whether an account exists.
 
-Code and link stand in the job sealed, and are gone once it is done.
+The job stores code and link encrypted, and deletes them when it is done.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from identity.services.failures import Invalid
 from identity.services.jobs import send_after_commit, step_of
 from identity.services.saving import validated_save
 
-# Under this name the contents of a job go where it fails (`identity.services.jobs`).
+# If a job fails, `identity.services.jobs` deletes the value with this name.
 _SEALED = "sealed"
 _KINDS = {Channel.EMAIL: "passwordless_email", Channel.SMS: "passwordless_sms"}
 
@@ -35,15 +35,15 @@ class CannotSend(Exception):
 
 
 def require_sender(connection: Connection, address: Address) -> None:
-    """Raise `CannotSend` where messages to such addresses cannot be sent at all."""
+    """Raise `CannotSend` if no sender is configured for messages to such addresses."""
     if not can_send(connection.tenant_id, address.channel.value, connection):
         raise CannotSend
 
 
 def send_later(row: PasswordlessCode, contents: Contents, *, organization_id: str = "") -> Job:
-    """Have a worker send the contents of a row, in the looks of an organization where one is named.
+    """Let a worker send the contents of a row, in the design of an organization if one is named.
 
-    Call it in the transaction that makes the row.
+    Call it in the transaction that creates the row.
     """
     job = Job(tenant_id=row.tenant_id, type=Job.Type.PASSWORDLESS_CODE, connection=row.connection)
     sealed = orjson.dumps({"code": contents.code, "link": contents.link}).decode()
@@ -55,9 +55,9 @@ def send_later(row: PasswordlessCode, contents: Contents, *, organization_id: st
 
 @step_of(Job.Type.PASSWORDLESS_CODE)
 def hand_over(job: Job) -> bool:
-    """Queue the message where there is an account or the login may make one, and the code still counts; nothing is left then.
+    """Queue the message if the code is still valid and the account exists or the login may create it. Return False: no work remains.
 
-    The queue has it in the transaction that takes it from here, so it is sent once.
+    Queuing the message and deleting the contents from the job happen in one transaction, so the message is sent once.
     """
     row = _row(job)
     channel = channel_of(row.connection) if row is not None else None
@@ -71,7 +71,7 @@ def hand_over(job: Job) -> bool:
 
 
 def contents_of(job: Job) -> Contents:
-    """Return what a job is about to hand over, in clear."""
+    """Return the contents that a job will send, in clear."""
     opened = orjson.loads(vault.unseal(job.parameters[_SEALED], place=_place(job)))
     return Contents(opened["code"], opened["link"])
 
@@ -97,7 +97,7 @@ def _queue(job: Job, row: PasswordlessCode, address: Address, user: User | None)
             application={"name": client.name, "clientID": client.client_id, "client_metadata": client.metadata},
         )
     except NumberRefused as refused:
-        # Countries may have been taken away since the code was asked for.
+        # The allowed countries may have changed since the code was requested.
         raise Invalid({"phone_number": [str(refused)]}) from refused
 
 

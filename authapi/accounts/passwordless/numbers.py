@@ -1,4 +1,4 @@
-"""Phone numbers in one spelling: E.164, and only such that messages are sent to (`identity.messages.numbers`)."""
+"""Normalizes phone numbers to E.164, and accepts only numbers that messages can be sent to (`identity.messages.numbers`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from identity.models import Connection
 
 
 def read_number(typed: str, *, countries: Collection[str] = ()) -> str | None:
-    """Return a number as E.164, None for a text that is none and for a number outside of `countries`; none means every country."""
+    """Return a number as E.164. None for an invalid number and for one outside of `countries`. Empty `countries` allow every country."""
     try:
         return normalized_number(typed, countries=countries)
     except NumberRefused:
@@ -18,5 +18,5 @@ def read_number(typed: str, *, countries: Collection[str] = ()) -> str | None:
 
 
 def countries_of(connection: Connection) -> tuple[str, ...]:
-    """Return the countries that a connection sends to, none for every country."""
+    """Return the countries that a connection sends to. Empty means every country."""
     return countries_for(connection.tenant_id, connection)

@@ -1,4 +1,4 @@
-"""What the options of a passwordless connection decide, with what counts where they are silent. Pure."""
+"""Reads the options of a passwordless connection, with defaults for missing ones. Pure."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# Upstream's defaults: six digits that count for three minutes.
+# Upstream's defaults: six digits, valid for three minutes.
 LENGTH, SECONDS = 6, 180
-# Fewer digits are guessed too soon. Longer lives help an attacker who guesses more than a person who types.
+# Shorter codes are easy to guess. Longer lifetimes help a guessing attacker more than a typing user.
 SHORTEST_LENGTH, LONGEST_LENGTH = 6, 10
 SHORTEST_SECONDS, LONGEST_SECONDS = 60, 900
 
 
 @dataclass(frozen=True)
 class PasswordlessOptions:
-    """The options as logins read them."""
+    """The validated options."""
 
     length: int
     seconds: int
@@ -24,7 +24,7 @@ class PasswordlessOptions:
 
 
 def read_options(options: Mapping[str, Any]) -> PasswordlessOptions:
-    """Return what the options say. An odd value, which an older version may have stored, counts as absent."""
+    """Return the options. An invalid value, which an older version may have stored, counts as missing."""
     passcode = _object(options.get("totp"))
     return PasswordlessOptions(
         length=_within(passcode.get("length"), SHORTEST_LENGTH, LONGEST_LENGTH, LENGTH),
@@ -35,7 +35,7 @@ def read_options(options: Mapping[str, Any]) -> PasswordlessOptions:
 
 
 def passwordless_problem(strategy: str, options: Mapping[str, Any]) -> str | None:
-    """Return a sentence about the options of an `email` or `sms` connection that the service could not keep, or None."""
+    """Return an error text if the service does not support the options of an `email` or `sms` connection, otherwise None."""
     passcode = options.get("totp")
     if passcode is not None and not isinstance(passcode, Mapping):
         return "totp must be an object with length and time_step."

@@ -1,4 +1,4 @@
-"""The user behind an address that was proven: found, made at the first login where the connection allows it, and marked as proven."""
+"""Finds the user of a proven address, creates the user at the first login if allowed, and marks the address as verified."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from identity.services.users import create_user, update_user
 
 
 def user_at(connection: Connection, address: Address) -> User | None:
-    """Return the user of the connection with this address, or the one whose linked identity has it; None without one.
+    """Return the user of the connection with this address, or the user with a linked identity that has it. None without one.
 
-    An account of another connection is never found: an equal address links nothing. Both are looked for in
-    any case, so that the time says nothing.
+    Never returns an account of another connection: an equal address links nothing. Both queries always run, so that the time does not
+    reveal which one matched.
     """
     users = User.objects.of(connection.tenant_id).select_related("connection")
     user: User | None
@@ -34,13 +34,13 @@ def user_at(connection: Connection, address: Address) -> User | None:
 
 
 def new_user_at(connection: Connection, address: Address) -> User:
-    """Create the user of an address that was proven just now. Raises what `create_user` raises."""
+    """Create the user of an address that was just proven. Raises the errors of `create_user`."""
     profile: dict[str, Any] = {address.field: address.value, address.proof_field: True}
     return create_user(tenant_id=connection.tenant_id, connection=connection, **profile)
 
 
 def mark_proven(user: User, connection: Connection, address: Address) -> User:
-    """Note that the primary address of a user was proven, with the event of that change. Of a linked identity nothing is written."""
+    """Mark the primary address of a user as verified, and record the event. The address of a linked identity is not marked."""
     is_primary = user.connection_id == connection.pk and (getattr(user, address.field) or "").lower() == address.value
     if not is_primary or getattr(user, address.proof_field):
         return user

@@ -1,6 +1,6 @@
-"""Asking for a code or a link. The answer is the same, and takes the same time, whether there is an account or not.
+"""Requests a code or a link. The response is the same, and takes the same time, whether an account exists or not.
 
-The account is looked for by the worker that hands the message over (`messages`), never here.
+Only the worker that sends the message (`messages`) looks up the account.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SENT = {Channel.EMAIL: "cls", Channel.SMS: "cs"}
 
 @dataclass(frozen=True)
 class LinkAnswer:
-    """What a link answers to, when it is opened: a client's request in the words of its protocol."""
+    """The request of a client that continues when the user opens the link, in the terms of its protocol."""
 
     protocol: str
     state: Mapping[str, Any] = field(repr=False)
@@ -37,9 +37,9 @@ class LinkAnswer:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A message that is asked for. With `link` it holds a link, otherwise a code. `bound_to` is that of a `CodeAttempt`.
+    """A requested message. With `link`, it contains a link, otherwise a code. `bound_to` is the same as in `CodeAttempt`.
 
-    `language` is one that the tenant enables; empty lets that of the user decide. `organization_id` is that of the login.
+    `language` is enabled by the tenant; if it is empty, the language of the user applies. `organization_id` comes from the login.
     """
 
     host: HostMatch
@@ -57,9 +57,9 @@ class Wanted:
 
 @unit_of_work
 def start(wanted: Wanted) -> None:
-    """Have a worker send what is wanted, if there is a user for it or the connection makes one. Raises `TooManyCodes`.
+    """Let a worker send the requested message, if the user exists or the connection may create one. Raises `TooManyCodes`.
 
-    Also raises `messages.CannotSend` where no sender is configured for the channel.
+    Also raises `messages.CannotSend` if no sender is configured for the channel.
     """
     messages.require_sender(wanted.connection, wanted.address)
     take_code(wanted.host.tenant_id, wanted.address, client=wanted.client, place=wanted.place)
@@ -73,7 +73,7 @@ def start(wanted: Wanted) -> None:
         tenant_id=wanted.host.tenant_id,
         type=_SENT[wanted.address.channel],
         is_success=True,
-        description="A link was asked for." if wanted.link else "A code was asked for.",
+        description="A link was requested." if wanted.link else "A code was requested.",
         user_name=wanted.address.value,
         client=wanted.client,
         connection=wanted.connection.name,
@@ -83,7 +83,7 @@ def start(wanted: Wanted) -> None:
 
 
 def answer_of(row: PasswordlessCode) -> LinkAnswer:
-    """Return what the link of a row answers to."""
+    """Return the client request that the link of a row continues."""
     return LinkAnswer(row.protocol, orjson.loads(vault.unseal(row.sealed_request, place=_place(row))))
 
 
@@ -104,7 +104,7 @@ def _row(wanted: Wanted) -> PasswordlessCode:
 
 
 def _shown(wanted: Wanted, contents: Contents) -> Contents:
-    # The host of the login, which is a registered one: its browser has a cookie for no other.
+    # Use the registered host of the login: the browser has a cookie for this host only.
     address = f"{wanted.host.issuer.rstrip('/')}{LINK_PATH}?ticket={contents.link}" if contents.link else ""
     return Contents(contents.code, address)
 

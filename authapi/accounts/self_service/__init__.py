@@ -1,1 +1,1 @@
-"""What people do with their own account: each change is one transaction in their name, with events, audit and a line in the log."""
+"""Changes that users make to their own account. Each runs in one transaction, with events, an audit entry and a log line."""

@@ -1,4 +1,4 @@
-"""Where a person is logged in, and what they have allowed applications: shown, and taken back."""
+"""Shows a user's sessions and the applications with the user's consent, and lets the user end both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOGGED_OUT = "slo"
 
 @dataclass
 class AllowedApplication:
-    """One application, with what the person has allowed it at each of its APIs."""
+    """An application, with the user's consents for each of its APIs."""
 
     client: Client
     consents: list[Consent] = field(default_factory=list)
@@ -28,7 +28,7 @@ class AllowedApplication:
 
 
 def sessions_of(user: User) -> Sequence[Session]:
-    """Return the sessions that are alive, the last used first; `MOST_SHOWN` at most."""
+    """Return the active sessions, most recently used first, at most `MOST_SHOWN`."""
     now = timezone.now()
     alive = Session.objects.of(user.tenant_id).filter(user=user, expires_at__gt=now, idle_expires_at__gt=now)
     return list(alive.select_related("connection").order_by("-last_interacted_at", "pk")[:MOST_SHOWN])
@@ -36,7 +36,7 @@ def sessions_of(user: User) -> Sequence[Session]:
 
 @own_act("Logged out another browser")
 def end_own_session(own: OwnAct, user: User, *, session_id: str) -> bool:
-    """End a session of the user and the refresh tokens that were issued in it; return False for one that is none of theirs."""
+    """End a session of the user, and revoke its refresh tokens. Return False if the user has no such other session."""
     session = Session.objects.of(user.tenant_id).filter(user=user, pk=session_id).exclude(pk=own.session.pk).select_related("user").first()
     if session is None:
         return False
@@ -46,7 +46,7 @@ def end_own_session(own: OwnAct, user: User, *, session_id: str) -> bool:
 
 @own_act("Logged out everywhere else")
 def end_other_sessions(own: OwnAct, user: User) -> int:
-    """End every other session, and every refresh token that was not issued in this one; return how many sessions there were."""
+    """End all other sessions, and revoke all refresh tokens issued outside this session. Return the number of ended sessions."""
     others = list(Session.objects.of(user.tenant_id).filter(user=user).exclude(pk=own.session.pk).select_related("user").order_by("pk"))
     for session in others:
         _end(own, session)
@@ -64,7 +64,7 @@ def _end(own: OwnAct, session: Session) -> None:
 
 
 def applications_of(user: User) -> list[AllowedApplication]:
-    """Return what the user has allowed, by application, in the order in which it was allowed."""
+    """Return the user's consents grouped by application, in the order of the first consent."""
     found: dict[int, AllowedApplication] = {}
     rows = Consent.objects.of(user.tenant_id).filter(user=user).select_related("client").order_by("pk")
     for consent in rows[:MOST_SHOWN]:
@@ -76,15 +76,15 @@ def applications_of(user: User) -> list[AllowedApplication]:
     return list(found.values())
 
 
-@own_act("Took back what an application was allowed")
+@own_act("Withdrew the consents to an application")
 def take_back(own: OwnAct, user: User, *, client_id: str) -> bool:
-    """Withdraw every consent to a client with the refresh tokens that rest on it; return False where there is none."""
+    """Withdraw every consent to a client and revoke the refresh tokens based on them. Return False if there is no consent."""
     rows = Consent.objects.of(user.tenant_id).filter(user=user, client__client_id=client_id).select_related("client", "user")
     consents = list(rows.order_by("pk"))
     for consent in consents:
         withdraw_consent(consent)
     if consents:
-        # A token for an API that was allowed together with others, or whose consent was withdrawn before.
+        # Also revokes tokens for an API whose consent was given together with others, or was withdrawn earlier.
         revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk, client_id=client_id)
-        own.record("Took back what an application was allowed", client=client_id)
+        own.record("Withdrew the consents to an application", client=client_id)
     return bool(consents)

@@ -1,6 +1,6 @@
-"""A person adds a second factor or a passkey, in their own name: begun and confirmed in one session, after a new proof.
+"""Lets users add a second factor or a passkey to their own account. Start and confirmation need one session and a recent login.
 
-The proof is judged once more with the user held: of two sessions that add a first factor at once, the second one has to prove it.
+The login is checked again with the user locked: if two sessions add a first factor at once, the second one must prove that factor.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _Refused = WrongProof | TooManyGuesses | AlreadyExists | Conflict
 
 
 class ProofNeeded(Exception):
-    """The session does not prove any more who the user is: a second factor was added elsewhere, or too much time has passed."""
+    """The session no longer proves the user: another session added a second factor, or the login is too old."""
 
 
 class SetupOver(Exception):
-    """This session has no such setup under way: it took too long, another one took its place, or the kind is switched off."""
+    """The session has no such setup in progress: it timed out, a newer one replaced it, or the kind is switched off."""
 
 
 @dataclass(frozen=True)
 class Added:
-    """A factor that counts from now on. `recovery_code` comes with the first one, `cookie` where the session has another one now."""
+    """A confirmed factor. `recovery_code` is set for the first factor, `cookie` if the session has a new cookie."""
 
     factor: EnrolledFactor
     recovery_code: str = field(default="", repr=False)
@@ -47,8 +47,8 @@ class Added:
 def kinds_to_add(client: Client, user: User) -> tuple[str, ...]:
     """Return the kinds of second factors that a user can add now, strongest first.
 
-    Codes by mail go to the verified address of the profile alone, and a kind that repeats the login of the user proves nothing more.
-    A tenant that never asks for factors takes none.
+    Codes by mail are only sent to the verified address of the profile. A kind that repeats the user's login method is left out, because
+    it proves nothing more. A tenant that never requires factors accepts none.
     """
     if policy_of(client, None) is SecondFactorPolicy.NEVER:
         return ()
@@ -57,34 +57,34 @@ def kinds_to_add(client: Client, user: User) -> tuple[str, ...]:
 
 
 def may_add_passkey(user: User) -> bool:
-    """Tell whether the user could log in with a passkey: the tenant and the connection of the user have them on."""
+    """Tell whether the user can log in with a passkey: both the tenant and the connection of the user must allow it."""
     return takes_passkeys(user.connection)
 
 
 def purpose_of(kind: str) -> str:
-    """Return what the challenge of a key of this kind is for."""
+    """Return the purpose of the challenge for a new key of this kind."""
     return ENROLL_PASSKEY if kind == PASSKEY else ENROLL_KEY
 
 
-@own_act("Began to add a factor")
+@own_act("Started to add a factor")
 def begin_app(own: OwnAct, user: User, *, prover: Prover) -> None:
-    """Begin with an authenticator app. Raises `ProofNeeded`, `SetupOver`, and `Conflict` for too many factors."""
+    """Start to add an authenticator app. Raises `ProofNeeded`, `SetupOver`, and `Conflict` for too many factors."""
     _require(own, user, TOTP)
     associate_app(prover, promises=False)
 
 
-@own_act("Began to add a factor")
+@own_act("Started to add a factor")
 def begin_address(own: OwnAct, user: User, *, prover: Prover, kind: str, address: str = "") -> None:
-    """Begin with a phone, or with the address of the profile, and send a code there.
+    """Start to add a phone, or the address of the profile, and send a code to it.
 
-    Raises `ProofNeeded` and `SetupOver`, and what `associate_address` raises.
+    Raises `ProofNeeded`, `SetupOver` and the errors of `associate_address`.
     """
     _require(own, user, kind)
     associate_address(prover, kind, (user.email or "") if kind == EMAIL else address, promises=False)
 
 
 def confirm(own: OwnAct, *, prover: Prover, kind: str, code: str) -> Added:
-    """Let an app, a phone or an address count whose code is right.
+    """Confirm an app, a phone or an address with its code.
 
     Raises `WrongProof`, `TooManyGuesses`, `ProofNeeded` and `SetupOver`.
     """
@@ -92,14 +92,14 @@ def confirm(own: OwnAct, *, prover: Prover, kind: str, code: str) -> Added:
 
 
 def add_made_key(own: OwnAct, *, prover: Prover, kind: str, answer: str, party: RelyingParty) -> Added:
-    """Add a key or a passkey that the browser has made. The challenge counts for one answer, right or wrong.
+    """Add a key or a passkey that the browser has created. The challenge is valid for one answer, whether correct or not.
 
-    Raises `WrongProof`, `AlreadyExists` for a key of some account, `Conflict` for too many, `ProofNeeded` and `SetupOver`.
+    Raises `WrongProof`, `AlreadyExists` if an account has the key, `Conflict` for too many keys, `ProofNeeded` and `SetupOver`.
     """
     return _taken(_key_added(own, prover=prover, kind=kind, answer=answer[:ANSWER_MOST_CHARACTERS], party=party))
 
 
-# What was counted must be committed, so refusals are returned, and raised after that.
+# Refusals are returned and raised after the commit: an exception would roll back the counts.
 @own_act("Added a factor", before=lambda own: hold(own.user))
 def _confirmed(own: OwnAct, user: User, *, prover: Prover, kind: str, code: str) -> Added | _Refused:
     _require(own, user, kind)
@@ -138,7 +138,7 @@ def _require(own: OwnAct, user: User, kind: str) -> None:
 
 
 def _added(own: OwnAct, factor: EnrolledFactor, recovery_code: str) -> Added:
-    """Let the session know a second factor that its user has just shown: else the next page would ask for it."""
+    """Record the new second factor in the session. Otherwise the next page would ask the user for it again."""
     shown = recovery_code if factor_settings(factor.tenant_id).has_recovery_codes else ""
     if factor.kind == PASSKEY or has_second_factor(own.session.methods):
         return Added(factor, shown)

@@ -1,4 +1,4 @@
-"""A person asks for another e-mail address: a link goes there, and it counts once it was confirmed."""
+"""Lets users request another email address. A link is mailed to it; the address changes when the user confirms the link."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _ASKED = "scer"
 
 
 def may_change_address(user: User) -> bool:
-    """Tell whether the address is the user's own to change: elsewhere a provider vouches for it, or it is how they log in."""
+    """Tell whether the user may change the address. Otherwise a provider manages it, or the user logs in with it."""
     return user.connection.is_database
 
 
-@own_act("Asked for another e-mail address")
+@own_act("Requested another email address")
 def ask_for_address(own: OwnAct, user: User, *, email: str) -> Rate | None:
-    """Mail a link to the address, if no other user has it; return the rate of what is used up where too many were asked for."""
+    """Mail a link to the address if no other user has it. Return None, or the rate after too many requests."""
     if not ADDRESS_CHANGES.takes(user.tenant_id, user.user_id):
         return Rate.of_empty(ADDRESS_CHANGES)
     start_address_change(user=user, email=email, client_id=own.client.client_id, address=own.host.issuer.rstrip("/"))
-    own.record("Asked for another e-mail address")
+    own.record("Requested another email address")
     return None

@@ -1,4 +1,4 @@
-"""Everything that a tenant keeps of one person, as a JSON document: without secrets, and of bounded size."""
+"""Exports all data that a tenant stores about a user, as a JSON document without secrets and of limited size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from authapi.models import AccountTicket, Consent, LoginFailures, RefreshToken, 
 from identity.documents.user import user_document
 from identity.models import EmailTicket, EnrolledFactor, GroupMember, OrganizationMember, User, UserRole
 
-# Of each list the newest rows; `incomplete` names the lists that have more.
+# Each list contains its newest rows; `incomplete` names the lists with more rows.
 MOST_ROWS = 1000
 MOST_LINES = 5000
 
@@ -25,17 +25,17 @@ _Rows = QuerySet[Any]
 _Shown = Callable[[Any], dict[str, Any]]
 
 
-@own_act("Downloaded the own data")
+@own_act("Downloaded own data")
 def export_data(own: OwnAct, user: User) -> dict[str, Any] | Rate:
-    """Return the document of the user of the act, or the rate of what is used up where too many were asked for."""
+    """Return the document of the user. After too many requests, return the rate instead."""
     if not DATA_EXPORTS.takes(user.tenant_id, user.user_id):
         return Rate.of_empty(DATA_EXPORTS)
-    own.record("Downloaded the own data")
+    own.record("Downloaded own data")
     return document_of(user)
 
 
 def document_of(user: User) -> dict[str, Any]:
-    """Return what the tenant keeps of the user; moments are ISO 8601 in UTC. Passwords, tokens and keys are not in it."""
+    """Return the data that the tenant stores about the user, without passwords, tokens and keys. Times are ISO 8601 in UTC."""
     found: dict[str, Any] = {
         "exported_at": _moment(timezone.now()),
         "tenant": user.tenant_id,

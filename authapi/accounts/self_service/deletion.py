@@ -1,4 +1,4 @@
-"""A person deletes their account: at once, for good, and only where the tenant allows it."""
+"""Lets users delete their own account immediately and permanently, if the tenant allows it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from identity.services.users import delete_user
 
 
 def is_confirmed(user: User, typed: str) -> bool:
-    """Tell whether a person has typed what the account is called, in any case."""
+    """Tell whether the typed text is the shown name of the account, ignoring case."""
     return typed.strip().casefold() == shown_name(user).casefold()
 
 
-@own_act("Deleted the own account")
+@own_act("Deleted own account")
 def delete_account(own: OwnAct, user: User) -> None:
-    """Delete the user of the act; sessions, tokens, consents, memberships and linked identities go with it, with their events.
+    """Delete the user with all sessions, tokens, consents, memberships and linked identities. Records their events.
 
-    Raises `RequestRefused` where the tenant does not allow it.
+    Raises `RequestRefused` if the tenant does not allow it.
     """
     if not sign_in_settings(user.tenant_id).account_page.deletion:
         raise RequestRefused(RequestCase.UNSERVED)

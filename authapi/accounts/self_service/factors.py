@@ -1,4 +1,4 @@
-"""The second factors and passkeys of a person: renamed, removed, and the recovery code renewed, in their own name."""
+"""Lets users rename and remove their second factors and passkeys, and renew their recovery code."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _REMOVED = "gd_unenroll"
 
 
 def has_recovery_code(user: User) -> bool:
-    """Tell whether the user has a recovery code; nothing shows it again."""
+    """Tell whether the user has a recovery code. The code itself is never shown again."""
     return bool(user_factors.factors_of(user, (EnrolledFactor.Kind.RECOVERY_CODE,)))
 
 
 @own_act("Renamed a factor")
 def rename(own: OwnAct, user: User, *, device: str, kinds: Collection[str], name: str) -> None:
-    """Give a factor of one of these kinds another name. Raises `NotFound` unless it is the user's own, `Invalid` for a name."""
+    """Rename a factor of one of these kinds. Raises `NotFound` if the user has no such factor, `Invalid` for an invalid name."""
     _require_kind(user, device, kinds)
     user_factors.rename_factor(tenant_id=user.tenant_id, user_id=user.user_id, device=device, name=name)
 
 
 @own_act("Removed a factor")
 def remove(own: OwnAct, user: User, *, device: str, kinds: Collection[str]) -> None:
-    """Remove a factor of one of these kinds; with the last second factor goes the recovery code. Raises `NotFound`."""
+    """Remove a factor of one of these kinds. Removing the last second factor also removes the recovery code. Raises `NotFound`."""
     _require_kind(user, device, kinds)
     factor = user_factors.remove_factor(tenant_id=user.tenant_id, user_id=user.user_id, device=device, is_by_user=True)
     own.note(_REMOVED, kind=factor.kind)
@@ -36,7 +36,7 @@ def remove(own: OwnAct, user: User, *, device: str, kinds: Collection[str]) -> N
 
 @own_act("Made a new recovery code")
 def renew_recovery_code(own: OwnAct, user: User) -> str:
-    """Replace the recovery code; return the new one, for the only time. Raises `Conflict` for a user without a second factor."""
+    """Replace the recovery code; return the new one, which is shown only once. Raises `Conflict` if the user has no second factor."""
     return user_factors.renew_recovery_code(tenant_id=user.tenant_id, user_id=user.user_id)
 
 

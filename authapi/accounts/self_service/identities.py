@@ -1,4 +1,4 @@
-"""The logins elsewhere that open an account: the primary one, and those that were linked to it."""
+"""The identities at other providers that log in to an account: the primary one and linked ones."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from identity.services.users import unlink_identity
 
 
 def linked_to(user: User) -> list[LinkedIdentity]:
-    """Return the linked identities in the order of linking."""
+    """Return the linked identities in the order in which they were linked."""
     return list(user.linked_identities.select_related("connection").order_by("pk"))
 
 
 @own_act("Unlinked a login")
 def unlink(own: OwnAct, user: User, *, provider: str, identifier: str) -> None:
-    """Take a linked identity off the account; it is an account of its own again, and what was begun through it ends.
+    """Unlink an identity from the account. It becomes a separate account, and sessions that began through it end.
 
-    Raises `ServiceError`: `NotFound` for an identity of another user, `NotSupported` for the primary one, `AlreadyExists`.
+    Raises `NotFound` for an identity of another user, `NotSupported` for the primary one, and `AlreadyExists`.
     """
     unlink_identity(tenant_id=user.tenant_id, user_id=user.user_id, provider=provider, identifier=identifier)

@@ -1,4 +1,4 @@
-"""One act of a person on their own account: the user, the session that proves them, and where the request came from."""
+"""One act of users on their own account: the user, the session that proves the user, and the source of the request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class OwnAct:
-    """`session` is the one of the browser; the account of its user changes. `client` is that of the account page."""
+    """`session` is the session of the browser; the act changes the account of its user. `client` is the client of the account page."""
 
     host: HostMatch
     client: Client
@@ -40,7 +40,7 @@ class OwnAct:
         return self.session.user
 
     def note(self, code: str, *, is_success: bool = True, description: str = "", **details: Any) -> None:
-        """Write a line of the sign-in log about the user."""
+        """Write a line about the user to the sign-in log."""
         sign_in_log.note(
             tenant_id=self.host.tenant_id,
             type=code,
@@ -55,13 +55,13 @@ class OwnAct:
         )
 
     def record(self, act: str, **facts: Any) -> None:
-        """Note an act whose rows the audit log does not watch. Call it within `own_act`."""
+        """Record an act in the audit log if no audited row changes. Call it within `own_act`."""
         record(act, about=self.user, **facts)
 
     def locked_user(self) -> User:
-        """Return the user with the row locked. Raises `RequestRefused` where the session has ended.
+        """Lock and return the user. Raises `RequestRefused` if the session has ended.
 
-        Blocking or deleting a user ends the sessions under the same lock, so a session that is there proves that neither happened.
+        Blocking or deleting a user ends the sessions under the same lock. An existing session therefore proves that neither happened.
         """
         try:
             user = locked_user(tenant_id=self.host.tenant_id, user_id=self.user.user_id)
@@ -76,10 +76,10 @@ class OwnAct:
 def own_act(
     label: str, *, before: Callable[[OwnAct], None] | None = None
 ) -> Callable[[Callable[Concatenate[OwnAct, User, Params], Result]], Callable[Concatenate[OwnAct, Params], Result]]:
-    """Run a function as one transaction of the person, with the row of the user locked; it gets that user after the act.
+    """Run a function in one transaction with the user as the actor and the row of the user locked. Its arguments are the act and the user.
 
-    `label` names the act in the audit log; events name the client of the account page. Raises `RequestRefused` where the session of
-    the act has ended meanwhile. `before` takes locks that come before that of the user.
+    `label` names the act in the audit log; events name the client of the account page. `before` acquires locks that must precede the lock
+    of the user. Raises `RequestRefused` if the session of the act has ended in the meantime.
     """
 
     def decorate(function: Callable[Concatenate[OwnAct, User, Params], Result]) -> Callable[Concatenate[OwnAct, Params], Result]:
@@ -102,5 +102,5 @@ def own_act(
 
 
 def shown_name(user: User) -> str:
-    """Return how a user is called in logs and on pages."""
+    """Return the name of a user for logs and pages."""
     return user.email or user.username or user.phone_number or user.name or user.user_id

@@ -1,4 +1,4 @@
-"""A person gives their account another password: the present one proves them, and every other session ends."""
+"""Lets users change their own password. The current password is required, and all other sessions end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CHANGED, _FAILED = "scp", "fcp"
 
 @dataclass(frozen=True)
 class PasswordChange:
-    """How it ended. Returned and not raised: what was counted must be committed. `cookie` is that of the session from now on."""
+    """The result. It is returned, not raised: an exception would roll back the counts. `cookie` is the new cookie of the session."""
 
     cookie: str = ""
     is_wrong: bool = False
@@ -30,16 +30,16 @@ class PasswordChange:
 
 
 def has_password(user: User) -> bool:
-    """Tell whether the user logs in with a password that this service keeps."""
+    """Tell whether the user logs in with a password that this service stores."""
     return user.connection.is_database and hasattr(user, "password_credential")
 
 
-@own_act("Changed the own password")
+@own_act("Changed own password")
 def change_password(own: OwnAct, user: User, *, present: str, new: str) -> PasswordChange:
-    """Replace the password where the present one is right; every other session, refresh token and mailed link ends.
+    """Replace the password if the current one is correct. All other sessions, refresh tokens and mailed links end.
 
-    A wrong one counts as a failed login of the account, so that a stolen session is no place to guess at passwords. The session of
-    the browser goes on with another cookie. Raises `PasswordTooWeak`, after which nothing has changed.
+    A wrong password counts as a failed login of the account, so that a stolen session does not allow unlimited guesses. The session of
+    the browser continues with a new cookie. Raises `PasswordTooWeak` and changes nothing then.
     """
     if not OWN_PASSWORDS.takes(user.tenant_id, user.user_id):
         return PasswordChange(rate=Rate.of_empty(OWN_PASSWORDS))
@@ -57,5 +57,5 @@ def change_password(own: OwnAct, user: User, *, present: str, new: str) -> Passw
         update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"password": new})
     own.note(_CHANGED)
     cookie = add_proof(own.session, ())
-    # The row is ours: the user's lock keeps it, and `locked_user` has seen it.
+    # `add_proof` finds the row: `locked_user` has seen it, and the lock on the user keeps it.
     return PasswordChange(cookie=cookie or "")

@@ -1,4 +1,4 @@
-"""What people change of their own profile: names, picture, language. What a provider elsewhere says of them stays as it is."""
+"""Lets users change their own profile: names, picture, language. Fields that another provider supplies stay unchanged."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from identity.services.users import update_user
 
 FIELDS = ("name", "given_name", "family_name", "nickname", "picture")
 LANGUAGE = LANGUAGE_NAMES[0]
-# Users of these connections prove an address to this service. No provider elsewhere keeps their profile.
+# Users of these connections prove an address to this service. No other provider supplies their profile.
 _OWN_STRATEGIES = frozenset({"email", "sms"})
 _ONCE = frozenset({"on_first_login", "never_on_login"})
 
 
 def is_kept_elsewhere(user: User) -> bool:
-    """Tell whether a provider elsewhere writes the profile at each login, so that a change here would last until the next one."""
+    """Tell whether another provider overwrites the profile at each login, so that a change here would be lost."""
     connection = user.connection
     if connection.is_database or connection.strategy in _OWN_STRATEGIES:
         return False
@@ -31,19 +31,19 @@ def editable_fields(user: User) -> tuple[str, ...]:
     return () if is_kept_elsewhere(user) else FIELDS
 
 
-@own_act("Changed the own profile")
+@own_act("Changed own profile")
 def change_profile(own: OwnAct, user: User, fields: Mapping[str, str], *, language: str) -> bool:
-    """Write the fields that the user may change, and the language; return whether anything differs. Raises `Invalid`.
+    """Store the editable fields and the language; return whether anything changed. Raises `Invalid`.
 
-    An empty text removes a value. `language` is the code of one that the tenant has enabled, or empty to follow the browser.
+    An empty text removes a value. `language` is a code that the tenant has enabled; an empty text means the language of the browser.
     """
     changes: dict[str, Any] = {
         name: fields[name] or None for name in editable_fields(user) if name in fields and fields[name] != (getattr(user, name) or "")
     }
     if changes.get("picture") and not str(changes["picture"]).startswith("https://"):
-        raise Invalid({"picture": ["An address that starts with https:// is expected."]})
+        raise Invalid({"picture": ["Expected an address that starts with https://."]})
     if language != (user.user_metadata.get(LANGUAGE) or ""):
-        # A null removes the name from the map, and an empty map would clear all.
+        # A null value removes one name from the metadata. An empty object would remove all of it.
         changes["user_metadata"] = {LANGUAGE: language or None}
     if changes:
         update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes=changes)

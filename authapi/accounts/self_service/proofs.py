@@ -1,4 +1,4 @@
-"""What proves a person before something of weight changes: a login of the last minutes, with their second factor if they have one."""
+"""Decides whether a login is recent enough for a sensitive change, with a second factor if the user has one."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from authapi.tokens.contexts import CONTEXTS, SECOND_FACTOR, has_second_factor
 from identity.factors.user_factors import factors_of
 from identity.models import User
 
-# Seconds that a login is such a proof.
+# Seconds during which a login counts as recent.
 PROOF_SECONDS = 300
 
 
 def is_proven(client: Client, session: Session) -> bool:
-    """Tell whether the user of a session has proven within the last minutes who they are, by all that they have."""
+    """Tell whether the user of a session has logged in recently, with a second factor if the user can pass one."""
     is_new = timezone.now() - session.authenticated_at < timedelta(seconds=PROOF_SECONDS)
     return is_new and (has_second_factor(session.methods) or not wished_contexts(client, session.user))
 
 
 def wished_contexts(client: Client, user: User) -> tuple[str, ...]:
-    """Return the contexts that such a login asks for: those of a second factor where the user can pass one, else none.
+    """Return the contexts to request for such a login: those of a second factor if the user can pass one, otherwise none.
 
-    It asks also where the policy of the tenant does not: an attacker with a stolen password must not remove the factors. A factor
-    that goes where the login of the user goes proves nothing more. A tenant that never wants factors gets its way.
+    A second factor is required even if the policy of the tenant does not require it: an attacker with a stolen password must not remove
+    factors. A factor that repeats the user's login method does not count, because it proves nothing more. A tenant whose policy is
+    "never" requires no factor.
     """
     kinds = factor_settings(user.tenant_id).kinds
     if not kinds or policy_of(client, None) is SecondFactorPolicy.NEVER:

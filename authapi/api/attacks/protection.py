@@ -1,4 +1,4 @@
-"""Attacks on logins: `/attack-protection/suspicious-ip-throttling`, `.../breached-password-detection`, `/anomaly/blocks/ips/{id}`."""
+"""Protection of logins: `/attack-protection/suspicious-ip-throttling`, `.../breached-password-detection`, `/anomaly/blocks/ips/{id}`."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def _choices(known: tuple[str, ...]) -> ListOf:
 
 
 class Attempts(Closed):
-    """How many attempts there are at once, and how many milliseconds give one back."""
+    """The number of attempts available at once, and the milliseconds after which one is returned."""
 
     max_attempts = serializers.IntegerField(required=False, min_value=1, max_value=MOST_ATTEMPTS)
     rate = serializers.IntegerField(required=False, min_value=1, max_value=LONGEST_RATE_MS)
 
 
 class SuspicionStages(Closed):
-    """The figures of each stage, by the names of the wire."""
+    """The limits of each stage, by stage name."""
 
-    def get_fields(self) -> dict[str, serializers.Field]:  # type: ignore[type-arg]  # as the framework has it
+    def get_fields(self) -> dict[str, serializers.Field]:  # type: ignore[type-arg]  # same type as in the framework
         return {name: Attempts(required=False) for name in suspicion.DEFAULTS["stage"]}
 
 
@@ -60,15 +60,15 @@ class SuspicionToChange(Closed):
 
 
 class StageShields(Closed):
-    """What happens to a new password that was found."""
+    """Effects of a new password that was found in a breach."""
 
     shields = _choices(STAGE_SHIELDS)
 
 
 class LeakStages(Closed):
-    """The shields of each stage, by the names of the wire."""
+    """The shields of each stage, by stage name."""
 
-    def get_fields(self) -> dict[str, serializers.Field]:  # type: ignore[type-arg]  # as the framework has it
+    def get_fields(self) -> dict[str, serializers.Field]:  # type: ignore[type-arg]  # same type as in the framework
         return {name: StageShields(required=False) for name in leaked_passwords.DEFAULTS["stage"]}
 
 
@@ -81,15 +81,15 @@ class LeakRulesToChange(Closed):
 
 
 class SuspicionEndpoint(Endpoint):
-    """When an address is suspicious, and what happens then."""
+    """Settings that decide when an address is suspicious, and the effects."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
-            "get_suspicious_ip_throttling", "Read how suspicious addresses are throttled", _READ, 200, reference("SuspiciousAddresses")
+            "get_suspicious_ip_throttling", "Read the throttling of suspicious addresses", _READ, 200, reference("SuspiciousAddresses")
         ),
         "partial_update": Operation(
             "update_suspicious_ip_throttling",
-            "Change how suspicious addresses are throttled; stages are merged",
+            "Change the throttling of suspicious addresses; stages are merged",
             _UPDATE,
             200,
             reference("SuspiciousAddresses"),
@@ -106,15 +106,15 @@ class SuspicionEndpoint(Endpoint):
 
 
 class LeakRulesEndpoint(Endpoint):
-    """What happens to passwords that were found in breaches elsewhere."""
+    """Settings for passwords found in breaches of other services."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
-            "get_breached_password_detection", "Read what happens to breached passwords", _READ, 200, reference("BreachedPasswords")
+            "get_breached_password_detection", "Read the settings for breached passwords", _READ, 200, reference("BreachedPasswords")
         ),
         "partial_update": Operation(
             "update_breached_password_detection",
-            "Change what happens to breached passwords; stages are merged",
+            "Change the settings for breached passwords; stages are merged",
             _UPDATE,
             200,
             reference("BreachedPasswords"),
@@ -131,13 +131,17 @@ class LeakRulesEndpoint(Endpoint):
 
 
 class AddressBlockEndpoint(Endpoint):
-    """Whether an address has used up its attempts. An IPv6 address stands for its /64."""
+    """The block of an address that has used up its attempts. An IPv6 address stands for its /64."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "retrieve": Operation(
-            "check_blocked_ip", "Tell whether an address is blocked: 200, or 404", ("read:anomaly_blocks",), 200, refuses=(400, 404)
+            "check_blocked_ip",
+            "Check whether an address is blocked: 200 if it is, otherwise 404",
+            ("read:anomaly_blocks",),
+            200,
+            refuses=(400, 404),
         ),
-        "destroy": Operation("unblock_ip", "Lift the block of an address, at every stage", ("delete:anomaly_blocks",), 204, refuses=(400,)),
+        "destroy": Operation("unblock_ip", "Lift the block of an address at every stage", ("delete:anomaly_blocks",), 204, refuses=(400,)),
     }
 
     def retrieve(self, request: Request, ip: str) -> Response:
@@ -175,8 +179,8 @@ COMPONENTS: dict[str, Schema] = {
             "stage": _stages(
                 suspicion.DEFAULTS["stage"],
                 {
-                    "max_attempts": {"type": "integer", "description": "Attempts at once."},
-                    "rate": {"type": "integer", "description": "Milliseconds after which one more attempt is given."},
+                    "max_attempts": {"type": "integer", "description": "Number of attempts available at once."},
+                    "rate": {"type": "integer", "description": "Milliseconds after which one attempt is returned."},
                 },
             ),
         },
@@ -186,10 +190,10 @@ COMPONENTS: dict[str, Schema] = {
         "required": ["enabled", "shields", "admin_notification_frequency", "method", "stage"],
         "properties": {
             "enabled": SWITCH,
-            "shields": {**_shields(LOGIN_SHIELDS), "description": "What happens at a login with the right password."},
+            "shields": {**_shields(LOGIN_SHIELDS), "description": "Effects on a login with the correct password."},
             "admin_notification_frequency": {
                 **_shields(tuple(FREQUENCIES)),
-                "description": "How often administrators are told at most; the shortest counts, and `daily` where none is set.",
+                "description": "Shortest interval between mails to administrators. The shortest value applies. Default: `daily`.",
             },
             "method": {**TEXT, "enum": ["standard"]},
             "stage": _stages(leaked_passwords.DEFAULTS["stage"], {"shields": _shields(STAGE_SHIELDS)}),

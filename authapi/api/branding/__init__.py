@@ -1,1 +1,1 @@
-"""The looks of a tenant over the management interface: settings, and the theme."""
+"""Branding of a tenant in the management interface: settings and the theme."""

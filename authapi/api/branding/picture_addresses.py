@@ -1,4 +1,4 @@
-"""Addresses of uploaded pictures: paths in the database, whole addresses on the wire, so that a client can send back what it read."""
+"""Converts addresses of uploaded pictures: a path in the database, a full URL in the API, so that clients can send back what they read."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from identity.hosts import address_beside, hosts_of, split_authority
 
 
 def shown_address(request: Request, tenant_id: str, stored: str) -> str:
-    """Return the address under which a browser finds a picture."""
+    """Return the full URL of a picture for browsers."""
     return f"{address_beside(request.get_host(), tenant_id)}{stored}" if is_own_picture(stored) else stored
 
 
 def kept_address(tenant_id: str, sent: str | None) -> str | None:
-    """Return an address as it is kept: the path alone for an uploaded picture of this tenant, by whichever of its hosts."""
+    """Return an address in its stored form: only the path for a picture that this tenant uploaded, on any of its hosts."""
     if not sent:
         return sent
     try:
         parts = urlsplit(sent)
         host, _ = split_authority(parts.netloc)
     except ValueError:
-        # No address at all: the service says so.
+        # Not an address. The service reports the error.
         return sent
     return parts.path if is_own_picture(parts.path) and host in hosts_of(tenant_id) else sent

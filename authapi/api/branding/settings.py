@@ -1,4 +1,4 @@
-"""How a tenant looks on the hosted pages: `/branding`. What it shows is kept with the settings of the tenant."""
+"""Branding of the hosted pages: `/branding`. The values are part of the tenant settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from foundation.api.operations import Operation
 from identity.services.failures import Invalid
 
 _COLOR = RegexValidator(r"\A(#[0-9a-fA-F]{6})?\Z", "String does not match pattern ^#[0-9a-fA-F]{6}$")
-# By the names of the wire, below `colors`.
+# Names of the API, below `colors`, and the names of the settings.
 _COLORS = {"primary": "primary_color", "page_background": "page_background"}
 _PICTURES = ("logo_url", "favicon_url")
 
@@ -37,7 +37,7 @@ class BrandFont(Closed):
 
 
 class BrandingToChange(Closed):
-    """A null or an empty text brings the look of the service back."""
+    """A null or an empty text restores the default look."""
 
     colors = BrandColors(required=False, allow_null=True)
     favicon_url = _address()
@@ -46,13 +46,13 @@ class BrandingToChange(Closed):
 
 
 class BrandingEndpoint(Endpoint):
-    """The logo, the icon, the colors and the font of the hosted pages. A theme comes before the colors and the font."""
+    """The logo, the icon, the colors and the font of the hosted pages. A theme overrides the colors and the font."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("get_branding", "Read the logo, the icon, the colors and the font", ("read:branding",), 200, BRANDING),
         "partial_update": Operation(
             "update_branding",
-            "Change the logo, the icon, the colors or the font; colors are merged, null brings the look of the service back",
+            "Change the logo, the icon, the colors or the font; colors are merged, null restores the default look",
             ("update:branding",),
             200,
             BRANDING,
@@ -74,7 +74,7 @@ class BrandingEndpoint(Endpoint):
         return Response(self._shown(request, looks))
 
     def _changes(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Return the changed looks by the names of the settings; `colors` and `font` that are null clear all their members."""
+        """Return the changes under the names of the settings. If `colors` or `font` is null, all its members are cleared."""
         changes = {name: kept_address(self.tenant_id, body[name]) for name in _PICTURES if name in body}
         if "colors" in body:
             colors = dict.fromkeys(_COLORS) if body["colors"] is None else body["colors"]
@@ -85,7 +85,7 @@ class BrandingEndpoint(Endpoint):
         return changes
 
     def _shown(self, request: Request, looks: dict[str, str]) -> dict[str, Any]:
-        """Return the looks by the names of the wire; what was never set is left out."""
+        """Return the branding under the names of the API. Values that were never set are left out."""
         colors = {name: looks[stored] for name, stored in _COLORS.items() if looks[stored]}
         pictures = {name: shown_address(request, self.tenant_id, looks[name]) for name in _PICTURES if looks[name]}
         font = {"font": {"url": looks["font_url"]}} if looks["font_url"] else {}
@@ -93,7 +93,7 @@ class BrandingEndpoint(Endpoint):
 
 
 def _member(name: str) -> str:
-    """Return the member of the wire behind a setting that the service refuses."""
+    """Return the API name of a setting that the service refused."""
     stored = name.removeprefix("branding.")
     of_colors = {kept: f"colors.{wire}" for wire, kept in _COLORS.items()}
     return of_colors.get(stored, "font.url" if stored == "font_url" else stored)

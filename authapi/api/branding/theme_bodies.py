@@ -1,4 +1,4 @@
-"""Bodies of themes, made of the table of their members."""
+"""Request bodies for themes, built from the table of theme members."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from authapi.looks.theme import GROUPS, Member, members
 from authapi.services.branding import LONGEST_NAME
 from foundation.api.fields import Closed, Switch, Text
 
-# Members that may name an uploaded picture.
+# Members whose value may be the address of an uploaded picture.
 PICTURES = tuple(path for path, member in members() if member.kind == "picture")
 _COLOR = RegexValidator(rf"\A(?:{PATTERN})\Z", f"String does not match pattern ^{PATTERN}$")
 _NAME = RegexValidator(r"\A[^<>]*\Z", "String does not match pattern ^[^<>]*$")
@@ -23,7 +23,7 @@ _NAME = RegexValidator(r"\A[^<>]*\Z", "String does not match pattern ^[^<>]*$")
 
 @extend_schema_field({"type": "number"})
 class Number(serializers.Field[float, Any, float, Any]):
-    """A number, never text. Its bounds are the service's, whose answer names the member."""
+    """A JSON number. The service checks its bounds and names the member in the error."""
 
     default_error_messages = {"invalid": "Expected type number"}
 
@@ -50,7 +50,7 @@ def _field(member: Member) -> serializers.Field[Any, Any, Any, Any]:
 
 
 def _group(name: str, inner: Mapping[str, Member | Mapping[str, Member]]) -> type[Closed]:
-    """Return the closed body of a group, and of the groups in it."""
+    """Return the closed body of a group and its nested groups."""
     title = "".join(word.capitalize() for word in name.split("_"))
     fields = {part: _field(found) if isinstance(found, Member) else _group(f"{name}_{part}", found)() for part, found in inner.items()}
     return type(f"Theme{title}", (Closed,), fields)
@@ -65,5 +65,5 @@ def _theme(title: str, doc: str, *, is_whole: bool) -> type[Closed]:
     return type(title, (Closed,), {"displayName": name, **groups, "__doc__": doc})
 
 
-ThemeToCreate = _theme("ThemeToCreate", "A whole theme.", is_whole=True)
-ThemeToChange = _theme("ThemeToChange", "Groups of a theme; one that is sent is replaced as a whole.", is_whole=False)
+ThemeToCreate = _theme("ThemeToCreate", "A complete theme.", is_whole=True)
+ThemeToChange = _theme("ThemeToChange", "Groups of a theme. Each given group replaces the stored one.", is_whole=False)

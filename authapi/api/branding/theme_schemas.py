@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about themes, made of the table of their members."""
+"""OpenAPI schemas of themes, built from the table of theme members."""
 
 from __future__ import annotations
 

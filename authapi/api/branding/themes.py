@@ -1,4 +1,4 @@
-"""The theme of a tenant: `/branding/themes`. There is one, which is the default one."""
+"""The theme of a tenant: `/branding/themes`. A tenant has at most one theme, which is also the default."""
 
 from __future__ import annotations
 
@@ -20,15 +20,21 @@ from foundation.api.operations import Operation
 from foundation.api.refusals import Refusal, not_supported
 from identity.services.failures import Conflict, NotFound
 
-_NO_IDENTIFIERS = "Not supported: the pages show identifiers in one way, so identifiers cannot be set."
+_NO_IDENTIFIERS = "Not supported: the display of identifiers cannot be configured."
 
 
 class ThemeEndpoint(Endpoint):
-    """The looks of the hosted pages in full."""
+    """The complete look of the hosted pages."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
-            "create_branding_theme", "Create the theme; a tenant has one", ("update:branding",), 201, THEME, ThemeToCreate, refuses=(409,)
+            "create_branding_theme",
+            "Create the theme; a tenant has at most one",
+            ("update:branding",),
+            201,
+            THEME,
+            ThemeToCreate,
+            refuses=(409,),
         ),
         "retrieve": Operation("get_branding_theme", "Read the theme by its id", ("read:branding",), 200, THEME, refuses=(404,)),
         "partial_update": Operation(
@@ -82,22 +88,24 @@ class ThemeEndpoint(Endpoint):
 
 
 class DefaultThemeEndpoint(Endpoint):
-    """The theme that counts."""
+    """The theme in use."""
 
     operations: ClassVar[dict[str, Operation]] = {
-        "list": Operation("get_default_branding_theme", "Read the theme; 404 without one", ("read:branding",), 200, THEME, refuses=(404,)),
+        "list": Operation(
+            "get_default_branding_theme", "Read the theme; 404 if there is none", ("read:branding",), 200, THEME, refuses=(404,)
+        ),
     }
     not_found_code = "inexistent_theme"
 
     def list(self, request: Request) -> Response:
         row = theme_of(self.tenant_id)
         if row is None:
-            raise NotFound("There is no theme. The pages look as they do by themselves.")
+            raise NotFound("There is no theme. The pages have the default look.")
         return Response(shown_theme(request, row))
 
 
 def shown_theme(request: Request, row: BrandingTheme) -> Mapping[str, Any]:
-    """Return a theme by the names of the wire, with whole addresses."""
+    """Return a theme under the names of the API, with full URLs."""
     values: Theme = {group: row.values[group] for group in GROUPS}
     for path in PICTURES:
         values = with_value(values, path, shown_address(request, row.tenant_id, str(value_at(values, path))))

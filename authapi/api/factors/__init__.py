@@ -1,1 +1,1 @@
-"""Second factors and passkeys over the management interface."""
+"""Second factors and passkeys in the management interface."""

@@ -1,4 +1,4 @@
-"""Bodies about second factors and passkeys, and the factors that they describe."""
+"""Request bodies for second factors and passkeys, and their conversion."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LONGEST_NAME = 60
 _LONGEST_KEY = 4096
 _LONGEST_ID = 1400
 _VOICE = "voice"
-_NO_VOICE = "Not supported: codes are sent as text messages, and not read out by telephone."
+_NO_VOICE = "Not supported: codes are sent as text messages only."
 
 
 class MethodToChange(Closed):
@@ -43,11 +43,11 @@ class MethodToSet(MethodToChange):
 
 
 class MethodToCreate(MethodToSet):
-    """One of those, or a key that an authenticator has made elsewhere."""
+    """A phone, an address, an authenticator app, or a key that an authenticator created elsewhere."""
 
     type = serializers.ChoiceField(choices=[PHONE, EMAIL, TOTP, WEBAUTHN_ROAMING, PASSKEY])
     key_id = Text(required=False, max_length=_LONGEST_ID)
-    public_key = Text(required=False, max_length=_LONGEST_KEY, help_text="The COSE key, in base64.")
+    public_key = Text(required=False, max_length=_LONGEST_KEY, help_text="The COSE key in base64.")
     relying_party_identifier = Text(required=False, max_length=253)
     aaguid = Text(required=False, max_length=36)
     credential_device_type = serializers.ChoiceField(required=False, choices=["single_device", "multi_device"])
@@ -64,11 +64,11 @@ class MethodToCreate(MethodToSet):
 
 class FactorSwitch(Closed):
     enabled = Switch()
-    trial_expired = Switch(required=False, help_text="Deploy tools send it back as they have read it; it changes nothing.")
+    trial_expired = Switch(required=False, help_text="Ignored. Deployment tools send it back as they read it.")
 
 
 class SecondFactorsToChange(Closed):
-    """The settings of the tenant; null brings a default back."""
+    """The settings of the tenant. Null restores a default."""
 
     factors = ListOf(required=False, child=serializers.ChoiceField(choices=list(FACTORS)), max_length=len(FACTORS), allow_null=True)
     policy = serializers.ChoiceField(required=False, choices=SecondFactorPolicy.values, allow_null=True)
@@ -82,7 +82,7 @@ class OrganizationPolicy(Closed):
     policy = serializers.ChoiceField(choices=SecondFactorPolicy.values, allow_null=True)
 
 
-# What each type needs, and takes beside a name.
+# For each type: required members, and optional members besides a name.
 _MEMBERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     PHONE: (("phone_number",), ("preferred_authentication_method",)),
     EMAIL: (("email",), ()),
@@ -99,7 +99,7 @@ _MEMBERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def check_members(body: dict[str, Any]) -> None:
-    """Refuse a description that lacks what its type needs, or holds what belongs to another type."""
+    """Refuse a body that lacks a member its type requires, or has a member of another type."""
     needed, further = _MEMBERS[body["type"]]
     for name in needed:
         if name not in body:
@@ -111,13 +111,13 @@ def check_members(body: dict[str, Any]) -> None:
 
 
 def refuse_voice(body: dict[str, Any]) -> None:
-    """Refuse calls: there are text messages only."""
+    """Refuse phone calls, because only text messages are supported."""
     if body.get("preferred_authentication_method") == _VOICE:
         raise not_supported(_NO_VOICE)
 
 
 def given_factor(body: dict[str, Any]) -> GivenFactor:
-    """Return the phone, address or app that a checked body describes; an app without a secret gets a new one."""
+    """Return the phone, address or app that a checked body describes. An app without a secret gets a new one."""
     name = body.get("name", "")
     if body["type"] == PHONE:
         try:
@@ -129,18 +129,18 @@ def given_factor(body: dict[str, Any]) -> GivenFactor:
     try:
         secret = totp.normalized(body["totp_secret"]) if "totp_secret" in body else totp.new_secret()
     except ValueError as error:
-        raise invalid_body("Base32 of 16 bytes or more is expected", "totp_secret") from error
+        raise invalid_body("Expected at least 16 bytes in base32", "totp_secret") from error
     return GivenFactor(TOTP, secret=secret, name=name)
 
 
 def made_key(body: dict[str, Any]) -> NewCredential:
-    """Return the key that a checked body describes, as an authenticator would have made it."""
+    """Return the key that a checked body describes, in the form of a key created by an authenticator."""
     try:
         key_id = _urlsafe(body["key_id"])
         public_key = base64.b64decode(body["public_key"].replace("-", "+").replace("_", "/") + "==")
         decode_credential_public_key(public_key)
     except (ValueError, TypeError, KeyError, IndexError, WebAuthnException, binascii.Error) as error:
-        raise invalid_body("A COSE key in base64, and its id, are expected", "public_key") from error
+        raise invalid_body("Expected a COSE key in base64, and its id", "public_key") from error
     return NewCredential(
         key_id,
         public_key,
@@ -152,7 +152,7 @@ def made_key(body: dict[str, Any]) -> NewCredential:
 
 
 def _urlsafe(text: str) -> str:
-    """Return an id as browsers send it, in whichever base64 it was given."""
+    """Return an id in the base64 variant of browsers. Accepts any variant."""
     raw = base64.b64decode(text.replace("-", "+").replace("_", "/") + "==", validate=False)
     if not raw:
         raise ValueError("empty")

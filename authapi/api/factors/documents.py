@@ -1,4 +1,4 @@
-"""Second factors, passkeys and passwords as the management interface shows them. Secrets are in none of them."""
+"""Documents of second factors, passkeys and passwords in the management interface, without secrets."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from identity.models import EnrolledFactor, PasswordCredential, User
 
 Kind = EnrolledFactor.Kind
 PASSWORD = "password"  # noqa: S105  (a type of authentication method)
-# How many characters of a number stay readable where it is masked.
+# Number of digits that stay readable in a masked phone number.
 _READABLE = 4
 
 
 def wire_id(factor: EnrolledFactor) -> str:
-    """Return the id of a factor among authentication methods: its type, and its device."""
+    """Return the id of a factor in the list of authentication methods: type and device."""
     return f"{factor.kind}|{factor.device}"
 
 
 def password_id(user: User) -> str:
-    """Return the id of a user's password among authentication methods: always the same, and nothing about the password."""
+    """Return the id of a user's password in the list of authentication methods. It is stable and does not depend on the password."""
     digest = hashlib.sha256(f"{user.tenant_id}:{user.user_id}".encode()).hexdigest()
     return f"{PASSWORD}|pwd_{digest[:16]}"
 
 
 def shown_number(number: str, *, is_masked: bool) -> str:
-    """Return a phone number, or its last digits alone."""
+    """Return a phone number. If masked, only the last digits are readable."""
     return "X" * (len(number) - _READABLE) + number[-_READABLE:] if is_masked and len(number) > _READABLE else number
 
 
 def method(factor: EnrolledFactor, *, masks_numbers: bool = True) -> dict[str, Any]:
-    """Return a factor or a passkey as an authentication method; it needs its user."""
+    """Return a factor or a passkey as an authentication method. Expects its user to be loaded."""
     moments = {"enrolled_at": factor.created_at if factor.is_confirmed else None, "last_auth_at": factor.last_used_at}
     return {
         "id": wire_id(factor),
@@ -59,7 +59,7 @@ def password_method(user: User, credential: PasswordCredential) -> dict[str, Any
 
 
 def guardian_enrollment(factor: EnrolledFactor, *, masks_numbers: bool = True) -> dict[str, Any]:
-    """Return a factor by its device alone, as `/guardian/enrollments/{id}` shows it."""
+    """Return a factor with its device id, in the form of `/guardian/enrollments/{id}`."""
     address = shown_number(factor.address, is_masked=masks_numbers) if factor.kind == Kind.PHONE else factor.address
     moments = {"enrolled_at": factor.created_at if factor.is_confirmed else None, "last_auth": factor.last_used_at}
     return {

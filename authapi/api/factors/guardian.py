@@ -30,11 +30,11 @@ from identity.api.lookups import organization_at
 from identity.factors.user_factors import remove_factor
 from identity.models import EnrolledFactor
 
-# Factors of vendors and of an app that this service does not have. Deploy tools write them back as they read them.
+# Factors of vendors and of an app that this service does not have. Deployment tools write them back as they read them.
 _NOT_HERE = ("push-notification", "duo")
-# In the order in which clients are used to find them.
+# In the order of upstream, which clients expect.
 NAMES = ("sms", "push-notification", "otp", "email", "duo", "webauthn-roaming", "webauthn-platform", "recovery-code")
-# Ours has more policies than the wire; what is laxer than both is the empty list.
+# The API has fewer policies than the service. Less strict policies appear as an empty list.
 POLICIES = {SecondFactorPolicy.ALWAYS.value: "all-applications", SecondFactorPolicy.NEW_DEVICE.value: "confidence-score"}
 _READ, _CHANGE = ("read:guardian_factors",), ("update:guardian_factors",)
 _READ_POLICY, _CHANGE_POLICY = ("read:mfa_policies",), ("update:mfa_policies",)
@@ -43,10 +43,10 @@ _INEXISTENT_ENROLLMENT = "inexistent_enrollment"
 
 
 class GuardianFactorsEndpoint(Endpoint):
-    """The second factors that a tenant may offer, and which of them it does."""
+    """The second factors that a tenant may enable, and whether each is enabled."""
 
     operations: ClassVar[dict[str, Operation]] = {
-        "list": Operation("list_guardian_factors", "List the second factors, and which are on", _READ, 200, FACTOR_LIST),
+        "list": Operation("list_guardian_factors", "List the second factors and whether each is enabled", _READ, 200, FACTOR_LIST),
     }
 
     def list(self, request: Request) -> Response:
@@ -55,11 +55,11 @@ class GuardianFactorsEndpoint(Endpoint):
 
 
 class GuardianFactorEndpoint(Endpoint):
-    """One of them."""
+    """One second factor of the tenant."""
 
     path_schemas: ClassVar[dict[str, Any]] = {"factor": {"enum": list(NAMES)}}
     operations: ClassVar[dict[str, Operation]] = {
-        "update": Operation("set_guardian_factor", "Turn a second factor on or off", _CHANGE, 200, FACTOR, FactorSwitch),
+        "update": Operation("set_guardian_factor", "Enable or disable a second factor", _CHANGE, 200, FACTOR, FactorSwitch),
     }
 
     def update(self, request: Request, factor: str) -> Response:
@@ -74,13 +74,13 @@ class GuardianFactorEndpoint(Endpoint):
 
 
 class GuardianPoliciesEndpoint(Endpoint):
-    """When logins ask for a second factor, in the words of the wire: always, in new browsers, or neither (an empty list)."""
+    """The policy for second factors in the terms of upstream: always, in new browsers, or neither (an empty list)."""
 
     operations: ClassVar[dict[str, Operation]] = {
-        "list": Operation("list_guardian_policies", "Read when logins ask for a second factor", _READ_POLICY, 200, POLICY_LIST),
+        "list": Operation("list_guardian_policies", "Read when logins require a second factor", _READ_POLICY, 200, POLICY_LIST),
         "update": Operation(
             "set_guardian_policies",
-            "Set when logins ask for a second factor; the strictest one counts",
+            "Set when logins require a second factor; the strictest policy applies",
             _CHANGE_POLICY,
             200,
             POLICY_LIST,
@@ -97,7 +97,7 @@ class GuardianPoliciesEndpoint(Endpoint):
             raise invalid_body("Expected type array", "body")
         if any(name not in POLICIES.values() for name in named):
             raise invalid_body(f"Expected some of {', '.join(POLICIES.values())}", "body")
-        # Strictest first, as in the table.
+        # The table is ordered with the strictest policy first.
         wanted = next((policy for policy, name in POLICIES.items() if name in named), None)
         present = _values()["policy"]
         if wanted is not None or present in DEMANDING:
@@ -107,7 +107,7 @@ class GuardianPoliciesEndpoint(Endpoint):
 
 
 class GuardianEnrollmentEndpoint(Endpoint):
-    """One second factor of some user of the tenant, by its device alone."""
+    """A second factor of any user of the tenant, found by its device id."""
 
     not_found_code = _INEXISTENT_ENROLLMENT
     operations: ClassVar[dict[str, Operation]] = {
@@ -129,13 +129,13 @@ class GuardianEnrollmentEndpoint(Endpoint):
 
 
 class SecondFactorsEndpoint(Endpoint):
-    """Every setting of second factors and passkeys. An addition of this service: it has more of them than the wire."""
+    """All settings of second factors and passkeys. An addition of this service: it has more settings than upstream's API."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("get_second_factors", "Read the settings of second factors and passkeys", _READ, 200, SECOND_FACTORS),
         "partial_update": Operation(
             "update_second_factors",
-            "Change settings of second factors and passkeys; null brings a default back",
+            "Change settings of second factors and passkeys; null restores a default",
             ("update:guardian_factors update:mfa_policies",),
             200,
             SECOND_FACTORS,
@@ -152,12 +152,12 @@ class SecondFactorsEndpoint(Endpoint):
 
 
 class OrganizationSecondFactorsEndpoint(Endpoint):
-    """What an organization demands of logins beyond its tenant and the application. An addition of this service."""
+    """The policy of an organization for second factors, in addition to those of the tenant and the application. Not in upstream's API."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
             "get_organization_second_factors",
-            "Read what an organization demands",
+            "Read the second-factor policy of an organization",
             ("read:organizations",),
             200,
             ORGANIZATION_SECOND_FACTORS,
@@ -165,7 +165,7 @@ class OrganizationSecondFactorsEndpoint(Endpoint):
         ),
         "update": Operation(
             "set_organization_second_factors",
-            "Set what an organization demands; null leaves it to the tenant and the application",
+            "Set the second-factor policy of an organization; with null, the tenant and the application decide",
             ("update:organizations",),
             200,
             ORGANIZATION_SECOND_FACTORS,

@@ -1,4 +1,4 @@
-"""How a user proves who they are: `/users/{id}/authentication-methods`, `/users/{id}/authentication-methods/{method}`."""
+"""Authentication methods of a user: `/users/{id}/authentication-methods`, `/users/{id}/authentication-methods/{method}`."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ NO_METHOD = "The authentication method does not exist."
 INEXISTENT_METHOD = "inexistent_authentication_method"
 _SHOWS_NUMBERS = "disable_management_api_sms_obfuscation"
 _KEYS = (WEBAUTHN_ROAMING, PASSKEY)
-# A user has few of them, so there is no checkpoint form.
+# A user has few methods, so there is no checkpoint form.
 _PAGES = (*(parameter for parameter in LIST_FORMS if parameter not in TAKE_FORM), *PROJECTION)
 _PAGE_SIZE = 50
 _LARGEST_PAGE = 100
 
 
 class AuthenticationMethodsEndpoint(Endpoint):
-    """Every way in which a user proves who they are: the password, second factors, the recovery code and passkeys."""
+    """All authentication methods of a user: the password, second factors, the recovery code and passkeys."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -58,7 +58,7 @@ class AuthenticationMethodsEndpoint(Endpoint):
         ),
         "create": Operation(
             "create_user_authentication_method",
-            "Enroll a factor or a passkey that was verified elsewhere; a secret is in this answer only",
+            "Enroll a factor or passkey that was verified elsewhere; only this response contains its secret",
             ("create:authentication_methods",),
             201,
             METHOD,
@@ -67,7 +67,7 @@ class AuthenticationMethodsEndpoint(Endpoint):
         ),
         "update": Operation(
             "set_user_authentication_methods",
-            "Give a user exactly these phones, addresses and authenticator apps; keys and passkeys stay",
+            "Replace the phones, addresses and authenticator apps of a user; keys and passkeys stay",
             ("update:authentication_methods",),
             200,
             METHODS_ARRAY,
@@ -77,7 +77,7 @@ class AuthenticationMethodsEndpoint(Endpoint):
         ),
         "destroy": Operation(
             "delete_user_authentication_methods",
-            "Remove every factor, the recovery code and every passkey of a user; the password stays",
+            "Remove all factors, the recovery code and all passkeys of a user; the password stays",
             ("delete:authentication_methods",),
             204,
             refuses=(404,),
@@ -105,7 +105,7 @@ class AuthenticationMethodsEndpoint(Endpoint):
         factor = give_factor(
             tenant_id=self.tenant_id, user_id=id, kind=given.kind, address=given.address, secret=given.secret, name=given.name
         )
-        # Another one than the caller has sent is in this answer only.
+        # Only this response contains a generated secret.
         secret = {"totp_secret": given.secret} if given.secret else {}
         return Response({**method(factor, masks_numbers=False), **secret}, status=201)
 
@@ -127,7 +127,7 @@ class AuthenticationMethodsEndpoint(Endpoint):
     def _given_key(self, user: User, body: dict[str, Any]) -> EnrolledFactor:
         place = body.get("relying_party_identifier") or urlsplit(default_address(self.tenant_id)).hostname or ""
         if place not in hosts_of(self.tenant_id):
-            # A key for another domain would never be asked for.
+            # A login would never request a key for another domain.
             raise invalid_body("Expected a verified domain of the tenant", "relying_party_identifier")
         return give_key(
             tenant_id=self.tenant_id,
@@ -140,7 +140,7 @@ class AuthenticationMethodsEndpoint(Endpoint):
 
 
 class SingleAuthenticationMethodEndpoint(Endpoint):
-    """One way in which a user proves who they are."""
+    """One authentication method of a user."""
 
     not_found_code = INEXISTENT_METHOD
     operations: ClassVar[dict[str, Operation]] = {
@@ -194,7 +194,7 @@ class SingleAuthenticationMethodEndpoint(Endpoint):
 
 
 def methods_of(user: User) -> list[dict[str, Any]]:
-    """Return every authentication method of a user, the password first."""
+    """Return all authentication methods of a user, the password first."""
     credential = PasswordCredential.objects.filter(user=user).first()
     masks = masks_numbers()
     factors = EnrolledFactor.objects.filter(user=user).select_related("user").order_by("created_at", "pk")
@@ -203,13 +203,13 @@ def methods_of(user: User) -> list[dict[str, Any]]:
 
 
 def masks_numbers() -> bool:
-    """Tell whether answers show the last digits of telephone numbers alone; a flag of the tenant shows all of them."""
+    """Tell whether responses mask phone numbers. A flag of the tenant disables masking."""
     return not settings_values(TenantSettings.objects.first())["flags"].get(_SHOWS_NUMBERS)
 
 
 def _factor_at(user: User, method_id: str) -> EnrolledFactor:
     if method_id == password_id(user):
-        raise not_supported(f"Not supported: a {PASSWORD} is changed with the user, and not removed here.")
+        raise not_supported(f"Not supported: a {PASSWORD} cannot be removed here. Change it through the user.")
     kind, _, device = method_id.partition("|")
     factor = EnrolledFactor.objects.filter(user=user, kind=kind, device=device).select_related("user").first()
     if factor is None or wire_id(factor) != method_id:

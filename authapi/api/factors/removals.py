@@ -1,4 +1,4 @@
-"""Taking factors off a user, by the older paths: authenticators, providers, remembered browsers; and a new recovery code."""
+"""Older endpoints that remove factors of a user, forget remembered browsers, and renew the recovery code."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from foundation.api.refusals import invalid_path, not_supported
 from identity.api.lookups import user_at
 from identity.factors.user_factors import note, remove_all_factors, remove_factors_of_kind, renew_recovery_code
 
-# The providers that clients name, and the kind of factor that each stands for here.
+# The provider names that clients send, and the kind of factor that each name means here.
 _PROVIDERS = {"google-authenticator": TOTP}
 _OTHER_PROVIDERS = ("duo",)
 _CHANGES_USERS = ("update:users",)
 
 
 class AuthenticatorsEndpoint(Endpoint):
-    """Every second factor of a user."""
+    """All second factors of a user."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "destroy": Operation(
             "delete_user_authenticators",
-            "Remove every second factor of a user, and the recovery code; passkeys stay",
+            "Remove all second factors and the recovery code of a user; passkeys stay",
             ("delete:guardian_enrollments",),
             204,
             refuses=(404,),
@@ -42,7 +42,7 @@ class AuthenticatorsEndpoint(Endpoint):
 
 
 class MultifactorProviderEndpoint(Endpoint):
-    """The factors of a user that one provider has made."""
+    """The factors of a user by provider."""
 
     path_schemas: ClassVar[dict[str, Any]] = {"provider": {"enum": [*_PROVIDERS, *_OTHER_PROVIDERS]}}
     operations: ClassVar[dict[str, Operation]] = {
@@ -54,7 +54,7 @@ class MultifactorProviderEndpoint(Endpoint):
     def destroy(self, request: Request, id: str, provider: str) -> Response:
         user_at(id)
         if provider in _OTHER_PROVIDERS:
-            raise not_supported(f"Not supported: factors of {provider} are not asked for.")
+            raise not_supported(f"Not supported: this service has no factors of {provider}.")
         if provider not in _PROVIDERS:
             raise invalid_path(f"Expected one of {', '.join((*_PROVIDERS, *_OTHER_PROVIDERS))}", "provider")
         remove_factors_of_kind(tenant_id=self.tenant_id, user_id=id, kind=_PROVIDERS[provider])
@@ -62,12 +62,12 @@ class MultifactorProviderEndpoint(Endpoint):
 
 
 class RememberedBrowsersEndpoint(Endpoint):
-    """The browsers in which a user is spared the second factor."""
+    """The browsers that remember the second factor of a user."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "invalidate_remembered_browsers",
-            "Ask a user for the second factor in every browser again",
+            "Forget all remembered browsers of a user, so that each requires a second factor again",
             _CHANGES_USERS,
             204,
             refuses=(404,),
@@ -83,12 +83,12 @@ class RememberedBrowsersEndpoint(Endpoint):
 
 
 class RecoveryCodeEndpoint(Endpoint):
-    """The recovery code of a user. The caller has to hand it over: nothing shows it again."""
+    """The recovery code of a user. The caller must deliver it to the user, because it is never shown again."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "regenerate_user_recovery_code",
-            "Replace the recovery code of a user; the new one is in this answer only",
+            "Replace the recovery code of a user; only this response contains the new code",
             _CHANGES_USERS,
             200,
             RECOVERY_CODE,

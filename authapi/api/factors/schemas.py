@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about second factors and passkeys."""
+"""OpenAPI schemas of second factors and passkeys."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ COMPONENTS: dict[str, Schema] = {
             **dict.fromkeys(("id", "name", "email", "key_id", "public_key", "relying_party_identifier"), TEXT),
             "type": {**TEXT, "enum": list(TYPES)},
             "confirmed": SWITCH,
-            "phone_number": {**TEXT, "description": "The last digits alone, unless a flag of the tenant shows all."},
+            "phone_number": {**TEXT, "description": "Only the last digits, unless a flag of the tenant disables masking."},
             "preferred_authentication_method": {**TEXT, "enum": ["sms"]},
             "authentication_methods": {"type": "array", "items": {"type": "object", "properties": {"type": TEXT, "id": TEXT}}},
-            "totp_secret": {**TEXT, "description": "Only in the answer of the call that made it."},
+            "totp_secret": {**TEXT, "description": "Only in the response of the call that created it."},
             **dict.fromkeys(("credential_device_type", "identity_user_id", "user_handle", "aaguid"), TEXT),
             "credential_backed_up": SWITCH,
             "transports": _TEXTS,

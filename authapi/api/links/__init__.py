@@ -1,1 +1,1 @@
-"""Links that are handed to people: tickets, and invitations to organizations."""
+"""Links that applications deliver to users: tickets, and invitations to organizations."""

@@ -1,4 +1,4 @@
-"""Bodies and documents of invitations to organizations."""
+"""Request bodies and documents of invitations to organizations."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ class Invitee(Closed):
 class InvitationToCreate(Closed):
     inviter = Inviter()
     invitee = Invitee()
-    client_id = Text(max_length=64, help_text="The application, whose login route the invitation leads to.")
+    client_id = Text(max_length=64, help_text="The application. The invitation leads to its login address.")
     connection_id = connection_id(required=False, help_text="The only connection that accepts the invitation.")
     app_metadata = AppMetadata(required=False)
     user_metadata = JsonObject(required=False)
     ttl_sec = WholeNumber(required=False, min_value=0, max_value=MOST_LIFE_SECONDS, help_text="0 or absent: seven days.")
     roles = ListOf(required=False, child=Id("rol_[A-Za-z0-9]{16}"), max_length=MOST_ROLES)
-    send_invitation_email = Switch(required=False, help_text="Without it the invitation is mailed.")
+    send_invitation_email = Switch(required=False, help_text="Default: true.")
 
 
 INVITATION = reference("Invitation")
 INVITATIONS = list_of("invitations", INVITATION)
 COMPONENTS: dict[str, Schema] = {
-    # Nothing is required: `fields` leaves out what it does not name.
+    # No member is required, because `fields` may leave out any.
     "Invitation": {
         "type": "object",
         "properties": {
             **dict.fromkeys(("id", "organization_id"), TEXT),
             "inviter": {"type": "object", "required": ["name"], "properties": {"name": TEXT}},
             "invitee": {"type": "object", "required": ["email"], "properties": {"email": TEXT}},
-            "invitation_url": {**TEXT, "description": "Leads to the login route of the application. Hand it to the invitee alone."},
+            "invitation_url": {**TEXT, "description": "Leads to the login address of the application. Give it to the invited user only."},
             **dict.fromkeys(("created_at", "expires_at"), TIME),
             **dict.fromkeys(("client_id", "connection_id"), TEXT),
             **dict.fromkeys(("app_metadata", "user_metadata"), _OBJECT),
@@ -63,7 +63,7 @@ INVITATION_PARAMETERS = (*LIST_FORMS, sort_parameter("created_at"))
 
 
 def invitation_resource(invitation: Invitation) -> dict[str, Any]:
-    """Return the invitation; it needs its client and its organization. What is empty is left out."""
+    """Return the invitation. Expects its client and its organization to be loaded. Empty members are left out."""
     optional = {
         "invitation_url": application_address(invitation),
         "connection_id": invitation.connection_id,

@@ -1,4 +1,4 @@
-"""Invitations to an organization: `/organizations/{id}/invitations` and below."""
+"""Invitations to an organization: `/organizations/{id}/invitations` and the paths below it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _READ, _CREATE, _DELETE = (f"{verb}:organization_invitations" for verb in ("read
 
 
 class InvitationEndpoint(Endpoint):
-    """Invitations that were neither accepted nor revoked, open ones and expired ones."""
+    """Invitations that were neither accepted nor revoked, including expired ones."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -50,7 +50,7 @@ class InvitationEndpoint(Endpoint):
         ),
         "create": Operation(
             "create_organization_invitation",
-            "Invite a person to an organization",
+            "Invite a user to an organization",
             (_CREATE,),
             201,
             INVITATION,
@@ -103,12 +103,12 @@ class InvitationEndpoint(Endpoint):
 
 
 class InvitationMailEndpoint(Endpoint):
-    """The mail of an invitation, once more."""
+    """Mails an invitation again."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "resend_organization_invitation",
-            "Mail an invitation once more; an expired one begins anew",
+            "Mail an invitation again; an expired one becomes valid again",
             (_CREATE,),
             200,
             INVITATION,

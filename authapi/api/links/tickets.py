@@ -1,4 +1,4 @@
-"""Links that applications hand over: `/tickets/password-change`, `/tickets/email-verification`."""
+"""Links that applications deliver to users: `/tickets/password-change`, `/tickets/email-verification`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from identity.api.user_bodies import UserId
 from identity.api.users import INEXISTENT_USER
 from identity.models import Connection, User
 
-# What upstream calls the provider of passwords.
+# Upstream's name for the provider of passwords.
 _DATABASE = "auth0"
 _LINK: Schema = {"type": "object", "required": ["ticket"], "properties": {"ticket": {**TEXT, "description": "The link."}}}
 _SCOPES = ("create:user_tickets",)
@@ -36,13 +36,13 @@ class TicketIdentity(Closed):
 
 
 class TicketSettings(Closed):
-    """What both tickets have in common."""
+    """Members of both kinds of tickets."""
 
     result_url = Text(required=False, max_length=2048, help_text="Where the used link leads.")
-    client_id = Text(required=False, max_length=64, help_text="The application, to whose login the page leads.")
+    client_id = Text(required=False, max_length=64, help_text="The application. The page leads to its login.")
     organization_id = organization_id(required=False)
     ttl_sec = WholeNumber(required=False, min_value=0, max_value=MOST_LIFE_SECONDS, help_text="0 or absent: five days.")
-    includeEmailInRedirect = Switch(required=False)  # noqa: N815  (a name of the wire)
+    includeEmailInRedirect = Switch(required=False)  # noqa: N815  (a name of the API)
 
 
 class EmailToVerify(TicketSettings):
@@ -54,7 +54,7 @@ class PasswordToChange(TicketSettings):
     user_id = Text(required=False, max_length=300)
     email = Email(required=False)
     connection_id = connection_id(required=False)
-    new_password = Text(required=False, max_length=4096, help_text="The page asks the user to confirm it, and shows it nowhere.")
+    new_password = Text(required=False, max_length=4096, help_text="The page asks the user to confirm this password without showing it.")
     mark_email_as_verified = Switch(required=False)
     identity = TicketIdentity(required=False)
 
@@ -65,7 +65,7 @@ class EmailTicketEndpoint(Endpoint):
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "create_email_verification_ticket",
-            "Create a link that verifies an e-mail address",
+            "Create a link that verifies an email address",
             _SCOPES,
             201,
             _LINK,
@@ -131,7 +131,7 @@ def _client(client_id: str) -> Client:
 
 
 def _user(body: dict[str, Any]) -> User:
-    """Return the user whom the id names, or the address within a connection."""
+    """Return the user with the given id, or with the given email address in a connection."""
     by_id, by_address = "user_id" in body, "email" in body or "connection_id" in body
     if by_id and by_address:
         raise invalid_body("Cannot be specified together with email or connection_id", "user_id")
@@ -163,7 +163,7 @@ def _user_with_address(connection: Connection, email: str) -> User:
 
 
 def _check_identity(user: User, named: dict[str, Any] | None) -> None:
-    """Refuse an identity that has no password here: one that is linked keeps none."""
+    """Refuse a linked identity, because only the primary identity has a password."""
     if named is None:
         return
     is_primary = str(named["user_id"]) in (user.user_id, user.identifier) and named["provider"] in (_DATABASE, user.provider)

@@ -1,1 +1,1 @@
-"""Endpoints of the pages that people see, as client libraries name them: prompts, screens and texts."""
+"""Endpoints for texts of hosted pages, in the terms of client libraries: prompts, screens and texts."""

@@ -1,4 +1,4 @@
-"""Texts of hosted pages that a tenant writes itself: `/prompts/{prompt}/custom-text/{language}`."""
+"""Custom texts of hosted pages: `/prompts/{prompt}/custom-text/{language}`."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from foundation.api.refusals import invalid_body
 _KEYS: Schema = {"type": "object", "additionalProperties": {"type": "string", "maxLength": LONGEST_TEXT}}
 TEXTS: Schema = {
     "type": "object",
-    "description": f"Screen, key and text. Prompts with texts are {', '.join(PROMPTS)}.",
+    "description": f"Texts by screen and key. Prompts with texts are {', '.join(PROMPTS)}.",
     "additionalProperties": _KEYS,
 }
 _MOST_SCREENS = 50
 
 
 class CustomTexts(Closed):
-    """Screens by their names, each with its keys and texts; `services.custom_texts` knows which there are."""
+    """Screens by name, each with its texts by key. `services.custom_texts` checks the names."""
 
     def get_fields(self) -> dict[str, Any]:
-        """Name every screen of every prompt, for the document; the service knows which belong together."""
+        """Return a field for every screen of every prompt, for the OpenAPI document. The service checks which screens a prompt has."""
         return {name: JsonObject(required=False) for screens in PROMPTS.values() for name in screens}
 
 
@@ -35,12 +35,10 @@ class CustomTextEndpoint(Endpoint):
     """The texts of one prompt in one language."""
 
     operations: ClassVar[dict[str, Operation]] = {
-        "list": Operation(
-            "get_custom_text", "Read the texts of a prompt that the tenant has written itself", ("read:prompts",), 200, TEXTS
-        ),
+        "list": Operation("get_custom_text", "Read the custom texts of a prompt in a language", ("read:prompts",), 200, TEXTS),
         "update": Operation(
             "set_custom_text",
-            "Replace the texts of a prompt in a language; what is left out or empty has the text of the service",
+            "Replace the custom texts of a prompt in a language; omitted or empty texts have their default",
             ("update:prompts",),
             200,
             TEXTS,

@@ -1,1 +1,1 @@
-"""Profiles of token exchange in the management interface."""
+"""Token exchange profiles in the management interface."""

@@ -1,7 +1,7 @@
-"""Bodies and documents of token exchange profiles.
+"""Request bodies and documents of token exchange profiles.
 
-Upstream names an action that judges the tokens. No code of a tenant runs in a login here, so a profile says itself whose tokens count
-and whom they stand for: `subject_token` and `user` are members of ours.
+In upstream's API, a profile names an action that checks tokens. This service runs no tenant code in a login. Instead, a profile
+contains the accepted tokens and the rule that finds their user: `subject_token` and `user` are additions of this service.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SubjectToken(Closed):
     audience = Text(max_length=600)
     jwks_uri = KeyAddress(required=False, allow_null=True)
     keys = ListOf(required=False, allow_null=True, child=JsonObject(), max_length=MOST_KEYS)
-    single_use = Switch(required=False, help_text="Without it each token is exchanged once.")
+    single_use = Switch(required=False, help_text="Each token can be exchanged only once. Default: true.")
 
 
 class UserOfToken(Closed):
@@ -34,7 +34,7 @@ class UserOfToken(Closed):
     claim = serializers.ChoiceField(required=False, choices=TokenExchangeProfile.UserClaim.values)
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        # A class attribute of this name would hide one of the framework's.
+        # A class attribute named `create` would hide an attribute of the framework.
         return {**super().get_fields(), "create": Switch(required=False)}
 
 
@@ -49,9 +49,9 @@ class ExchangeProfileToCreate(Closed):
     name = Text(min_length=3, max_length=50)
     subject_token_type = Text(min_length=8, max_length=100)
     type = serializers.ChoiceField(choices=[TYPE])
-    action_id = Text(required=False, max_length=36, help_text="Refused: no code of a tenant runs in a login.")
-    subject_token = SubjectToken(required=False, help_text="Which tokens are accepted.")
-    user = UserOfToken(required=False, help_text="Which user a token stands for.")
+    action_id = Text(required=False, max_length=36, help_text="Refused, because no tenant code runs in a login.")
+    subject_token = SubjectToken(required=False, help_text="The accepted tokens.")
+    user = UserOfToken(required=False, help_text="The user that a token identifies.")
 
 
 PROFILE = reference("TokenExchangeProfile")
@@ -74,7 +74,7 @@ COMPONENTS: dict[str, Schema] = {
             },
             "user": {
                 "type": "object",
-                "description": "The user that a token stands for: the one of this connection that the claim names.",
+                "description": "The user that a token identifies: the user of this connection that the claim names.",
                 "required": ["connection_id", "claim", "create"],
                 "properties": {"connection_id": TEXT, "claim": {**TEXT, "enum": ["sub", "email"]}, "create": SWITCH},
             },
@@ -105,7 +105,7 @@ def profile_resource(profile: TokenExchangeProfile) -> dict[str, Any]:
 
 
 def columns_of(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns that a body sets. `subject_token` and `user` are replaced whole."""
+    """Return the columns that a body sets. `subject_token` and `user` are replaced, not merged."""
     columns: dict[str, Any] = {name: body[name] for name in ("name", "subject_token_type") if name in body}
     if (token := body.get("subject_token")) is not None:
         columns |= {

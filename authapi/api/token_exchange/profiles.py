@@ -1,4 +1,4 @@
-"""`/token-exchange-profiles` and below."""
+"""Token exchange profiles: `/token-exchange-profiles` and the paths below it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from identity.services.failures import NotFound
 
 _LISTING = Listing("token_exchange_profiles", PROFILE_FIELDS, only_take=True)
 _READ, _CREATE, _UPDATE, _DELETE = (f"{verb}:token_exchange_profiles" for verb in ("read", "create", "update", "delete"))
-_NO_ACTIONS = "No code of a tenant judges subject tokens: send subject_token and user instead of action_id."
+_NO_ACTIONS = "No tenant code checks subject tokens: send subject_token and user instead of action_id."
 
 
 class TokenExchangeProfileEndpoint(Endpoint):
-    """Which tokens of issuers elsewhere are exchanged for tokens of ours."""
+    """Rules for exchanging tokens of other issuers for tokens of this service."""
 
     not_found_code = "inexistent_token_exchange_profile"
     operations: ClassVar[dict[str, Operation]] = {
@@ -40,7 +40,7 @@ class TokenExchangeProfileEndpoint(Endpoint):
         ),
         "create": Operation(
             "create_token_exchange_profile",
-            "Let tokens of an issuer elsewhere be exchanged",
+            "Create a token exchange profile for tokens of another issuer",
             (_CREATE,),
             201,
             PROFILE,
@@ -50,14 +50,14 @@ class TokenExchangeProfileEndpoint(Endpoint):
         "retrieve": Operation("get_token_exchange_profile", "Read a token exchange profile", (_READ,), 200, PROFILE, refuses=(404,)),
         "partial_update": Operation(
             "update_token_exchange_profile",
-            "Change a token exchange profile; subject_token and user are replaced whole",
+            "Change a token exchange profile; subject_token and user are replaced",
             (_UPDATE,),
             200,
             PROFILE,
             ExchangeProfileToChange,
             refuses=(404, 409),
         ),
-        "destroy": Operation("delete_token_exchange_profile", "Delete a token exchange profile, if it is there", (_DELETE,), 204),
+        "destroy": Operation("delete_token_exchange_profile", "Delete a token exchange profile if it exists", (_DELETE,), 204),
     }
 
     def list(self, request: Request) -> Response:
@@ -86,7 +86,7 @@ class TokenExchangeProfileEndpoint(Endpoint):
         try:
             delete_profile(tenant_id=self.tenant_id, profile_id=id)
         except NotFound:
-            # Clients repeat a delete whose answer was lost: gone is gone.
+            # Deleting is idempotent: clients repeat a request whose response was lost.
             return Response(status=204)
         return Response(status=204)
 

@@ -1,4 +1,4 @@
-"""`manage.py rotate_signing_keys`: the next key signs, a new next key is published, old tokens go on verifying."""
+"""`manage.py rotate_signing_keys`: the next key becomes current, a new next key is published, and old tokens stay valid."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from identity.models import Tenant
 
 
 class Command(BaseCommand):
-    help = "Rotate the signing keys of one tenant, or of all; with --revoke, stop trusting a key at once."
+    help = "Rotate the signing keys of one tenant or of all tenants. With --revoke, stop trusting a key immediately."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--tenant", help="Id of the tenant; without it every tenant is rotated.")
-        parser.add_argument("--revoke", metavar="KID", help="Id of a key whose tokens must end now; needs --tenant.")
+        parser.add_argument("--tenant", help="Id of the tenant. Default: all tenants.")
+        parser.add_argument("--revoke", metavar="KID", help="Id of a key whose tokens become invalid immediately. Requires --tenant.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         tenant_id, kid = options["tenant"], options["revoke"]
         if kid and not tenant_id:
-            raise CommandError("--revoke needs --tenant: a key belongs to one tenant.")
+            raise CommandError("--revoke requires --tenant, because a key belongs to one tenant.")
         if tenant_id and not Tenant.objects.filter(pk=tenant_id).exists():
             raise CommandError(f"There is no tenant {tenant_id}.")
         if kid:
@@ -33,5 +33,5 @@ class Command(BaseCommand):
         try:
             revoke_key(tenant_id, kid)
         except UnknownKey as error:
-            raise CommandError(f"{tenant_id} has no key {kid} that could be revoked.") from error
-        self.stdout.write(f"{tenant_id}: key {kid} is revoked; tokens it signed are refused.")
+            raise CommandError(f"{tenant_id} has no revocable key {kid}.") from error
+        self.stdout.write(f"{tenant_id}: key {kid} is revoked. Tokens that it signed are refused.")

@@ -1,4 +1,4 @@
-"""`manage.py saml_keys`: the certificates of a tenant for SAML and WS-Federation, and the steps of their rollover."""
+"""`manage.py saml_keys`: the certificates of a tenant for SAML and WS-Federation, and the steps of their rotation."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from identity.models import Tenant
 
 
 class Command(BaseCommand):
-    help = "List the SAML certificates of a tenant; --prepare publishes the next one, --rotate lets it sign, --remove takes one out."
+    help = "List the SAML certificates of a tenant. --prepare publishes the next one, --rotate makes it sign, --remove deletes one."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--tenant", required=True, help="Id of the tenant.")
         parser.add_argument("--prepare", action="store_true", help="Publish the next certificate beside the current one.")
-        parser.add_argument("--rotate", action="store_true", help="Let the published next certificate sign.")
-        parser.add_argument("--remove", metavar="KID", help="Delete a previous or next certificate: metadata names it no more.")
+        parser.add_argument("--rotate", action="store_true", help="Make the published next certificate sign.")
+        parser.add_argument("--remove", metavar="KID", help="Delete a previous or next certificate and remove it from the metadata.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         tenant_id = options["tenant"]
         if not Tenant.objects.filter(pk=tenant_id).exists():
             raise CommandError(f"There is no tenant {tenant_id}.")
         if sum(map(bool, (options["prepare"], options["rotate"], options["remove"]))) > 1:
-            raise CommandError("Do one step after the other: between them partners load the metadata.")
+            raise CommandError("Run one step at a time. Partners must load the metadata between the steps.")
         try:
             self._step(tenant_id, options)
         except (NoNextKey, KeyInUse, LookupError) as error:

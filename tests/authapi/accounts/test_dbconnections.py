@@ -53,9 +53,9 @@ def options(connection: Connection, **changes: Any) -> Connection:
         ({"password": "x" * 5000}, "invalid_request", "password"),
         ({"email": None}, "invalid_request", "email: Missing required parameter."),
         ({"email": "no address"}, "invalid_request", "email"),
-        ({"email": {"a": 1}}, "invalid_request", "email: Must be a text."),
-        ({"username": "ada"}, "invalid_request", "username: The connection does not take it."),
-        ({"phone_number": "+15550100"}, "invalid_request", "phone_number: The connection does not take it."),
+        ({"email": {"a": 1}}, "invalid_request", "email: Must be a string."),
+        ({"username": "ada"}, "invalid_request", "username: Not accepted by the connection."),
+        ({"phone_number": "+15550100"}, "invalid_request", "phone_number: Not accepted by the connection."),
         ({"picture": "no address"}, "invalid_request", "picture"),
         ({"given_name": "x" * 151}, "invalid_request", "given_name"),
         ({"user_metadata": [1]}, "invalid_request", "user_metadata must be an object"),
@@ -81,7 +81,7 @@ def test_the_refusal_of_a_taken_address_does_not_reveal_that_it_is_taken(client:
         assert answer.json() == {"name": "BadRequestError", "code": "invalid_signup", "description": "Invalid sign up", "statusCode": 400}
     assert User.objects.of(client.tenant_id).count() == 1
     line = SignIn.objects.of(client.tenant_id).filter(type="fs")[0]
-    assert (line.description, line.user_id, line.connection) == ("The user exists already.", "", "people")
+    assert (line.description, line.user_id, line.connection) == ("The user already exists.", "", "people")
 
 
 def test_a_weak_password_is_refused_with_the_broken_rules(client: Client, connection: Connection) -> None:

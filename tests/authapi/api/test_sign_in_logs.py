@@ -131,7 +131,7 @@ def test_a_query_finds_the_lines_that_it_describes(api: Management, ada: User, q
 def test_an_invalid_query_is_refused_with_a_reason(api: Management, query: str) -> None:
     answer = api.get("logs", {"q": query})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string"), answer.body
-    assert "Not a query: " in answer.json["message"]
+    assert "Invalid query: " in answer.json["message"]
 
 
 def test_a_deeply_nested_query_is_refused_and_does_not_exhaust_the_process(api: Management) -> None:

@@ -60,7 +60,7 @@ def test_a_list_is_read_the_same_as_its_json_text() -> None:
 @pytest.mark.parametrize(
     ("detail", "problem"),
     [
-        ({"type": "unknown"}, "Object 1 of the authorization_details: The API knows no such type for this client."),
+        ({"type": "unknown"}, "Object 1 of the authorization_details: The API has no such type for this client."),
         ({"type": "open"}, "Object 1 of the authorization_details: 'x' is a required property"),
         ({"type": "payment", "locations": ["https://other.example.test/"]}, "locations"),
         ({"type": "payment", "locations": [API + ".evil.test/"]}, "locations"),

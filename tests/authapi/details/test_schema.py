@@ -37,7 +37,7 @@ TWICE = {f"s{number}": {"allOf": [{"$ref": f"#/$defs/s{number + 1}"}] * 2} for n
         ({"properties": {"a": {"pattern": "(\\w{1000}){1000}"}}}, "properties.a.pattern"),
         ({"properties": {f"p{number}": {"pattern": "a"} for number in range(21)}}, "more than 20 patterns"),
         ({"properties": {"a": {"type": "money"}}}, "properties.a.type"),
-        ({"properties": {"a": "string"}}, "Each schema inside"),
+        ({"properties": {"a": "string"}}, "Each nested schema"),
         ({"description": "x" * MAX_BYTES}, "longer than"),
     ],
 )
@@ -78,11 +78,11 @@ def test_the_cost_of_a_pattern_depends_only_on_the_length_of_the_text() -> None:
     [
         ({"type": "with space"}, "without spaces"),
         ({"type": "<b>"}, "angle brackets"),
-        ({"sentence": "Pay {amount"}, "no partner"),
-        ({"sentence": "Pay {}"}, "no member"),
-        ({"sentence": "Pay {amount..x}"}, "no member"),
+        ({"sentence": "Pay {amount"}, "Unmatched brace"),
+        ({"sentence": "Pay {}"}, "not a member"),
+        ({"sentence": "Pay {amount..x}"}, "not a member"),
         ({"sentence": "Pay {sum}"}, "{sum}, which the schema does not have"),
-        ({"schema": {"type": 3}}, "no usable JSON Schema"),
+        ({"schema": {"type": 3}}, "Not a usable JSON Schema"),
     ],
 )
 def test_a_refused_type_is_named_with_its_place(changes: dict[str, Any], problem: str) -> None:
@@ -93,4 +93,4 @@ def test_a_refused_type_is_named_with_its_place(changes: dict[str, Any], problem
 
 
 def test_a_type_may_be_listed_once() -> None:
-    assert problems_of([{"type": "payment"}, {"type": "payment"}]) == ["Type 2 (payment): Each type once."]
+    assert problems_of([{"type": "payment"}, {"type": "payment"}]) == ["Type 2 (payment): Duplicate type."]

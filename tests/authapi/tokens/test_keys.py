@@ -176,7 +176,7 @@ def test_the_command_revokes_a_key(tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"revoke": "x"}, "--revoke needs --tenant"),
+        ({"revoke": "x"}, "--revoke requires --tenant"),
         ({"tenant": "no-such-tenant"}, "There is no tenant no-such-tenant"),
     ],
 )
@@ -186,7 +186,7 @@ def test_the_command_refuses_invalid_options_with_an_explanation(tenant: Tenant,
 
 
 def test_the_command_reports_an_unknown_key(tenant: Tenant) -> None:
-    with pytest.raises(CommandError, match="has no key nothing"):
+    with pytest.raises(CommandError, match="has no revocable key nothing"):
         call_command("rotate_signing_keys", tenant=tenant.pk, revoke="nothing")
 
 

@@ -123,7 +123,7 @@ def test_the_command_lists_prepares_rotates_and_removes(tenant: Tenant) -> None:
         (("--tenant", "nowhere"), "no tenant"),
         (("--rotate",), "Prepare one"),
         (("--remove", "x"), "no certificate x"),
-        (("--prepare", "--rotate"), "one step after the other"),
+        (("--prepare", "--rotate"), "one step at a time"),
     ],
 )
 def test_the_command_explains_errors(tenant: Tenant, arguments: tuple[str, ...], says: str) -> None:

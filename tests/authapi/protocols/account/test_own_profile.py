@@ -44,7 +44,7 @@ def test_a_profile_is_saved_on_behalf_of_the_user_with_event_audit_and_log(accou
     user = account.told()
     assert (user.name, user.nickname, user.picture, user.email) == ("Ada King", "countess", picture, "ada@example.test")
     entry = AuditEntry.objects.filter(tenant_id=account.tenant.pk, object_type="identity.user").latest("pk")
-    assert (entry.actor_kind, entry.actor_id, entry.act) == ("user", user.user_id, "Changed the own profile")
+    assert (entry.actor_kind, entry.actor_id, entry.act) == ("user", user.user_id, "Changed own profile")
     line = AdministrativeLine.objects.of(account.tenant.pk).latest("created_at")
     assert (line.type, line.user_id, line.user_name) == ("sapi", user.user_id, "ada@example.test")
     context = json.loads(bytes(Event.objects.filter(tenant_id=account.tenant.pk, type="user.updated").latest("pk").body))["data"]["context"]

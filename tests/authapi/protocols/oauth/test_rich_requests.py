@@ -115,9 +115,9 @@ def refused(answer: Received) -> str:
 @pytest.mark.parametrize(
     ("sent", "text"),
     [
-        ("{", "no JSON"),
-        ("[]", "an object at least"),
-        ('[{"type": "unknown"}]', "knows no such type"),
+        ("{", "not valid JSON"),
+        ("[]", "at least one object"),
+        ('[{"type": "unknown"}]', "has no such type"),
         (json.dumps([{**PAYMENT, "amount": -1}]), "Object 1 of the authorization_details: amount"),
         (json.dumps([{**PAYMENT, "hidden": "x"}]), "hidden"),
         (json.dumps([{**PAYMENT, "locations": ["https://other.example.test/"]}]), "locations"),
@@ -323,12 +323,12 @@ def test_a_client_gets_for_itself_only_types_that_its_grant_names(bank: Bank, as
     sent = [PAYMENT] if as_json else json.dumps([PAYMENT])
     assert granted(ask_token(bank.tenant, {**form, "authorization_details": sent}, as_json=as_json)) == [PAYMENT]
     account = [ACCOUNT] if as_json else json.dumps([ACCOUNT])
-    assert "knows no such type" in refused(ask_token(bank.tenant, {**form, "authorization_details": account}, as_json=as_json))
+    assert "has no such type" in refused(ask_token(bank.tenant, {**form, "authorization_details": account}, as_json=as_json))
 
 
 def test_a_client_grant_names_no_type_by_default(bank: Bank) -> None:
     form = machine(bank)
-    assert "knows no such type" in refused(ask_token(bank.tenant, {**form, "authorization_details": json.dumps([PAYMENT])}))
+    assert "has no such type" in refused(ask_token(bank.tenant, {**form, "authorization_details": json.dumps([PAYMENT])}))
     assert granted(ask_token(bank.tenant, form)) == []
 
 
