@@ -35,7 +35,7 @@ def test_a_webhook_needs_an_address_and_a_secret_which_does_not_move(tenant: Ten
     row = update_tenant_settings(tenant_id=tenant.pk, changes={SETTING: WEBHOOK})
     assert SECRET not in str((row.values, row.sealed_values))
     assert row.secret("webhook_secret") == SECRET
-    with pytest.raises(Invalid, match="give the secret again"):
+    with pytest.raises(Invalid, match="needs the secret again"):
         update_tenant_settings(tenant_id=tenant.pk, changes={SETTING: {"webhook_url": "https://evil.example.test/"}})
     # A channel alone leaves the rest as it is.
     row = update_tenant_settings(tenant_id=tenant.pk, changes={SETTING: {"channel": "email"}})
