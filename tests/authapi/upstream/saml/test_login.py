@@ -223,7 +223,7 @@ def test_another_provider_than_the_one_that_was_asked_lets_nobody_in(login: Saml
     request, state = login.leave()
     options = {"signInEndpoint": SIGN_IN, "signingCert": OTHER.text}
     update_connection(tenant_id=login.tenant.pk, connection_id=login.connection.pk, changes={"options": options})
-    assert "does not fit" in refused(login, login.come_back(login.answer(request), state))
+    assert "is invalid" in refused(login, login.come_back(login.answer(request), state))
 
 
 def test_a_connection_that_was_taken_from_the_client_meanwhile_lets_nobody_in(login: SamlLogin) -> None:
@@ -379,4 +379,4 @@ def test_a_token_of_another_protocol_does_not_stand_in_for_the_answer(tenant: Te
     _, state = login.leave()
     stolen = Token(realm=login.entity_id, is_saml2=True)
     response = login.browser.post("/login/callback", {"wa": "wsignin1.0", "wresult": stolen.result(), "wctx": state})
-    assert "does not speak" in refused(login, response)
+    assert "uses another protocol" in refused(login, response)

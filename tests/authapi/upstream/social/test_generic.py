@@ -126,7 +126,7 @@ def test_a_profile_without_an_id_lets_no_one_in(tenant: Tenant, provider: Provid
     login = generic(tenant, provider)
     provider.answers["/userinfo"] = reply(200, profile)
     assert_refused(login, login.come_back(login.leave()))
-    assert "names no subject" in said(login)
+    assert "has no subject" in said(login)
 
 
 def test_a_subject_that_is_written_like_an_id_is_not_the_user_of_that_id(tenant: Tenant, provider: Provider) -> None:
@@ -232,7 +232,7 @@ def test_an_address_with_a_query_is_sealed_and_used_all_the_same(tenant: Tenant,
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"scripts": {"fetchUserProfile": "function (a, b) {}"}}, "is not run here"),
+        ({"scripts": {"fetchUserProfile": "function (a, b) {}"}}, "is not supported"),
         ({"authorizationURL": "javascript:alert(1)"}, "authorizationURL must be an https address"),
         ({"tokenURL": "https://user:pw@t.example.test"}, "tokenURL must be an https address"),
         ({"tokenURL": "https://t.example.test/#x"}, "tokenURL must be an https address"),
@@ -246,7 +246,7 @@ def test_an_address_with_a_query_is_sealed_and_used_all_the_same(tenant: Tenant,
         ({"fieldsMap": {"name": "a["}}, "is not understood"),
         ({"fieldsMap": {"name": "sum(a)"}}, "There is no function sum()"),
         ({"customHeaders": "X-Key: x"}, "customHeaders must be an object"),
-        ({"customHeaders": {"Host": "x"}}, "Host is not the name of a header that may be set"),
+        ({"customHeaders": {"Host": "x"}}, "Host is not the name of a header that can be set"),
         ({"customHeaders": {"X Key": "x"}}, "is not the name of a header"),
         ({"customHeaders": {"X-Key": "x\r\nHost: y"}}, "must be a text of visible characters"),
         ({"customHeaders": {"X-Key": "é"}}, "must be a text of visible characters"),

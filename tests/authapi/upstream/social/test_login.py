@@ -84,7 +84,7 @@ def test_a_state_that_nothing_began_is_an_error_page(at: Begin, strategy: str) -
 @pytest.mark.parametrize("strategy", ["github", "google-oauth2", "windowslive", "waad", "linkedin"])
 def test_an_answer_of_another_issuer_is_refused_before_its_code_is_used(at: Begin, strategy: str) -> None:
     login = at(strategy)
-    assert "not the issuer that was asked" in refusal(login, login.come_back(login.leave(), iss="https://attacker.example.test"))
+    assert "not the issuer that got the request" in refusal(login, login.come_back(login.leave(), iss="https://attacker.example.test"))
     assert login.provider.paths == [path for path in login.provider.paths if path.endswith("openid-configuration")]
 
 
@@ -204,7 +204,7 @@ def test_private_addresses_are_not_asked(at: Begin, settings: Settings) -> None:
 
 def test_an_address_that_replaces_none_stops_the_start() -> None:
     check_addresses({"github": {"token_endpoint": "https://github.example.test/token"}, "apple": {"issuer": "https://apple.example.test"}})
-    with pytest.raises(AddressUnknown, match="no strategy gitlab"):
+    with pytest.raises(AddressUnknown, match="unknown strategy gitlab"):
         check_addresses({"gitlab": {"token_endpoint": "https://gitlab.example.test"}})
     with pytest.raises(AddressUnknown, match="github has no address tokens"):
         check_addresses({"github": {"tokens": "https://github.example.test"}})
@@ -344,7 +344,7 @@ def test_a_key_of_one_directory_signs_for_no_other_one(at: Begin) -> None:
         for key in login.provider.published
     ]
     login.provider.answers["jwks_uri"] = reply(200, {"keys": keys})
-    assert "key is that of another directory" in refusal(login, login.come_back(sent))
+    assert "key belongs to another directory" in refusal(login, login.come_back(sent))
 
 
 def test_an_entra_directory_may_be_named_by_its_domain(at: Begin) -> None:
