@@ -193,7 +193,7 @@ def test_a_handle_is_used_up_by_the_answer_and_not_by_a_look_at_it(login: Login,
     uri = pusher.handle()
     first, second = go(login, uri), go(login, uri)
     assert "code" in login.log_in(second).answer
-    assert "expired or was answered already" in told(go(login, uri))
+    assert "expired or was already answered" in told(go(login, uri))
     # The other window has the login page open still; its answer would be a second one.
     late = login.log_in(first)
     assert late.answer["error"] == "invalid_request_uri"

@@ -65,7 +65,7 @@ def test_an_unknown_user_costs_the_hash_of_a_known_one(old: OldClient, monkeypat
 def test_a_breached_password_is_refused_at_both_old_endpoints_and_only_the_right_one(old: OldClient, tmp_path: Path, settings: Any) -> None:
     use_list(settings, write_list(tmp_path / "list", PASSWORD, "wrong"))
     detect(old.tenant.pk, "block")
-    leaked = (401, "password_leaked", "This password was part of a breach elsewhere. Choose a new one.")
+    leaked = (401, "password_leaked", "This password was found in a data breach. Choose a new one.")
     assert refusal(old.log_in()) == leaked
     assert refusal(old.authenticate()) == leaked
     assert refusal(old.log_in(password="wrong")) == WRONG
