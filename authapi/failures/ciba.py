@@ -25,7 +25,7 @@ class CibaCase(Case):
     # An id that is unknown, used, long expired, or of another client gets the same error.
     INVALID_ID = 400, "invalid_grant", "Invalid or expired auth_req_id."
     WRONG_DPOP_KEY = 400, "invalid_grant", "The auth_req_id is bound to another DPoP key."
-    # On pages.
+    # Errors that pages show.
     UNKNOWN_LINK = 404, "invalid_request", "No request of an application has this link."
     REQUEST_OVER = 400, "invalid_request", "The request of the application was already answered."
     REQUEST_EXPIRED = 400, "invalid_request", "The request of the application has expired."

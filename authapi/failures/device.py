@@ -19,6 +19,6 @@ class DeviceCase(Case):
     WRONG_DPOP_KEY = 403, "invalid_grant", "The device code is bound to another DPoP key."
     # Errors of the device authorization endpoint.
     TOO_MANY = 429, "too_many_requests", "Too many device codes were requested. Try again later."
-    # On pages.
+    # Errors that pages show.
     CODE_OVER = 400, "invalid_request", "The code of the device was already used."
     CODE_EXPIRED = 400, "invalid_request", "The code of the device has expired."

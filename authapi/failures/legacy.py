@@ -40,7 +40,7 @@ class LegacyCase(Case):
     CONNECTION_NOT_FOUND = 400, "invalid_request", "the connection was not found"
     CONNECTION_DISABLED = 400, "invalid_request", "the connection was disabled"
     WRONG_STRATEGY = 400, "invalid_request", "specified strategy does not support requested operation"
-    # Tokens.
+    # Errors of tokens.
     INVALID_DEVICE_TOKEN = 400, "invalid_grant", "The id_token is not signed by a key of this device, is too old, or was used before."
     INVALID_SOCIAL_TOKEN = 401, "invalid_request", "invalid access_token: invalid_token"
     PROVIDER_SILENT = 503, "temporarily_unavailable", "The identity provider cannot be reached. Try again."
@@ -66,7 +66,7 @@ class LegacyCase(Case):
     FOREIGN_PAGE = 403, "access_denied", "This endpoint answers pages of this host only. Pages elsewhere use /co/authenticate."
     # The client gets these errors by a redirect. All reasons have one text, so that it does not help an attacker to guess.
     INVALID_TICKET = 403, "access_denied", "The login ticket is invalid, used, expired, or from another browser or page."
-    # Accounts.
+    # Errors of linked accounts.
     NOT_LINKED = 400, "invalid_request", "The identity is not linked to this user."
     CANNOT_UNLINK = 400, "invalid_request", "The identity cannot be unlinked: {reason}"
     LINK_NEEDS_SESSION = 403, "access_denied", "Log in as the user of the access token in this browser before you link an account."

@@ -21,8 +21,7 @@ from authapi.tokens.minting import Issue
 class TokenAnswer:
     """The answer of the token endpoint before it is written: everything is stored, and writing it signs the access token.
 
-    The answer names `scopes`, even if empty; None omits the member. `beside` has the other members by name: other tokens, and the
-    authorization details.
+    The answer names `scopes`, even if empty; None omits the member. `beside` has the other members by name: tokens and details.
     """
 
     access: Issue

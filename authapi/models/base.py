@@ -1,6 +1,4 @@
-"""The base of the rows of this app: an owner, and managers that require a tenant but allow bulk writes, because no event reports these
-rows.
-"""
+"""The base of the rows of this app: an owner, and managers that require a tenant. They allow bulk writes: these rows have no events."""
 
 from __future__ import annotations
 

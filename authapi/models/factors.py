@@ -52,8 +52,7 @@ class FactorChallenge(UnrecordedOwned):
 class FactorTransaction(UnrecordedOwned):
     """A login in an application that waits for its second factor. Only the digest of its token is stored.
 
-    It is valid only for the client, and for the key that the first request has proven. At the end, the tokens of the first request are
-    issued once.
+    It is valid only for the client, and for the key that the first request has proven. At the end, the requested tokens are issued once.
     """
 
     digest = models.CharField(max_length=64, editable=False)
@@ -83,9 +82,7 @@ class FactorTransaction(UnrecordedOwned):
 
 
 class RememberedBrowser(UnrecordedOwned):
-    """A browser in which a user has proven the second factor, so that it is not required there for a while. Stores the digest of its
-    cookie.
-    """
+    """A browser in which a user needs no second factor for a while after proving one. The row stores the digest of its cookie."""
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
     digest = models.CharField(max_length=64, editable=False)

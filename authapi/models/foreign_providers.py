@@ -29,10 +29,9 @@ class ProviderMetadata(UnrecordedOwned):
 
 
 class RefusedMessage(UnrecordedOwned):
-    """The message of a provider that a line of the sign-in log describes, without signatures and encrypted data, so that it opens no
-    session.
+    """A refused message of a provider, without signatures and encrypted data, so that it opens no session.
 
-    It contains data of a user and is kept for a few days only. It names the line by a text, because the line may be deleted first.
+    It contains data of a user and is kept for a few days only. A text names its line of the sign-in log, which may be deleted first.
     """
 
     line_id = models.CharField(max_length=32)

@@ -1,6 +1,4 @@
-"""DPoP proofs (RFC 9449, 4.3): parsed strictly and verified with the key in their header. A proof proves only that its sender has this key.
-Pure.
-"""
+"""DPoP proofs (RFC 9449, 4.3): parsed strictly and verified with the key in their header. They prove only that key. Pure."""
 
 from __future__ import annotations
 

@@ -62,9 +62,7 @@ def _create_management_api(tenant_id: str) -> ApiResource:
 
 @unit_of_work
 def ensure_factors_api(tenant_id: str) -> None:
-    """Create the API for second factors, `{issuer}mfa/` (contract 4.4), if the tenant offers them. Users manage their factors with its
-    tokens.
-    """
+    """Create the API with which users manage second factors, `{issuer}mfa/` (contract 4.4), if the tenant offers them."""
     try:
         management = ensure_management_api(tenant_id)
     except TenantHasNoDomain:

@@ -1,5 +1,6 @@
-"""Lines of the administrative log for changes by staff, and by users at their account page: one per entry of the audit log, in the
-same transaction.
+"""Lines of the administrative log for changes by staff and by users at their account page.
+
+Each entry of the audit log has one line, which is written in the same transaction.
 
 A line has less than its entry: it names the fields that changed, not their values. The platform's own staff appear without
 their names, because clients of the tenant may not know them.

@@ -1,5 +1,4 @@
-"""Requests that a user approves elsewhere (OpenID CIBA Core 1.0): a client begins one, the user answers in a browser, the client exchanges
-it.
+"""Requests that a user approves elsewhere (OpenID CIBA Core 1.0): begun by a client, answered in a browser, exchanged once.
 
 Rows store digests only: of the id that the client polls with, and of the secret in the link that the user opens. The granted tokens are
 not tied to the session in which the user approved: they stay valid when the user logs out of that browser.

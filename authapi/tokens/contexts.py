@@ -25,7 +25,7 @@ SECOND_FACTORS = (
     "urn:oasis:names:tc:SAML:2.0:ac:classes:MobileTwoFactorUnregistered",
     "http://schemas.microsoft.com/claims/multipleauthn",
 )
-# Each context with the methods of which any one meets it, strongest context first.
+# Each context with the methods that meet it, one of which is enough. The strongest context comes first.
 CONTEXTS: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(SECOND_FACTORS, frozenset({SECOND_FACTOR})),
     PASSWORD: frozenset({"pwd"}),

@@ -1,5 +1,4 @@
-"""Checks whether a verified assertion is for us, about this login, and valid now (SAML Profiles 2.0, 4.1.4.3). Pure: the clock is an
-argument.
+"""Checks that a verified assertion is for us, about this login, and valid now (SAML Profiles 2.0, 4.1.4.3). Pure: time is an argument.
 
 Every refusal is a sentence for the administrator with the received and the expected value.
 """
