@@ -1,4 +1,4 @@
-"""Fast path for compact JWS with RS256, in two steps: the input of the signature is built first, and the signature is made on demand.
+"""Fast path: a compact JWS with RS256 in two steps. The input of the signature is built first, and the signature is made on demand.
 
 The plain path is joserfc. It makes every other algorithm, and the same bytes for RS256, whose signatures are deterministic.
 The figure is in docs/figures.md.
