@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class ApiProblem(Exception):
-    """A refusal with a status, a sentence, and, where clients know one, a code."""
+    """An error with a status, a sentence, and a code if clients know one."""
 
     def __init__(self, status: int, message: str, error_code: str | None = None, *, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class TooManyRequests(ApiProblem):
 
 
 def problem_body(status: int, message: str, error_code: str | None = None) -> dict[str, Any]:
-    """Return the error body; `errorCode` is left out where there is none."""
+    """Return the error body; `errorCode` is omitted if it is None."""
     body: dict[str, Any] = {"statusCode": status, "error": HTTPStatus(status).phrase, "message": message}
     if error_code is not None:
         body["errorCode"] = error_code
@@ -47,7 +47,7 @@ def problem_body(status: int, message: str, error_code: str | None = None) -> di
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
-    """Translate whatever a view raised, once; what nobody expected is logged and becomes a 500 that says nothing."""
+    """Turn an exception of a view into the error answer. Logs an unexpected exception and answers 500 without details."""
     problem = _problem(error)
     body = problem_body(problem.status, problem.message, problem.error_code)
     return Response(body, status=problem.status, headers=problem.headers)

@@ -1,4 +1,4 @@
-"""One request to an OAuth endpoint, as the steps after reading see it."""
+"""One request to an OAuth endpoint, in the form that the steps after parsing use."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from identity.hosts import HostMatch
 
 @dataclass(frozen=True)
 class TokenRequest:
-    """Where it arrived, from whom, and what it says. No repr: headers and form hold secrets."""
+    """The host, the client, the headers and the parameters of a request. No `repr`, because headers and form contain secrets."""
 
     host: HostMatch
     address: str
     headers: Mapping[str, str] = field(repr=False)
     form: Mapping[str, Any] = field(repr=False)
-    # Told when the client is proven. Without one, the chain charges by the outcome.
+    # Notified when the client is authenticated. If None, the chain of the endpoint charges the request by its outcome.
     charge: Charge | None = None
-    # The thumbprint of the key that the sender has proven to hold (RFC 9449), empty where no proof came.
+    # The thumbprint of the key that the sender has proven to hold (RFC 9449); empty without a proof.
     key: str = ""
 
     def text(self, name: str) -> str | None:
-        """Return a parameter, None when it is absent. Raises `RequestRefused` for one that is no text.
+        """Return a parameter; None if it is absent. Raises `RequestRefused` for a value that is not a string.
 
-        To take it for absent would give more than was asked for: all scopes in place of a list of one.
+        Treating such a value as absent would grant more than the client requested: all scopes instead of a list with one.
         """
         value = self.form.get(name)
         if value is None or isinstance(value, str):
@@ -36,7 +36,7 @@ class TokenRequest:
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The parameter {name} must be a string.")
 
     def required(self, name: str) -> str:
-        """Return a parameter; raise `RequestRefused` naming the one that is missing."""
+        """Return a parameter. Raises `RequestRefused`, which names the parameter, if it is missing."""
         value = self.text(name)
         if value is None:
             raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter=name)

@@ -1,7 +1,7 @@
-"""What happened -> status, error, description: one table per protocol, and the refusal that names a row of one of them.
+"""Tables from cases to status, error code and description, one per protocol, and the exception that names a row of a table.
 
-`requests` is of every endpoint, `oauth` of clients and their tokens, `logins` of people. Clients compare some of the texts, so they
-are kept to the letter. The management interface has error bodies of its own (`authapi.problems`).
+`requests` is for all endpoints, `oauth` for clients and their tokens, `logins` for users. Clients compare some of the texts, so those
+never change. The management interface has its own error bodies (`authapi.problems`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    # The edge raises refusals.
+    # Only for annotations: `authapi.edge` raises these refusals, so a real import would be circular.
     from authapi.edge.throttling import Rate
 
 
 @dataclass(frozen=True)
 class Failure:
-    """One row: `description` may name values in braces."""
+    """One row: `description` may contain names of values in braces."""
 
     status: int
     error: str
@@ -26,18 +26,18 @@ class Failure:
 
 
 class Case(Enum):
-    """The cases of one protocol, each written as status, error and description."""
+    """The cases of one protocol, each with status, error code and description."""
 
     def __init__(self, status: int, error: str, description: str) -> None:
         self.failure = Failure(status, error, description)
 
 
 class RequestRefused(Exception):
-    """A request to an OAuth endpoint was refused; `case` names the row.
+    """A request to an OAuth endpoint is refused; `case` names the row.
 
-    `rate` is that of the bucket that refused it, None where no bucket did or the chain knows it. `headers` go with the answer of an
-    endpoint for programs, and `members` into its body beside the error. `reader` is the one origin whose scripts may read the refusal
-    although cookies came along, empty where cookies do not count.
+    `rate` is the rate of the bucket that refused it, None for other refusals or if the chain knows it. An endpoint for programs adds
+    `headers` to its answer, and `members` to the body beside the error. `reader` is the only origin whose scripts may read the refusal
+    of a request with cookies; empty if cookies have no effect.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What may go wrong with a login that a client begins and a user approves elsewhere (OpenID CIBA Core 1.0)."""
+"""Errors of logins that a client begins and a user approves elsewhere (OpenID CIBA Core 1.0)."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from authapi.failures import Case
 
 @unique
 class CibaCase(Case):
-    # Of `/bc-authorize` (CIBA 13; contract, 2.11). Client libraries compare the first two texts.
+    # Errors of `/bc-authorize` (CIBA 13; contract, 2.11). Client libraries compare the first two texts.
     UNKNOWN_USER = 400, "unknown_user_id", "User ID is malformed or unknown"
     NO_OPENID = 400, "invalid_request", "openid scope must be requested"
     INVALID_REQUEST = 400, "invalid_request", "{reason}"
     BINDING_MESSAGE = 400, "invalid_binding_message", "{reason}"
-    PUBLIC_CLIENT = 401, "invalid_client", "Only applications that authenticate may ask for a login of a user elsewhere."
+    PUBLIC_CLIENT = 401, "invalid_client", "Only applications that authenticate may request approvals."
     NO_NOTIFIER = 400, "invalid_request", "The user cannot be notified. {reason}"
-    TOO_MANY = 429, "too_many_requests", "Too many requests for an approval were made. Try again later."
-    # Of the token endpoint (CIBA 11).
+    TOO_MANY = 429, "too_many_requests", "Too many approvals were requested. Try again later."
+    # Errors of the token endpoint (CIBA 11).
     PENDING = 400, "authorization_pending", "The end-user authorization is pending"
     SLOW_DOWN = 400, "slow_down", "You are polling faster than allowed. Try again in {interval} seconds."
     EXPIRED = 400, "expired_token", "The request has expired. Begin again."
     DENIED = 400, "access_denied", "The end-user denied the authorization request or it has been expired"
-    # Unknown, used, of another client, and expired for long look alike.
+    # An id that is unknown, used, long expired, or of another client gets the same error.
     INVALID_ID = 400, "invalid_grant", "Invalid or expired auth_req_id."
     WRONG_DPOP_KEY = 400, "invalid_grant", "The auth_req_id is bound to another DPoP key."
-    # On pages.
+    # Errors that pages show.
     UNKNOWN_LINK = 404, "invalid_request", "No request of an application has this link."
-    REQUEST_OVER = 400, "invalid_request", "The request of the application was answered already."
+    REQUEST_OVER = 400, "invalid_request", "The request of the application was already answered."
     REQUEST_EXPIRED = 400, "invalid_request", "The request of the application has expired."
     OTHER_USER = 403, "access_denied", "The request of the application is for another user."

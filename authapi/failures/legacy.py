@@ -1,4 +1,4 @@
-"""What old endpoints refuse (contract, 2.9). Clients compare some of the texts."""
+"""Errors of the endpoints of old clients (contract, 2.9). Clients compare some of the texts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from authapi.failures import Case
 
 @unique
 class LegacyCase(Case):
-    # Logins. The text never tells whether there is such an account.
+    # Errors of logins. No text tells whether the account exists.
     WRONG_CREDENTIALS = 401, "invalid_user_password", "Wrong email or password."
-    # Of login forms in applications, whose scripts compare the code.
+    # Errors of login forms in applications, whose scripts compare the code.
     WRONG_CREDENTIALS_OF_FORM = 401, "access_denied", "Wrong email or password."
     WRONG_EMAIL_CODE_OF_FORM = 401, "access_denied", "Wrong email or verification code."
     WRONG_PHONE_CODE_OF_FORM = 401, "access_denied", "Wrong phone number or verification code."
     USER_BLOCKED = 401, "unauthorized", "user is blocked"
-    PASSWORD_LEAKED = 401, "password_leaked", "This password was part of a breach elsewhere. Choose a new one."
+    PASSWORD_LEAKED = 401, "password_leaked", "This password was found in a data breach. Choose a new one."
     ACCOUNT_BLOCKED = (
         429,
         "too_many_attempts",
@@ -26,7 +26,7 @@ class LegacyCase(Case):
     TOO_MANY_LOGINS = 429, "too_many_logins", "Too many logins of this user from this address. Try again later."
     TOO_MANY_DELEGATIONS = 429, "too_many_requests", "Too many delegations of this user from this address. Try again later."
     PAGE_NEEDED = 403, "access_denied", "This login needs a page of the service. Send the user to /authorize."
-    # Clients and connections.
+    # Errors of clients and connections.
     UNKNOWN_CLIENT = 403, "unauthorized_client", "invalid client"
     GRANT_NOT_ALLOWED = 403, "unauthorized_client", "Grant type '{grant}' not allowed for the client."
     NO_LEGACY_GRANT = 403, "unauthorized_client", "The client has no legacy grant, which this endpoint needs."
@@ -40,7 +40,7 @@ class LegacyCase(Case):
     CONNECTION_NOT_FOUND = 400, "invalid_request", "the connection was not found"
     CONNECTION_DISABLED = 400, "invalid_request", "the connection was disabled"
     WRONG_STRATEGY = 400, "invalid_request", "specified strategy does not support requested operation"
-    # Tokens.
+    # Errors of tokens.
     INVALID_DEVICE_TOKEN = 400, "invalid_grant", "The id_token is not signed by a key of this device, is too old, or was used before."
     INVALID_SOCIAL_TOKEN = 401, "invalid_request", "invalid access_token: invalid_token"
     PROVIDER_SILENT = 503, "temporarily_unavailable", "The identity provider cannot be reached. Try again."
@@ -56,7 +56,7 @@ class LegacyCase(Case):
     ROTATING_TOKENS = 400, "invalid_request", "Refresh tokens of this client rotate: exchange them at /oauth/token."
     TARGET_NOT_ALLOWED = 400, "invalid_request", "The target is unknown or does not allow delegation by this client."
     WRONG_API_TYPE = 400, "invalid_request", "Unsupported api_type: {api_type}. Only id tokens of clients are issued: send app."
-    # Login forms of applications.
+    # Errors of login forms in applications.
     OWN_FORMS_OFF = 403, "unauthorized_client", "Cross-origin login is off for this client."
     ORIGIN_MISSING = 403, "access_denied", "The request has no Origin header: this endpoint answers scripts of web pages."
     ORIGIN_NOT_ALLOWED = 403, "access_denied", "The origin {origin} is not among the client's allowed origins."
@@ -64,9 +64,9 @@ class LegacyCase(Case):
     WRONG_CREDENTIAL_TYPE = 400, "invalid_request", "Unsupported credential_type: {credential_type}"
     UNKNOWN_REALM = 403, "access_denied", "Unknown or invalid realm"
     FOREIGN_PAGE = 403, "access_denied", "This endpoint answers pages of this host only. Pages elsewhere use /co/authenticate."
-    # Told to the client by a redirect. One text for every reason, so that it helps no attacker to guess.
-    INVALID_TICKET = 403, "access_denied", "The login ticket is invalid, used, expired, or of another browser or page."
-    # Accounts.
+    # The client gets these errors by a redirect. All reasons have one text, so that it does not help an attacker to guess.
+    INVALID_TICKET = 403, "access_denied", "The login ticket is invalid, used, expired, or from another browser or page."
+    # Errors of linked accounts.
     NOT_LINKED = 400, "invalid_request", "The identity is not linked to this user."
     CANNOT_UNLINK = 400, "invalid_request", "The identity cannot be unlinked: {reason}"
     LINK_NEEDS_SESSION = 403, "access_denied", "Log in as the user of the access token in this browser before you link an account."

@@ -1,4 +1,4 @@
-"""What may go wrong with a login or a logout of a user: with a password, on the hosted pages, at a provider elsewhere."""
+"""Errors of logins and logouts of users: with a password, on the hosted pages, and at external providers."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class LoginCase(Case):
     )
     TOO_MANY_LOGINS = 429, "too_many_requests", "Too many logins of this user from this address. Try again later."
     SUSPICIOUS_ADDRESS = 429, "too_many_attempts", "Too many failed logins from this address. Try again later."
-    PASSWORD_LEAKED = 401, "password_leaked", "This password was part of a breach elsewhere. Choose a new one."
-    # Shown on a page: no address of the client is trusted yet (RFC 6749, 4.1.2.1).
+    PASSWORD_LEAKED = 401, "password_leaked", "This password was found in a data breach. Choose a new one."
+    # Shown on a page, because no address of the client is trusted yet (RFC 6749, 4.1.2.1).
     UNKNOWN_CLIENT = 400, "invalid_request", "Unknown client: {client_id}"
     NO_CALLBACK = 400, "invalid_request", "The client has no callback address."
     CALLBACK_MISMATCH = 400, "invalid_request", "Callback URL mismatch. {redirect_uri} is not in the list of allowed callback URLs."
@@ -47,21 +47,21 @@ class LoginCase(Case):
     CONSENT_REQUIRED = 400, "consent_required", "Consent required"
     INTERACTION_REQUIRED = 400, "interaction_required", "Interaction required"
     CONSENT_DENIED = 403, "access_denied", "User did not authorize the request"
-    REQUEST_EXPIRED = 400, "invalid_request", "This login has expired or was finished already. Begin again at the application."
+    REQUEST_EXPIRED = 400, "invalid_request", "This login has expired or was already finished. Begin again at the application."
     FOREIGN_BROWSER = 400, "invalid_request", "This login was begun in another browser. Begin again at the application."
     LOGOUT_ADDRESS_NOT_ALLOWED = 400, "invalid_request", "The address {address} is not in the list of allowed logout URLs."
     LOGOUT_HINT_MISMATCH = 400, "invalid_request", "The parameter {parameter} does not belong to the id_token_hint."
     INVALID_ID_TOKEN_HINT = 400, "invalid_request", "The id_token_hint is not an id token of this issuer."
-    # Of logins at a provider elsewhere: told to the client, or on a page where no address is trusted.
+    # Errors of logins at an external provider. The client gets them, or a page shows them if no address is trusted.
     UPSTREAM_MISCONFIGURED = 500, "server_error", "The connection is not configured completely."
     UPSTREAM_UNREACHABLE = 503, "temporarily_unavailable", "The identity provider cannot be reached. Try again."
     UPSTREAM_ODD_ANSWER = 500, "server_error", "The identity provider gave an answer that cannot be used."
-    UPSTREAM_ISSUER_MISMATCH = 403, "access_denied", "The answer is not from the identity provider that was asked."
+    UPSTREAM_ISSUER_MISMATCH = 403, "access_denied", "The answer is not from the identity provider that got the request."
     UPSTREAM_TOKEN_REFUSED = 403, "access_denied", "The token of the identity provider was not accepted."
     UPSTREAM_CODE_REFUSED = 403, "access_denied", "The identity provider did not complete the login."
-    # In the provider's own words.
+    # The text of the provider itself.
     UPSTREAM_DENIED = 403, "access_denied", "{told}"
     UPSTREAM_SIGN_UP_DISABLED = 403, "access_denied", "Public signup is disabled"
     UPSTREAM_EMAIL_TAKEN = 403, "access_denied", "Another user of this connection has this e-mail address."
-    UPSTREAM_PROFILE_REFUSED = 403, "access_denied", "The identity provider says of the user what cannot be kept."
-    UPSTREAM_UNASKED = 403, "access_denied", "The identity provider began this login on its own, which the connection does not allow."
+    UPSTREAM_PROFILE_REFUSED = 403, "access_denied", "The identity provider sent a user profile that cannot be stored."
+    UPSTREAM_UNASKED = 403, "access_denied", "The identity provider began this login, which the connection does not allow."

@@ -1,6 +1,6 @@
-"""What OAuth 2.0 refuses a client: its authentication, its grant, what it asks of the authorization endpoint, its bearer token.
+"""Errors of OAuth 2.0: client authentication, grants, authorization requests, bearer tokens.
 
-Errors of the toolkit's engine are translated here as well.
+Errors of the toolkit's engine are translated here, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from authapi.failures import Case, Failure
 class OAuthCase(Case):
     UNSUPPORTED_GRANT = 400, "unsupported_grant_type", "Unsupported grant type: {grant}"
     MISSING_CLIENT_AUTHENTICATION = 401, "invalid_client", "Client authentication is missing."
-    # Unknown client, wrong secret and wrong method look alike, so that an answer does not tell which clients exist.
+    # Unknown client, wrong secret and wrong method get the same error, so that an answer does not tell which clients exist.
     WRONG_CLIENT_AUTHENTICATION = 401, "access_denied", "Unauthorized"
     WRONG_CLIENT_OF_STANDARD = 401, "invalid_client", "Unauthorized"
     CERTIFICATE_NOT_VALID = 401, "invalid_client", "The client certificate has expired or is not valid yet."
@@ -28,21 +28,21 @@ class OAuthCase(Case):
         "access_denied",
         'Client is not authorized to access "{audience}". You need to create a "client-grant" associated to this API.',
     )
-    # A foreign, unknown, expired and used code look alike; so do refresh tokens.
+    # A code that is unknown, used, expired, or of another client gets the same error. The same holds for refresh tokens.
     INVALID_CODE = 403, "invalid_grant", "Invalid authorization code"
     WRONG_REDIRECT_URI = 403, "invalid_grant", "The redirect_uri is not the one of the authorization request."
     WRONG_CODE_VERIFIER = 403, "invalid_grant", "Failed to verify code verifier"
     INVALID_REFRESH_TOKEN = 403, "invalid_grant", "Unknown or invalid refresh token."
-    AUDIENCE_NOT_IN_POLICY = 403, "access_denied", "The refresh token is not good for the audience: {audience}"
+    AUDIENCE_NOT_IN_POLICY = 403, "access_denied", "The refresh token is not valid for the audience: {audience}"
     NO_SIGNING_SECRET = (
         403,
         "unauthorized_client",
-        "Id tokens of this client are signed with its secret, which was not kept. Rotate the secret.",
+        "Id tokens of this client are signed with its secret, which is not stored. Rotate the secret.",
     )
-    # RFC 6750, 3.1. Both stand beside a challenge, which the token endpoint never sends.
+    # RFC 6750, 3.1. Both are sent with a challenge, which the token endpoint never sends.
     INVALID_BEARER = 401, "invalid_token", "Unauthorized"
     BEARER_LACKS_SCOPE = 403, "insufficient_scope", "The access token lacks the scope {scope}."
-    # Of the authorization endpoint. The first is shown on a page: no address is trusted yet (RFC 6749, 4.1.2.1).
+    # Errors of the authorization endpoint. The first is shown on a page, because no address is trusted yet (RFC 6749, 4.1.2.1).
     WEB_ORIGIN_NOT_ALLOWED = 400, "invalid_request", "The origin {origin} is not among the client's web origins."
     ORIGIN_NOT_ALLOWED = 403, "access_denied", "The origin {origin} is not among the client's allowed origins."
     # RFC 9449, 5 and 8. Clients compare the second text.
@@ -56,39 +56,39 @@ class OAuthCase(Case):
         "unauthorized_client",
         "Response type '{response_type}' not allowed for the client: its grant '{grant}' is off.",
     )
-    # RFC 9101, 6. Shown on a page, and told to a client that pushes it.
+    # RFC 9101, 6. Shown on a page, or sent to a client that pushes the request.
     INVALID_REQUEST_OBJECT = 400, "invalid_request_object", "The request object cannot be used. {reason}"
     REQUEST_KEYS_UNAVAILABLE = 503, "temporarily_unavailable", "The keys of the client cannot be read right now. Try again."
-    # Where a request cannot be one, such as in a login that a provider began.
+    # For requests that cannot be request objects, such as a login that a provider began.
     REQUEST_OBJECT_NOT_SUPPORTED = 400, "request_not_supported", "A request object cannot be used here."
     REQUEST_URI_NOT_SUPPORTED = 400, "request_uri_not_supported", "The parameter request_uri is not supported."
-    # Unknown, expired, used, and of another client look alike (RFC 9126, 4). Shown on a page: no address is trusted.
+    # Unknown, expired, used, and of another client get the same error (RFC 9126, 4). Shown on a page, because no address is trusted.
     INVALID_REQUEST_URI = (
         400,
         "invalid_request_uri",
-        "The pushed request is unknown, has expired or was answered already. Begin again at the application.",
+        "The pushed request is unknown, has expired or was already answered. Begin again at the application.",
     )
     PUSH_REQUIRED = 400, "invalid_request", "The client must push its authorization requests to the endpoint /oauth/par."
     PUSH_BY_PUBLIC_CLIENT = 403, "unauthorized_client", "Only a client that authenticates may push authorization requests."
     PUSH_DISABLED = 404, "endpoint_disabled", "Pushed authorization requests are off at this tenant."
     SIGNATURE_REQUIRED = 400, "invalid_request", "The client must send its authorization requests as signed request objects."
-    # RFC 8693, 2.2.2. Unknown, expired, revoked, foreign, of another kind and not held by the sender look alike.
+    # RFC 8693, 2.2.2. A token that is unknown, expired, revoked, foreign, of another kind or not held by the sender gets the same error.
     INVALID_SUBJECT_TOKEN = 400, "invalid_request", "Unknown or invalid subject token."
     INVALID_ACTOR_TOKEN = 400, "invalid_request", "Unknown or invalid actor token."
     TOKEN_TYPE_NOT_SUPPORTED = 400, "invalid_request", "Unsupported {parameter}: {type}"
     EXCHANGE_NOT_ALLOWED = 403, "unauthorized_client", "The client may not exchange this kind of token. {reason}"
-    CHAIN_TOO_LONG = 400, "invalid_request", "The subject token went through {limit} exchanges already."
+    CHAIN_TOO_LONG = 400, "invalid_request", "The subject token already went through {limit} exchanges."
     INTROSPECTION_DISABLED = 404, "endpoint_disabled", "Introspection of tokens is off at this tenant."
-    INTROSPECTION_BY_PUBLIC_CLIENT = 403, "unauthorized_client", "Only a client that authenticates may ask about tokens."
+    INTROSPECTION_BY_PUBLIC_CLIENT = 403, "unauthorized_client", "Only a client that authenticates may introspect tokens."
     REGISTRATION_NOT_SUPPORTED = 400, "registration_not_supported", "The parameter registration is not supported."
-    # The sentence of a rule of the compliance level of the client (`authapi.compliance.rules`).
+    # The text is that of a rule of the client's compliance level (`authapi.compliance.rules`).
     LEVEL_BREAKS_REQUEST = 400, "invalid_request", "{sentence}"
     LEVEL_BREAKS_CLIENT = 401, "invalid_client", "{sentence}"
     LEVEL_BREAKS_SETTINGS = 400, "unauthorized_client", "{sentence}"
     LEVEL_BREAKS_RESPONSE_TYPE = 400, "unsupported_response_type", "{sentence}"
     LEVEL_BREAKS_PROOF = 400, "invalid_dpop_proof", "{sentence}"
     LEVEL_BREAKS_TARGET = 400, "invalid_target", "{sentence}"
-    # A refusal of the engine, told as the standard has it.
+    # An error of the engine, with the status and code of the standard.
     ENGINE_REFUSED = 400, "invalid_request", "{description}"
     # RFC 9396, 5 and RFC 8707, 2.
     INVALID_AUTHORIZATION_DETAILS = 400, "invalid_authorization_details", "{reason}"
@@ -97,10 +97,10 @@ class OAuthCase(Case):
 
 
 def engine_failure(error: OAuth2Error) -> Failure:
-    """Translate a refusal of the toolkit's engine; its own status stands unless upstream clients expect another."""
+    """Translate an error of the toolkit's engine. Its status stays, unless clients of the upstream service expect another one."""
     status = _ENGINE_STATUS.get(error.error, error.status_code)
     return Failure(status, error.error, error.description or error.error.replace("_", " "))
 
 
-# Clients of the token endpoint expect 403 where RFC 6749, 5.2 has 400.
+# Clients of the token endpoint expect 403 in these cases. RFC 6749, 5.2 has 400.
 _ENGINE_STATUS = {"invalid_grant": 403, "unauthorized_client": 403, "access_denied": 403}

@@ -1,4 +1,4 @@
-"""What may go wrong when a client registers itself, or manages its registration (RFC 7591, 3.2.2; RFC 7592)."""
+"""Errors of clients that register themselves or manage their registration (RFC 7591, 3.2.2; RFC 7592)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class RegistrationCase(Case):
     )
     OFF = 404, "endpoint_disabled", "Dynamic client registration is off at this tenant."
     TOKEN_NEEDED = 401, "invalid_token", "Registration needs an initial access token of an administrator, as a Bearer token."
-    # Unknown, used up, expired and taken back look alike; so do an unknown client and a wrong token.
+    # A token that is unknown, used up, expired or revoked gets the same error. So do an unknown client and a wrong token.
     INVALID_INITIAL_TOKEN = 401, "invalid_token", "The initial access token is invalid."
     INVALID_TOKEN = 401, "invalid_token", "The registration access token does not belong to this client."
     TOO_MANY = 429, "too_many_requests", "Too many clients were registered. Try again later."
-    FULL = 403, "access_denied", "This tenant has as many registered clients as it may have. Ask its administrator to delete some."
+    FULL = 403, "access_denied", "This tenant has reached its limit of registered clients. Ask its administrator to delete some."

@@ -1,4 +1,4 @@
-"""What may be wrong with any request to an endpoint of the authentication interface."""
+"""Errors of any request to an endpoint of the authentication interface."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ class RequestCase(Case):
     UNEXPECTED = 500, "server_error", "The service met an unexpected condition."
 
 
-# The management interface and streams say the same.
+# The management interface and streams use the same text.
 TOO_MANY_REQUESTS = RequestCase.TOO_MANY_REQUESTS.failure.description

@@ -1,4 +1,4 @@
-"""What may go wrong with a request of an application that speaks SAML."""
+"""Errors of requests of SAML applications."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from authapi.failures import Case
 
 @unique
 class SamlCase(Case):
-    # Shown on a page: no address of the application is trusted yet.
+    # Shown on a page, because no address of the application is trusted yet.
     OFF = 400, "invalid_request", "SAML is off for this application: its add-on samlp is not set."
     REQUEST_REFUSED = 400, "invalid_request", "{reason}"
     NO_LOGOUT_ADDRESS = 400, "invalid_request", "The application has no address for answers to logouts."
-    # Told to the application in a response.
+    # The application gets these errors in a response.
     REQUEST_UNSUPPORTED = 400, "invalid_request", "The SAML request cannot be answered: {reason}"
     BINDING_UNSUPPORTED = 400, "invalid_request", "Responses are sent by HTTP-POST only."
     NAME_ID_UNAVAILABLE = 400, "invalid_request", "The user has no NameID in the format that the request asks for."

@@ -1,6 +1,6 @@
-"""The standards' answers in the place of ours, for clients that ask for them (`oauth_standard_errors`, or a compliance level).
+"""Statuses and codes of the standards, for clients that request them (`oauth_standard_errors`, or a compliance level).
 
-Upstream clients expect other statuses and codes than RFC 6749, 5.2 names. The texts stay: they say what to do.
+Clients of the upstream service expect other statuses and codes than RFC 6749, 5.2. The texts stay the same.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from authapi.failures.oauth import OAuthCase
 from authapi.failures.passkeys import PasskeyCase
 from authapi.failures.requests import RequestCase
 
-# Codes that the registries of OAuth and OpenID Connect do not have for a token answer, and what stands for them there.
+# Codes that are not registered for token answers of OAuth and OpenID Connect, with their replacement.
 STANDARD_CODES: dict[Case, str] = {
     OAuthCase.WRONG_CLIENT_AUTHENTICATION: "invalid_client",
     OAuthCase.ORIGIN_NOT_ALLOWED: "unauthorized_client",
     OAuthCase.PUSH_DISABLED: "invalid_request",
     OAuthCase.INTROSPECTION_DISABLED: "invalid_request",
-    # RFC 8707, 2: the API is unknown, or not one for this client.
+    # RFC 8707, 2: the API is unknown, or not for this client.
     OAuthCase.AUDIENCE_REQUIRED: "invalid_target",
     OAuthCase.UNKNOWN_AUDIENCE: "invalid_target",
     OAuthCase.NO_CLIENT_GRANT: "invalid_target",
     OAuthCase.NO_GRANT_IN_ORGANIZATION: "invalid_target",
     OAuthCase.AUDIENCE_NOT_IN_POLICY: "invalid_target",
-    # RFC 6749, 5.2: what the client shows for a user is not valid.
+    # RFC 6749, 5.2: the grant that the client sends for a user is not valid.
     LoginCase.USER_BLOCKED: "invalid_grant",
     LoginCase.ACCOUNT_BLOCKED: "invalid_grant",
     LoginCase.PASSWORD_LEAKED: "invalid_grant",
@@ -48,8 +48,8 @@ STANDARD_CODES: dict[Case, str] = {
     DeviceCase.TOO_MANY: "temporarily_unavailable",
     RequestCase.TOO_MANY_REQUESTS: "temporarily_unavailable",
 }
-# RFC 6749, 5.2 has 400 for every code but one, and RFC 8628, 3.5 has no other for its own. Statuses that tell HTTP clients when to ask
-# again, or that the body was too long, stay.
+# RFC 6749, 5.2 uses 400 for every code but one, and RFC 8628, 3.5 uses 400, too. Statuses that tell HTTP clients when to repeat a
+# request, or that the body was too long, stay.
 STANDARD_STATUSES = {"invalid_client": 401, "slow_down": 400}
 _OF_HTTP = frozenset({408, 413, 429, 500, 503})
 # The codes of authorization responses: RFC 6749, 4.1.2.1; OpenID Connect Core 1.0, 3.1.2.6; RFC 8707, 2; RFC 9396, 5; Unmet
@@ -65,12 +65,12 @@ AUTHORIZATION_CODES = frozenset(
 
 
 def standard_failure(failure: Failure, case: Case) -> Failure:
-    """Return a refusal of the token endpoint and its neighbors as RFC 6749, 5.2 has it."""
+    """Return a refusal of the token endpoint and of similar endpoints in the form of RFC 6749, 5.2."""
     error = STANDARD_CODES.get(case, failure.error)
     status = STANDARD_STATUSES.get(error) or (failure.status if failure.status in _OF_HTTP else 400)
     return Failure(status, error, failure.description)
 
 
 def standard_redirect(failure: Failure) -> str:
-    """Return the code of a refusal that a browser carries to the client."""
+    """Return the code of a refusal that the client gets by a redirect of the browser."""
     return failure.error if failure.error in AUTHORIZATION_CODES else "access_denied"

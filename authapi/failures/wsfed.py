@@ -1,4 +1,4 @@
-"""What may go wrong with a request of an application that speaks WS-Federation."""
+"""Errors of requests of WS-Federation applications."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from authapi.failures import Case
 
 @unique
 class WsFedCase(Case):
-    # Shown on a page: no address of the application is trusted yet.
+    # Shown on a page, because no address of the application is trusted yet.
     OFF = 400, "invalid_request", "WS-Federation is off for this application: its add-on wsfed is not set."

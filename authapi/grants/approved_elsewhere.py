@@ -1,4 +1,4 @@
-"""Tokens for a request that a user has approved in a browser elsewhere: for a device (RFC 8628), or for a server (OpenID CIBA Core 1.0)."""
+"""Tokens for a request that a user approves in another browser: for a device (RFC 8628) or for a server (OpenID CIBA Core 1.0)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from identity.models import User
 
 
 def granted_elsewhere(row: CibaRequest | DeviceGrant, user: User, request: TokenRequest, client: Client) -> Granted:
-    """Return what is issued for an approved row, and note in the row that it was used. The caller holds the row.
+    """Return what is issued for an approved row, and mark the row as used. The caller holds the lock of the row.
 
-    Raises `RequestRefused` for a user who is blocked or has left the organization since.
+    Raises `RequestRefused` if the user is now blocked or has left the organization.
     """
     if user.blocked:
         raise RequestRefused(LoginCase.USER_BLOCKED)

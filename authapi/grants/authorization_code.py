@@ -1,4 +1,4 @@
-"""`authorization_code`: a code of the authorization endpoint becomes tokens, once (RFC 6749, 4.1.3; RFC 7636, 4.6)."""
+"""`authorization_code`: exchanges a code of the authorization endpoint for tokens, once (RFC 6749, 4.1.3; RFC 7636, 4.6)."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from foundation.database.transactions import unit_of_work
 # RFC 7636, 4.1.
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 _FAILED_EXCHANGE = "feacft"
-_REPLAYED = "An authorization code was used again: everything that came of it was revoked."
+_REPLAYED = "An authorization code was used again: everything issued for it was revoked."
 
 
 class AuthorizationCodeGrant(UserGrant):
-    """Exchanges a code under the lock of its row; the second of two exchanges ends what the first one got."""
+    """Exchanges a code under the lock of its row. A second exchange revokes the tokens that the first one issued."""
 
     name = "authorization_code"
     takes_details = True
@@ -45,9 +45,9 @@ class AuthorizationCodeGrant(UserGrant):
 
 @unit_of_work
 def _exchanged(request: TokenRequest, client: Client, code: str) -> Granted | None:
-    """Return what the code is exchanged for; None when it was used before, with everything that came of it revoked.
+    """Return what the code is exchanged for. None if it was used before; everything issued for it is then revoked.
 
-    Raises `RequestRefused`, and then the code is as good as before.
+    Raises `RequestRefused`; the code then stays valid.
     """
     row = locked_code(tenant_id=request.host.tenant_id, code=code)
     if row is None or row.application_id != client.pk:
@@ -63,40 +63,40 @@ def _exchanged(request: TokenRequest, client: Client, code: str) -> Granted | No
     row.save(update_fields=["used_at", "issued_jti", "issued_until", "updated"])
     refresh_token = None
     if login.wants_refresh_token:
-        # The refresh token is good for all that was granted, also where this access token is for less (RFC 9396, 6).
+        # The refresh token covers everything that was granted, even if this access token covers less (RFC 9396, 6).
         refresh_token = issue_refresh_token(replace(login, asked=whole.asked), access=access, until=until, sender=sender_of(request))
     return Granted(login, access, refresh_token)
 
 
 def _asked(login: UserIssue, request: TokenRequest) -> UserIssue:
-    """Return the login with the details that this request asks for. Raises `RequestRefused` for more, and for another API."""
+    """Return the login with the details that this request names. Raises `RequestRefused` for more details, and for another API."""
     target = audience_of(request) if RESOURCE in request.form else None
     if target is not None and target != login.audience:
-        # RFC 8707, 2.2: a code is for the API that the authorization request has named.
+        # RFC 8707, 2.2: a code is for the API that the authorization request named.
         raise target_refused("The code is for another API.")
     return narrowed(login, request)
 
 
 def _check(row: AuthorizationCode, request: TokenRequest, client: Client) -> None:
-    # A login that has ended meanwhile gives nothing more: its session is gone, its id is still noted.
-    # A block has ended it, too; that is told as such (`stored_login`), since clients compare the text.
+    # A login that has ended gets no more tokens: its session row is deleted, and `sid` still holds its id. A block ends sessions, too, but
+    # has its own answer (`stored_login`), because clients compare that text.
     if row.is_expired() or (row.sid and row.session is None and not row.user.blocked):
         raise RequestRefused(OAuthCase.INVALID_CODE)
     redirect_uri = request.text("redirect_uri")
     if row.is_redirect_uri_given and redirect_uri is None:
         raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="redirect_uri")
-    # RFC 6749, 4.1.3: the same text as there. One that nobody asked for must be the one that was used.
+    # RFC 6749, 4.1.3: the values must be equal. If the authorization request had no redirect URI, the one that was used counts.
     if redirect_uri is not None and redirect_uri != row.redirect_uri:
         raise RequestRefused(OAuthCase.WRONG_REDIRECT_URI)
     _check_verifier(row, request.text("code_verifier"), client)
     if row.confirmation and row.confirmation.get(KEY) != request.key:
-        # RFC 9449, 10: a code that was stolen is worth nothing without the key.
+        # RFC 9449, 10: a stolen code is worthless without the key.
         raise RequestRefused(OAuthCase.WRONG_DPOP_KEY)
 
 
 def _check_verifier(row: AuthorizationCode, verifier: str | None, client: Client) -> None:
     if not row.code_challenge:
-        # RFC 9700, 2.1.1: a verifier without a challenge shows that somebody took the challenge away.
+        # RFC 9700, 2.1.1: a verifier without a challenge shows that an attacker removed the challenge from the authorization request.
         if verifier is not None or client.is_public:
             raise RequestRefused(OAuthCase.WRONG_CODE_VERIFIER)
         return
@@ -109,5 +109,5 @@ def _check_verifier(row: AuthorizationCode, verifier: str | None, client: Client
 def _is_verified(row: AuthorizationCode, verifier: str) -> bool:
     if row.code_challenge_method == AuthorizationCode.CODE_CHALLENGE_S256:
         return bool(code_challenge_method_s256(verifier, row.code_challenge))
-    # `plain`, for a client that opted in: the authorization endpoint refuses it for all others.
+    # Method `plain`, which the authorization endpoint accepts only from clients that opted in.
     return hmac.compare_digest(verifier, row.code_challenge)

@@ -1,4 +1,4 @@
-"""`urn:openid:params:grant-type:ciba`: a client asks until its user has answered elsewhere, and gets its tokens once (CIBA 10.1, 11)."""
+"""`urn:openid:params:grant-type:ciba`: a client polls until its user has answered, and gets its tokens once (CIBA 10.1, 11)."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from foundation.database.transactions import unit_of_work
 
 GRANT = "urn:openid:params:grant-type:ciba"
 _EXCHANGED, _FAILED_EXCHANGE = "ciba_exchange_succeeded", "ciba_exchange_failed"
-_REPLAYED = "An auth_req_id was used again: everything that came of it was revoked."
+_REPLAYED = "An auth_req_id was used again: everything issued for it was revoked."
 
 
 @dataclass(frozen=True)
 class _Waiting:
-    """Why there are no tokens. Returned and not raised: what was noted must be committed."""
+    """Why there are no tokens. It is returned, not raised, because the transaction that records the poll must commit."""
 
     case: CibaCase
     interval: int = 0
 
 
 class CibaGrant(UserGrant):
-    """Answers a client under the lock of its row; the second exchange of an id ends what the first one got."""
+    """Answers a client under the lock of its row. A second exchange of an id revokes the tokens that the first one issued."""
 
     name = GRANT
     takes_details = True
@@ -47,12 +47,12 @@ class CibaGrant(UserGrant):
 
 @unit_of_work
 def _exchanged(request: TokenRequest, client: Client, auth_req_id: str) -> Granted | _Waiting:
-    """Return what the id is exchanged for, or why not. Raises `RequestRefused`, and then the id is as good as before."""
+    """Return what the id is exchanged for, or why it is not. Raises `RequestRefused`; the id then stays valid."""
     row = locked_request(request.host.tenant_id, auth_req_id)
     if row is None or client.is_public or row.application_id != client.pk:
         return _Waiting(CibaCase.INVALID_ID)
     if row.confirmation and row.confirmation.get(KEY) != request.key:
-        # An id that was stolen is worth nothing without the key, and slows the client down no more.
+        # A stolen id is worthless without the key. Its polls do not count, so that they cannot slow the client down.
         return _Waiting(CibaCase.WRONG_DPOP_KEY)
     if row.used_at is not None:
         _punish(row, request, client)
@@ -70,7 +70,7 @@ def _granted(row: CibaRequest, request: TokenRequest, client: Client) -> Granted
 
 
 def _punish(row: CibaRequest, request: TokenRequest, client: Client) -> None:
-    """Revoke everything that came of an id because it was used again, and say so in the sign-in log."""
+    """Revoke everything issued for an id that was used again, and write it to the sign-in log."""
     revoke_lineage(tenant_id=row.tenant_id, lineage=row.lineage)
     _note(_FAILED_EXCHANGE, row, request, client, description=_REPLAYED)
 

@@ -1,4 +1,4 @@
-"""`client_credentials`: a client asks for itself. Scopes come from its client grant, never from a default."""
+"""`client_credentials`: tokens for the client itself. Scopes come from its client grant, never from a default."""
 
 from __future__ import annotations
 

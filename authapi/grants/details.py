@@ -1,4 +1,4 @@
-"""Authorization details as grants decide them: which types a client may name at an API, and what of a grant a request asks for."""
+"""Authorization details in grants: which types a client may name at an API, and which granted details a request selects."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from authapi.token_request import TokenRequest
 from authapi.tokens.user_tokens import UserIssue
 from foundation.memory.ttl_cache import Remembered
 
-# RFC 9396, 10: the types that a client says it will name. Absent: those of the API.
+# RFC 9396, 10: the types that a client declares. If absent, all types of the API.
 CLIENT_MEMBER = "authorization_details_types"
 
 
 def requested_details(request: TokenRequest) -> tuple[Detail, ...]:
-    """Return what a token request names, JSON text or a list of a JSON body; nothing for most. Raises `RequestRefused`."""
+    """Return the details of a token request, from JSON text or from a list in a JSON body; empty for most. Raises `RequestRefused`."""
     if MEMBER not in request.form:
         return ()
     return read(request.form[MEMBER])
 
 
 def read(sent: object) -> tuple[Detail, ...]:
-    """Return the objects of a parameter. Raises `RequestRefused`."""
+    """Return the objects of a parameter. Raises `RequestRefused` for a malformed value."""
     try:
         return read_details(sent)
     except DetailsRefused as error:
@@ -37,20 +37,20 @@ def read(sent: object) -> tuple[Detail, ...]:
 
 
 def details_for_user(details: tuple[Detail, ...], client: Client, resource: ApiResource | None) -> tuple[Detail, ...]:
-    """Return the details that a client asks for at an API for a user; raise `RequestRefused` for any that it may not have."""
+    """Return the details that a client requests at an API for a user. Raises `RequestRefused` for any that it may not have."""
     if resource is None:
         raise refused("The authorization_details need the audience of an API.")
     return _judged(details, _types_for_user(client, resource), resource)
 
 
 def details_for_client(request: TokenRequest, client: Client, resource: ApiResource, grant: GrantTerms | None) -> tuple[Detail, ...]:
-    """Return the details that a client asks for at an API for itself; raise `RequestRefused` for any that it may not have."""
+    """Return the details that a client requests at an API for itself. Raises `RequestRefused` for any that it may not have."""
     details = requested_details(request)
     return _judged(details, _types(client, resource, grant.details_types if grant else ()), resource) if details else ()
 
 
 def narrowed(login: UserIssue, request: TokenRequest) -> UserIssue:
-    """Return a login with the details that this request asks for, all of them where it names none (RFC 9396, 6).
+    """Return a login with the details that this request names, or with all granted ones if it names none (RFC 9396, 6).
 
     Raises `RequestRefused` for more than was granted.
     """
@@ -64,7 +64,7 @@ def narrowed(login: UserIssue, request: TokenRequest) -> UserIssue:
 
 
 def still_granted_details(login: UserIssue, resource: ApiResource | None) -> UserIssue:
-    """Return a login with the details that its API and its client may still have; the others are dropped, as scopes are."""
+    """Return a login with the details that its API and its client still allow. The others are dropped, as scopes are."""
     if login.asked is None or not login.asked.details:
         return login
     kept: tuple[Detail, ...] = ()
@@ -74,22 +74,22 @@ def still_granted_details(login: UserIssue, resource: ApiResource | None) -> Use
 
 
 def without_details(login: UserIssue) -> UserIssue:
-    """Return a login for another API than the details were granted at."""
+    """Return a login without details, for another API than the one at which they were granted."""
     return replace(login, asked=replace(login.asked, details=())) if login.asked is not None and login.asked.details else login
 
 
 def type_of(detail: Detail, resource: ApiResource) -> DetailType:
-    """Return the type of an object that was judged."""
+    """Return the type of an object that passed its checks."""
     return types_of(resource.settings)[detail["type"]]
 
 
 def _load_types(tenant_id: str) -> tuple[str, ...]:
-    """Return the names of the types of every API of a tenant, in the order of the alphabet."""
+    """Return the names of the types of every API of a tenant, sorted."""
     rows = ApiResource.objects.of(tenant_id).filter(is_system=False, settings__has_key=MEMBER)
     return tuple(sorted({name for settings in rows.values_list("settings", flat=True) for name in types_of(settings)}))
 
 
-# Asked for by each discovery document.
+# Each discovery document lists them.
 detail_types: Remembered[str, tuple[str, ...]] = Remembered(_load_types, seconds=1.0)
 
 
@@ -106,7 +106,7 @@ def _judged(details: tuple[Detail, ...], types: dict[str, DetailType], resource:
 
 
 def _types_for_user(client: Client, resource: ApiResource) -> dict[str, DetailType]:
-    """Return the types that the API's access policy leaves to this client for users."""
+    """Return the types that the API's access policy allows this client to request for users."""
     policy = resource.settings.get("subject_type_authorization", {}).get("user", {}).get("policy")
     if policy in (None, "allow_all"):
         return _types(client, resource, None)
@@ -116,7 +116,7 @@ def _types_for_user(client: Client, resource: ApiResource) -> dict[str, DetailTy
 
 def _types(client: Client, resource: ApiResource, granted: tuple[str, ...] | None) -> dict[str, DetailType]:
     if resource.is_system:
-        # What the management interface does for a token is decided by scopes alone.
+        # Scopes alone decide what a token may do at the management interface.
         return {}
     named = client.settings.get(CLIENT_MEMBER)
     return {

@@ -1,4 +1,4 @@
-"""`urn:ietf:params:oauth:grant-type:device_code`: a device asks until a user has answered, and gets its tokens once (RFC 8628, 3.4)."""
+"""`urn:ietf:params:oauth:grant-type:device_code`: a device polls until a user has answered, and gets its tokens once (RFC 8628, 3.4)."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from identity.models import User
 
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _EXCHANGED, _FAILED_EXCHANGE = "sede", "fede"
-_REPLAYED = "A device code was used again: everything that came of it was revoked."
+_REPLAYED = "A device code was used again: everything issued for it was revoked."
 
 
 @dataclass(frozen=True)
 class _Waiting:
-    """Why there are no tokens. Returned and not raised: what was noted must be committed."""
+    """Why there are no tokens. It is returned, not raised, because the transaction that records the poll must commit."""
 
     case: DeviceCase
     interval: int = 0
-    # Whether the client has shown a code of its own.
+    # Whether the client has sent a valid code of its own.
     is_proof: bool = True
 
 
 class DeviceCodeGrant(UserGrant):
-    """Answers a device under the lock of its row; the second exchange of a code ends what the first one got."""
+    """Answers a device under the lock of its row. A second exchange of a code revokes the tokens that the first one issued."""
 
     name = GRANT
     takes_details = True
@@ -45,7 +45,7 @@ class DeviceCodeGrant(UserGrant):
         if isinstance(outcome, Granted):
             return outcome
         if outcome.is_proof and request.charge is not None:
-            # A device that waits is no failed request of its address: many may stand behind one.
+            # A poll of a waiting device is not charged to its address as a failure: many devices may share one address.
             request.charge.settle()
         headers = {"Retry-After": str(outcome.interval)} if outcome.interval else {}
         raise RequestRefused(outcome.case, headers=headers, interval=outcome.interval)
@@ -53,12 +53,12 @@ class DeviceCodeGrant(UserGrant):
 
 @unit_of_work
 def _exchanged(request: TokenRequest, client: Client, device_code: str) -> Granted | _Waiting:
-    """Return what the code is exchanged for, or why not. Raises `RequestRefused`, and then the code is as good as before."""
+    """Return what the code is exchanged for, or why it is not. Raises `RequestRefused`; the code then stays valid."""
     row = locked_device(request.host.tenant_id, device_code)
     if row is None or row.application_id != client.pk:
         return _Waiting(DeviceCase.INVALID_CODE, is_proof=False)
     if row.confirmation and row.confirmation.get(KEY) != request.key:
-        # A code that was stolen is worth nothing without the key, and slows the device down no more.
+        # A stolen code is worthless without the key. Its polls do not count, so that they cannot slow the device down.
         return _Waiting(DeviceCase.WRONG_DPOP_KEY, is_proof=False)
     if row.used_at is not None:
         _punish(row, request, client)
@@ -77,7 +77,7 @@ def _granted(row: DeviceGrant, user: User, request: TokenRequest, client: Client
 
 
 def _punish(row: DeviceGrant, request: TokenRequest, client: Client) -> None:
-    """Revoke everything that came of a code because it was used again, and say so in the sign-in log."""
+    """Revoke everything issued for a code that was used again, and write it to the sign-in log."""
     revoke_lineage(tenant_id=row.tenant_id, lineage=row.lineage)
     _note(_FAILED_EXCHANGE, row, request, client, is_success=False, description=_REPLAYED)
 

@@ -1,4 +1,4 @@
-"""What a client may ask for, for itself or for a user: the API behind an audience, and the scopes there."""
+"""What a client may request, for itself or for a user: the API behind an audience, and the scopes there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REMEMBERED_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Entitlement:
-    """The answer: audience as the token will name it, API, every scope the client may have there, and the grant behind it."""
+    """The audience as the token names it, the API, every scope that the client may have there, and the client grant behind it."""
 
     audience: str
     resource: ApiResource
@@ -34,7 +34,7 @@ class Entitlement:
     grant: GrantTerms | None = None
 
     def narrowed(self, requested: str | None) -> tuple[str, ...]:
-        """Return the requested scopes that are granted, or all of them; ungranted ones are dropped silently."""
+        """Return the requested scopes that are granted, or all granted ones; other scopes are dropped without an error."""
         if requested is None:
             return self.scopes
         wanted = frozenset(requested.split())
@@ -46,9 +46,9 @@ class Entitlement:
 
 
 def machine_entitlement(client: Client, host: HostMatch, audience: str | None) -> Entitlement:
-    """Return what `client` may ask for at `audience`; raise `RequestRefused` when that is nothing.
+    """Return what `client` may request at `audience`. Raises `RequestRefused` if that is nothing.
 
-    A global client may leave the audience out and needs no grant for the management interface.
+    A global client may omit the audience and needs no grant for the management interface.
     """
     if audience is None:
         if not client.is_global:
@@ -67,7 +67,7 @@ def machine_entitlement(client: Client, host: HostMatch, audience: str | None) -
 class UserEntitlement:
     """What a client gets for a user. Without a resource the token is for the profile only, and `audience` is empty.
 
-    `permissions` are those of the user at the API, where its dialect lists them.
+    `permissions` are the user's permissions at the API; None if its dialect does not list them.
     """
 
     audience: str
@@ -79,10 +79,10 @@ class UserEntitlement:
 def user_entitlement(
     *, host: HostMatch, client: Client, user: User | None, audience: str | None, scope: str | None, organization: Organization | None = None
 ) -> UserEntitlement:
-    """Return what of `scope` the client gets for `user`; the rest is dropped silently. Raises `RequestRefused`.
+    """Return the part of `scope` that the client gets for `user`; the rest is dropped without an error. Raises `RequestRefused`.
 
-    An absent audience is the tenant's default one, or the profile. An absent scope stands for every scope of the API. Before
-    the user is known (None) permissions are not looked at: ask again when it is.
+    An absent audience means the tenant's default audience, or the profile without one. An absent scope means all scopes of the API. While
+    the user is unknown (None), permissions are not checked: call this again when the user is known.
     """
     audience = audience or sign_in_settings(host.tenant_id).default_audience
     if not audience or is_userinfo_audience(audience, trust.get(host.tenant_id).hosts):
@@ -101,13 +101,13 @@ def user_entitlement(
 def enforces_permissions(resource: ApiResource) -> bool:
     """Tell whether a user gets only the scopes that are among the user's permissions.
 
-    The management interface always does: a login at a global client must not make an administrator of anybody.
+    The management interface always requires it: a login at a global client must not turn every user into an administrator.
     """
     return resource.is_system or bool(resource.settings.get("enforce_policies"))
 
 
 def _allowed_for_users(client: Client, resource: ApiResource, audience: str) -> tuple[str, ...]:
-    """Return the scopes that the API's access policy leaves to this client, before the user is looked at."""
+    """Return the scopes that the API's access policy allows this client for users, before permissions of the user are checked."""
     policy = resource.settings.get("subject_type_authorization", {}).get("user", {}).get("policy")
     if resource.is_system:
         policy = "allow_all" if client.is_global else "require_client_grant"
@@ -127,19 +127,19 @@ def _permissions(user: User | None, resource: ApiResource, organization: Organiz
 
 
 def _narrowed(scope: str, allowed: frozenset[str], *, may_stay: bool) -> tuple[str, ...]:
-    """Return the granted ones in the order in which they were asked for, each once."""
+    """Return the granted scopes in the requested order, without duplicates."""
     lasting = {"offline_access", "online_access"} if not may_stay else frozenset()
     known = (allowed | SIGN_IN_SCOPES) - lasting
     return tuple(dict.fromkeys(value for value in scope.split() if value in known))
 
 
 def _may_refresh(client: Client, resource: ApiResource | None) -> bool:
-    """Tell whether a refresh token may be issued: the client exchanges such, and the API takes tokens while nobody is there."""
+    """Tell whether a refresh token may be issued: the client may exchange refresh tokens, and the API allows offline access."""
     return client.allows_grant_type("refresh_token") and (resource is None or bool(resource.settings.get("allow_offline_access")))
 
 
 def resource_of(tenant_id: str, audience: str) -> ApiResource:
-    """Return the API that `audience` names, as it was at most a second ago. Raises `RequestRefused`."""
+    """Return the API that `audience` names, from a cache that is at most a second old. Raises `RequestRefused`."""
     if is_management_audience(audience, trust.get(tenant_id).hosts):
         return _management.get(tenant_id)
     try:

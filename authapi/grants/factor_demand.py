@@ -1,4 +1,4 @@
-"""Where an application logs a user in without a page: the second factor that is due, demanded in place of tokens (contract 2.3)."""
+"""Second factors in logins without a page: the token endpoint answers with a demand for the factor, not with tokens (contract 2.3)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _DEMANDED = "mfar"
 
 
 def demand_second_factor(proof: FirstProof, *, user_agent: str = "") -> None:
-    """Do nothing where no second factor is due; else raise `RequestRefused` with an `mfa_token`, kept and committed.
+    """Return if no second factor is due. Otherwise raise `RequestRefused` with an `mfa_token`, which is then stored and committed.
 
-    `mfa_requirements` name the types that the user may prove, or enroll.
+    `mfa_requirements` lists the types of factors that the user may prove or enroll.
     """
     facts = LoginFacts(proof.client, proof.organization, proof.user, frozenset(proof.methods))
     is_asked = is_factors_audience(proof.audience or "", trust.get(proof.client.tenant_id).hosts)

@@ -1,4 +1,4 @@
-"""`urn:okta:params:oauth:grant-type:webauthn`: an application hands over what a passkey has signed, or that one was made (contract 2.3)."""
+"""`urn:okta:params:oauth:grant-type:webauthn`: an application sends what a passkey has signed at login or registration (contract 2.3)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SIGN_UP_REFUSALS = {
 
 
 class PasskeyGrant(UserGrant):
-    """Logs a user in with the `auth_session` of a challenge, or makes the account of a registration. The session counts once."""
+    """Logs a user in by the `auth_session` of a challenge, or creates the account of a registration. Each session works once."""
 
     name = "urn:okta:params:oauth:grant-type:webauthn"
 
@@ -55,7 +55,7 @@ class PasskeyGrant(UserGrant):
         if row is None or row.connection is None:
             raise RequestRefused(PasskeyCase.UNKNOWN_SESSION)
         connection = _connection(request, client, row)
-        # What the client may not have is refused before anything is used up.
+        # Check what the client may have before the session is used up.
         check_entitlement(request, client)
         opened = open_ceremony(row)
         if opened is None:
@@ -76,9 +76,9 @@ class PasskeyGrant(UserGrant):
 
 
 def app_party(host: HostMatch, client: Client) -> RelyingParty:
-    """Return the domain of a host, with the origins of the Android apps whose signing keys the client names.
+    """Return the domain of a host, with the origins of the Android apps whose signing keys the client lists.
 
-    Pages count from the host's own origin alone, and so do apps of Apple's systems, which say it for an associated domain.
+    Web pages must have the origin of the host. Apps on Apple systems send that origin, too, because of their associated domain.
     """
     mobile = client.settings.get("mobile")
     android = mobile.get("android") if isinstance(mobile, dict) else None
@@ -101,13 +101,13 @@ def _answer(request: TokenRequest) -> Mapping[str, Any]:
 
 
 def _connection(request: TokenRequest, client: Client, row: PasskeyCeremony) -> Connection:
-    """Return the connection of a ceremony as it is now. Raises `RequestRefused` where the request names another one."""
+    """Return the current connection of a ceremony. Raises `RequestRefused` if the request names another one."""
     enabled = client_connections(client)
     named = request.text("organization")
     if row.organization is not None:
         enabled = connections_within(row.organization, enabled)
     if named is not None and wished_organization(client, named) != row.organization:
-        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The organization is not that of the auth_session.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The organization differs from that of the auth_session.")
     connection = next((one for one in enabled if one.pk == row.connection_id), None)
     realm = request.text("realm")
     if connection is None or (realm is not None and realm not in (connection.name, *connection.realms)):
@@ -152,7 +152,7 @@ def _person(request: TokenRequest, attempt: PasskeyAttempt, opened: Opened) -> K
 
 
 def odd_profile(fields: Mapping[str, str]) -> RequestRefused:
-    """Return the refusal of a profile, which says what is wrong with its first odd member."""
+    """Return the refusal of a profile; it names the first invalid member and its error."""
     name, text = next(iter(fields.items()))
     return RequestRefused(PasskeyCase.ODD_PROFILE, reason=f"{name}: {text}")
 
@@ -163,7 +163,7 @@ def _signed_up(request: TokenRequest, attempt: PasskeyAttempt, wish: SignUpWish)
 
 
 def _enter(row: PasskeyCeremony, person: KnownPerson) -> None:
-    """Let the person into the organization of a login. Raises `RequestRefused` for a person who is no member and does not become one."""
+    """Check or create the user's membership in the organization of a login. Raises `RequestRefused` if the user cannot become a member."""
     organization = row.organization
     if organization is None:
         return

@@ -1,7 +1,7 @@
-"""`password` and its variant with a realm: the client hands over what the user typed (RFC 6749, 4.3).
+"""`password` and its variant with a realm: the client sends the name and password that the user typed (RFC 6749, 4.3).
 
-RFC 9700, 2.4 advises against it. The toolkit's switch `COMPLIANT_BCP_RFC9700_PASSWORD_GRANT` shuts it off for everybody; where
-it is open, a client opts in by its grant types.
+RFC 9700, 2.4 advises against it. The toolkit's setting `COMPLIANT_BCP_RFC9700_PASSWORD_GRANT` disables it for all clients. If it is
+enabled, a client opts in by its grant types.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class PasswordRealmGrant(PasswordGrant):
 
 
 def check_organization(request: TokenRequest, client: Client) -> None:
-    """Raise `RequestRefused` where the login is to be for an organization: nobody is asked here whether the user may enter it."""
+    """Raise `RequestRefused` if the login is for an organization: this grant cannot check whether the user is a member."""
     if request.text("organization") is not None:
         raise RequestRefused(LoginCase.ORGANIZATION_NOT_ALLOWED)
     if client.settings.get("organization_usage") == "require":
@@ -90,7 +90,7 @@ def check_organization(request: TokenRequest, client: Client) -> None:
 def check_entitlement(request: TokenRequest, client: Client) -> None:
     """Raise `RequestRefused` for what the client may not have for any user, or not without a proof of possession.
 
-    Asked before a user logs in: it costs no hash, no code and no line in the log.
+    Called before a user logs in, so that such a request costs no password hash, no code and no line in the log.
     """
     asked = user_entitlement(host=request.host, client=client, user=None, audience=audience_of(request), scope=request.text("scope"))
     bound_to(binding(request), client=client, resource=asked.resource)
@@ -105,7 +105,7 @@ def logged_in(
     sender: Sender,
     cases: Mapping[Refusal, Case] = _CASES,
 ) -> User:
-    """Return the user whose password this is. Raises `RequestRefused` with the row that `cases` has for the reason."""
+    """Return the user with this password. Raises `RequestRefused` with the case that `cases` has for the reason."""
     attempt = Attempt(
         tenant_id=request.host.tenant_id,
         connection=connection,
@@ -133,9 +133,9 @@ def issued(
     grant: str = _GRANT_CLAIM,
     organization: Organization | None = None,
 ) -> Granted:
-    """Return the tokens of a user who has just proven who they are to the client, without a browser and so without a session.
+    """Return the tokens of a user who has just authenticated to the client, without a browser and thus without a session.
 
-    Raises `RequestRefused` with an `mfa_token` where a second factor is due.
+    Raises `RequestRefused` with an `mfa_token` if a second factor is due.
     """
     proof = FirstProof(
         client=client,
@@ -155,7 +155,7 @@ def issued(
 
 @unit_of_work
 def tokens_for(request: TokenRequest, proof: FirstProof, sender: Sender) -> Granted:
-    """Return the tokens for a proof after which nothing is due any more."""
+    """Return the tokens for a login that needs no further proof."""
     client, user, organization = proof.client, proof.user, proof.organization
     asked = {"audience": proof.audience, "scope": proof.scope}
     granted = user_entitlement(host=request.host, client=client, user=user, organization=organization, **asked)
@@ -167,7 +167,7 @@ def tokens_for(request: TokenRequest, proof: FirstProof, sender: Sender) -> Gran
         connection=proof.connection,
         audience=granted.audience,
         scopes=granted.scopes,
-        # Nothing is left in a browser, so there is no session either.
+        # There is no browser, so there is no session.
         session=None,
         organization=organization,
         auth_time=now,
@@ -183,7 +183,7 @@ def tokens_for(request: TokenRequest, proof: FirstProof, sender: Sender) -> Gran
 
 
 def person_behind(request: TokenRequest, client: Client) -> Sender:
-    """Return where the user is: behind a client that proved itself and is trusted to say so, where that client says (contract, 9.9)."""
+    """Return the address and user agent of the user. The address that a trusted, authenticated client forwards wins (contract, 9.9)."""
     sender = sender_of(request)
     said = request.headers.get(FORWARDED_FOR, "").strip()
     is_trusted = not client.is_public and bool(client.settings.get("is_token_endpoint_ip_header_trusted"))

@@ -1,4 +1,4 @@
-"""`http://auth0.com/oauth/grant-type/passwordless/otp`: the client hands over the code that the user was sent (contract 2.3, 2.5)."""
+"""`http://auth0.com/oauth/grant-type/passwordless/otp`: the client sends the code that the user received (contract 2.3, 2.5)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class PasswordlessGrant(UserGrant):
 
 
 def refusal_of(refused: LoginRefused, channel: Channel) -> RequestRefused:
-    """Return what the token endpoint answers where a code was refused."""
+    """Return the answer of the token endpoint to a refused code."""
     return RequestRefused(_CASES.get(refused.reason, _WRONG[channel]), rate=refused.rate)
 
 
@@ -77,7 +77,7 @@ def _named(request: TokenRequest, client: Client) -> tuple[Connection, Address]:
 
 
 def _of_session(request: TokenRequest, client: Client, session: str) -> tuple[Connection, Address]:
-    """Return what a challenge of this client was for. The address stands in the row: a request cannot put another in its place."""
+    """Return the connection and address of a challenge of this client. The address comes from the row, so no request can replace it."""
     row = session_code(client, session)
     channel = channel_of(row.connection) if row is not None else None
     if row is None or channel is None:

@@ -1,7 +1,8 @@
-"""Fast path: the ordinary exchange of a refresh token, decided on the event loop by the rules of the grant.
+"""Fast path: the ordinary exchange of a refresh token, on the event loop, by the rules of the grant.
 
-The plain path is `RefreshTokenGrant`, in a thread; what is read and written, and why that is as safe, stands in
-`authapi.tokens.refresh_at_once`. A refusal is never made here: it begins anew there. The figures stand in docs/performance.md.
+The plain path is `RefreshTokenGrant`, in a thread. `authapi.tokens.refresh_at_once` explains what is read and written, and why that is
+equally safe. The fast path never answers with a refusal: the request then starts over on the plain path. The figures are in
+docs/performance.md.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from foundation.memory.ttl_cache import Cold
 
 
 async def refresh_at_once(request: TokenRequest, client: Client) -> tuple[TokenAnswer, dict[str, Signing]]:
-    """Return what a refresh token is exchanged for, stored and committed, and what signs its tokens, by the names of their members.
+    """Return the answer, stored and committed, and the functions that sign its tokens, by the names of their members.
 
     Raises `Cold` and `RequestRefused` with nothing stored, and `Unanswered`.
     """
@@ -36,7 +37,7 @@ async def refresh_at_once(request: TokenRequest, client: Client) -> tuple[TokenA
     login, access, until = access_for(login)
     if login.asked is not None and login.asked.details:
         raise Cold
-    # Before anything is stored: what cannot be signed is refused with the token as good as before.
+    # Before anything is stored: if the answer cannot be signed, the refresh token must stay valid.
     order = token_order(access, client=client, host=request.host)
     signings = {"access_token": signing_of_order(order, tenant_id=request.host.tenant_id, signature=access.signature)}
     if login.is_sign_in:

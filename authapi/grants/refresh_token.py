@@ -1,4 +1,4 @@
-"""`refresh_token`: a refresh token becomes a fresh access token, and its successor where the client rotates (RFC 6749, 6)."""
+"""`refresh_token`: exchanges a refresh token for a new access token, and for a successor if the client rotates (RFC 6749, 6)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _REUSED = "A refresh token was used again after its rotation: its family was rev
 
 
 class RefreshTokenGrant(UserGrant):
-    """Exchanges a refresh token under the lock of its row; one that is used again ends its family."""
+    """Exchanges a refresh token under the lock of its row. A token that is used again after its rotation ends its family."""
 
     name = "refresh_token"
     takes_details = True
@@ -50,9 +50,9 @@ class RefreshTokenGrant(UserGrant):
 
 @unit_of_work
 def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | None:
-    """Return what the token is exchanged for; None when it was used again, with its family revoked.
+    """Return what the token is exchanged for. None if it was used again; its family is then revoked.
 
-    Raises `RequestRefused`, and then the token is as good as before.
+    Raises `RequestRefused`; the token then stays valid.
     """
     row = locked_refresh_token(tenant_id=request.host.tenant_id, token=token)
     if row is None or row.application_id != client.pk:
@@ -62,11 +62,11 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
         punish(row, request, client, code=_FAILED_EXCHANGE, description=_REUSED, family=str(row.lineage))
         return None
     if row.user.blocked:
-        # Its tokens ended with the block. Clients compare the text, so it is said for as long as the block lasts.
+        # The block has ended the user's tokens. While it lasts, the answer names the block, because clients compare the text.
         raise RequestRefused(LoginCase.USER_BLOCKED)
     if has_ended(row, policy, now=now) or not is_holder(row, request, client, now=now):
         raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
-    # An answer that was lost: the client gets the same successor again, so that a family never has two living tokens.
+    # The client lost the answer: it gets the same successor again, so that a family never has two valid tokens.
     lost = living_successor(row, policy, now=now) if row.is_rotated else None
     if row.is_rotated and lost is None:
         raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
@@ -76,20 +76,20 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
 
 
 def is_holder(row: RefreshToken, request: TokenRequest, client: Client, *, now: datetime) -> bool:
-    """Tell whether whoever shows the token may have it: its session lives where it is tied to one, and so does its binding."""
+    """Tell whether the sender may use the token: the session that it is tied to is active, and the proof of its binding is valid."""
     scopes = row.scope.split()
     is_online = "online_access" in scopes and "offline_access" not in scopes
-    # The row of a session outlives its time until somebody cleans up; the idle end is never after the whole one.
+    # The row of an expired session stays until a cleanup. The idle end is never after the absolute end.
     if is_online and (row.session is None or row.session.idle_expires_at <= now):
         return False
-    # RFC 9449, 5 and RFC 8705, 4: a public client proves itself by nothing else. Others may change their key.
+    # RFC 9449, 5 and RFC 8705, 4: a public client has no other authentication. Other clients may change their key.
     return not (client.is_public and row.confirmation) or binding(request) == row.confirmation
 
 
 def asked(login: UserIssue, request: TokenRequest, policy: RefreshPolicy) -> UserIssue:
-    """Return the login narrowed to what this request asks for; scopes that were never granted are dropped silently.
+    """Return the login narrowed to what this request names. Scopes that were never granted are dropped without an error.
 
-    Another API than the original one must stand in the client's policies (contract, 4.6).
+    An API other than the original one must be listed in the client's policies (contract, 4.6).
     """
     audience, scope = audience_of(request), request.text("scope")
     if audience is not None and audience != login.audience:
@@ -106,9 +106,9 @@ def asked(login: UserIssue, request: TokenRequest, policy: RefreshPolicy) -> Use
 
 def _not_in_policy(request: TokenRequest, audience: str) -> RequestRefused:
     if request.text("audience") is None:
-        return target_refused("The refresh token is not good for this resource.")
+        return target_refused("The refresh token is not valid for this resource.")
     return RequestRefused(OAuthCase.AUDIENCE_NOT_IN_POLICY, audience=audience[:200])
 
 
-# What belongs to the login and not to the API that it was for.
+# Scopes that belong to the login, not to the API of the token.
 _KEPT = frozenset({"openid", "profile", "email", "phone", "address"})

@@ -1,4 +1,4 @@
-"""The grants by which an application hands over a second factor: `mfa-otp`, `mfa-oob`, `mfa-recovery-code` (contract 2.3)."""
+"""The grants by which an application sends a second factor: `mfa-otp`, `mfa-oob`, `mfa-recovery-code` (contract 2.3)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PREFIX = "http://auth0.com/oauth/grant-type/"
 
 
 class SecondFactorGrant(UserGrant):
-    """Takes the `mfa_token` of a refused login and a proof; what was asked for first is issued, once."""
+    """Takes the `mfa_token` of an interrupted login and a second factor, and issues once the tokens that the login requested."""
 
     wrong: ClassVar[FactorCase]
 
@@ -59,7 +59,7 @@ class SecondFactorGrant(UserGrant):
         return TokenAnswer(granted.access, granted.login.scopes, beside)
 
     def proven(self, request: TokenRequest, row: FactorTransaction, prover: Prover) -> Proven:
-        """Judge the proof. Raises `WrongProof`, `TooManyGuesses` and `RequestRefused`."""
+        """Check the second factor. Raises `WrongProof`, `TooManyGuesses` and `RequestRefused`."""
         raise NotImplementedError
 
     def _issued(self, request: TokenRequest, row: FactorTransaction, proven: Proven, sender: Sender) -> Granted:
@@ -81,7 +81,7 @@ class SecondFactorGrant(UserGrant):
 
 
 class OtpGrant(SecondFactorGrant):
-    """A code of an authenticator app; the first one confirms an app that `/mfa/associate` has begun to enroll."""
+    """A code of an authenticator app. The first code confirms an app whose enrollment `/mfa/associate` began."""
 
     name = f"{_PREFIX}mfa-otp"
     wrong = FactorCase.WRONG_OTP
@@ -96,7 +96,7 @@ class OtpGrant(SecondFactorGrant):
 
 
 class OobGrant(SecondFactorGrant):
-    """A code that was sent by text message or mail; the first one confirms an address that `/mfa/associate` has begun to enroll."""
+    """A code that was sent by text message or mail. The first code confirms an address whose enrollment `/mfa/associate` began."""
 
     name = f"{_PREFIX}mfa-oob"
     wrong = FactorCase.WRONG_BINDING_CODE
@@ -113,7 +113,7 @@ class OobGrant(SecondFactorGrant):
 
 
 class RecoveryCodeGrant(SecondFactorGrant):
-    """The recovery code, in place of a factor that is lost. The answer holds the next one."""
+    """The recovery code, which replaces a lost factor. The answer has the next recovery code."""
 
     name = f"{_PREFIX}mfa-recovery-code"
     wrong = FactorCase.WRONG_RECOVERY_CODE
@@ -126,9 +126,9 @@ class RecoveryCodeGrant(SecondFactorGrant):
 
 
 def waiting_login(request: TokenRequest, client: Client) -> FactorTransaction:
-    """Return the login of the `mfa_token` of a request. Raises `RequestRefused`; a token of another client is an unknown one."""
+    """Return the waiting login of an `mfa_token`. Raises `RequestRefused`; the token of another client counts as unknown."""
     row = find_transaction(request.host.tenant_id, request.required("mfa_token"))
-    # A key that the first request has proven must be proven again: what is issued belongs to it (RFC 9449, 10).
+    # The tokens are bound to the key that the first request has proven, so this request must prove it, too (RFC 9449, 10).
     if row is None or row.client_id != client.pk or (row.key and row.key != request.key):
         raise RequestRefused(FactorCase.UNKNOWN_TOKEN)
     if is_over(row):
@@ -139,13 +139,13 @@ def waiting_login(request: TokenRequest, client: Client) -> FactorTransaction:
 
 
 def prover_of(row: FactorTransaction, sender: Sender) -> Prover:
-    """Return the person of a login that waits."""
+    """Return the user of a waiting login and the address of the sender."""
     place = Whereabouts(sender.ip, user_agent=sender.user_agent)
     return Prover(row.user, place, bound_to_transaction(row.pk), client=row.client, connection=row.connection.name)
 
 
 def require_enrolled(row: FactorTransaction, kind: str) -> None:
-    """Raise `RequestRefused` unless the user has a factor of a kind that the tenant offers and that proves something new."""
+    """Raise `RequestRefused` unless the user has a factor of this kind, the tenant offers it, and it counts beside the first factor."""
     _require_offered(row, kind)
     if not factors_of(row.user, (kind,)):
         raise RequestRefused(FactorCase.ASSOCIATION_REQUIRED)

@@ -1,4 +1,4 @@
-"""Which API a request is for: `audience`, or `resource` (RFC 8707) where the tenant takes that as well (contract, 2.2)."""
+"""The API that a request is for: `audience`, or `resource` (RFC 8707) if the tenant accepts it (contract, 2.2)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def audience_of(request: TokenRequest) -> str | None:
 def named_target(tenant_id: str, resources: Sequence[object]) -> str:
     """Return the one API that the values of `resource` name.
 
-    Raises `RequestRefused` for several, and for one that is no API of the tenant.
+    Raises `RequestRefused` for several values, and for a value that names no API of the tenant.
     """
     if len(set(map(str, resources))) != 1:
         raise target_refused("A token is for one API: send one resource.")
@@ -41,7 +41,7 @@ def named_target(tenant_id: str, resources: Sequence[object]) -> str:
     try:
         resource_of(tenant_id, target)
     except RequestRefused as error:
-        raise target_refused("The resource is no API of this tenant.") from error
+        raise target_refused("The resource is not an API of this tenant.") from error
     return target
 
 
@@ -50,7 +50,7 @@ def target_refused(reason: str) -> RequestRefused:
 
 
 def _is_address(target: str) -> bool:
-    """Tell whether a text may be a resource (RFC 8707, 2): an absolute URI, `urn:` ones included."""
+    """Tell whether a text may be a resource (RFC 8707, 2): an absolute URI, including `urn:`."""
     try:
         parts = urlsplit(target)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What every grant of the token endpoint shares: the engine asks for an answer, and gets the bytes that are sent."""
+"""The part that all grants of the token endpoint share: the OAuth engine requests an answer and gets its bytes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ from authapi.tokens.minting import Issue
 
 @dataclass(frozen=True)
 class TokenAnswer:
-    """What the token endpoint is about to answer: everything is stored, and the access token is signed when the answer is written.
+    """The answer of the token endpoint before it is written: everything is stored, and writing it signs the access token.
 
-    `scopes` are named in the answer, even where there are none; None leaves the member out. `beside` has the other members by their
-    names: other tokens, and the authorization details.
+    The answer names `scopes`, even if empty; None omits the member. `beside` has the other members by name: tokens and details.
     """
 
     access: Issue
@@ -31,23 +30,23 @@ class TokenAnswer:
 
 
 class TokenGrant(GrantTypeBase):  # type: ignore[misc]  # the engine has no types
-    """A grant of the engine. `answer` is what each of them does in its own way."""
+    """A grant of the OAuth engine. Each grant implements `answer`."""
 
     name = ""
-    # Whether the grant knows what to do with authorization details. Another one refuses them: ignored, they would seem to be granted.
+    # Whether the grant handles authorization details. Other grants refuse them: a client would take ignored details for granted.
     takes_details = False
 
     def answer(self, request: TokenRequest, client: Client) -> TokenAnswer:
-        """Return what is to be issued, with everything stored and committed; raise `RequestRefused`."""
+        """Return what to issue, with everything stored and committed. Raises `RequestRefused`."""
         raise NotImplementedError
 
     def create_token_response(self, request: Any, token_handler: Any) -> tuple[dict[str, str], bytes, int]:
-        """Do what the engine asks of a grant: check, store, and answer through its token handler, as JSON that is written once."""
+        """Answer a request of the engine: check, store, and let its token handler encode the answer as JSON."""
         client: Client = request.client
         if not client.allows_grant_type(self.name):
             raise RequestRefused(OAuthCase.GRANT_NOT_ALLOWED, grant=self.name)
         if DETAILS in request.token_request.form and not self.takes_details:
-            raise RequestRefused(OAuthCase.INVALID_AUTHORIZATION_DETAILS, reason="This grant takes no authorization_details.")
+            raise RequestRefused(OAuthCase.INVALID_AUTHORIZATION_DETAILS, reason="This grant does not accept authorization_details.")
         answer = self.answer(request.token_request, client)
         request.issue, request.extra_credentials = answer.access, answer.beside
         request.scopes = None if answer.scopes is None else list(answer.scopes)

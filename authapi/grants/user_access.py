@@ -1,4 +1,4 @@
-"""From a login to its access token: which kind, how long, for whom."""
+"""Turns a login into its access token: kind, lifetime and audience."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ USERINFO_PATH = "userinfo"
 
 
 def user_access(issue: UserIssue, entitlement: UserEntitlement, *, is_front_channel: bool = False) -> Issue:
-    """Return the access token to be. An opaque one is stored here, in the transaction of the caller; a JWT is nowhere.
+    """Return the access token to issue. An opaque token is stored here, in the transaction of the caller; a JWT is not stored.
 
-    One that travels through a browser's address lives for as long as the API allows on the web.
+    With `is_front_channel` the token passes through the address bar of a browser, and has the lifetime that the API sets for that.
     """
     resource = entitlement.resource
     seconds = _seconds(resource, is_front_channel=is_front_channel)
     signature = signature_of_api(resource, issue.client) if resource else DEFAULT
-    # An API that shares the secret could make such a token itself, so it opens no profile.
+    # An API that shares the signing secret could make such tokens itself, so they do not open the profile.
     opens_profile = issue.is_sign_in and signature.algorithm != SHARED
     return Issue(
         subject=issue.user.user_id,
@@ -49,9 +49,9 @@ def user_access(issue: UserIssue, entitlement: UserEntitlement, *, is_front_chan
 
 
 def still_granted(issue: UserIssue) -> tuple[UserIssue, UserEntitlement]:
-    """Return the login with the scopes that are still granted now, and what is behind them. Raises `RequestRefused`.
+    """Return the login with the scopes that are still granted, and the entitlement behind them. Raises `RequestRefused`.
 
-    What was taken back since the user was asked, or since the last refresh, is not issued any more.
+    Scopes that were withdrawn since the user consented, or since the last refresh, are not issued.
     """
     entitlement = user_entitlement(
         host=issue.host,
@@ -61,13 +61,13 @@ def still_granted(issue: UserIssue) -> tuple[UserIssue, UserEntitlement]:
         scope=" ".join(issue.scopes),
         organization=issue.organization,
     )
-    # Mostly nothing was taken back, and a copy of so many members takes a while.
+    # Usually nothing was withdrawn. The copy is skipped then, because it is slow for so many members.
     granted = issue if entitlement.scopes == issue.scopes else replace(issue, scopes=entitlement.scopes)
     return still_granted_details(granted, entitlement.resource) if issue.asked is not None else granted, entitlement
 
 
 def ends_at(access: Issue) -> datetime:
-    """Return when the token that is made now will have expired."""
+    """Return the time at which a token that is issued now expires."""
     return timezone.now() + timedelta(seconds=access.seconds)
 
 

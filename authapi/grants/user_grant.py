@@ -1,4 +1,4 @@
-"""What the grants for users share: from the login that a grant found to the answer of the token endpoint."""
+"""The part that all grants for users share: from the login that a grant found to the answer of the token endpoint."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from authapi.tokens.user_tokens import UserIssue
 
 @dataclass(frozen=True)
 class Granted:
-    """What a grant has decided and stored; the tokens are signed after its transaction."""
+    """What a grant has decided and stored. The tokens are signed after its transaction."""
 
     login: UserIssue
     access: Issue
@@ -37,32 +37,32 @@ class Granted:
 
 
 class UserGrant(TokenGrant):
-    """A grant whose answer is for a user. `granted` is what each of them does in its own way."""
+    """A grant whose answer is for a user. Each grant implements `granted`."""
 
     def granted(self, request: TokenRequest, client: Client) -> Granted:
-        """Return what is to be issued, with everything stored and committed; raise `RequestRefused`."""
+        """Return what to issue, with everything stored and committed. Raises `RequestRefused`."""
         raise NotImplementedError
 
     def answer(self, request: TokenRequest, client: Client) -> TokenAnswer:
         granted = self.granted(request, client)
-        # Always in the answer: what was asked for and not granted is missing there (RFC 6749, 5.1).
+        # Always in the answer: requested scopes that were not granted are missing there (RFC 6749, 5.1).
         return TokenAnswer(granted.access, granted.login.scopes, tokens_beside(granted))
 
 
 def access_for(login: UserIssue) -> tuple[UserIssue, Issue, datetime]:
-    """Return the login with what is still granted, its access token to be, and when that will have expired.
+    """Return the login with what is still granted, the access token to issue, and its expiry.
 
-    Raises `RequestRefused`. An opaque token is stored here: for the transaction of a grant.
+    Raises `RequestRefused`. An opaque token is stored here, so call it in the transaction of a grant.
     """
     login, entitlement = still_granted(login)
     return access_of(login, entitlement)
 
 
 def access_of(login: UserIssue, entitlement: UserEntitlement) -> tuple[UserIssue, Issue, datetime]:
-    """Do the same for scopes that were granted just now."""
+    """Do what `access_for` does, for scopes that were granted just now."""
     client = login.client
     if login.is_sign_in and client.id_token_algorithm == SHARED and not client.sealed_secret:
-        # Found out before anything is used up: there will be no id token.
+        # Checked before anything is used up: the id token could not be signed.
         raise RequestRefused(OAuthCase.NO_SIGNING_SECRET)
     confirmation = bound_to(login.confirmation, client=client, resource=entitlement.resource)
     if confirmation != login.confirmation:
@@ -74,9 +74,9 @@ def access_of(login: UserIssue, entitlement: UserEntitlement) -> tuple[UserIssue
 def stored_login(
     row: AuthorizationCode | RefreshToken, request: TokenRequest, client: Client, *, grant: str = "", **changes: Any
 ) -> UserIssue:
-    """Return the login that a stored row tells of, bound to what came with this request.
+    """Return the login that a row stores, bound to the key or certificate of this request.
 
-    Raises `RequestRefused` for a user who is blocked or has left the organization since.
+    Raises `RequestRefused` if the user is now blocked or has left the organization.
     """
     login = UserIssue(
         host=request.host,
@@ -109,9 +109,9 @@ def sender_of(request: TokenRequest) -> Sender:
 def punish(
     row: AuthorizationCode | RefreshToken, request: TokenRequest, client: Client, *, code: str, description: str, **details: str
 ) -> None:
-    """Revoke everything that came of a login because something of it was used again, and say so in the sign-in log.
+    """Revoke everything issued for a login because its code or token was used again, and write it to the sign-in log.
 
-    For the holder of the row's lock (RFC 6749, 4.1.2; RFC 9700, 4.14.2).
+    The caller holds the lock of the row (RFC 6749, 4.1.2; RFC 9700, 4.14.2).
     """
     revoke_lineage(tenant_id=row.tenant_id, lineage=row.lineage)
     sender = sender_of(request)
@@ -130,7 +130,7 @@ def punish(
 
 
 def tokens_beside(granted: Granted) -> dict[str, Any]:
-    """Return the other members of an answer by their names: other tokens, signed now, and the details. Raises `RequestRefused`."""
+    """Return the other members of an answer by name: other tokens, signed now, and the details. Raises `RequestRefused`."""
     beside: dict[str, Any] = {}
     if granted.refresh_token is not None:
         beside["refresh_token"] = granted.refresh_token

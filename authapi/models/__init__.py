@@ -1,4 +1,4 @@
-"""The rows of the authentication interface; each module holds one noun."""
+"""The rows of the authentication interface; each module has one subject."""
 
 from authapi.models.attack_protection import AddressBlock, AttackNotice, KnownBrowser
 from authapi.models.branding import BrandingPicture, BrandingTheme

@@ -1,4 +1,4 @@
-"""What protects logins against attacks: blocked addresses, browsers that users have logged in with, and what administrators are told."""
+"""Protection of logins against attacks: blocked addresses, known browsers, and notices to administrators."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from authapi.models.base import UnrecordedOwned
 
 
 class AddressBlock(UnrecordedOwned):
-    """An address that was refused because it has used up its attempts at a stage. The buckets decide; this row shows it."""
+    """An address that was refused because it has used up its attempts at a stage. The buckets decide; this row shows the block."""
 
     address = models.CharField(max_length=45, help_text="An IPv4 address, or the /64 network of IPv6 addresses.")
     stage = models.CharField(max_length=32)
@@ -21,7 +21,7 @@ class AddressBlock(UnrecordedOwned):
         verbose_name_plural = "blocked addresses"
         constraints = [models.UniqueConstraint(fields=["tenant", "address", "stage"], name="authapi_addressblock_unique")]
         indexes = [
-            # The list of the admin, page by page from a key.
+            # For the list of the admin, which pages by key.
             models.Index(fields=["tenant", "id"], name="authapi_addressblock_listed"),
             models.Index(fields=["ends_at"], name="authapi_addressblock_expired"),
         ]
@@ -32,7 +32,7 @@ class AddressBlock(UnrecordedOwned):
 
 
 class KnownBrowser(UnrecordedOwned):
-    """A browser in which a user has logged in: the digest of its cookie and the user. A new password forgets them all."""
+    """A browser in which a user has logged in, with the digest of its cookie. A new password deletes all such rows of the user."""
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
     digest = models.CharField(max_length=64, editable=False)
@@ -43,7 +43,7 @@ class KnownBrowser(UnrecordedOwned):
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["user", "digest"], name="authapi_knownbrowser_unique")]
         indexes = [
-            # The list of the admin, page by page from a key.
+            # For the list of the admin, which pages by key.
             models.Index(fields=["tenant", "id"], name="authapi_knownbrowser_listed"),
             models.Index(fields=["last_seen_at"], name="authapi_knownbrowser_expired"),
         ]
@@ -54,14 +54,14 @@ class KnownBrowser(UnrecordedOwned):
 
 
 class AttackNotice(UnrecordedOwned):
-    """What the administrators of a tenant are to be told of by mail: one row for each kind, so that an attack is no flood of mails."""
+    """What a mail must tell the administrators of a tenant. There is one row for each kind, so that an attack causes few mails."""
 
     class Kind(models.TextChoices):
         LEAKED_PASSWORDS = "leaked_passwords"
         BLOCKED_ADDRESSES = "blocked_addresses"
 
     kind = models.CharField(max_length=24, choices=Kind)
-    # What happened from `since` on has not been told; both are null where nothing waits.
+    # The start of the period that was not reported yet. Both columns are null if nothing waits.
     since = models.DateTimeField(null=True, blank=True)
     due_at = models.DateTimeField(null=True, blank=True)
     sent_at = models.DateTimeField(null=True, blank=True)

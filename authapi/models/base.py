@@ -1,4 +1,4 @@
-"""What the rows of this app share: an owner, and managers that ask for a tenant but write freely, since no event tells of them."""
+"""The base of the rows of this app: an owner, and managers that require a tenant. They allow bulk writes: these rows have no events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = TypeVar("Row", bound=models.Model, covariant=True)
 
 
 class UnrecordedManager(models.Manager[Row]):
-    """Reads rows of the current tenant and raises `TenantRequired` when there is none; bulk writes are allowed."""
+    """Reads rows of the current tenant, and raises `TenantRequired` without one. Bulk writes are allowed."""
 
     def get_queryset(self) -> models.QuerySet[Row]:
         tenant = current_tenant()
@@ -22,12 +22,12 @@ class UnrecordedManager(models.Manager[Row]):
         return self.of(tenant)
 
     def of(self, tenant_id: str) -> models.QuerySet[Row]:
-        """Return the rows of the named tenant, whatever tenant is bound."""
+        """Return the rows of the named tenant, even if another tenant is bound."""
         return models.QuerySet(self.model, using=self._db).filter(tenant_id=tenant_id)
 
 
 class UnrecordedOwned(TenantOwned):
-    """A row of one tenant whose changes are no event, such as a client, a key or a token."""
+    """A row of one tenant whose changes have no event, such as a client, a key or a token."""
 
     objects: ClassVar[UnrecordedManager[Self]] = UnrecordedManager()  # type: ignore[assignment]
     all_tenants: ClassVar[models.Manager[Self]] = models.Manager()  # type: ignore[assignment]
@@ -36,7 +36,7 @@ class UnrecordedOwned(TenantOwned):
         abstract = True
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        # The toolkit makes rows of its own accord and knows no tenant: they belong to the one that is bound.
+        # The toolkit creates rows without a tenant. They belong to the bound tenant.
         if not self.tenant_id:
             self.tenant_id = current_tenant() or ""
         if not self.tenant_id:

@@ -1,4 +1,4 @@
-"""How a tenant looks: its theme, and the pictures that were uploaded for it."""
+"""The looks of a tenant: its theme, and the pictures that were uploaded for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def new_theme_id() -> str:
 
 
 class BrandingTheme(UnrecordedOwned):
-    """The theme of a tenant by the names of the wire; `authapi.looks.theme` says what its members are."""
+    """The theme of a tenant, by the names on the wire. `authapi.looks.theme` defines its members."""
 
     id = models.CharField(max_length=32, primary_key=True, default=new_theme_id, editable=False)
     display_name = models.CharField(max_length=2048, blank=True)
@@ -25,7 +25,7 @@ class BrandingTheme(UnrecordedOwned):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta(UnrecordedOwned.Meta):
-        # Clients know one theme, the default one.
+        # Clients know one theme only, the default one.
         constraints = [models.UniqueConstraint(fields=["tenant"], name="authapi_brandingtheme_unique")]
 
     def __str__(self) -> str:
@@ -33,7 +33,7 @@ class BrandingTheme(UnrecordedOwned):
 
 
 class BrandingPicture(UnrecordedOwned):
-    """A picture that was checked and encoded anew. It stays while a setting names its path."""
+    """A picture that was checked and encoded again. It is kept while a setting names its path."""
 
     kind = models.CharField(max_length=16)
     digest = models.CharField(max_length=64, editable=False)
@@ -45,7 +45,7 @@ class BrandingPicture(UnrecordedOwned):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta(UnrecordedOwned.Meta):
-        # Also serves the reading of one by its address.
+        # Also serves the lookup of a picture by its address.
         constraints = [models.UniqueConstraint(fields=["tenant", "digest"], name="authapi_brandingpicture_unique")]
         ordering = ("id",)
 
@@ -54,5 +54,5 @@ class BrandingPicture(UnrecordedOwned):
 
     @staticmethod
     def shown_image(image: dict[str, Any]) -> dict[str, Any]:
-        """Keep the bytes out of the audit log; the digest names them."""
+        """Leave the bytes out of the audit log; the digest identifies them."""
         return {name: value for name, value in image.items() if name != "data"}

@@ -1,4 +1,4 @@
-"""Requests of clients that a user approves elsewhere, while they wait for the answer and for the client to fetch its tokens."""
+"""Requests of clients that a user approves elsewhere, while they wait for the user's answer and for the client to fetch its tokens."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ LONGEST_MESSAGE = 64
 
 
 class CibaRequest(Issued):
-    """One request of a client to one user (OpenID CIBA Core 1.0). `auth_req_id` and `link_digest` hold digests.
+    """One request of a client to one user (OpenID CIBA Core 1.0). `auth_req_id` and `link_digest` contain digests.
 
-    `audience` and `scope` are what was asked for, and what was granted once the user has approved. `last_checked` is when the client
-    last asked for its tokens. A row stays after its end, so that late questions get a clear answer.
+    `audience` and `scope` are the requested values, and after the approval the granted ones. `last_checked` is the time of the client's
+    last poll. A row is kept after its end, so that late polls get a clear answer.
     """
 
     class Status(models.TextChoices):
@@ -46,7 +46,7 @@ class CibaRequest(Issued):
             models.UniqueConstraint(fields=["link_digest"], name="authapi_cibarequest_link_unique"),
         ]
         indexes = [
-            # What waits for one user, and what waits of one client.
+            # For the waiting requests of one user, and for those of one client.
             models.Index(fields=["user", "expires"], name="authapi_cibarequest_user"),
             models.Index(fields=["application", "expires"], name="authapi_cibarequest_client"),
             models.Index(fields=["lineage"], name="authapi_cibarequest_lineage"),

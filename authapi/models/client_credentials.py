@@ -1,4 +1,4 @@
-"""What a client proves itself with besides a secret: public keys and certificates; and the assertions that were used."""
+"""Public keys and certificates with which clients authenticate, and assertions that were used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from foundation.ids import new_credential_id
 class ClientCredential(UnrecordedOwned):
     """A public key for signed assertions (RFC 7523), a certificate, or the subject of one (RFC 8705).
 
-    It counts where `client_authentication_methods` of its client names it.
+    It is used only if `client_authentication_methods` of its client names it.
     """
 
     class Type(models.TextChoices):
@@ -34,7 +34,7 @@ class ClientCredential(UnrecordedOwned):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta(UnrecordedOwned.Meta):
-        # The next ones to expire, for the start page.
+        # For the start page, which shows the next ones to expire.
         indexes = [models.Index(fields=["expires_at"], condition=models.Q(expires_at__isnull=False), name="authapi_credential_expiry")]
         ordering = ("created_at", "id")
 
@@ -47,7 +47,7 @@ class ClientCredential(UnrecordedOwned):
 
 
 class UsedAssertion(UnrecordedOwned):
-    """The `jti` of a client assertion that was accepted: a second use is refused, in every process, until it expires."""
+    """The `jti` of an accepted client assertion. Until it expires, every process refuses a second use."""
 
     digest = models.CharField(max_length=64, help_text="Of client and `jti`.")
     expires_at = models.DateTimeField()

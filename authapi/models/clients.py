@@ -1,4 +1,4 @@
-"""Clients: the applications that ask for tokens."""
+"""Clients: the applications that request tokens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from foundation.secrets import vault
 if TYPE_CHECKING:
     from authapi.models.client_credentials import ClientCredential
 
-# The toolkit's names of grants against those of the wire; every other grant has one name only.
+# The grants whose names differ between the toolkit and the wire. All other grants have one name.
 TOOLKIT_GRANTS = {
     "authorization-code": "authorization_code",
     "client-credentials": "client_credentials",
@@ -24,7 +24,7 @@ TOOLKIT_GRANTS = {
 }
 
 
-# The toolkit knows two of them.
+# The toolkit supports two of them.
 SIGNING_ALGORITHMS = [(name, name) for name in ("HS256", "RS256", "RS512", "PS256")]
 
 
@@ -33,7 +33,7 @@ def default_grant_types() -> list[str]:
 
 
 class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the toolkit has no types
-    """An application of one tenant. Several grants each, and one registered way to authenticate at the token endpoint."""
+    """An application of one tenant. It may have several grants, and one registered method to authenticate at the token endpoint."""
 
     class AuthMethod(models.TextChoices):
         NONE = "none"
@@ -67,12 +67,12 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
     is_first_party = models.BooleanField(default=True)
     settings = models.JSONField(default=dict, blank=True, help_text="Everything else that is set, by the names of the wire.")
 
-    # Derived here, columns in the toolkit: one truth each.
+    # Derived here, but columns in the toolkit: each value is stored once.
     hash_client_secret: ClassVar[bool] = False
 
-    # Filled where clients are authenticated: the keys and certificates that it is registered to be proven by.
+    # The registered keys and certificates. Set when the client authenticates.
     proofs: tuple[ClientCredential, ...] = ()
-    # And those that its signed requests are verified with.
+    # The keys that verify its signed requests. Set at the same time.
     request_keys: tuple[ClientCredential, ...] = ()
 
     class Meta(UnrecordedOwned.Meta):
@@ -89,12 +89,12 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
 
     @property
     def active_credentials(self) -> tuple[ClientCredential, ...]:
-        """The proofs that count at this moment: a client that is remembered for a while may outlive one of them."""
+        """The credentials that are valid now. A cached client may outlive one of them."""
         return tuple(proof for proof in self.proofs if proof.is_active)
 
     @property
     def active_request_keys(self) -> tuple[ClientCredential, ...]:
-        """The keys for its signed requests that count at this moment."""
+        """The keys for its signed requests that are valid now."""
         return tuple(key for key in self.request_keys if key.is_active)
 
     @property
@@ -112,12 +112,12 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
 
     @property
     def client_secret(self) -> str:
-        """The secret in clear where HS256 needs it, else empty."""
+        """The secret in clear if HS256 needs it, otherwise empty."""
         return vault.unseal(self.sealed_secret, place=self._secret_place) if self.sealed_secret else ""
 
     @property
     def is_self_registered(self) -> bool:
-        """Whether the application registered itself (RFC 7591), so that no administrator has checked what it says of itself."""
+        """Whether the application registered itself (RFC 7591), so that no administrator has checked its metadata."""
         return bool(self.registration_source == self.RegistrationSource.DCR)
 
     @property
@@ -126,28 +126,28 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
 
     @property
     def auth_method(self) -> str:
-        """The one way in which this client authenticates. A proof by key or certificate rules out its secret."""
+        """The only method by which this client authenticates. With a key or a certificate, its secret does not work."""
         return self.proof_method or self.token_endpoint_auth_method
 
     @property
     def proof_method(self) -> str:
-        """The method of its proof by key or certificate, empty where it uses a secret or none."""
+        """The method with a key or a certificate; empty for a client with a secret or without authentication."""
         return next(iter(self._proofs), "")
 
     @property
     def proof_ids(self) -> tuple[str, ...]:
-        """The credentials that count for its proof by key or certificate."""
+        """The ids of the credentials with which the client authenticates."""
         return tuple(credential["id"] for method in self._proofs.values() for credential in method["credentials"])
 
     @property
     def request_key_ids(self) -> tuple[str, ...]:
-        """The credentials that its signed requests are verified with."""
+        """The ids of the credentials that verify its signed requests."""
         signed = self.settings.get("signed_request_object") or {}
         return tuple(credential["id"] for credential in signed.get("credentials") or ())
 
     @property
     def used_credential_ids(self) -> frozenset[str]:
-        """The credentials that its proof or its signed requests name."""
+        """The ids of the credentials for authentication or for signed requests."""
         return frozenset({*self.proof_ids, *self.request_key_ids})
 
     @property
@@ -159,17 +159,17 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
         return f"{self.tenant_id}:client:{self.client_id}:secret"
 
     def set_secret(self, secret: str) -> None:
-        """Keep the digest of `secret`, and the secret itself, encrypted, where id tokens are signed with it."""
+        """Store the digest of `secret`. If id tokens are signed with it, store the encrypted secret, too."""
         self.secret_digest = vault.digest(secret)
         is_needed = self.algorithm == AbstractApplication.HS256_ALGORITHM
         self.sealed_secret = vault.seal(secret, place=self._secret_place) if is_needed else ""
 
     def secret_matches(self, secret: str) -> bool:
-        """Compare in constant time; a client without a secret matches nothing."""
+        """Compare in constant time. A client without a secret matches nothing."""
         return vault.digest_matches(secret, self.secret_digest)
 
     def allows_grant_type(self, *grant_types: str) -> bool:
-        """Tell whether one of the grants is enabled, named as on the wire or as the toolkit names them."""
+        """Tell whether one of the grants is enabled, by its name on the wire or in the toolkit."""
         return any(TOOLKIT_GRANTS.get(grant, grant) in self.grant_types for grant in grant_types)
 
     def is_usable(self, request: Any) -> bool:

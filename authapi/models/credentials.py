@@ -1,6 +1,6 @@
-"""What the toolkit stores about a sign-in: codes, opaque tokens, refresh tokens, id tokens, device grants.
+"""Rows of the toolkit for a login: codes, opaque tokens, refresh tokens, id tokens, device grants.
 
-All are swapped, and all point at end users: the toolkit's own would point at staff.
+All models replace those of the toolkit, because those would reference staff instead of end users.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ ASKED = "What was asked for beside scopes, and granted; null for logins that ask
 
 
 class Issued(UnrecordedOwned):
-    """What codes and refresh tokens carry from one exchange to the next. Only digests of them are kept.
+    """The columns that codes and refresh tokens pass on at each exchange. Only digests of codes and tokens are stored.
 
-    `lineage` joins everything that comes from one login at one client: it ends together when a code or a rotated token is replayed.
+    `lineage` joins everything that is issued from one login at one client. All of it ends when a code or a rotated token is replayed.
     """
 
     audience = models.CharField(max_length=600, blank=True, help_text="Empty: an opaque token for the profile.")
@@ -44,7 +44,7 @@ class Issued(UnrecordedOwned):
 
 
 class AuthorizationCode(Issued, AbstractGrant):  # type: ignore[misc]
-    """A code; `code` holds its digest. A used one stays until it expires, so that its replay is known."""
+    """A code; `code` contains its digest. A used code is kept until it expires, so that a replay is detected."""
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
     sid = models.CharField(max_length=32, blank=True)
@@ -76,7 +76,7 @@ class AccessToken(UnrecordedOwned, AbstractAccessToken):  # type: ignore[misc]
 
 
 class RefreshToken(Issued, AbstractRefreshToken):  # type: ignore[misc]
-    """A refresh token; `token` holds its digest. `revoked` is when it was rotated, replayed or taken back."""
+    """A refresh token; `token` contains its digest. `revoked` is the time when it was rotated, replayed or revoked."""
 
     wire_id = models.CharField(max_length=30, unique=True, default=new_refresh_token_id, editable=False)
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
@@ -100,14 +100,14 @@ class RefreshToken(Issued, AbstractRefreshToken):  # type: ignore[misc]
     class Meta(Issued.Meta):
         swappable = "OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL"
         constraints = [models.UniqueConstraint(fields=["token_checksum", "revoked"], name="authapi_refreshtoken_checksum_unique")]
-        # Reuse of a rotated token revokes its whole family.
+        # For the reuse of a rotated token, which revokes its whole family.
         indexes = [
-            # The list of the admin, page by page from a key.
+            # For the list of the admin, which pages by key.
             models.Index(fields=["tenant", "id"], name="authapi_refreshtoken_listed"),
             models.Index(fields=["token_family"], name="authapi_refreshtoken_family"),
             models.Index(fields=["lineage"], name="authapi_refreshtoken_lineage"),
             models.Index(fields=["user", "created"], name="authapi_refreshtoken_by_user"),
-            # Successors that are kept no longer; few rows have one.
+            # For expired successors, which are deleted. Few rows have one.
             models.Index(fields=["sealed_until"], condition=models.Q(sealed_until__isnull=False), name="authapi_refreshtoken_sealed"),
         ]
 
@@ -126,9 +126,9 @@ class IDToken(UnrecordedOwned, AbstractIDToken):  # type: ignore[misc]
 
 
 class DeviceGrant(Issued, AbstractDeviceGrant):  # type: ignore[misc]
-    """A device that waits for a user to allow it. `device_code` and `user_code` hold digests, `client_id` the id on the wire.
+    """A device that waits for a user to allow it. `device_code` and `user_code` contain digests, `client_id` the id on the wire.
 
-    `last_checked` is when the device last asked for its tokens. A row stays after its end, so that late questions get a clear answer.
+    `last_checked` is the time of the device's last poll. A row is kept after its end, so that late polls get a clear answer.
     """
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, null=True, blank=True, related_name="+")

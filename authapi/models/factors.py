@@ -1,4 +1,4 @@
-"""Second factors at work: what was asked of a person, which browsers are spared, and what an organization demands."""
+"""Second factors in use: challenges, waiting logins, remembered browsers, and the rules of organizations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from authapi.models.base import UnrecordedOwned
 
 
 class SecondFactorPolicy(models.TextChoices):
-    """When a login asks for a second factor, the laxest policy first."""
+    """When a login requires a second factor, least strict policy first."""
 
     NEVER = "never", "Never"
     ON_REQUEST = "on-request", "When the application asks, or the user has turned it on"
@@ -17,19 +17,19 @@ class SecondFactorPolicy(models.TextChoices):
 
 
 class FactorChallenge(UnrecordedOwned):
-    """A code that was sent, or a challenge that a key has to sign, for one user. Only digests of codes are kept.
+    """A code that was sent to one user, or a challenge that a key of the user must sign. Only digests of codes are stored.
 
-    It counts for what `bound_to` names alone: one login of the hosted pages, one transaction of an application, or one session.
+    It is valid only for what `bound_to` names: one login of the hosted pages, one transaction of an application, or one session.
     """
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
-    # None where any key of the user may answer.
+    # None if any key of the user may answer.
     factor = models.ForeignKey("identity.EnrolledFactor", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     bound_to = models.CharField(max_length=80, editable=False)
     purpose = models.CharField(max_length=16, help_text="`use`, or `enroll` for a factor that the answer confirms.")
-    # Keyed, since six digits are guessed at once from a plain digest.
+    # A keyed digest: six digits could be found at once from a plain digest.
     code_digest = models.CharField(max_length=160, blank=True, editable=False)
-    # What an application shows to say which message it means: `oob_code` on the wire.
+    # The value by which an application names the message: `oob_code` on the wire.
     handle_digest = models.CharField(max_length=64, blank=True, editable=False)
     challenge = models.BinaryField(blank=True, default=b"", editable=False)
     failures = models.PositiveSmallIntegerField(default=0, help_text="Wrong codes tried while this one counted.")
@@ -39,7 +39,7 @@ class FactorChallenge(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         indexes = [
-            # The newest challenges of one login.
+            # For the newest challenges of one login.
             models.Index(fields=["tenant", "bound_to", "-id"], name="authapi_factorchallenge_bound"),
             models.Index(fields=["expires_at"], name="authapi_factorchallenge_over"),
         ]
@@ -50,9 +50,9 @@ class FactorChallenge(UnrecordedOwned):
 
 
 class FactorTransaction(UnrecordedOwned):
-    """A user whose first proof an application has handed over, and who still has to prove a second factor. The token's digest is kept.
+    """A login in an application that waits for its second factor. Only the digest of its token is stored.
 
-    It belongs to the client, and to the key that the first request has proven. What was asked for first is issued at the end, once.
+    It is valid only for the client, and for the key that the first request has proven. At the end, the requested tokens are issued once.
     """
 
     digest = models.CharField(max_length=64, editable=False)
@@ -63,7 +63,7 @@ class FactorTransaction(UnrecordedOwned):
     methods = models.JSONField(default=list, help_text="How the user has proven who they are so far.")
     grant = models.CharField(max_length=64, help_text="What tokens say of the grant.")
     audience = models.CharField(max_length=600, blank=True)
-    # None for every scope of the API.
+    # None means every scope of the API.
     scope = models.TextField(null=True, blank=True)
     key = models.CharField(max_length=64, blank=True, editable=False, help_text="Thumbprint of the key of the first request (RFC 9449).")
     may_enroll = models.BooleanField(help_text="Whether the user had no factor when it began.")
@@ -82,7 +82,7 @@ class FactorTransaction(UnrecordedOwned):
 
 
 class RememberedBrowser(UnrecordedOwned):
-    """A browser in which a user has passed the second factor, and is spared it for a while. The row holds the digest of its cookie."""
+    """A browser in which a user needs no second factor for a while after proving one. The row stores the digest of its cookie."""
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
     digest = models.CharField(max_length=64, editable=False)
@@ -105,7 +105,7 @@ class RememberedBrowser(UnrecordedOwned):
 
 
 class OrganizationSecondFactors(UnrecordedOwned):
-    """What an organization demands of its members beyond the policy of the tenant and of the application."""
+    """The second factors that an organization requires of its members, in addition to the policies of tenant and application."""
 
     organization = models.OneToOneField("identity.Organization", on_delete=models.CASCADE, related_name="+")
     policy = models.CharField(max_length=16, choices=SecondFactorPolicy)

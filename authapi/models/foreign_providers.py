@@ -1,4 +1,4 @@
-"""What is kept about providers elsewhere: their metadata, messages that were refused, and tests of connections."""
+"""Data about external providers: their metadata, messages that were refused, and tests of connections."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from authapi.models.base import UnrecordedOwned
 
 
 class ProviderMetadata(UnrecordedOwned):
-    """The metadata of one connection's provider, as it was fetched from `address`. Logins use it; the calendar fetches it again."""
+    """The metadata of one connection's provider, as fetched from `address`. Logins use it; a scheduled task refreshes it."""
 
     connection = models.OneToOneField("identity.Connection", on_delete=models.CASCADE, related_name="+")
     address = models.CharField(max_length=2048)
     document = models.JSONField(null=True, help_text="What of the document is used; empty until it was fetched once.")
     problem = models.CharField(max_length=500, blank=True, help_text="Why the last attempt failed.")
     fetched_at = models.DateTimeField(null=True)
-    # Also the lease of the process that fetches: another attempt may begin some seconds later.
+    # Also the lease of the fetching process: another attempt may begin some seconds later.
     tried_at = models.DateTimeField()
     due_at = models.DateTimeField()
 
     class Meta(UnrecordedOwned.Meta):
-        # What is to be fetched again, in every tenant.
+        # For documents of all tenants that are due.
         indexes = [models.Index(fields=["due_at"], name="authapi_providermetadata_due")]
         ordering = ("id",)
 
@@ -29,9 +29,9 @@ class ProviderMetadata(UnrecordedOwned):
 
 
 class RefusedMessage(UnrecordedOwned):
-    """The message of a provider that a line of the sign-in log is about, without signatures and ciphers, so that it opens nothing.
+    """A refused message of a provider, without signatures and encrypted data, so that it opens no session.
 
-    It holds what the provider says of a user and is kept for days only. A text names the line: the line may go first.
+    It contains data of a user and is kept for a few days only. A text names its line of the sign-in log, which may be deleted first.
     """
 
     line_id = models.CharField(max_length=32)
@@ -48,9 +48,9 @@ class RefusedMessage(UnrecordedOwned):
 
 
 class ConnectionTest(UnrecordedOwned):
-    """A login that an administrator tries: the provider's answer is judged and shown, and opens no session.
+    """A test login by an administrator: the provider's answer is checked and shown, and opens no session.
 
-    The provider gets `<id>.<secret>` as its state; the digest of the secret is kept.
+    The provider gets `<id>.<secret>` as its state; the row stores the digest of the secret.
     """
 
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, related_name="+")
@@ -64,7 +64,7 @@ class ConnectionTest(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         indexes = [
-            # The last test of a connection.
+            # For the last test of a connection.
             models.Index(fields=["connection", "-id"], name="authapi_connectiontest_last"),
             models.Index(fields=["expires_at"], name="authapi_connectiontest_expired"),
         ]

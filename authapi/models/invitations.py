@@ -1,4 +1,4 @@
-"""Invitations of people to organizations."""
+"""Invitations of users to organizations."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 
 
 class Invitation(UnrecordedOwned):
-    """An offer to one e-mail address to join an organization, accepted once by logging in to one application.
+    """An offer to one email address to join an organization. It is accepted once, by a login to one application.
 
-    Two secrets name it. The ticket stands in the address that administrators and the API see, and proves nothing about who uses it.
-    The link of the mail is known to the mailbox alone, so that it proves the address; only its digest is kept.
+    It has two secrets. The ticket is in the address that administrators and the API see, so its use proves nothing about the user.
+    Only the owner of the mailbox knows the link in the mail, so its use proves the address; only its digest is stored.
     """
 
     class State(models.TextChoices):
@@ -28,7 +28,7 @@ class Invitation(UnrecordedOwned):
     id = models.CharField(primary_key=True, max_length=32, default=new_invitation_id, editable=False)
     organization = models.ForeignKey("identity.Organization", on_delete=models.CASCADE, related_name="+")
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+", verbose_name="application")
-    # An invitation goes with its connection: without it the invitation would open every other way in.
+    # Deleted with its connection. Without the connection, the invitation would allow a login through any other one.
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     inviter_name = models.CharField(max_length=300)
     email = models.EmailField(max_length=254)
@@ -52,13 +52,13 @@ class Invitation(UnrecordedOwned):
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["digest", "tenant"], name="authapi_invitation_unique")]
         indexes = [
-            # The list of an organization, newest first.
+            # For the list of an organization, newest first.
             models.Index(fields=["organization", "created_at", "id"], name="authapi_invitation_list"),
-            # The list of the admin, page by page from a key.
+            # For the list of the admin, which pages by key.
             models.Index(fields=["tenant", "created_at", "id"], name="authapi_invitation_listed"),
-            # Links of mails.
+            # For links of mails.
             models.Index(fields=["tenant", "mail_digest"], name="authapi_invitation_mailed"),
-            # Invitations of one address that are open.
+            # For the open invitations of one address.
             models.Index(fields=["organization", "email"], name="authapi_invitation_address"),
             models.Index(fields=["expires_at"], name="authapi_invitation_expired"),
         ]
@@ -68,7 +68,7 @@ class Invitation(UnrecordedOwned):
         return f"invitation of {self.email}"
 
     def state_at(self, now: datetime) -> Invitation.State:
-        """Return what has become of it."""
+        """Return whether the invitation is open, accepted, revoked or expired."""
         if self.accepted_at is not None:
             return self.State.ACCEPTED
         if self.revoked_at is not None:
@@ -76,13 +76,13 @@ class Invitation(UnrecordedOwned):
         return self.State.EXPIRED if self.expires_at <= now else self.State.PENDING
 
     def renew_ticket(self) -> None:
-        """Put a new ticket in the place of the old one, which is worth nothing from then on. Saves nothing."""
+        """Replace the ticket with a new one. The old one no longer works. Does not save the row."""
         ticket = new_secret()
         self.digest, self.sealed_ticket = digest_of(ticket), vault.seal(ticket, place=self._place)
 
     @property
     def ticket(self) -> str:
-        """The ticket in clear; empty once it is of no use."""
+        """The ticket in clear; empty if it no longer works."""
         return vault.unseal(self.sealed_ticket, place=self._place) if self.sealed_ticket else ""
 
     @property

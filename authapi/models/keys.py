@@ -1,4 +1,4 @@
-"""Signing keys of tenants, and tokens taken back before their time."""
+"""Signing keys of tenants, and revoked access tokens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from foundation.secrets import vault
 
 
 class KeyPair(UnrecordedOwned):
-    """A key pair of a tenant whose private half is sealed for its place: its tenant, its kind and its `kid`."""
+    """A key pair of a tenant. Its private key is sealed for its tenant, its kind and its `kid`."""
 
     kid = models.CharField(max_length=64)
     sealed_private_key = models.TextField(editable=False)
@@ -22,11 +22,11 @@ class KeyPair(UnrecordedOwned):
         return self.kid
 
     def set_private_key(self, pem: str) -> None:
-        """Seal and keep the private key, given as PEM."""
+        """Seal and store the private key, which is given in PEM."""
         self.sealed_private_key = vault.seal(pem, place=self._place)
 
     def private_key(self) -> str:
-        """Return the private key as PEM."""
+        """Return the private key in PEM."""
         return vault.unseal(self.sealed_private_key, place=self._place)
 
     @property
@@ -35,7 +35,7 @@ class KeyPair(UnrecordedOwned):
 
 
 class SigningKey(KeyPair):
-    """An RS256 key pair. `next` is published before it signs, `previous` verifies until its last token has expired."""
+    """An RSA key pair that signs tokens. `next` is published before it signs; `previous` verifies until its last token has expired."""
 
     class State(models.TextChoices):
         NEXT = "next"
@@ -61,7 +61,7 @@ class SigningKey(KeyPair):
 
 
 class RevokedToken(UnrecordedOwned):
-    """The `jti` of an access token that was taken back; the row goes when the token would have expired."""
+    """The `jti` of a revoked access token. The row is deleted when the token would have expired."""
 
     jti = models.CharField(max_length=64)
     expires_at = models.DateTimeField()
@@ -69,7 +69,7 @@ class RevokedToken(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["jti", "tenant"], name="authapi_revokedtoken_jti_unique")]
-        # Pruning by age.
+        # For the deletion by age.
         indexes = [models.Index(fields=["expires_at"], name="authapi_revokedtoken_expiry")]
 
     def __str__(self) -> str:
@@ -77,10 +77,10 @@ class RevokedToken(UnrecordedOwned):
 
 
 class SamlKey(KeyPair):
-    """An RSA key pair with a self-signed certificate, for SAML and WS-Federation, apart from the keys of tokens.
+    """An RSA key pair with a self-signed certificate, for SAML and WS-Federation. The keys of tokens are separate.
 
-    Partners keep certificates for years and many copy them by hand. So `next` is made on demand and published in metadata until
-    every partner has it, then signs; `previous` stays published and opens what partners still encrypt for it until it is removed.
+    Partners keep certificates for years, and many copy them by hand. So `next` is created on demand and published in metadata until
+    every partner has it, and signs only then. `previous` stays published until it is removed, and decrypts messages of partners.
     """
 
     class State(models.TextChoices):

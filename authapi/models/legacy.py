@@ -1,4 +1,4 @@
-"""What old endpoints keep: tickets between a login form of an application and `/authorize`, and keys of devices."""
+"""Rows of the endpoints for old clients: tickets between an application's login form and `/authorize`, and keys of devices."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from foundation.ids import new_device_credential_id
 
 
 class LoginTicket(UnrecordedOwned):
-    """A password that was right, waiting for its browser to arrive. The row goes with its first use.
+    """A correct password that waits for its browser to arrive. The row is deleted at its first use.
 
-    Digests are kept of the ticket, of the browser's cookie and of the verifier, which the page that asked keeps.
+    It stores digests of the ticket, of the browser's cookie, and of the verifier that the requesting page keeps.
     """
 
     digest = models.CharField(max_length=64, editable=False)
@@ -36,7 +36,7 @@ class LoginTicket(UnrecordedOwned):
 
 
 class DeviceKey(UnrecordedOwned):
-    """The public key of a device on which a user stays logged in: the device signs a token, `/oauth/ro` answers it."""
+    """The public key of a device on which a user stays logged in. The device signs a token, which `/oauth/ro` accepts."""
 
     wire_id = models.CharField(max_length=24, unique=True, default=new_device_credential_id, editable=False)
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
@@ -51,7 +51,7 @@ class DeviceKey(UnrecordedOwned):
         constraints = [models.UniqueConstraint(fields=["client", "user", "device_id"], name="authapi_devicekey_unique")]
         indexes = [
             models.Index(fields=["tenant", "id"], name="authapi_devicekey_list"),
-            # The keys of a user: deleted with the user, listed by the user.
+            # For the keys of a user: deleted with the user, and listed for the user.
             models.Index(fields=["user"], name="authapi_devicekey_by_user"),
         ]
         ordering = ("id",)

@@ -1,4 +1,4 @@
-"""The two tables behind `GET /logs`: what people tried, and what clients and staff changed. Their columns have the same names."""
+"""The two tables behind `GET /logs`: attempts of users, and changes by clients and staff. Their columns have the same names."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from foundation.ids import new_sign_in_id
 
 
 class LogLine(UnrecordedOwned):
-    """What both tables have. `type` is a code of the wire, and no code stands in both tables."""
+    """The columns of both tables. `type` is a code of the wire; each code occurs in one table only."""
 
     id = models.CharField(primary_key=True, max_length=32, default=new_sign_in_id, editable=False)
     type = models.CharField(max_length=32)
     is_success = models.BooleanField()
     description = models.CharField(max_length=500, blank=True, help_text="The reason, where it failed.")
-    # Texts and not relations: the line outlives user, client and connection.
+    # Texts instead of relations, because a line outlives its user, client and connection.
     user_id = models.CharField(max_length=300, blank=True)
     user_name = models.CharField(max_length=300, blank=True)
     client_id = models.CharField(max_length=64, blank=True)
@@ -34,14 +34,14 @@ class LogLine(UnrecordedOwned):
 
 
 class SignIn(LogLine):
-    """One line of the sign-in log: what a user tried, and how it ended."""
+    """One line of the sign-in log: an attempt of a user, and its result."""
 
     class Meta(LogLine.Meta):
         indexes = [
             models.Index(fields=["tenant", "-created_at", "-id"], name="authapi_signin_list"),
             models.Index(fields=["tenant", "user_id", "-created_at"], name="authapi_signin_by_user"),
             models.Index(fields=["created_at"], name="authapi_signin_expired"),
-            # The failures of the last day, counted for the start pages of a tenant and of the platform.
+            # For the failures of the last day, which the start pages of a tenant and of the platform count.
             models.Index(fields=["tenant", "-created_at"], condition=models.Q(is_success=False), name="authapi_signin_failed"),
             models.Index(fields=["-created_at"], condition=models.Q(is_success=False), name="authapi_signin_failed_all"),
         ]
@@ -49,18 +49,18 @@ class SignIn(LogLine):
 
 
 class AdministrativeLine(LogLine):
-    """One line of the administrative log: a write through the management interface, or a change that staff made in the admin.
+    """One line of the administrative log: a write through the management interface, or a change by staff in the admin.
 
-    It holds only what a client of the tenant may read. The whole story of staff is in the audit log.
+    It contains only what a client of the tenant may read. The audit log has the full record of staff.
     """
 
-    # Scopes of the token that allowed the operation, separated by spaces.
+    # The scopes of the token that allowed the operation, separated by spaces.
     scope = models.CharField(max_length=500, blank=True)
 
     class Meta(LogLine.Meta):
         indexes = [
             models.Index(fields=["tenant", "-created_at", "-id"], name="authapi_adminline_list"),
-            # Lines about one user, of one client, of one type, and of one member of staff, newest first.
+            # For lines about one user, of one client, of one type, and of one member of staff, newest first.
             models.Index(fields=["tenant", "user_id", "-created_at", "-id"], name="authapi_adminline_by_user"),
             models.Index(fields=["tenant", "client_id", "-created_at", "-id"], name="authapi_adminline_by_client"),
             models.Index(fields=["tenant", "type", "-created_at", "-id"], name="authapi_adminline_by_type"),

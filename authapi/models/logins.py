@@ -1,4 +1,4 @@
-"""Logins that wait for people, logouts that wait for a browser, and what users have allowed clients."""
+"""Logins that wait for users, logouts that wait for a browser, and the consents of users."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from authapi.models.base import UnrecordedOwned
 
 
 class LoginTransaction(UnrecordedOwned):
-    """A client's request on its way through the hosted pages. The pages carry its handle as `state`; the digest is kept.
+    """A client's request while the hosted pages process it. The pages pass on its handle as `state`; the row stores the digest.
 
-    It belongs to the browser that began it: `browser_digest` is that of a cookie, so that another browser cannot finish it.
+    It belongs to the browser that began it: `browser_digest` is the digest of a cookie, so that another browser cannot finish it.
     """
 
     digest = models.CharField(max_length=64, editable=False)
@@ -24,7 +24,7 @@ class LoginTransaction(UnrecordedOwned):
         editable=False,
         help_text="What the client asked for, in the words of its protocol, encrypted.",
     )
-    # Rows of the version before have the request here. Goes in the next version.
+    # Rows of the previous version have the request here. The next version drops this column.
     parameters = models.JSONField(default=dict, editable=False)
     language = models.CharField(max_length=12, blank=True, default="", db_default="", help_text="Of its pages and mails.")
     progress = models.JSONField(default=dict, help_text="What the pages have found out so far.")
@@ -34,7 +34,7 @@ class LoginTransaction(UnrecordedOwned):
     expires_at = models.DateTimeField()
 
     class Meta(UnrecordedOwned.Meta):
-        # The version before runs on the same table during an upgrade.
+        # During an upgrade, the previous version uses the same table.
         db_table = "authapi_authorizationrequest"
         constraints = [models.UniqueConstraint(fields=["digest", "tenant"], name="authapi_authorizationrequest_unique")]
         indexes = [models.Index(fields=["expires_at"], name="authapi_authreq_expired")]
@@ -45,7 +45,7 @@ class LoginTransaction(UnrecordedOwned):
 
 
 class LogoutTransaction(UnrecordedOwned):
-    """A logout whose browser visits the participants of the session one after the other. They carry its handle; the digest is kept."""
+    """A logout whose browser visits the participants of the session one after the other. The row stores the digest of its handle."""
 
     digest = models.CharField(max_length=64, editable=False)
     sealed_route = models.TextField(editable=False, help_text="Where the browser is, and where it still has to go, encrypted.")
@@ -62,7 +62,7 @@ class LogoutTransaction(UnrecordedOwned):
 
 
 class Consent(UnrecordedOwned):
-    """What a user allowed a client to do at one API. An empty audience stands for the profile alone."""
+    """What a user has allowed a client to do at one API. An empty audience means the profile alone."""
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
@@ -84,9 +84,9 @@ class Consent(UnrecordedOwned):
 
 
 class PushedRequest(UnrecordedOwned):
-    """An authorization request that its client has pushed (RFC 9126). The browser carries its handle; the digest is kept.
+    """An authorization request that its client has pushed (RFC 9126). The browser gets its handle; the row stores the digest.
 
-    The row goes with the answer. Until a while after its expiry a login that began in time can still be answered.
+    The row is deleted with the answer. For a while after its expiry, a login that began in time can still be answered.
     """
 
     digest = models.CharField(max_length=64, editable=False)

@@ -1,4 +1,4 @@
-"""Ceremonies of passkeys whose person is not known yet: a login without a name, and a sign-up."""
+"""Ceremonies of passkeys for a user who is not known yet: a login without a name, and a sign-up."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from authapi.models.base import UnrecordedOwned
 
 
 class PasskeyCeremony(UnrecordedOwned):
-    """What a passkey has to sign before the service knows whose it is. It counts once, for one login or one application alone.
+    """A challenge for a passkey whose user is not known yet. It is valid once, for one login or one application.
 
-    On the hosted pages `bound_to` names the login; an application holds an `auth_session`, whose digest is kept.
+    On the hosted pages `bound_to` names the login. An application gets an `auth_session`, whose digest is stored.
     """
 
     digest = models.CharField(max_length=64, editable=False)
     bound_to = models.CharField(max_length=80, blank=True, editable=False)
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
-    # None on the hosted pages, where any connection of the login may be that of the person.
+    # None on the hosted pages, where the user may belong to any connection of the login.
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     organization = models.ForeignKey("identity.Organization", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     relying_party = models.CharField(max_length=253, help_text="The domain that the passkey is for.")

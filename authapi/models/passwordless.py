@@ -1,4 +1,4 @@
-"""Codes and links that log people in without a password, while they wait to be used."""
+"""Codes and links that log users in without a password, while they wait to be used."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from authapi.models.base import UnrecordedOwned
 
 
 class PasswordlessCode(UnrecordedOwned):
-    """One message to an e-mail address or phone number: a code to type, a link to open, or both. Only digests of them are kept.
+    """One message to an email address or phone number: a code to type, a link to open, or both. Only digests of them are stored.
 
-    It counts for one client, one connection and one address, and, where `bound_to` names a login of the hosted pages or an
-    `auth_session`, for that alone. Using the code uses up the link, and the other way round.
+    It is valid for one client, one connection and one address. If `bound_to` names a login of the hosted pages or an `auth_session`, it is
+    valid for that only. Using the code also uses up the link, and using the link uses up the code.
     """
 
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, related_name="+")
     address = models.CharField(max_length=254, help_text="E-mail address in lower case, or phone number.")
     bound_to = models.CharField(max_length=80, blank=True, editable=False)
-    # Keyed, since six digits are guessed at once from a plain digest.
+    # A keyed digest: six digits could be found at once from a plain digest.
     code_digest = models.CharField(max_length=160, blank=True, editable=False)
     link_digest = models.CharField(max_length=64, blank=True, editable=False)
     protocol = models.CharField(max_length=32, blank=True)
@@ -42,7 +42,7 @@ class PasswordlessCode(UnrecordedOwned):
             )
         ]
         indexes = [
-            # The newest codes of an address.
+            # For the newest codes of an address.
             models.Index(fields=["connection", "address", "-id"], name="authapi_passwordless_address"),
             models.Index(fields=["expires_at"], name="authapi_passwordless_expired"),
         ]

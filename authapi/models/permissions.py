@@ -1,4 +1,4 @@
-"""Permissions: a scope of an API that roles and users have, and the organizations in which a client grant counts."""
+"""Permissions: scopes of APIs that roles and users have, and the organizations in which a client grant is valid."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from authapi.models.resources import ApiResource, ClientGrant
 
 
 class Permission(UnrecordedOwned):
-    """A scope of an API that somebody has: made when it is first given, gone with the scope."""
+    """A scope of an API that a role or a user has. Created when it is first assigned, and deleted with the scope."""
 
     api_resource = models.ForeignKey(ApiResource, on_delete=models.CASCADE, related_name="permissions")
     value = models.CharField(max_length=280)
@@ -27,7 +27,7 @@ class Permission(UnrecordedOwned):
 
 
 class RolePermission(UnrecordedOwned):
-    """A permission of everybody who has a role. No event type stands for it."""
+    """A permission of every user with a role. It has no event type."""
 
     role = models.ForeignKey("identity.Role", on_delete=models.CASCADE, related_name="+")
     permission = models.ForeignKey(Permission, on_delete=models.CASCADE, related_name="role_permissions")
@@ -35,7 +35,7 @@ class RolePermission(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["role", "permission"], name="authapi_rolepermission_unique")]
-        # The list of the admin, page by page from a key.
+        # For the list of the admin, which pages by key.
         indexes = [models.Index(fields=["tenant", "id"], name="authapi_rolepermission_listed")]
         ordering = ("created_at", "id")
 
@@ -44,7 +44,7 @@ class RolePermission(UnrecordedOwned):
 
 
 class UserPermission(UnrecordedOwned):
-    """A permission given to one user directly. No event type stands for it."""
+    """A permission of one user. It has no event type."""
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
     permission = models.ForeignKey(Permission, on_delete=models.CASCADE, related_name="user_permissions")
@@ -52,7 +52,7 @@ class UserPermission(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["user", "permission"], name="authapi_userpermission_unique")]
-        # The list of the admin, page by page from a key.
+        # For the list of the admin, which pages by key.
         indexes = [models.Index(fields=["tenant", "id"], name="authapi_userpermission_listed")]
         ordering = ("created_at", "id")
 
@@ -61,7 +61,7 @@ class UserPermission(UnrecordedOwned):
 
 
 class OrganizationClientGrant(UnrecordedOwned):
-    """A client grant that counts in an organization."""
+    """A client grant that is valid in an organization."""
 
     organization = models.ForeignKey("identity.Organization", on_delete=models.CASCADE, related_name="+")
     client_grant = models.ForeignKey(ClientGrant, on_delete=models.CASCADE, related_name="organization_grants")
@@ -69,7 +69,7 @@ class OrganizationClientGrant(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["organization", "client_grant"], name="authapi_organizationclientgrant_unique")]
-        # The list of the admin, page by page from a key.
+        # For the list of the admin, which pages by key.
         indexes = [models.Index(fields=["tenant", "id"], name="authapi_orggrant_listed")]
         ordering = ("created_at", "id")
 

@@ -1,4 +1,4 @@
-"""What lets an application register itself."""
+"""The tokens with which applications register themselves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from authapi.models.base import UnrecordedOwned
 
 
 class InitialAccessToken(UnrecordedOwned):
-    """A token of an administrator with which applications register themselves (RFC 7591, 1.2). The digest is kept."""
+    """A token of an administrator with which applications register themselves (RFC 7591, 1.2). The row stores its digest."""
 
     name = models.CharField(max_length=128, help_text="For administrators: who has the token, or what it is for.")
     digest = models.CharField(max_length=64, editable=False)
@@ -35,6 +35,6 @@ class InitialAccessToken(UnrecordedOwned):
 
     @property
     def is_usable(self) -> bool:
-        """Whether another application may register with it."""
+        """Whether another application may register with the token."""
         is_left = self.most_uses is None or self.use_count < self.most_uses
         return self.revoked_at is None and self.expires_at > timezone.now() and is_left

@@ -1,4 +1,4 @@
-"""The APIs tokens are for, and which client may ask for tokens to which of them."""
+"""The APIs for which tokens are issued, and the client grants for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_TOKEN_SECONDS = 2_592_000
 
 
 class ApiResource(UnrecordedOwned):
-    """An API (resource server) that tokens name as their audience. The management interface itself is one of them."""
+    """An API (resource server), which tokens name as their audience. The management interface is one of them."""
 
     class Dialect(models.TextChoices):
         ACCESS_TOKEN = "access_token"  # noqa: S105  (the name of a dialect)
@@ -53,11 +53,11 @@ class ApiResource(UnrecordedOwned):
 
     @property
     def signing_secret(self) -> str:
-        """The secret in clear that its tokens are signed with where it asks for HS256, else empty."""
+        """The secret in clear that signs its tokens with HS256, otherwise empty."""
         return vault.unseal(self.sealed_signing_secret, place=self._secret_place) if self.sealed_signing_secret else ""
 
     def set_signing_secret(self, secret: str) -> None:
-        """Seal and keep the secret; an empty one takes it away."""
+        """Seal and store the secret; an empty one deletes it."""
         self.sealed_signing_secret = vault.seal(secret, place=self._secret_place) if secret else ""
 
     @property
@@ -66,21 +66,21 @@ class ApiResource(UnrecordedOwned):
 
     @property
     def scope_values(self) -> tuple[str, ...]:
-        """The names of its scopes. Those of the management interface come with the release, not from the row."""
+        """The names of its scopes. Those of the management interface come from the release, not from the row."""
         if self.is_system:
             return tuple(MANAGEMENT_SCOPES)
         return tuple(scope["value"] for scope in self.scopes)
 
     @property
     def scope_descriptions(self) -> dict[str, str]:
-        """What each scope is for, empty where nobody said."""
+        """The description of each scope; empty if it has none."""
         if self.is_system:
             return MANAGEMENT_SCOPES
         return {scope["value"]: scope.get("description") or "" for scope in self.scopes}
 
 
 class ClientGrant(UnrecordedOwned):
-    """What one client may ask for at one API: without a user, or, as `subject_type` says, for one."""
+    """What one client may request at one API: for itself, or for users, depending on `subject_type`."""
 
     class SubjectType(models.TextChoices):
         CLIENT = "client"
@@ -101,7 +101,7 @@ class ClientGrant(UnrecordedOwned):
             models.UniqueConstraint(fields=["client", "api_resource", "subject_type"], name="authapi_clientgrant_unique"),
             models.UniqueConstraint(fields=["tenant", "id"], name="authapi_clientgrant_tenant_id_unique"),
         ]
-        # Lists of a tenant's grants, oldest first.
+        # For the list of a tenant's grants, oldest first.
         indexes = [models.Index(fields=["tenant", "created_at", "id"], name="authapi_clientgrant_list")]
         ordering = ("created_at", "id")
 
@@ -110,5 +110,5 @@ class ClientGrant(UnrecordedOwned):
 
     @property
     def granted_scopes(self) -> tuple[str, ...]:
-        """The scopes it gives now."""
+        """The scopes that it grants now."""
         return self.api_resource.scope_values if self.allows_all_scopes else tuple(self.scopes)

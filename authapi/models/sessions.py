@@ -1,4 +1,4 @@
-"""Sessions of end users: what a browser is logged in with at one tenant, and which clients took part."""
+"""Sessions of end users: the login of a browser at one tenant, and the clients that took part."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from foundation.ids import new_session_id
 
 
 class Initiator(models.TextChoices):
-    """Why a session ends, as back-channel logouts name it (contract, 2.8). The list is closed."""
+    """Why a session ends, in the names of back-channel logouts (contract, 2.8). The list is closed."""
 
     RP_LOGOUT = "rp-logout"
     IDP_LOGOUT = "idp-logout"
@@ -24,9 +24,9 @@ class Initiator(models.TextChoices):
 
 
 class Session(UnrecordedOwned):
-    """A login of one user in one browser. The cookie holds a random secret of which only the digest is kept.
+    """A login of one user in one browser. The cookie contains a random secret, of which the row stores the digest.
 
-    Found by (digest, tenant), so a session of one tenant is unknown at another. A row that has ended is deleted.
+    It is found by (digest, tenant), so a session of one tenant is unknown at another. The row is deleted when the session ends.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=new_session_id, editable=False, help_text="`sid` on the wire.")
@@ -59,10 +59,10 @@ class Session(UnrecordedOwned):
             models.UniqueConstraint(fields=["tenant", "id"], name="authapi_session_tenant_id_unique"),
         ]
         indexes = [
-            # The sessions of a user, newest first.
+            # For the sessions of a user, newest first.
             models.Index(fields=["user", "-created_at"], name="authapi_session_by_user"),
             models.Index(fields=["tenant", "-created_at", "id"], name="authapi_session_list"),
-            # Sessions that are over.
+            # For expired sessions.
             models.Index(fields=["idle_expires_at"], name="authapi_session_expired"),
         ]
         ordering = ("-created_at", "id")
@@ -72,7 +72,7 @@ class Session(UnrecordedOwned):
 
 
 class SessionClient(UnrecordedOwned):
-    """A client that was answered in a session: its protocol tells it when the session ends."""
+    """A client that was answered in a session. Its protocol notifies it when the session ends."""
 
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="session_clients")
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
@@ -88,7 +88,7 @@ class SessionClient(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["session", "client", "protocol"], name="authapi_sessionclient_protocol")]
-        # The list of the admin, page by page from a key.
+        # For the list of the admin, which pages by key.
         indexes = [models.Index(fields=["tenant", "id"], name="authapi_sessionclient_listed")]
         ordering = ("id",)
 
@@ -97,9 +97,9 @@ class SessionClient(UnrecordedOwned):
 
 
 class LogoutNotice(UnrecordedOwned):
-    """A client that is still to be told, at one address, that a session has ended. Gone once it was told, or given up.
+    """A notice to one address of a client that a session has ended. It is deleted after its delivery, or when the service gives up.
 
-    Texts and no relations to user and session: both may be gone when the notice is sent.
+    It has texts instead of relations, because user and session may be deleted before it is sent.
     """
 
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
@@ -113,7 +113,7 @@ class LogoutNotice(UnrecordedOwned):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta(UnrecordedOwned.Meta):
-        # What is due, in every tenant.
+        # For due notices of all tenants.
         indexes = [models.Index(fields=["due_at"], name="authapi_logoutnotice_due")]
         ordering = ("id",)
 

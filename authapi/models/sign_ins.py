@@ -1,4 +1,4 @@
-"""How logins went: the failures that lead to a block, and the links that were mailed."""
+"""Results of logins: the failures that lead to a block, and the links that were mailed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from foundation.ids import new_ticket_id
 
 
 class LoginFailures(UnrecordedOwned):
-    """Failed logins in a row for one identifier, from one address or, where the tenant says so, from anywhere."""
+    """Consecutive failed logins for one identifier, from one address, or from all addresses if the tenant chooses so."""
 
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, related_name="+")
     identifier = models.CharField(max_length=254, help_text="E-mail address, username or phone number, in lower case.")
@@ -22,7 +22,7 @@ class LoginFailures(UnrecordedOwned):
         verbose_name = verbose_name_plural = "failed logins"
         constraints = [models.UniqueConstraint(fields=["connection", "identifier", "ip"], name="authapi_loginfailures_unique")]
         indexes = [
-            # The list of the admin, page by page from a key.
+            # For the list of the admin, which pages by key.
             models.Index(fields=["tenant", "id"], name="authapi_loginfailures_listed"),
             models.Index(fields=["tenant", "identifier"], name="authapi_loginfailures_found"),
             models.Index(fields=["last_failed_at"], name="authapi_loginfailures_expired"),
@@ -34,7 +34,7 @@ class LoginFailures(UnrecordedOwned):
 
 
 class AccountTicket(UnrecordedOwned):
-    """A link that was mailed to a user: to set a new password, or to lift a block. It works once; its digest is kept."""
+    """A link that was mailed to a user: to set a new password, or to lift a block. It works once; the row stores its digest."""
 
     class Purpose(models.TextChoices):
         PASSWORD_RESET = "password_reset"  # noqa: S105  (the name of a purpose)
@@ -55,7 +55,7 @@ class AccountTicket(UnrecordedOwned):
         constraints = [models.UniqueConstraint(fields=["digest", "tenant"], name="authapi_accountticket_unique")]
         indexes = [
             models.Index(fields=["expires_at"], name="authapi_accountticket_expired"),
-            # The list of the admin, page by page from a key.
+            # For the list of the admin, which pages by key.
             models.Index(fields=["tenant", "created_at", "id"], name="authapi_accountticket_listed"),
         ]
         ordering = ("-created_at",)

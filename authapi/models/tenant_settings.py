@@ -1,4 +1,4 @@
-"""What a tenant decides about signing in, and the texts of pages that it has written itself."""
+"""The login settings of a tenant, and its own texts for pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from foundation.secrets import vault
 
 
 class TenantSettings(UnrecordedOwned):
-    """The settings of one tenant by the names of the wire; what is absent has the default of `authapi.tenant_settings`."""
+    """The settings of one tenant, by their names on the wire. Missing settings have the default of `authapi.tenant_settings`."""
 
     values = models.JSONField(default=dict, blank=True)
     attack_protection = models.JSONField(default=dict, blank=True)
@@ -24,12 +24,12 @@ class TenantSettings(UnrecordedOwned):
         return f"settings of {self.tenant_id}"
 
     def seal(self, name: str, secret: str) -> None:
-        """Keep a secret encrypted for this tenant and name, in the place of the one before; an empty one drops it."""
+        """Store a secret, encrypted for this tenant and name, in place of an earlier one. An empty secret deletes it."""
         sealed = {known: value for known, value in self.sealed_values.items() if known != name}
         self.sealed_values = {**sealed, **({name: vault.seal(secret, place=self._place(name))} if secret else {})}
 
     def secret(self, name: str) -> str:
-        """Return a secret in clear, empty where there is none; raise `SecretUnreadable`."""
+        """Return a secret in clear; empty if there is none. Raises `SecretUnreadable`."""
         token = self.sealed_values.get(name)
         return vault.unseal(token, place=self._place(name)) if token else ""
 
@@ -38,7 +38,7 @@ class TenantSettings(UnrecordedOwned):
 
 
 class CustomText(UnrecordedOwned):
-    """The texts of one prompt in one language: {screen: {key: text}}. What is absent has the text of the service."""
+    """The texts of one prompt in one language: {screen: {key: text}}. Missing texts are those of the service."""
 
     prompt = models.CharField(max_length=64)
     language = models.CharField(max_length=12)

@@ -1,4 +1,4 @@
-"""Which tokens of issuers elsewhere are exchanged for tokens of ours, and for whose."""
+"""Which tokens of external issuers are exchanged for tokens of this service, and for which users."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from foundation.ids import new_exchange_profile_id
 
 
 class TokenExchangeProfile(UnrecordedOwned):
-    """Subject tokens of one type: JWTs of one issuer for one audience, each of which stands for a user of one connection."""
+    """Subject tokens of one type: JWTs of one issuer for one audience. Each of them names a user of one connection."""
 
     class UserClaim(models.TextChoices):
         SUBJECT = "sub"

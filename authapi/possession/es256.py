@@ -1,7 +1,8 @@
-"""Fast path: the signature of an ordinary proof with ES256, verified without the machinery of a JWS around it. Pure.
+"""Fast path: verifies the ES256 signature of an ordinary proof, without the general code for a JWS. Pure.
 
-The plain path is joserfc, which judges everything else and also refuses: what is not verified here is asked there. 76 µs of processor time
-instead of 99, of which 72 are the curve's (docs/figures.md).
+The plain path is joserfc. It checks all other proofs and makes all refusals: a proof that this module does not verify is checked there.
+This
+path takes 76 µs of CPU time instead of 99, 72 of which are the curve's (docs/figures.md).
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from cryptography.hazmat.primitives.hashes import SHA256
 _ALGORITHM = ECDSA(SHA256())
 _HEADER = {"alg", "typ", "jwk"}
 _NUMBER_BYTES = 32
-# 64 bytes in base64url; the last character carries two bits of them, so that only four can stand there.
+# 64 bytes in base64url. The last character has two of their bits, so that only four characters are possible there.
 _SIGNATURE = re.compile(r"[A-Za-z0-9_-]{85}[AQgw]")
-# Far below what joserfc takes of a header or of a payload.
+# Far below the limits of joserfc for headers and payloads.
 _LONGEST = 1500
 
 
 def is_verified(text: str, header: Mapping[str, Any], key: EllipticCurvePublicKey) -> bool:
-    """Tell whether a compact JWS is an ordinary one, and signed by this key with ES256. False decides nothing."""
+    """Tell whether a compact JWS is an ordinary one that this key has signed with ES256. False means undecided."""
     signed, _, signature = text.rpartition(".")
     if header["alg"] != "ES256" or header.keys() != _HEADER or len(text) > _LONGEST or _SIGNATURE.fullmatch(signature) is None:
         return False

@@ -1,4 +1,4 @@
-"""Access tokens that are bound: whether the sender of a request holds the key or the certificate (RFC 9449, 7.1; RFC 8705, 3)."""
+"""Bound access tokens: checks that the sender of a request holds the key or the certificate (RFC 9449, 7.1; RFC 8705, 3)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NONCE_TEXT = "Resource server requires nonce in DPoP proof"
 
 
 class NotHeld(TokenRefused):
-    """The sender has not shown what the token is bound to. `error` is a code of RFC 9449, 12.2 or RFC 6750, 3.1."""
+    """The sender has not proven the key or certificate of the token. `error` is a code of RFC 9449, 12.2 or RFC 6750, 3.1."""
 
     def __init__(self, error: str, message: str, *, nonce: str = "", scheme: str = "DPoP") -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class NotHeld(TokenRefused):
 
     @property
     def headers(self) -> dict[str, str]:
-        """The challenge, and the nonce that the next proof needs."""
+        """The challenge, and the nonce for the next proof."""
         algorithms = f', algs="{" ".join(ALGORITHMS)}"' if self._scheme == "DPoP" else ""
         challenge = f'{self._scheme} error="{self.error}", error_description="{self.message}"{algorithms}'
         return {"WWW-Authenticate": challenge, **({NONCE_HEADER: self._nonce} if self._nonce else {})}
@@ -44,7 +44,7 @@ class NotHeld(TokenRefused):
 
 @dataclass(frozen=True)
 class Shown:
-    """An access token as a request presents it: by one of the schemes, with what came beside it."""
+    """An access token as a request presents it: with one of the schemes, and with the proof or certificate of the request."""
 
     scheme: str
     token: str = field(repr=False)
@@ -56,7 +56,7 @@ class Shown:
 
 
 def asked_by(pairs: Iterable[tuple[bytes, bytes]], *, host: HostMatch, method: str, path: str) -> Asked:
-    """Return a request of which these header lines have come. Raises `NotHeld` for two proofs."""
+    """Return the request with these header lines. Raises `NotHeld` for two proofs."""
     lines = list(pairs)
     try:
         presented.check_single(lines)
@@ -66,16 +66,16 @@ def asked_by(pairs: Iterable[tuple[bytes, bytes]], *, host: HostMatch, method: s
 
 
 def verified(scheme: str, token: str, *, host: HostMatch, asked: Callable[[], Asked]) -> VerifiedToken:
-    """Do what `verify_access_token` does, for a token that may be bound. Raises `NotHeld` as well.
+    """Do what `verify_access_token` does, for a token that may be bound. Also raises `NotHeld`.
 
-    A token that is bound to a certificate ends with it. Of a token that is not bound no more is `asked`.
+    A token that is bound to a certificate expires with it. For an unbound token, `asked` is not called.
     """
     claims = verify_access_token(token, host=host, takes_bound=True)
     return _held(claims, scheme, token, asked) if claims.confirmation or scheme == DPOP else claims
 
 
 async def verified_async(scheme: str, token: str, *, host: HostMatch, asked: Callable[[], Asked]) -> VerifiedToken:
-    """Do what `verified` does; a proof is looked up away from the event loop."""
+    """Do what `verified` does. The use of a proof is checked in a thread."""
     claims = await verify_access_token_async(token, host=host, takes_bound=True)
     if not claims.confirmation and scheme != DPOP:
         return claims
@@ -83,14 +83,14 @@ async def verified_async(scheme: str, token: str, *, host: HostMatch, asked: Cal
 
 
 def require_held(confirmation: Mapping[str, Any] | None, shown: Shown) -> float | None:
-    """Raise `NotHeld` unless the sender holds what the token is bound to; return when that ends by itself, None for never.
+    """Raise `NotHeld` unless the sender holds the key or certificate of the token; return the expiry of the certificate, None for a key.
 
-    For a token with a `cnf`, and for one that was sent as DPoP: that one must have a key.
+    Call it for a token with `cnf`, and for a token sent with the scheme DPoP, which must be bound to a key.
     """
     confirmation = confirmation or {}
     key, certificate = confirmation.get("jkt"), confirmation.get("x5t#S256")
     if key is None and certificate is None and confirmation:
-        raise NotHeld("invalid_token", "The token is bound to something that cannot be shown here.", scheme="Bearer")
+        raise NotHeld("invalid_token", "The token has a kind of binding that this service cannot check.", scheme="Bearer")
     if key is None and shown.is_dpop:
         raise NotHeld("invalid_token", "The token is not bound to a key. Send it as a Bearer token.")
     if key is not None:
@@ -105,7 +105,7 @@ def _held(claims: VerifiedToken, scheme: str, token: str, asked: Callable[[], As
 
 def _check_key(key: str, shown: Shown) -> None:
     if not shown.is_dpop:
-        # RFC 9449, 7.1: as a Bearer token it would be worth something to the one who stole it.
+        # RFC 9449, 7.1: if a bound token were accepted as a Bearer token, a thief could use it without the key.
         raise NotHeld("invalid_token", "The token is bound to a key. Send it with the scheme DPoP and a proof.")
     try:
         proof = presented.read(shown.asked, token=shown.token)
@@ -124,5 +124,5 @@ def _check_certificate(confirmation: Mapping[str, Any], asked: Asked) -> float:
     except RequestRefused as refused:
         raise NotHeld("invalid_token", refused.failure.description, scheme="Bearer") from refused
     if certificate is None or not certificate.confirms(dict(confirmation)):
-        raise NotHeld("invalid_token", "The token is bound to a certificate that was not shown.", scheme="Bearer")
+        raise NotHeld("invalid_token", "The token is bound to a certificate that the request does not prove.", scheme="Bearer")
     return certificate.read.not_after.timestamp()

@@ -1,4 +1,4 @@
-"""Proofs at the endpoints that issue: the token endpoint and the one for pushed requests."""
+"""Proofs at the endpoints that issue tokens or handles: the token endpoint and the endpoint for pushed requests."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from authapi.token_request import TokenRequest
 def with_proven_key(request: TokenRequest, client: Client, *, path: str) -> TokenRequest:
     """Return the request with the thumbprint of the key that its proof has shown. Raises `RequestRefused`.
 
-    For a request with the header `DPoP`, of a client that is authenticated. A public client needs a nonce: nothing else of it is
-    fresh (contract, 3.4).
+    For a request with the header `DPoP`, from an authenticated client. A public client needs a nonce, because nothing else in its request
+    proves that the request is new (contract, 3.4).
     """
     request, proof = read_key(request, path=path)
     count_proof(request, proof, client)
@@ -32,7 +32,7 @@ def with_proven_key(request: TokenRequest, client: Client, *, path: str) -> Toke
 
 
 def read_key(request: TokenRequest, *, path: str) -> tuple[TokenRequest, Proof]:
-    """Return the request with the key of its proof, and the proof, which has not counted yet. Raises `RequestRefused`."""
+    """Return the request with the key of its proof, and the proof, whose use is not recorded yet. Raises `RequestRefused`."""
     try:
         proof = presented.read(Asked(request.host, "POST", path, request.headers))
     except InvalidProof as error:
@@ -41,7 +41,7 @@ def read_key(request: TokenRequest, *, path: str) -> tuple[TokenRequest, Proof]:
 
 
 def count_proof(request: TokenRequest, proof: Proof, client: Client) -> None:
-    """Let a proof count, once. Raises `RequestRefused`."""
+    """Record the use of a proof. Raises `RequestRefused` for a second use."""
     try:
         presented.let_count(proof, tenant_id=request.host.tenant_id, needs_nonce=client.is_public)
     except InvalidProof as error:
@@ -55,5 +55,5 @@ def count_proof(request: TokenRequest, proof: Proof, client: Client) -> None:
 
 
 def nonce_headers(request: TokenRequest) -> dict[str, str]:
-    """Return the nonce for the next proof of a client that has just shown one (RFC 9449, 8.2)."""
+    """Return the header with the nonce for the next proof of a client that has just used one (RFC 9449, 8.2)."""
     return {NONCE_HEADER: fresh_nonce(request.host.tenant_id)} if request.key else {}

@@ -1,6 +1,6 @@
-"""Nonces of DPoP (RFC 9449, 8): nothing is stored. One is good in its minute and the next, at its tenant, in its generation.
+"""Nonces of DPoP (RFC 9449, 8). They are not stored: each is valid in its minute and the next, for one tenant and one generation.
 
-The generation is where used proofs are remembered (`authapi.possession.replays`): what another memory knows cannot be replayed here.
+A generation stands for one memory of used proofs (`authapi.possession.replays`), so that proofs of another memory cannot be replayed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The proof beside a request, checked: for this address, with a nonce where one is needed, and not used before."""
+"""Checks the proof of a request: it must be for this address, have a nonce if needed, and not be used before."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PORTS = {"http": ":80", "https": ":443"}
 
 @dataclass(frozen=True)
 class Asked:
-    """A request as far as a proof has to fit it. `headers` are those of one line each, without what no edge vouches for."""
+    """The parts of a request that a proof must match. `headers` has one line per name, without certificates that no trusted edge sent."""
 
     host: HostMatch
     method: str
@@ -25,18 +25,18 @@ class Asked:
 
     def target(self, token: str) -> Target:
         authority = self.host.authority.removesuffix(_PORTS[scheme()])
-        # The address before which clients are asked for a certificate is the same endpoint (RFC 8705, 5).
+        # The host that asks clients for a certificate serves the same endpoint (RFC 8705, 5).
         return Target(self.method, scheme(), (authority, f"mtls.{authority}"), self.path, token)
 
 
 def check_single(pairs: Iterable[tuple[bytes, bytes]]) -> None:
-    """Raise `InvalidProof` for more than one proof. `pairs` are the header lines as they arrived (RFC 9449, 4.3)."""
+    """Raise `InvalidProof` for more than one proof. `pairs` are the header lines as received (RFC 9449, 4.3)."""
     if sum(name.lower() == b"dpop" for name, _ in pairs) > 1:
         raise InvalidProof("There must be one DPoP header.")
 
 
 def read(asked: Asked, *, token: str = "") -> Proof:
-    """Return the proof of a request, not judged yet. Raises `InvalidProof`."""
+    """Return the proof of a request. Its nonce and its use are not checked yet. Raises `InvalidProof`."""
     text = asked.headers.get(HEADER, "")
     if not text:
         raise InvalidProof("The DPoP header is missing.")
@@ -44,7 +44,7 @@ def read(asked: Asked, *, token: str = "") -> Proof:
 
 
 def let_count(proof: Proof, *, tenant_id: str, needs_nonce: bool = False) -> None:
-    """Let a proof count, once. Raises `InvalidProof` for one that was used, and `NonceWanted`."""
+    """Record the use of a proof. Raises `InvalidProof` for a second use, and `NonceWanted`."""
     try:
         judge(proof, tenant_id=tenant_id, needs_nonce=needs_nonce)
     except ProofUsed as error:

@@ -1,4 +1,4 @@
-"""DPoP proofs (RFC 9449, 4.3): read strictly, verified with the key that they bring along, which proves nothing but itself. Pure."""
+"""DPoP proofs (RFC 9449, 4.3): parsed strictly and verified with the key in their header. They prove only that key. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from joserfc.jws import JWSRegistry
 
 from authapi.possession import es256
 
-# Asymmetric ones only, by the key that each takes. `EdDSA` has given way to `Ed25519` (RFC 9864).
+# Asymmetric algorithms only, with the key that each needs. RFC 9864 replaces `EdDSA` with `Ed25519`.
 _KINDS: dict[str, tuple[str, str]] = {
     "ES256": ("EC", "P-256"),
     "PS256": ("RSA", ""),
@@ -28,7 +28,7 @@ _KINDS: dict[str, tuple[str, str]] = {
     "RS256": ("RSA", ""),
 }
 ALGORITHMS = tuple(_KINDS)
-# How far the clock of a client may be off. A nonce carries our own time, so with one the client's may be worse.
+# The accepted error of a client's clock. A nonce contains our own time, so with a nonce a larger error is accepted.
 LIFE_SECONDS = 60
 LIFE_WITH_NONCE_SECONDS = 600
 MAX_PROOF_CHARACTERS = 6144
@@ -39,9 +39,9 @@ _LONGEST_JTI = 256
 _LONGEST_NONCE = 256
 _SHORTEST_MODULUS, _LONGEST_MODULUS = 2048, 4096
 _SHORTEST_MODULUS_CHARACTERS = 342
-# Of 64 bits. OpenSSL takes any for keys of up to 3072 bits, and one as long as the modulus makes a check a hundred times slower.
+# For 64 bits. OpenSSL accepts any exponent for keys of up to 3072 bits. One as long as the modulus makes a check a hundred times slower.
 _LONGEST_EXPONENT_CHARACTERS = 11
-_WRONG_SIZE = f"An RSA key of a DPoP proof has {_SHORTEST_MODULUS} to {_LONGEST_MODULUS} bits, and an exponent of at most 64."
+_WRONG_SIZE = f"An RSA key of a DPoP proof must have {_SHORTEST_MODULUS} to {_LONGEST_MODULUS} bits, and an exponent of at most 64."
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -54,7 +54,7 @@ class InvalidProof(ValueError):
 
 @dataclass(frozen=True)
 class Proof:
-    """A proof whose signature holds and that is for this request. Whether it was used before is still to be asked."""
+    """A proof for this request with a valid signature. Whether it was used before is not checked yet."""
 
     thumbprint: str
     jti: str
@@ -63,7 +63,7 @@ class Proof:
 
 @dataclass(frozen=True)
 class Target:
-    """What a proof must be for. `authorities` are the names of the host; `token` is the access token beside it, empty for none."""
+    """What a proof must be for. `authorities` are the names of the host; `token` is the access token of the request, or empty."""
 
     method: str
     scheme: str
@@ -73,14 +73,14 @@ class Target:
 
 
 class _Registry(JWSRegistry):
-    # An RSA key of 4096 bits stands in the header.
+    # The header of a proof contains the key, which may be RSA with 4096 bits.
     max_header_length = 2048
 
 
 def read_proof(text: str, target: Target, *, now: float) -> Proof:
-    """Return a proof that is for this request and this moment. Raises `InvalidProof` with a sentence."""
+    """Return a proof that is for this request and this time. Raises `InvalidProof`, which says what is wrong."""
     if len(text) > MAX_PROOF_CHARACTERS or text.count(".") != 2 or not text.isascii():
-        raise InvalidProof("The DPoP header must hold one signed JWT.")
+        raise InvalidProof("The DPoP header must contain one signed JWT.")
     header, claims = (_object(part) for part in text.split(".")[:2])
     thumbprint = _verified(text, header)
     _check_target(claims, target)
@@ -88,7 +88,7 @@ def read_proof(text: str, target: Target, *, now: float) -> Proof:
 
 
 def thumbprint_of(jwk: Mapping[str, Any]) -> str:
-    """Return the thumbprint of a public key (RFC 7638), as `jkt` has it."""
+    """Return the thumbprint of a public key (RFC 7638), in the form of `jkt`."""
     members = {name: jwk[name] for name in _MEMBERS[jwk["kty"]]}
     return base64.urlsafe_b64encode(hashlib.sha256(orjson.dumps(members, option=orjson.OPT_SORT_KEYS)).digest()).decode().rstrip("=")
 
@@ -99,35 +99,35 @@ def is_thumbprint(text: str) -> bool:
 
 
 def _verified(text: str, header: Mapping[str, Any]) -> str:
-    """Return the thumbprint of the key in the header, which has made the signature."""
+    """Return the thumbprint of the key in the header, after it has verified the signature."""
     algorithm, jwk = header.get("alg"), header.get("jwk")
     if header.get("typ") != "dpop+jwt":
-        raise InvalidProof("The typ of a DPoP proof is dpop+jwt.")
+        raise InvalidProof("The typ of a DPoP proof must be dpop+jwt.")
     if not isinstance(algorithm, str) or algorithm not in _KINDS:
-        raise InvalidProof(f"The alg of a DPoP proof is one of {', '.join(ALGORITHMS)}.")
+        raise InvalidProof(f"The alg of a DPoP proof must be one of {', '.join(ALGORITHMS)}.")
     if not isinstance(jwk, dict) or jwk.keys() & _PRIVATE:
-        raise InvalidProof("The jwk of a DPoP proof is a public key.")
+        raise InvalidProof("The jwk of a DPoP proof must be a public key.")
     if header.keys() - _HEADERS:
-        # Among them crit: what must be understood is not.
-        raise InvalidProof("The header of a DPoP proof has alg, typ and jwk.")
+        # This includes `crit`, because no critical header is supported.
+        raise InvalidProof("The header of a DPoP proof must have alg, typ and jwk only.")
     kind, curve = _KINDS[algorithm]
     members = tuple(jwk.get(name) for name in _MEMBERS[kind])
     if jwk.get("kty") != kind or jwk.get("crv", "") != curve or not all(isinstance(member, str) for member in members):
-        raise InvalidProof("The jwk of a DPoP proof does not fit its alg.")
+        raise InvalidProof("The jwk of a DPoP proof does not match its alg.")
     key, thumbprint = _imported(kind, members)
     if kind == "EC" and es256.is_verified(text, header, key.public_key):
         return thumbprint
     try:
-        # Named explicitly: the header chooses nothing beyond the table above.
+        # The algorithm is passed explicitly, so that the header chooses only from the table above.
         jws.deserialize_compact(text, key, algorithms=[algorithm], registry=_Registry(algorithms=[algorithm]))
     except (JoseError, ValueError) as error:
-        raise InvalidProof("The signature of the DPoP proof does not hold.") from error
+        raise InvalidProof("The signature of the DPoP proof is invalid.") from error
     return thumbprint
 
 
 @lru_cache(maxsize=4096)
 def _imported(kind: str, members: tuple[str, ...]) -> tuple[Any, str]:
-    """Return a key with its thumbprint. Remembered: a client proves many requests with one key."""
+    """Return a key with its thumbprint. Cached, because a client uses one key for many requests."""
     jwk: dict[str, Any] = dict(zip(_MEMBERS[kind], members, strict=True))
     if kind == "RSA" and (len(jwk["n"]) < _SHORTEST_MODULUS_CHARACTERS or len(jwk["e"]) > _LONGEST_EXPONENT_CHARACTERS):
         raise InvalidProof(_WRONG_SIZE)
@@ -161,7 +161,7 @@ def _check_target(claims: Mapping[str, Any], target: Target) -> None:
 
 
 def _is_address(address: Any, target: Target) -> bool:
-    """Compare as RFC 9449, 4.3 says: after normalization, without query and fragment."""
+    """Tell whether `htu` names the target (RFC 9449, 4.3): compared after normalization, without query and fragment."""
     if not isinstance(address, str):
         return False
     try:
@@ -179,11 +179,11 @@ def _is_address(address: Any, target: Target) -> bool:
 def _checked(claims: Mapping[str, Any], thumbprint: str, *, now: float) -> Proof:
     jti, issued_at, nonce = claims.get("jti"), claims.get("iat"), claims.get("nonce", "")
     if not isinstance(jti, str) or not 0 < len(jti) <= _LONGEST_JTI:
-        raise InvalidProof(f"The jti of a DPoP proof has 1 to {_LONGEST_JTI} characters.")
+        raise InvalidProof(f"The jti of a DPoP proof must have 1 to {_LONGEST_JTI} characters.")
     if not isinstance(nonce, str) or len(nonce) > _LONGEST_NONCE:
-        raise InvalidProof("The nonce of the DPoP proof is not one of ours.")
+        raise InvalidProof("The nonce of the DPoP proof is not from this service.")
     if not isinstance(issued_at, int | float) or isinstance(issued_at, bool):
-        raise InvalidProof("The iat of a DPoP proof is a number of seconds.")
+        raise InvalidProof("The iat of a DPoP proof must be a number of seconds.")
     if abs(now - issued_at) > (LIFE_WITH_NONCE_SECONDS if nonce else LIFE_SECONDS):
         raise InvalidProof("The iat of the DPoP proof is too far from now. Check the clock of the client.")
     return Proof(thumbprint, jti, nonce)
@@ -193,7 +193,7 @@ def _object(part: str) -> dict[str, Any]:
     try:
         value = orjson.loads(base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True))
     except ValueError as error:
-        raise InvalidProof("The DPoP header must hold one signed JWT.") from error
+        raise InvalidProof("The DPoP header must contain one signed JWT.") from error
     if not isinstance(value, dict):
-        raise InvalidProof("The DPoP header must hold one signed JWT.")
+        raise InvalidProof("The DPoP header must contain one signed JWT.")
     return value

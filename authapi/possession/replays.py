@@ -1,7 +1,7 @@
-"""Used DPoP proofs: remembered by Redis, and by PostgreSQL while Redis is away. Each memory has a generation of nonces of its own.
+"""Used DPoP proofs: recorded in Redis, or in PostgreSQL while Redis is unavailable. Each memory has its own generation of nonces.
 
-A proof that was used while the other memory counted has a nonce of the other generation, or none: it is refused. For that, every
-proof needs a nonce while PostgreSQL remembers, and for two minutes after a Redis began that knows nothing of before.
+A proof that was recorded in the other memory has a nonce of the other generation, or none, so it is refused. This requires that every
+proof has a nonce while PostgreSQL is in use, and for two minutes after a Redis without earlier records is first used.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from authapi.possession.proofs import Proof
 from foundation.memory.outage_guard import OutageGuard
 from foundation.memory.redis_clients import redis_pool
 
-# Longer than any proof is good for: a minute before and after its `iat` without a nonce, two minutes with one.
+# Longer than any proof is valid: a minute before and after its `iat` without a nonce, two minutes with one.
 REMEMBERED_SECONDS = 150
 _OF_POSTGRESQL = "p"
 _PURPOSE = "dpop\x00"
-# How long a process believes what it knows of the generation; noting a use asks again.
+# How long a process caches the generation. Recording a use reads it again.
 _KNOWN_SECONDS = 1.0
 
 
 class NonceWanted(Exception):
-    """The proof needs a nonce of ours that is current: `nonce`."""
+    """The proof needs a current nonce of this service: `nonce`."""
 
     def __init__(self, nonce: str) -> None:
         super().__init__(self.__doc__)
@@ -44,14 +44,14 @@ class ProofUsed(Exception):
 
 @dataclass(frozen=True)
 class Generation:
-    """One memory of used proofs. One that is `is_young` may have lost what a memory before it knew."""
+    """One memory of used proofs. A memory with `is_young` may lack uses that an earlier memory recorded."""
 
     name: str
     is_young: bool
 
 
 class UsedProofs:
-    """The memory of this process: what is common to all of them, behind a guard."""
+    """The access of this process to the shared memory, behind an outage guard."""
 
     def __init__(self, redis_url: str, *, prefix: str) -> None:
         self._pool = redis_pool(redis_url)
@@ -62,13 +62,13 @@ class UsedProofs:
         self._known: tuple[float, Generation] | None = None
 
     def generation(self) -> Generation:
-        """Return the generation that counts now, as it was at most a second ago."""
+        """Return the current generation, from a cache that is at most a second old."""
         if self._known is not None and time.monotonic() - self._known[0] < _KNOWN_SECONDS:
             return self._known[1]
         return self._learned(self._guard.ask(self._generation_of_redis, lambda: _POSTGRESQL))
 
     def note(self, tenant_id: str, proof: Proof) -> tuple[bool, Generation]:
-        """Note the use of a proof; return whether it is the first one, and the generation that has noted it."""
+        """Record the use of a proof; return whether it is the first use, and the generation that has recorded it."""
         shared = partial(self._note_in_redis, tenant_id, proof)
         is_first, generation = self._guard.ask(shared, lambda: (_note_in_postgresql(tenant_id, proof), _POSTGRESQL))
         return is_first, self._learned(generation)
@@ -83,13 +83,13 @@ class UsedProofs:
         return bool(is_first), _generation(name) if name else self._generation_of_redis()
 
     def _asked(self, *commands: tuple[str | int, ...]) -> list[Any]:
-        """Return the answers to commands that are sent as one. A pipeline of redis-py takes five times the processor time for it."""
+        """Return the answers to commands that are sent as one. A pipeline of redis-py would take five times as much CPU time."""
         connection: Any = self._pool.get_connection()
         try:
             connection.send_packed_command(connection.pack_commands(commands), check_health=False)
             return [connection.read_response() for _ in commands]
         except BaseException:
-            # Answers that were not read would be those of the next question.
+            # Otherwise the next command would read the answers that were not read here.
             connection.disconnect()
             raise
         finally:
@@ -98,36 +98,36 @@ class UsedProofs:
     def _generation_of_redis(self) -> Generation:
         name = cast("bytes | None", self._redis.get(self._name))
         if name is None:
-            # A Redis that has lost its memory, or is asked for the first time: one process names the new generation.
+            # Redis is new or has lost its data. One process sets the name of the new generation.
             self._redis.set(self._name, f"{int(time.time())}.{secrets.token_hex(8)}", nx=True)
             name = cast("bytes | None", self._redis.get(self._name))
         if name is None:
-            # It keeps nothing: as good as away.
-            raise redis.RedisError("The generation of nonces was not kept.")
+            # Redis stores nothing, so treat it as unavailable.
+            raise redis.RedisError("The generation of nonces was not stored.")
         return _generation(name)
 
 
 def judge(proof: Proof, *, tenant_id: str, needs_nonce: bool) -> None:
-    """Let a proof count, once. Raises `NonceWanted` or `ProofUsed`."""
+    """Check the nonce of a proof and record its use. Raises `NonceWanted` or `ProofUsed`."""
     used = used_proofs()
     generation = used.generation()
     _check_nonce(proof, tenant_id, generation, needs_nonce=needs_nonce)
     is_first, noted = used.note(tenant_id, proof)
     if noted.name != generation.name:
-        # The memory has changed since the nonce was looked at.
+        # The memory has changed since the nonce was checked.
         _check_nonce(proof, tenant_id, noted, needs_nonce=True)
     if not is_first:
         raise ProofUsed
 
 
 def fresh_nonce(tenant_id: str) -> str:
-    """Return the nonce that is current now."""
+    """Return the current nonce."""
     return current_nonce(tenant_id, used_proofs().generation().name)
 
 
 @lru_cache(maxsize=1)
 def used_proofs() -> UsedProofs:
-    """Return the memory of this process, connected when first used."""
+    """Return the access of this process to the memory. Connects at the first use."""
     return UsedProofs(settings.REDIS_URL, prefix=settings.REDIS_PREFIX)
 
 

@@ -1,4 +1,4 @@
-"""The client behind the account page of a tenant: made by the service when a person first comes, and hidden from every list.
+"""The client behind the account page of a tenant. The service creates it at the first visit and hides it from every list.
 
 It has no secret, no grant and no callback, so no endpoint of a protocol serves it. Decision: docs/adr/0118.
 """
@@ -13,13 +13,13 @@ NAME = "Account"
 
 
 def account_client(tenant_id: str) -> Client:
-    """Return the client of the tenant's account page, made where it is missing."""
+    """Return the client of the tenant's account page. Creates it if it is missing."""
     return Client.objects.of(tenant_id).filter(is_account_page=True).first() or _made(tenant_id)
 
 
 @unit_of_work
 def _made(tenant_id: str) -> Client:
-    # Two people may come first at once.
+    # Two first visits may happen at the same time.
     lock_rows(Tenant, [tenant_id])
     found = Client.objects.of(tenant_id).filter(is_account_page=True).first()
     if found is not None:

@@ -1,4 +1,4 @@
-"""Links for one user: each works once and for a while, and only its digest is stored."""
+"""Tickets for links that are sent to one user. Each works once, until it expires. Rows store digests only."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ LIFE = {AccountTicket.Purpose.PASSWORD_RESET: timedelta(hours=1), AccountTicket.
 
 
 class TicketUnknown(ServiceError):
-    """The link is not one of this service, or its time is long over."""
+    """The link is not one of this service, or expired long ago."""
 
 
 class TicketOver(ServiceError):
-    """The link works no more; `ticket` is what it stands for."""
+    """The link no longer works; `ticket` is its ticket."""
 
     def __init__(self, ticket: AccountTicket) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class TicketOver(ServiceError):
 
 
 class TicketUsed(TicketOver):
-    """The link was used already, or a later one was."""
+    """The link, or a later one, was already used."""
 
 
 class TicketExpired(TicketOver):
@@ -46,10 +46,10 @@ def issue(
     language: str = "",
     **parameters: Any,
 ) -> tuple[AccountTicket, str]:
-    """Return a new ticket and the secret that its link carries. It is meant for `email`: a later address of the user voids it.
+    """Return a new ticket and the secret for its link. The link ends if `email` is no longer the user's address.
 
-    It works for `life`, without one for as long as links of this purpose do. `language` is that of the mail, and of the page that
-    the link opens; `parameters` are JSON that this page reads.
+    It expires after `life`, or after the usual time for its purpose. `language` is the language of the mail and of the page that
+    the link opens. That page reads `parameters`, which are stored as JSON.
     """
     secret = new_secret()
     ticket = AccountTicket(
@@ -67,7 +67,7 @@ def issue(
 
 
 def usable(*, tenant_id: str, purpose: AccountTicket.Purpose, secret: str) -> AccountTicket:
-    """Return the ticket of a link that can still be used; raise `TicketUnknown`, `TicketUsed` or `TicketExpired`."""
+    """Return the ticket of a link that still works. Raises `TicketUnknown`, `TicketUsed` or `TicketExpired`."""
     found = AccountTicket.objects.of(tenant_id).select_related("user__connection", "client")
     ticket = found.filter(digest=digest_of(secret), purpose=purpose).first()
     if ticket is None:
@@ -80,13 +80,13 @@ def usable(*, tenant_id: str, purpose: AccountTicket.Purpose, secret: str) -> Ac
 
 
 def usable_count(user: User, purpose: AccountTicket.Purpose) -> int:
-    """Return how many links of this purpose the user has that still work."""
+    """Return how many working links of this purpose the user has."""
     working = _open(user).filter(purpose=purpose, expires_at__gt=timezone.now(), parameters__email=(user.email or "").lower())
     return working.count()
 
 
 def use_up(user: User, purpose: AccountTicket.Purpose) -> int:
-    """Let no open link of this purpose work any more; call it with the user's row locked."""
+    """End all open links of this purpose; return how many. The caller holds the lock of the user's row."""
     return _open(user).filter(purpose=purpose).update(used_at=timezone.now())
 
 

@@ -1,7 +1,7 @@
 """The administrative log of a tenant: the only writer of its lines (docs/adr/0086).
 
-A write through the management interface is one line. It is written in the transaction of the write, and with the answer where
-there was no transaction. Lines of staff are made in `staff_lines`.
+Each write through the management interface has one line. The transaction of the write stores it; if there was no transaction, it is
+stored with the answer. `staff_lines` makes the lines of staff.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from foundation.json_values import storable
 from identity.models import User
 
 OPERATION, FAILED_OPERATION, DELETED_USER = "sapi", "fapi", "sdu"
-# No line of the sign-in log has one of these codes.
+# Lines of the sign-in log have none of these codes.
 TYPES = frozenset({OPERATION, FAILED_OPERATION, DELETED_USER})
 _CREATES_USER, _DELETES_USER = "create_user", "delete_user"
 
@@ -32,11 +32,11 @@ log = structlog.get_logger(__name__)
 
 @dataclass
 class Writing:
-    """A write through the management interface that is under way.
+    """A running write through the management interface.
 
-    `request` is what the line says of it (`details.request`), `status` what a success answers, and `read_body` returns the body
-    without secrets and the id of the user that it names. A body is kept only of a success: nothing has checked the others.
-    The ids of the lines are drawn once: whichever transaction writes a line first wins, and repeating it is harmless.
+    `request` is the member `details.request` of the line, `status` the status of a successful answer. `read_body` returns the body
+    without secrets, and the id of the user that it names. The body is stored for a success only, because nothing has checked other bodies.
+    The ids of the lines are drawn once, so that a second transaction that writes the same line changes nothing.
     """
 
     tenant_id: str
@@ -60,7 +60,7 @@ _current: ContextVar[Writing | None] = ContextVar("management_write", default=No
 
 @contextmanager
 def writing(under_way: Writing) -> Iterator[None]:
-    """Bind a write for the block, so that the transaction that does it writes its line too."""
+    """Set the running write for the block, so that its transaction also stores its line."""
     token = _current.set(under_way)
     try:
         yield
@@ -69,7 +69,7 @@ def writing(under_way: Writing) -> Iterator[None]:
 
 
 def note_work(result: Any = None, **_: Any) -> None:
-    """Write the line of the present write in the transaction that is about to end; `result` is what its service returns."""
+    """Store the line of the running write in the transaction that is about to commit; `result` is the return value of its service."""
     under_way = _current.get()
     if under_way is None or under_way.is_kept:
         return
@@ -85,9 +85,9 @@ def note_work(result: Any = None, **_: Any) -> None:
 
 
 def note_answer(under_way: Writing, *, status: int, message: str = "") -> None:
-    """Write the line of a write that is answered with `status`, unless its transaction has. Failures have a rate per client.
+    """Store the line of a write that is answered with `status`, unless its transaction did. Lines of failures have a rate limit per client.
 
-    A failed operation has the error text as description. Never raises an error of the database: the write is done.
+    The description of a failed operation is the error text. Database errors are logged, not raised, because the write is already done.
     """
     is_success = status < 400
     if is_success and under_way.is_kept:
@@ -125,7 +125,7 @@ def _line_of(under_way: Writing, code: str, *, status: int) -> AdministrativeLin
 def note_registration(
     client: Client, *, act: str, ip: str, user_agent: str, request: dict[str, Any], status: int, initial_token: str = ""
 ) -> None:
-    """Write the line of a client that registers itself, or manages its registration, in the transaction that does it."""
+    """Store the line of a client that registers itself or manages its registration, in the transaction of that change."""
     details: dict[str, Any] = {"request": request, "response": {"statusCode": status}}
     if initial_token:
         details["initial_access_token"] = initial_token
@@ -144,5 +144,5 @@ def note_registration(
 
 
 def insert(lines: list[AdministrativeLine]) -> None:
-    """Write lines of one tenant; those whose id is there already are left out."""
+    """Insert lines of one tenant; skips lines whose id already exists."""
     AdministrativeLine.objects.of(lines[0].tenant_id).bulk_create(lines, ignore_conflicts=True)

@@ -1,4 +1,4 @@
-"""APIs of a tenant that tokens can be for."""
+"""The APIs of a tenant for which tokens are issued."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ FACTORS_SCOPES = {
     "remove:authenticators": "Remove second factors",
 }
 _SHORTEST_SECRET = 16
-_SECRET_NEEDED = f"HS256 needs a secret of {_SHORTEST_SECRET} characters or more, which is no key."
+_SECRET_NEEDED = f"HS256 needs a secret of {_SHORTEST_SECRET} characters or more that is not a key."
 
 
 class TenantHasNoDomain(RuntimeError):
-    """The management interface of a tenant is named by its canonical domain, and it has none."""
+    """The tenant has no canonical domain, which names its management interface."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
 
 
 def ensure_management_api(tenant_id: str) -> ApiResource:
-    """Return the tenant's system API, the management interface, making it when it is missing."""
+    """Return the tenant's system API, the management interface. Creates it if it is missing."""
     found = ApiResource.objects.of(tenant_id).filter(is_system=True).first()
     return found or _create_management_api(tenant_id)
 
@@ -62,11 +62,11 @@ def _create_management_api(tenant_id: str) -> ApiResource:
 
 @unit_of_work
 def ensure_factors_api(tenant_id: str) -> None:
-    """Make the API whose tokens rule the second factors of their user, where a tenant offers factors (contract 4.4, `{issuer}mfa/`)."""
+    """Create the API with which users manage second factors, `{issuer}mfa/` (contract 4.4), if the tenant offers them."""
     try:
         management = ensure_management_api(tenant_id)
     except TenantHasNoDomain:
-        # Tokens are named by a domain, so nothing can be issued yet.
+        # The identifier needs a domain, and a tenant without one cannot issue tokens.
         return
     identifier = management.identifier.removesuffix(MANAGEMENT_PATH) + FACTORS_PATH
     lock_rows(Tenant, [tenant_id])
@@ -89,7 +89,7 @@ def create_api_resource(
 ) -> ApiResource:
     """Create an API; `identifier` is the audience of its tokens and never changes. Raises `Invalid`, `AlreadyExists`.
 
-    `signing_secret` is what HS256 signs its tokens with.
+    `signing_secret` signs its tokens if the algorithm is HS256.
     """
     resource = ApiResource(
         tenant_id=tenant_id,
@@ -108,27 +108,27 @@ def create_api_resource(
 
 
 def check_detail_types(resource: ApiResource) -> None:
-    """Refuse types of authorization details that no request could be judged by."""
+    """Refuse types of authorization details that cannot be used to check a request."""
     problems = problems_of(resource.settings.get(MEMBER) or ())
     if problems:
         raise Invalid({MEMBER: problems})
 
 
 def check_scopes(resource: ApiResource) -> None:
-    """Refuse a scope that is named twice."""
+    """Refuse a scope that is listed twice."""
     if len(set(resource.scope_values)) != len(resource.scope_values):
         raise Invalid({"scopes": ["Each value once."]})
 
 
 def set_signature(resource: ApiResource, signing_secret: str | None) -> None:
-    """Keep the secret that tokens of an API are signed with, and refuse HS256 without one. Only HS256 keeps a secret.
+    """Store the secret that signs the tokens of an API. Refuses HS256 without a secret, and a secret with another algorithm.
 
-    The management interface takes no tokens that another side could make.
+    The management interface cannot use a secret, because the other side that knows it could make tokens.
     """
     forget_published_after_commit(resource.tenant_id)
     if resource.settings.get("signing_alg") != _SHARED:
         if signing_secret:
-            raise Invalid({"signing_secret": ["A secret is for the algorithm HS256 alone."]})
+            raise Invalid({"signing_secret": ["A secret can only be set for the algorithm HS256."]})
         resource.set_signing_secret("")
         return
     if resource.is_system:

@@ -1,4 +1,4 @@
-"""Changing how a tenant looks: its theme, its pictures, and all of it back to the look of the service."""
+"""Changes the looks of a tenant: its theme and its pictures, and the reset to the look of the service."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from identity.services.saving import validated_save
 
 NO_THEME = "There was an error retrieving branding settings: invalid theme ID"
 LONGEST_NAME = 2048
-# Where the address of an uploaded picture is kept.
+# The setting that has the address of an uploaded picture, by kind.
 _PLACES: Mapping[str, str] = {"logo": "logo_url", "favicon": "favicon_url"}
 _BACKGROUND = ("page_background", "background_image_url")
 _THEME_LOGO = ("widget", "logo_url")
@@ -34,7 +34,7 @@ _THEME_LOGO = ("widget", "logo_url")
 
 @dataclass(frozen=True)
 class Stored:
-    """A picture that was uploaded, and what became of it."""
+    """An uploaded picture as it is stored: its path and its size in pixels."""
 
     path: str
     width: int
@@ -43,10 +43,10 @@ class Stored:
 
 @unit_of_work
 def create_theme(*, tenant_id: str, values: Theme, display_name: str = "") -> BrandingTheme:
-    """Make the theme of a tenant. Raises `Conflict` where it has one, and `Invalid` for values that do not fit."""
+    """Create the theme of a tenant. Raises `Conflict` if it has one, and `Invalid` for invalid values."""
     lock_rows(Tenant, [tenant_id])
     if BrandingTheme.objects.of(tenant_id).exists():
-        raise Conflict("A theme exists already. Update it, or delete it first.")
+        raise Conflict("A theme already exists. Update it, or delete it first.")
     return _written(BrandingTheme(tenant_id=tenant_id), values, display_name)
 
 
@@ -59,7 +59,7 @@ def update_theme(*, tenant_id: str, theme_id: str, groups: Theme, display_name: 
 
 @unit_of_work
 def delete_theme(*, tenant_id: str, theme_id: str) -> None:
-    """Delete a theme; the pages look as they do without one. Raises `NotFound`."""
+    """Delete a theme. The pages then look as they do without one. Raises `NotFound`."""
     row = _locked_theme(tenant_id, theme_id)
     row.delete()
     _forget(tenant_id)
@@ -68,7 +68,7 @@ def delete_theme(*, tenant_id: str, theme_id: str) -> None:
 
 @unit_of_work
 def change_branding(*, tenant_id: str, changes: dict[str, str | None]) -> dict[str, str]:
-    """Replace the named looks, by the names of `BRANDING_DEFAULTS`, and return all of them. Raises `Invalid`."""
+    """Replace the given branding settings, by the names in `BRANDING_DEFAULTS`, and return all of them. Raises `Invalid`."""
     _check_pictures(tenant_id, changes)
     update_branding(tenant_id=tenant_id, changes=changes)
     _drop_unused_pictures(tenant_id)
@@ -77,7 +77,7 @@ def change_branding(*, tenant_id: str, changes: dict[str, str | None]) -> dict[s
 
 @unit_of_work
 def save_looks(*, tenant_id: str, branding: dict[str, str | None], theme: Theme) -> BrandingTheme:
-    """Save the form of the admin: the looks beside the theme, and the theme, which is made where there is none. Raises `Invalid`."""
+    """Save the form of the admin: branding settings and theme. Creates the theme if there is none. Raises `Invalid`."""
     lock_rows(Tenant, [tenant_id])
     row = BrandingTheme.objects.of(tenant_id).first() or BrandingTheme(tenant_id=tenant_id)
     with said("Save branding"):
@@ -90,7 +90,7 @@ def save_looks(*, tenant_id: str, branding: dict[str, str | None], theme: Theme)
 
 @unit_of_work
 def reset_looks(*, tenant_id: str) -> None:
-    """Bring the look of the service back: delete the theme and the pictures, and clear the logo, the colors and the font."""
+    """Restore the look of the service: delete the theme and the pictures, and clear the logo, the colors and the font."""
     lock_rows(Tenant, [tenant_id])
     with said("Reset branding"):
         for row in BrandingTheme.objects.of(tenant_id):
@@ -101,30 +101,30 @@ def reset_looks(*, tenant_id: str) -> None:
 
 
 def upload_picture(*, tenant_id: str, kind: str, sent: bytes) -> Stored:
-    """Check and keep a picture, and let the pages show it. Raises `PictureRefused`.
+    """Check and store a picture, and make the pages show it. Raises `PictureRefused`.
 
-    The picture is decoded before the transaction begins, because that takes a while.
+    The picture is decoded before the transaction begins, because decoding is slow.
     """
     found = KINDS.get(kind)
     if found is None:
-        raise PictureRefused("There is no place for such a picture.")
+        raise PictureRefused("There is no picture of this kind.")
     picture = picture_of(sent, found)
     return _stored(tenant_id=tenant_id, kind=kind, picture=picture)
 
 
 def theme_of(tenant_id: str) -> BrandingTheme | None:
-    """Return the theme of a tenant, as it is stored now."""
+    """Return the theme of a tenant from the database; None without one."""
     return BrandingTheme.objects.of(tenant_id).first()
 
 
 def branding_of(tenant_id: str) -> dict[str, str]:
-    """Return the looks beside the theme, as they are stored now, by the names of `BRANDING_DEFAULTS`."""
+    """Return the branding settings of a tenant from the database, by the names in `BRANDING_DEFAULTS`."""
     row = TenantSettings.objects.of(tenant_id).first()
     return {**BRANDING_DEFAULTS, **settings_values(row).get("branding", {})}
 
 
 def problems_of(values: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return what is wrong with a theme, by the dotted path of each member; colors that cannot be read among it."""
+    """Return what is wrong with a theme, by the dotted path of each member. This includes color pairs that are hard to read."""
     problems = {name: ["Unknown group."] for name in values if name not in GROUPS}
     for path, member in members():
         value = value_at(values, path)
@@ -159,7 +159,7 @@ def _stored(*, tenant_id: str, kind: str, picture: Any) -> Stored:
 
 
 def _show(tenant_id: str, kind: str, path: str) -> None:
-    """Put the path of a picture where the pages take it from, and nothing before it."""
+    """Set the path of a picture where the pages read it, in place of any other picture of its kind."""
     row = theme_of(tenant_id)
     if kind == "background":
         values = row.values if row is not None else default_theme_of(tenant_id)
@@ -168,12 +168,12 @@ def _show(tenant_id: str, kind: str, path: str) -> None:
         return
     update_branding(tenant_id=tenant_id, changes={_PLACES[kind]: path})
     if kind == "logo" and row is not None and value_at(row.values, _THEME_LOGO):
-        # The logo of the theme would stand in the way of the new one.
+        # The logo of the theme would hide the new one.
         _written(row, with_value(row.values, _THEME_LOGO, ""), row.display_name)
 
 
 def default_theme_of(tenant_id: str) -> Theme:
-    """Return a theme that looks as the tenant does without one: its two colors stand in it."""
+    """Return a theme that looks as the tenant does without one; it includes the tenant's two colors."""
     looks = branding_of(tenant_id)
     theme = default_theme()
     if primary := looks.get("primary_color"):
@@ -210,7 +210,7 @@ def _written(row: BrandingTheme, values: Theme, display_name: str) -> BrandingTh
 
 
 def _problem(member: Member, value: Any) -> str:
-    """Return why a value does not fit its member, empty where it does."""
+    """Return why a value is invalid for its member; empty if it is valid."""
     if member.kind == "color":
         return "" if isinstance(value, str) and is_color(value) else "A color is # and 3, 4, 6 or 8 hexadecimal digits."
     if member.kind == "number":
@@ -228,7 +228,7 @@ def _problem(member: Member, value: Any) -> str:
 
 
 def _missing_pictures(tenant_id: str, values: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the members that name an uploaded picture which this tenant does not have."""
+    """Return the members that name an uploaded picture that this tenant does not have."""
     named = {path: str(value_at(values, path)) for path in (_BACKGROUND, _THEME_LOGO)}
     return {
         ".".join(path): ["There is no such picture."]
@@ -250,7 +250,7 @@ def has_picture(tenant_id: str, path: str) -> bool:
 
 
 def _drop_unused_pictures(tenant_id: str) -> None:
-    """Delete the pictures that no setting names any more: their addresses answer with 404 from now on."""
+    """Delete the pictures that no setting names. Their addresses then answer with 404."""
     looks = branding_of(tenant_id)
     row = theme_of(tenant_id)
     values = row.values if row is not None else {}

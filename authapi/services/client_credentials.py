@@ -1,4 +1,4 @@
-"""Keys and certificates of clients: register, end, delete. A credential counts once the client's method names it."""
+"""Keys and certificates of clients: register, change, use, delete. A credential authenticates once the client's method names it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFoun
 from identity.services.saving import validated_save
 
 MOST_PER_CLIENT = 10
-# One in use, and one that takes its place.
+# One in use, and one that replaces it.
 MOST_PER_METHOD = 2
 _SHORTEST_KEY_BITS = 2048
 _LONGEST_KEY_BITS = 4096
-# OpenSSL takes any exponent for keys of up to 3072 bits, and one as long as the modulus makes a check a hundred times slower.
+# OpenSSL accepts any exponent for keys of up to 3072 bits. An exponent as long as the modulus makes a check a hundred times slower.
 _LONGEST_EXPONENT_BITS = 64
 
 
 @dataclass(frozen=True)
 class NewCredential:
-    """What is registered: `pem` is a public key or a certificate, and never kept."""
+    """A credential to register: `pem` is a public key or a certificate, and is not stored."""
 
     type: str
     name: str = ""
@@ -51,11 +51,11 @@ def create_credential(*, tenant_id: str, client_id: str, new: NewCredential) -> 
 
 @unit_of_work
 def create_client_with_credentials(*, tenant_id: str, methods: dict[str, list[NewCredential]], **columns: Any) -> Client:
-    """Create a client that proves itself by keys or certificates. It gets no secret that anybody knows.
+    """Create a client that authenticates with keys or certificates. It has a random secret that is never shown.
 
-    Raises what `create_client` and `create_credential` raise.
+    Raises the errors of `create_client` and `create_credential`.
     """
-    # The settings come last: a compliance level is judged together with the keys.
+    # The settings are saved last, because a compliance level is checked together with the keys.
     settings = columns.pop("settings", {})
     client, _ = clients.create_client(tenant_id=tenant_id, **columns)
     named = {method: {"credentials": [{"id": add_credential(client, new).pk} for new in listed]} for method, listed in methods.items()}
@@ -65,7 +65,7 @@ def create_client_with_credentials(*, tenant_id: str, methods: dict[str, list[Ne
 
 @unit_of_work
 def change_credential(*, tenant_id: str, client_id: str, credential_id: str, expires_at: datetime | None) -> ClientCredential:
-    """Move the end of a credential. Raises `NotFound`, `Invalid`."""
+    """Change the expiry of a credential. Raises `NotFound`, `Invalid`."""
     client = clients.locked_client(tenant_id, client_id)
     credential = _credential(client, credential_id)
     _check_end(expires_at)
@@ -77,9 +77,9 @@ def change_credential(*, tenant_id: str, client_id: str, credential_id: str, exp
 
 @unit_of_work
 def use_credential(*, tenant_id: str, client_id: str, credential_id: str) -> Client:
-    """Let a credential count, beside another of its kind; from then on the client's secret is worth nothing.
+    """Use a credential for authentication, beside another one of its kind. The client's secret then no longer works.
 
-    Raises `NotFound`, `Invalid`, or `Conflict` when two count already.
+    Raises `NotFound`, `Invalid`, or `Conflict` if two are already in use.
     """
     client = clients.locked_client(tenant_id, client_id)
     credential = _credential(client, credential_id)
@@ -87,7 +87,7 @@ def use_credential(*, tenant_id: str, client_id: str, credential_id: str) -> Cli
     present = client.proof_ids if client.proof_method == method else ()
     named = [*(one for one in present if one != credential.pk), credential.pk]
     if len(named) > MOST_PER_METHOD:
-        raise Conflict("Two credentials count already: delete one of them first.")
+        raise Conflict("Two credentials are already in use: delete one of them first.")
     methods = {method: {"credentials": [{"id": one} for one in named]}}
     return clients.update_client(tenant_id=tenant_id, client_id=client_id, changes={"settings": {"client_authentication_methods": methods}})
 
@@ -96,14 +96,14 @@ def use_credential(*, tenant_id: str, client_id: str, credential_id: str) -> Cli
 def delete_credential(*, tenant_id: str, client_id: str, credential_id: str, even_used: bool = False) -> None:
     """Delete a credential at once. Raises `NotFound`, and `NotSupported` for one that the client uses.
 
-    With `even_used` that one goes too, and ends the client's tokens as a changed secret does. A client that is left without any keeps its
-    method, and so cannot authenticate until it names another.
+    With `even_used`, a credential in use is deleted, too, and the client's tokens end as with a changed secret. A client whose last
+    credential is deleted keeps its method, so it cannot authenticate until it names another method.
     """
     client = clients.locked_client(tenant_id, client_id)
     credential = _credential(client, credential_id)
     if credential.pk in client.used_credential_ids:
         if not even_used:
-            raise NotSupported("The credential is in use: take it out of the client's settings first.")
+            raise NotSupported("The credential is in use: remove it from the client's settings first.")
         for place in (*(client.settings.get("client_authentication_methods") or {}).values(), client.settings.get("signed_request_object")):
             if place and "credentials" in place:
                 place["credentials"] = [named for named in place["credentials"] if named["id"] != credential.pk]
@@ -136,7 +136,7 @@ def _set_key(credential: ClientCredential, new: NewCredential) -> None:
     if new.algorithm not in ALGORITHMS:
         raise Invalid({"alg": [f"Expected one of {', '.join(ALGORITHMS)}."]})
     key = RSAKey.import_key(_public_key(new.pem))
-    # Without anything private: only the two numbers are kept.
+    # Nothing private is stored: only the two numbers of the public key.
     credential.public_jwk = {"kty": "RSA", **{name: key.as_dict(private=False)[name] for name in ("n", "e")}}
     credential.kid = new.kid or key.thumbprint()
     credential.algorithm = new.algorithm
@@ -146,7 +146,7 @@ def _set_key(credential: ClientCredential, new: NewCredential) -> None:
 
 def _public_key(pem: str) -> RSAPublicKey:
     if "PRIVATE KEY" in pem:
-        raise Invalid({"pem": ["This is a private key. Register its public key, and make a new pair: this one is known now."]})
+        raise Invalid({"pem": ["This is a private key, and it is no longer secret. Make a new pair and register its public key."]})
     try:
         if "BEGIN CERTIFICATE" in pem:
             key: Any = x509.load_pem_x509_certificate(pem.encode()).public_key()
@@ -192,7 +192,7 @@ def _certificate(pem: str) -> ReadCertificate:
 
 def _check_end(expires_at: datetime | None) -> None:
     if expires_at is not None and expires_at <= timezone.now():
-        raise Invalid({"expires_at": ["Expected a time to come."]})
+        raise Invalid({"expires_at": ["Expected a time in the future."]})
 
 
 def _credential(client: Client, credential_id: str) -> ClientCredential:

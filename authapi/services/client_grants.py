@@ -1,4 +1,4 @@
-"""Client grants: which scopes a client has at an API without a user. Every change of scopes ends its tokens."""
+"""Client grants: the scopes of a client at an API, without a user or for users. Every change of scopes ends the client's tokens there."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _TYPES = "authorization_details_types"
 def create_client_grant(
     *, tenant_id: str, client_id: str, api_resource: ApiResource, scopes: Iterable[str] = (), **columns: Any
 ) -> ClientGrant:
-    """Let a client ask for `scopes` at an API. Raises `NotFound`, `Invalid`, `AlreadyExists`.
+    """Allow a client to request `scopes` at an API. Raises `NotFound`, `Invalid`, `AlreadyExists`.
 
-    `columns` may hold `subject_type`, `allows_all_scopes` and `settings`.
+    `columns` may have `subject_type`, `allows_all_scopes` and `settings`.
     """
     if api_resource.tenant_id != tenant_id:
         raise Invalid({"api_resource": ["There is no such API."]})
@@ -43,7 +43,7 @@ def create_client_grant(
 
 @unit_of_work
 def change_client_grant(*, tenant_id: str, grant_id: str, changes: dict[str, Any]) -> ClientGrant:
-    """Replace `scopes` or `allows_all_scopes`, merge `settings`. Raises `NotFound`, `Invalid`."""
+    """Replace `scopes` or `allows_all_scopes`, and merge `settings`. Raises `NotFound`, `Invalid`."""
     grant = _found(tenant_id, grant_id)
     _lock_scopes(grant.api_resource)
     client = locked_client(tenant_id, grant.client.client_id)
@@ -58,7 +58,7 @@ def change_client_grant(*, tenant_id: str, grant_id: str, changes: dict[str, Any
 
 @unit_of_work
 def drop_scopes(*, api_resource: ApiResource, kept: Iterable[str]) -> None:
-    """Take every scope that is not `kept` from the grants of an API."""
+    """Remove every scope that is not in `kept` from the grants of an API."""
     wanted = frozenset(kept)
     grants = ClientGrant.objects.of(api_resource.tenant_id).filter(api_resource=api_resource).select_related("client")
     for grant in grants.order_by("client_id", "pk"):
@@ -72,7 +72,7 @@ def drop_scopes(*, api_resource: ApiResource, kept: Iterable[str]) -> None:
 
 @unit_of_work
 def drop_detail_types(*, api_resource: ApiResource, kept: Iterable[str]) -> None:
-    """Take every type of authorization details that is not `kept` from the grants of an API."""
+    """Remove every type of authorization details that is not in `kept` from the grants of an API."""
     wanted = frozenset(kept)
     grants = ClientGrant.objects.of(api_resource.tenant_id).filter(api_resource=api_resource, settings__has_key=_TYPES)
     for grant in grants.select_related("client").order_by("client_id", "pk"):
@@ -86,7 +86,7 @@ def drop_detail_types(*, api_resource: ApiResource, kept: Iterable[str]) -> None
 
 @unit_of_work
 def add_grant_to_organization(*, tenant_id: str, organization_id: str, grant_id: str) -> ClientGrant:
-    """Let a client grant count in an organization. Raises `NotFound`, or `AlreadyExists` when it does."""
+    """Make a client grant valid in an organization. Raises `NotFound`, or `AlreadyExists` if it is already valid there."""
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     grant = _found(tenant_id, grant_id)
     validated_save(OrganizationClientGrant(tenant_id=tenant_id, organization=organization, client_grant=grant))
@@ -95,14 +95,14 @@ def add_grant_to_organization(*, tenant_id: str, organization_id: str, grant_id:
 
 @unit_of_work
 def remove_grant_from_organization(*, tenant_id: str, organization_id: str, grant_id: str) -> None:
-    """Let a client grant no longer count in an organization; nothing happens when it does not."""
+    """Make a client grant invalid in an organization. Does nothing if it is not valid there."""
     locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     OrganizationClientGrant.objects.of(tenant_id).filter(organization_id=organization_id, client_grant_id=grant_id).delete()
 
 
 @unit_of_work
 def delete_client_grant(*, tenant_id: str, grant_id: str) -> None:
-    """Take a grant away. Raises `NotFound`."""
+    """Delete a grant. Raises `NotFound`."""
     grant = _found(tenant_id, grant_id)
     client = locked_client(tenant_id, grant.client.client_id)
     grant.delete()
@@ -121,11 +121,11 @@ def _new_value(grant: ClientGrant, name: str, value: Any) -> Any:
 
 def _check_exchange(grant: ClientGrant) -> None:
     if grant.settings.get("token_exchange") and grant.subject_type != ClientGrant.SubjectType.USER:
-        raise Invalid({"token_exchange": ["Only a grant for users says how tokens of users are exchanged."]})
+        raise Invalid({"token_exchange": ["Only a grant for users can have this setting."]})
 
 
 def _lock_scopes(api_resource: ApiResource) -> None:
-    """Keep the scopes and types of an API as they are until the transaction ends. APIs are locked before clients, everywhere."""
+    """Lock the scopes and types of an API until the transaction ends. Every transaction locks APIs before clients."""
     lock_rows(ApiResource, [api_resource.pk])
     api_resource.refresh_from_db(fields=["scopes", "settings"])
 

@@ -1,4 +1,4 @@
-"""Names under which other applications know a client of theirs: what stands in a token as its audience."""
+"""The names by which other applications know a client: the values that a token has as its audience."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ _REALM_PREFIX = "urn:"
 
 
 def is_of_another(client: Client, name: str) -> bool:
-    """Tell whether a name stands for other clients of the tenant and not for this one.
+    """Tell whether a name belongs to other clients of the tenant and not to this one.
 
-    It counts as an alias, as the audience that an add-on sets, and as the realm `urn:<client id>`. A client that asked in the name
-    of another one would get a token that it could present there.
+    Names are an alias, the audience that an add-on sets, and the realm `urn:<client id>`. A client that could request a token under the
+    name
+    of another client could present that token to it.
     """
     if name in (client.settings.get("client_aliases") or ()):
-        # An alias is the name of one client only.
+        # An alias belongs to one client only.
         return False
     others = Client.objects.of(client.tenant_id).filter(revoked_at=None).exclude(pk=client.pk)
     is_named = Q(settings__client_aliases__contains=[name])

@@ -1,4 +1,4 @@
-"""Clients: create, change, rotate the secret, revoke, delete. A secret is returned once and never again."""
+"""Creates, changes, revokes and deletes clients, and rotates their secrets. A secret is returned once and is never stored in clear."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from identity.services.connections import remove_enabled_clients
 from identity.services.failures import AlreadyExists, Invalid, NotFound
 from identity.services.saving import validated_save
 
-# 48 random bytes make 64 characters of A-Za-z0-9_-, more than the 256 bits that need no slow hash.
+# 48 random bytes are 64 characters of A-Za-z0-9_-. They have more than 256 bits, so the secret needs no slow hash.
 _SECRET_BYTES = 48
 _COLUMNS = ("app_type", "is_first_party", "redirect_uris", "post_logout_redirect_uris", "allowed_origins", "settings")
 _STANDING = ("token_endpoint_auth_method", "grant_types")
 _MERGED = ("metadata", "settings")
-# The ways in which a client proves itself without a secret, and the credentials that each takes.
+# The methods by which a client authenticates without a secret, and the type of credential for each.
 CREDENTIAL_TYPES = {
     "private_key_jwt": ClientCredential.Type.PUBLIC_KEY,
     "tls_client_auth": ClientCredential.Type.CERT_SUBJECT_DN,
@@ -55,7 +55,7 @@ def create_client(
     algorithm: str = "",
     **columns: Any,
 ) -> tuple[Client, str]:
-    """Create a client; return it with its secret in clear, empty for a public client. Raises `Invalid`, `AlreadyExists`."""
+    """Create a client; return it with its secret in clear, which is empty for a public client. Raises `Invalid`, `AlreadyExists`."""
     _refuse_unknown(columns)
     client = Client(
         tenant_id=tenant_id,
@@ -81,9 +81,9 @@ def create_client(
 
 @unit_of_work
 def update_client(*, tenant_id: str, client_id: str, changes: dict[str, Any], secret: str | None = None) -> Client:
-    """Replace the named columns, merge `metadata` and `settings`, and set the secret when one is given.
+    """Replace the given columns, merge `metadata` and `settings`, and set the secret if one is given.
 
-    Raises `NotFound`, `Invalid`, `AlreadyExists`. Tokens end when the secret, the way to authenticate or the grants change, and when the
+    Raises `NotFound`, `Invalid`, `AlreadyExists`. Tokens end if the secret, the authentication method or the grants change, and if the
     client gets a compliance level.
     """
     client = locked_client(tenant_id, client_id)
@@ -101,8 +101,7 @@ def update_client(*, tenant_id: str, client_id: str, changes: dict[str, Any], se
     if changes or secret is not None:
         validated_save(client)
         forget_after_commit(tenant_id, client_id)
-    # A second credential ends nothing: that is how keys are rotated.
-    # Tokens from before a compliance level may be bound to nothing.
+    # An added credential ends no tokens, so that keys can rotate. A new compliance level ends them, because older tokens may be unbound.
     is_standing_changed |= level_of(client.settings) not in (level, NONE)
     if is_standing_changed or method != client.auth_method or set(proofs) - set(client.proof_ids):
         raise_auth_version(client)
@@ -110,13 +109,13 @@ def update_client(*, tenant_id: str, client_id: str, changes: dict[str, Any], se
 
 
 def change_columns(client: Client, changes: dict[str, Any]) -> None:
-    """Replace the named columns of a row that is not saved here; `metadata` and `settings` are merged."""
+    """Replace the given columns of a row without saving it; `metadata` and `settings` are merged."""
     for name, value in changes.items():
         setattr(client, name, merged(getattr(client, name), value) if name in _MERGED else value)
 
 
 def broken_rules(client: Client) -> dict[str, list[str]]:
-    """Return what a client breaks of its compliance level: each sentence, by the member that must change."""
+    """Return the rules of its compliance level that a client breaks: sentences, by the member that must change."""
     level = level_of(client.settings)
     if level == NONE:
         return {}
@@ -133,7 +132,7 @@ def broken_rules(client: Client) -> dict[str, list[str]]:
 
 @unit_of_work
 def rotate_client_secret(*, tenant_id: str, client_id: str) -> tuple[Client, str]:
-    """Give a client a new secret; the old one, and every token and stream made with it, ends. Raises `NotFound`."""
+    """Set a new secret and return it with the client. Tokens and streams made with the old secret end. Raises `NotFound`."""
     client = locked_client(tenant_id, client_id)
     secret = new_secret()
     client.set_secret(secret)
@@ -144,7 +143,7 @@ def rotate_client_secret(*, tenant_id: str, client_id: str) -> tuple[Client, str
 
 @unit_of_work
 def revoke_client(*, tenant_id: str, client_id: str) -> Client:
-    """Shut a client out for good, its tokens and streams included, and keep its row. Raises `NotFound`."""
+    """Revoke a client permanently, including its tokens and streams, and keep its row. Raises `NotFound`."""
     client = locked_client(tenant_id, client_id)
     if client.revoked_at is None:
         client.revoked_at = timezone.now()
@@ -155,7 +154,7 @@ def revoke_client(*, tenant_id: str, client_id: str) -> Client:
 
 @unit_of_work
 def delete_client(*, tenant_id: str, client_id: str) -> None:
-    """Delete a client with its grants and its places in connections; its tokens and streams end. Raises `NotFound`."""
+    """Delete a client with its grants and its entries in connections; its tokens and streams end. Raises `NotFound`."""
     for connection in (
         Connection.objects.of(tenant_id).filter(enabled_clients__contains=[client_id], deletion_started_at=None).order_by("pk")
     ):
@@ -172,7 +171,7 @@ def _check(client: Client) -> None:
         raise Invalid(error.message_dict) from error
     use = {name for name in ("organization_usage", "organization_require_behavior") if client.settings.get(name)}
     if use and not client.is_first_party:
-        raise Invalid({"is_first_party": ["Only a client without organization settings can be of a third party."]})
+        raise Invalid({"is_first_party": ["A client with organization settings must be first-party."]})
     _check_proofs(client)
     if client.is_public and client.settings.get("require_pushed_authorization_requests"):
         raise Invalid({"require_pushed_authorization_requests": ["A client without authentication cannot push requests."]})
@@ -185,7 +184,7 @@ def _check(client: Client) -> None:
 
 
 def _check_proofs(client: Client) -> None:
-    """Refuse credentials that are not the client's own, or of another type than its method takes."""
+    """Refuse credentials that belong to another client, or of another type than the client's method needs."""
     if not client.proof_ids:
         return
     own = ClientCredential.objects.of(client.tenant_id).filter(client=client, type=CREDENTIAL_TYPES[client.auth_method])
@@ -197,7 +196,7 @@ def _check_proofs(client: Client) -> None:
 
 
 def _check_signed_requests(client: Client) -> None:
-    """Refuse keys for signed requests that are not the client's own."""
+    """Refuse keys for signed requests that belong to another client."""
     signed = client.settings.get("signed_request_object") or {}
     if signed.get("required") and not client.request_key_ids and not client.settings.get("jwks_uri"):
         raise Invalid({"signed_request_object": ["Name a key or a jwks_uri first: otherwise no user can log in."]})
@@ -205,7 +204,7 @@ def _check_signed_requests(client: Client) -> None:
     if not named:
         return
     keys = ClientCredential.objects.of(client.tenant_id).filter(type=ClientCredential.Type.PUBLIC_KEY, pk__in=named)
-    # A client that is being made has none yet.
+    # A client that is being created has no keys yet.
     missing = named - set(keys.filter(client_id=client.pk).values_list("pk", flat=True) if client.pk else ())
     if missing:
         raise Invalid({"signed_request_object": [f"The client has no such public key: {min(missing)}"]})
@@ -219,7 +218,7 @@ def _check_front_channel(client: Client) -> None:
 
 
 def _check_own_api(client: Client) -> None:
-    """Refuse an API that is not there, and one for a client of another kind: it decides which tokens the client may exchange."""
+    """Refuse an unknown API, and an API for a client of another type. The API decides which tokens the client may exchange."""
     identifier = client.settings.get("resource_server_identifier")
     if not identifier:
         return
@@ -230,14 +229,14 @@ def _check_own_api(client: Client) -> None:
 
 
 def _check_default_organization(client: Client) -> None:
-    """Refuse a default organization that the tenant does not have; checked when it is set, since organizations come and go."""
+    """Refuse a default organization that the tenant does not have. Checked only when it is set, because it may be deleted later."""
     named = (client.settings.get("default_organization") or {}).get("organization_id")
     if named and not Organization.objects.of(client.tenant_id).filter(pk=named).exists():
         raise Invalid({"default_organization": ["The organization does not exist"]})
 
 
 def _check_aliases(client: Client) -> None:
-    """Refuse an alias of another client. The tenant is locked, so that two requests at once cannot both pass."""
+    """Refuse an alias of another client. The tenant is locked, so that two concurrent requests cannot both pass."""
     aliases = client.settings.get("client_aliases") or []
     if not aliases:
         return
@@ -269,13 +268,13 @@ def locked_client(tenant_id: str, client_id: str) -> Client:
 
 
 def raise_auth_version(client: Client) -> None:
-    """End every token and stream of this client: they carry an older version from now on."""
+    """End every token and stream of this client: they have an older version."""
     Client.objects.of(client.tenant_id).filter(pk=client.pk).update(auth_version=F("auth_version") + 1)
     client.refresh_from_db(fields=["auth_version"])
     forget_after_commit(client.tenant_id, client.client_id)
 
 
 def forget_after_commit(tenant_id: str, client_id: str) -> None:
-    """Let this process read the client again once the change is there."""
+    """Make this process reload the client after the commit."""
     transaction.on_commit(partial(client_auth.clients.forget, (tenant_id, client_id)), robust=True)
     forget_published_after_commit(tenant_id)

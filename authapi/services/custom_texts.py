@@ -1,4 +1,4 @@
-"""Writing texts of hosted pages for a tenant: which may be written, what they may hold, and how long they are."""
+"""Stores a tenant's own texts of hosted pages: which texts can be set, which characters they may have, and how long they may be."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from identity.models import Tenant
 from identity.services.failures import Invalid
 from identity.services.saving import validated_save
 
-# Headings and buttons are short; the longest text of the service has half of this.
+# Headings and buttons are short. The longest text of the service is half as long.
 LONGEST_TEXT = 500
 _LONGEST_NAME_SHOWN = 64
-# Marks that turn the direction of what follows them, also of the page around a text; isolates and the marks of one letter stay.
+# Characters that change the direction of the text after them, even outside their own text. Isolates and marks for one letter are allowed.
 _OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e")
 
 
 @unit_of_work
 def set_custom_texts(*, tenant_id: str, prompt: str, language: str, texts: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Replace the texts of a prompt in a language, {screen: {key: text}}; a text that is empty or left out is the service's again.
+    """Replace the texts of a prompt in a language, {screen: {key: text}}. An empty or omitted text means the service's own text.
 
-    Returns what is kept. Raises `Invalid` and names what is known.
+    Returns the stored texts. Raises `Invalid` with the known names.
     """
     require_place(prompt, language)
     kept = _checked(prompt, texts)
@@ -45,14 +45,14 @@ def set_custom_texts(*, tenant_id: str, prompt: str, language: str, texts: Mappi
 
 
 def custom_texts_of(*, tenant_id: str, prompt: str, language: str) -> dict[str, dict[str, str]]:
-    """Return the texts of a tenant as they are kept. Raises `Invalid` for a prompt or language that there is not."""
+    """Return the stored texts of a tenant. Raises `Invalid` for an unknown prompt or language."""
     require_place(prompt, language)
     row = CustomText.objects.of(tenant_id).filter(prompt=prompt, language=language).first()
     return row.texts if row is not None else {}
 
 
 def require_place(prompt: str, language: str) -> None:
-    """Raise `Invalid` unless there is such a prompt, and a catalogue of the language."""
+    """Raise `Invalid` unless the prompt exists and the language has a catalog."""
     if prompt not in PROMPTS and prompt not in UPSTREAM_PROMPTS:
         raise Invalid({"prompt": [f"Unknown prompt {_shown(prompt)}. Choose from {', '.join(PROMPTS)}."]})
     if language not in LANGUAGES:
@@ -60,7 +60,7 @@ def require_place(prompt: str, language: str) -> None:
 
 
 def text_problem(screen: Screen, text: str) -> str:
-    """Return why a text cannot be taken; empty where it can."""
+    """Return why a text is refused; empty if it is valid."""
     if len(text) > LONGEST_TEXT:
         return f"A text has at most {LONGEST_TEXT} characters."
     if any(unicodedata.category(letter) == "Cc" or letter in _OVERRIDES for letter in text):
@@ -88,7 +88,7 @@ def _checked(prompt: str, texts: Mapping[str, Any]) -> dict[str, dict[str, str]]
 
 
 def _is_filled(screen: Screen, place: str, key: str, text: Any) -> bool:
-    """Tell whether a text takes the place of the service's. Raises `Invalid`."""
+    """Tell whether a text replaces the service's own. Raises `Invalid`."""
     if key not in screen.texts:
         raise Invalid({place: [f"Unknown key {_shown(key)}. Choose from {', '.join(screen.texts)}."]})
     if not isinstance(text, str):
@@ -99,5 +99,5 @@ def _is_filled(screen: Screen, place: str, key: str, text: Any) -> bool:
 
 
 def _shown(name: str) -> str:
-    """Return a name that was sent as an answer may repeat it."""
+    """Return a name from a request in a form that is safe in an error text."""
     return name[:_LONGEST_NAME_SHOWN].encode("ascii", "replace").decode()

@@ -1,4 +1,4 @@
-"""Public keys of devices on which users stay logged in: registered, replaced by the same device, taken away."""
+"""Public keys of devices on which users stay logged in: registers, replaces and deletes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHORTEST, _LONGEST = 2048, 8192
 
 @unit_of_work
 def register_device_key(*, tenant_id: str, user_id: str, client_id: str, device_name: str, device_id: str, public_key: str) -> DeviceKey:
-    """Keep the key of a device; an earlier one of the same device, user and client is replaced. Raises `NotFound`, `Invalid`."""
+    """Store the key of a device. It replaces an earlier key of the same device, user and client. Raises `NotFound`, `Invalid`."""
     user = User.objects.of(tenant_id).filter(user_id=user_id).first()
     client = Client.objects.of(tenant_id).filter(client_id=client_id, revoked_at__isnull=True).first()
     if user is None or client is None:
@@ -29,7 +29,7 @@ def register_device_key(*, tenant_id: str, user_id: str, client_id: str, device_
 
 
 def delete_device_key(*, tenant_id: str, wire_id: str) -> bool:
-    """Take a key away: what its device signs counts no more. Return whether there was one."""
+    """Delete a key, so that signatures of its device are no longer valid. Return whether the key existed."""
     count, _ = DeviceKey.objects.of(tenant_id).filter(wire_id=wire_id).delete()
     return count > 0
 

@@ -1,4 +1,4 @@
-"""The secrets by which the TLS edges of custom domains vouch for the certificates that they forward."""
+"""The secrets with which the TLS edges of custom domains authenticate the client certificates that they forward."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from identity.services.failures import NotFound
 
 @unit_of_work
 def renew_edge_key(*, tenant_id: str, domain_id: str) -> str:
-    """Give the edge of a domain a new key, and return it: it is shown once. The old one ends within a second. Raises `NotFound`."""
+    """Create a key for the edge of a domain and return it, for the only time. The old key ends within a second. Raises `NotFound`."""
     domain = _domain(tenant_id, domain_id)
     lock_rows(CustomDomain, [domain.pk])
     key = new_secret()
@@ -25,7 +25,7 @@ def renew_edge_key(*, tenant_id: str, domain_id: str) -> str:
 
 @unit_of_work
 def remove_edge_key(*, tenant_id: str, domain_id: str) -> None:
-    """Believe no certificate on this domain any more. Raises `NotFound`."""
+    """Delete the key of a domain, so that no forwarded certificate is trusted there. Raises `NotFound`."""
     domain = _domain(tenant_id, domain_id)
     EdgeKey.objects.of(tenant_id).filter(domain=domain).delete()
     mtls.edge_keys.forget((tenant_id, domain.host))

@@ -1,4 +1,4 @@
-"""What client grants say, remembered for a moment: every request for a token asks for it."""
+"""The contents of client grants, cached briefly because every token request reads them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _REMEMBERED_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class GrantTerms:
-    """What a client grant says: its scopes, whether it counts in organizations (`deny`, `allow` or `require`) and in which, and its
+    """The contents of a client grant: its scopes, whether organizations can use it (`deny`, `allow` or `require`) and which, and its
     types of authorization details.
 
-    `token_exchange` says what a token is that the client gets for a user on the strength of another one: `DELEGATION` names the
+    `token_exchange` describes a token that the client gets for a user in exchange for another token. `DELEGATION` names the
     client as the actor, `IMPERSONATION` does not.
     """
 
@@ -30,7 +30,7 @@ class GrantTerms:
 
 
 def forget_grant(tenant_id: str, client_pk: int, resource_pk: str) -> None:
-    """Let this process see a changed grant at once."""
+    """Make this process reload a changed grant at once."""
     for_clients.forget((tenant_id, client_pk, resource_pk))
     for_users.forget((tenant_id, client_pk, resource_pk))
 
@@ -48,7 +48,7 @@ def _load(key: tuple[str, int, str], *, subject_type: str) -> GrantTerms | None:
     return GrantTerms(grant.pk, grant.granted_scopes, usage, is_for_any, types, exchange)
 
 
-# Keyed by tenant, key of the client's row, and API: the grant of the client itself, and the one for its users.
+# Keyed by tenant, primary key of the client, and API. `for_clients` has grants for the client itself, `for_users` those for its users.
 for_clients: Remembered[tuple[str, int, str], GrantTerms | None] = Remembered(
     partial(_load, subject_type=ClientGrant.SubjectType.CLIENT), seconds=_REMEMBERED_SECONDS
 )

@@ -1,4 +1,4 @@
-"""Initial access tokens: made by an administrator, shown once, used by applications that register themselves (RFC 7591, 3)."""
+"""Initial access tokens: an administrator creates them, and applications use them to register themselves (RFC 7591, 3). Shown once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_DAYS = 365
 
 @unit_of_work
 def create_initial_token(*, tenant_id: str, name: str, days: int, most_uses: int | None = None) -> tuple[InitialAccessToken, str]:
-    """Make a token; return its row, and the token in clear. Raises `Invalid`."""
+    """Create a token; return its row, and the token in clear. Raises `Invalid`."""
     if not 1 <= days <= MOST_DAYS:
         raise Invalid({"days": [f"1 to {MOST_DAYS}."]})
     token = new_secret()
@@ -29,7 +29,7 @@ def create_initial_token(*, tenant_id: str, name: str, days: int, most_uses: int
 
 @unit_of_work
 def revoke_initial_token(*, tenant_id: str, token_id: int) -> InitialAccessToken:
-    """Let no further application register with a token; those that did stay. Raises `NotFound`."""
+    """Revoke a token, so that no further application registers with it. Applications that used it stay. Raises `NotFound`."""
     row = _row(tenant_id, token_id)
     if row.revoked_at is None:
         row.revoked_at = timezone.now()
@@ -44,16 +44,16 @@ def delete_initial_token(*, tenant_id: str, token_id: int) -> None:
 
 
 def is_initial_token(*, tenant_id: str, token: str) -> bool:
-    """Tell whether a token would count now. Counts nothing."""
+    """Tell whether a token is valid now. Does not count a use."""
     row = InitialAccessToken.objects.of(tenant_id).filter(digest=digest_of(token)).first()
     return row is not None and row.is_usable
 
 
 @unit_of_work
 def use_initial_token(*, tenant_id: str, token: str) -> InitialAccessToken | None:
-    """Count a use and return the row; None where the token is unknown, used up, expired or revoked.
+    """Count a use and return the row; None for a token that is unknown, used up, expired or revoked.
 
-    Joins the transaction of the registration: one that is refused uses nothing up.
+    Runs in the transaction of the registration, so that a refused registration counts no use.
     """
     rows = InitialAccessToken.objects.of(tenant_id)
     row = rows.select_for_update(no_key=True).filter(digest=digest_of(token)).first()

@@ -1,4 +1,4 @@
-"""How users of a tenant hear of requests that they approve elsewhere (CIBA): what is configured, and what is missing."""
+"""How users of a tenant are notified of requests that they approve elsewhere (CIBA): the configuration, and what it lacks."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _NO_WEBHOOK = "The tenant notifies users by a webhook, and the sign-in settings 
 
 
 def missing(tenant_id: str) -> str:
-    """Return in a sentence what is missing so that users can be notified, empty for nothing."""
+    """Return a sentence that says what is missing to notify users; empty if nothing is missing."""
     if sign_in_settings(tenant_id).notifier.channel == EMAIL:
         return "" if can_send_mail(tenant_id) else _NO_MAIL
     return _NO_WEBHOOK if target_of(tenant_id) is None else ""
 
 
 def target_of(tenant_id: str) -> Target | None:
-    """Return the webhook of a tenant, None without one. Raises `SecretUnreadable`."""
+    """Return the webhook of a tenant; None without one. Raises `SecretUnreadable`."""
     notifier = sign_in_settings(tenant_id).notifier
     row = TenantSettings.objects.of(tenant_id).first() if notifier.channel == WEBHOOK and notifier.webhook_url else None
     secret = row.secret(SECRET) if row is not None else ""
@@ -40,10 +40,10 @@ def target_of(tenant_id: str) -> Target | None:
 
 
 def take_notifier(row: TenantSettings, change: Mapping[str, Any] | None) -> dict[str, str] | None:
-    """Return what the settings keep of a change of the notifier, without its secret, which is sealed in the row.
+    """Apply a change of the notifier; return the settings to store. The secret is not among them, but sealed in the row.
 
-    Members that are not named stay. None brings the default back, and drops the secret. Raises `Invalid`, also where the secret would
-    be used for another address than it was given for: the caller cannot read it.
+    Omitted members stay. None restores the default and deletes the secret. Raises `Invalid`, also for a new address without the secret: a
+    caller that cannot read the stored secret must not send it to another address.
     """
     if change is None:
         row.seal(SECRET, "")
@@ -73,7 +73,7 @@ def _problems(row: TenantSettings, before: Mapping[str, str], after: Mapping[str
     elif url and not secret and SECRET not in row.sealed_values:
         problems[SECRET] = "The webhook needs a secret, with which each request is signed."
     elif url and not secret and url != before.get("webhook_url"):
-        problems[SECRET] = "The address changes: give the secret again."
+        problems[SECRET] = "A new address needs the secret again."
     return problems
 
 

@@ -1,4 +1,4 @@
-"""Give permissions to roles and users, take them away, and tell which ones count for a user."""
+"""Adds permissions to roles and users, removes them, and returns the permissions of a user."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from identity.services.users import locked_user
 
 @dataclass(frozen=True)
 class Named:
-    """A permission by the identifier of its API and the value of the scope."""
+    """The name of a permission: the identifier of its API and the value of the scope."""
 
     identifier: str
     value: str
@@ -27,7 +27,7 @@ class Named:
 
 @unit_of_work
 def add_role_permissions(*, tenant_id: str, role_id: str, permissions: Sequence[Named]) -> None:
-    """Give permissions to a role; those it has stay. Raises `NotFound`, `Invalid`, and then gives none."""
+    """Add permissions to a role; existing ones stay. Raises `NotFound`, `Invalid`, and then adds none."""
     role = locked_role(tenant_id=tenant_id, role_id=role_id)
     for permission in _made(tenant_id, permissions):
         RolePermission.objects.of(tenant_id).get_or_create(role=role, permission=permission, defaults={"tenant_id": tenant_id})
@@ -35,14 +35,14 @@ def add_role_permissions(*, tenant_id: str, role_id: str, permissions: Sequence[
 
 @unit_of_work
 def remove_role_permissions(*, tenant_id: str, role_id: str, permissions: Sequence[Named]) -> None:
-    """Take permissions from a role; those it does not have are skipped. Raises `NotFound`."""
+    """Remove permissions from a role; permissions that it does not have are skipped. Raises `NotFound`."""
     role = locked_role(tenant_id=tenant_id, role_id=role_id)
     RolePermission.objects.of(tenant_id).filter(role=role).filter(permission__in=_known(tenant_id, permissions)).delete()
 
 
 @unit_of_work
 def add_user_permissions(*, tenant_id: str, user_id: str, permissions: Sequence[Named]) -> None:
-    """Give permissions to a user; those it has stay. Raises `NotFound`, `Invalid`, and then gives none."""
+    """Add permissions to a user; existing ones stay. Raises `NotFound`, `Invalid`, and then adds none."""
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     for permission in _made(tenant_id, permissions):
         UserPermission.objects.of(tenant_id).get_or_create(user=user, permission=permission, defaults={"tenant_id": tenant_id})
@@ -50,20 +50,20 @@ def add_user_permissions(*, tenant_id: str, user_id: str, permissions: Sequence[
 
 @unit_of_work
 def remove_user_permissions(*, tenant_id: str, user_id: str, permissions: Sequence[Named]) -> None:
-    """Take permissions from a user; those it does not have are skipped. Raises `NotFound`."""
+    """Remove permissions from a user; permissions that the user does not have are skipped. Raises `NotFound`."""
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     UserPermission.objects.of(tenant_id).filter(user=user).filter(permission__in=_known(tenant_id, permissions)).delete()
 
 
 def permissions_of_role(role: Role) -> QuerySet[Permission]:
-    """Return the permissions of a role, read with their APIs."""
+    """Return a query for the permissions of a role with their APIs."""
     rows = Permission.objects.of(role.tenant_id).filter(role_permissions__role=role)
     return rows.select_related("api_resource")
 
 
 @dataclass(frozen=True)
 class UserPermissions:
-    """The permissions that count for a user, and where each comes from."""
+    """The permissions of a user, and the source of each."""
 
     user: User
     roles: EffectiveRoles
@@ -76,12 +76,12 @@ class UserPermissions:
         return rows.select_related("api_resource")
 
     def direct_keys(self) -> frozenset[int]:
-        """Return the keys of permissions given to the user directly."""
+        """Return the keys of the permissions that the user has directly."""
         rows = UserPermission.objects.of(self.user.tenant_id).filter(user=self.user)
         return frozenset(rows.values_list("permission_id", flat=True))
 
     def roles_by_permission(self) -> dict[int, list[Role]]:
-        """Return the roles through which each permission comes."""
+        """Return the roles that grant each permission."""
         found: dict[int, list[Role]] = {}
         rows: QuerySet[Any] = RolePermission.objects.of(self.user.tenant_id).filter(role__in=self._role_ids)
         for row in rows.select_related("role").order_by("pk"):
@@ -94,12 +94,12 @@ class UserPermissions:
 
 
 def permissions_of_user(user: User) -> UserPermissions:
-    """Return what counts for a user in the whole tenant: its own permissions, and those of its roles and its groups' roles."""
+    """Return the permissions of a user in the whole tenant: direct ones, and those of the user's roles and groups."""
     return UserPermissions(user, effective_roles(user))
 
 
 def permission_values(user: User, resource: ApiResource, *, organization_id: str | None = None) -> tuple[str, ...]:
-    """Return the scopes of one API that count for a user, those of its roles in the organization included."""
+    """Return the scopes of one API that a user has, including those from roles in the organization."""
     roles = effective_roles(user)
     role_ids = roles.direct | roles.through_groups
     if organization_id is not None:
@@ -112,7 +112,7 @@ def permission_values(user: User, resource: ApiResource, *, organization_id: str
 
 
 def _made(tenant_id: str, named: Iterable[Named]) -> list[Permission]:
-    """Return the rows of permissions in one order, making those that nobody had so far."""
+    """Return the rows of permissions in a fixed order. Creates those that do not exist yet."""
     resources = _resources(tenant_id, named, is_locked=True)
     found = []
     for one in sorted(set(named), key=lambda one: (one.identifier, one.value)):
@@ -137,6 +137,6 @@ def _known(tenant_id: str, named: Iterable[Named]) -> list[int]:
 
 
 def _resources(tenant_id: str, named: Iterable[Named], *, is_locked: bool = False) -> dict[str, ApiResource]:
-    """Return the APIs by identifier; locked, they keep their scopes until the transaction ends."""
+    """Return the APIs by identifier. With `is_locked`, their scopes cannot change until the transaction ends."""
     rows = ApiResource.objects.of(tenant_id).filter(identifier__in={one.identifier for one in named}).order_by("pk")
     return {resource.identifier: resource for resource in (rows.select_for_update(no_key=True) if is_locked else rows)}

@@ -1,6 +1,6 @@
-"""Clients that register themselves: made, replaced and deleted with a registration access token, of which the digest is kept.
+"""Clients that register themselves: created, then replaced or deleted with a registration access token. Rows store its digest only.
 
-They are of third parties and never global. What administrators have set beside the registration stays.
+They are third-party clients and never global. Settings that administrators have made beside the registration stay.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _METHODS, _SIGNED = "client_authentication_methods", "signed_request_object"
 
 @dataclass(frozen=True)
 class Registration:
-    """What an application says of itself, checked: columns, settings by the names of the wire (None clears one), and its keys.
+    """The checked registration of an application: columns, settings by their names on the wire (None clears one), and keys.
 
-    `method` is the proof by key or certificate that `proofs` are for, empty for a secret or none. `request_keys` verify its signed
-    requests, and `signs_requests` tells that every request is signed.
+    `method` is the authentication method that `proofs` are for, empty for a client with a secret or without authentication. `request_keys`
+    verify its signed requests, and `signs_requests` means that every request is signed.
     """
 
     columns: Mapping[str, Any]
@@ -38,7 +38,7 @@ class Registration:
 
 @dataclass(frozen=True)
 class Registered:
-    """A client, and what is shown once: its secret, empty where it has none or keeps its old one, and its registration access token."""
+    """A client with values that are shown once: its new secret, if any, and its registration access token."""
 
     client: Client
     secret: str = field(repr=False)
@@ -47,7 +47,7 @@ class Registered:
 
 @unit_of_work
 def register_client(*, tenant_id: str, registration: Registration) -> Registered:
-    """Make a client. Raises what `create_client` and `add_credential` raise."""
+    """Create a client. Raises the errors of `create_client` and `add_credential`."""
     columns = {**registration.columns, "is_first_party": False, "settings": dict(registration.settings)}
     client, secret = clients.create_client(tenant_id=tenant_id, **columns)
     client = _with_credentials(client, registration)
@@ -59,9 +59,9 @@ def register_client(*, tenant_id: str, registration: Registration) -> Registered
 
 @unit_of_work
 def replace_registration(*, tenant_id: str, client_id: str, registration: Registration) -> Registered:
-    """Put a registration in the place of the present one, with a new registration access token. Raises as `register_client` does.
+    """Replace the present registration, and the registration access token. Raises the errors of `register_client`.
 
-    A client that needs a secret and has none gets one; another one keeps its secret, which is shown no more.
+    A client that needs a secret and has none gets one. Otherwise it keeps its secret, which is not shown again.
     """
     client = clients.locked_client(tenant_id, client_id)
     needs_secret = registration.columns["token_endpoint_auth_method"] != Client.AuthMethod.NONE and not registration.method
@@ -78,7 +78,7 @@ def replace_registration(*, tenant_id: str, client_id: str, registration: Regist
 
 @unit_of_work
 def end_registration(*, tenant_id: str, client_id: str) -> Client:
-    """Let the client manage itself no more; it works on. Raises `NotFound`."""
+    """End the client's access to its registration; the client itself keeps working. Raises `NotFound`."""
     client = clients.locked_client(tenant_id, client_id)
     client.registration_digest = ""
     client.save(update_fields=["registration_digest", "updated"])
@@ -86,9 +86,9 @@ def end_registration(*, tenant_id: str, client_id: str) -> Client:
 
 
 def managed_client(*, tenant_id: str, client_id: str, token: str) -> Client:
-    """Return the client whose registration access token this is. Raises `NotFound`, also for a client that is not there.
+    """Return the client with this registration access token. Raises `NotFound`, also for an unknown client.
 
-    A client that administrators have made their own, or shut out, manages itself no more: its token is worth nothing.
+    A client that administrators have taken over or revoked can no longer manage itself, so its token is refused.
     """
     client = Client.objects.of(tenant_id).filter(client_id=client_id).first()
     stored = client.registration_digest if client is not None else ""
@@ -99,7 +99,7 @@ def managed_client(*, tenant_id: str, client_id: str, token: str) -> Client:
 
 
 def registered_count(tenant_id: str) -> int:
-    """Return how many clients of a tenant registered themselves."""
+    """Return how many self-registered clients a tenant has."""
     return Client.objects.of(tenant_id).filter(registration_source=Client.RegistrationSource.DCR).count()
 
 
@@ -110,13 +110,13 @@ def _new_token(client: Client) -> str:
 
 
 def _without_credentials(client: Client, registration: Registration) -> dict[str, Any]:
-    """Return the settings that name no credential which is about to go; a proof that stays is named on, so that its tokens go on."""
+    """Return settings without credentials that are about to be deleted. An unchanged method stays, so that tokens stay valid."""
     stays = bool(registration.method) and registration.method == client.proof_method
     return {_SIGNED: None} if stays else {_SIGNED: None, _METHODS: None}
 
 
 def _with_credentials(client: Client, registration: Registration) -> Client:
-    """Return the client with the keys of its registration, each registered once, and no others."""
+    """Return the client with the keys of its registration, each registered once, and without other keys."""
     wanted = [*registration.proofs, *registration.request_keys]
     ids: dict[str, str] = {}
     for row in ClientCredential.objects.of(client.tenant_id).filter(client=client):
@@ -127,7 +127,7 @@ def _with_credentials(client: Client, registration: Registration) -> Client:
     for new in wanted:
         if new.name not in ids:
             ids[new.name] = add_credential(client, new).pk
-    # Where signed requests are verified by published keys, the settings say so already.
+    # If published keys verify the signed requests, the registration has that setting already.
     settings: dict[str, Any] = {_METHODS: None} if _SIGNED in registration.settings else {_METHODS: None, _SIGNED: None}
     if registration.proofs:
         settings[_METHODS] = {registration.method: {"credentials": [{"id": ids[new.name]} for new in registration.proofs]}}

@@ -1,4 +1,4 @@
-"""Change and delete APIs, with the permissions and grants that their scopes are in."""
+"""Changes and deletes APIs, with the permissions and grants that name their scopes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ EDITABLE = ("name", "scopes", "token_lifetime", "token_dialect", "settings")
 
 
 class SystemResource(NotSupported):
-    """The management interface is part of the service: it is neither deleted nor given other scopes or details."""
+    """The management interface is part of the service: it cannot be deleted, and its scopes and details cannot change."""
 
 
 @unit_of_work
 def update_api_resource(*, tenant_id: str, resource_id: str, changes: dict[str, Any], signing_secret: str | None = None) -> ApiResource:
-    """Replace the named columns and merge `settings`. Raises `NotFound`, `Invalid`.
+    """Replace the given columns and merge `settings`. Raises `NotFound`, `Invalid`.
 
-    A scope that is dropped goes from roles, users and grants, a type of authorization details from grants. Those of the management
-    interface come with the release: `SystemResource`.
+    A dropped scope is removed from roles, users and grants, a dropped type of authorization details from grants. For those of the
+    management
+    interface, which the release defines, it raises `SystemResource`.
     """
     resource = locked_api_resource(tenant_id=tenant_id, resource_id=resource_id)
     if resource.is_system and (changes.keys() & {"scopes", "identifier"} or MEMBER in changes.get("settings", {})):
@@ -62,7 +63,7 @@ def delete_api_resource(*, tenant_id: str, resource_id: str) -> None:
 
 
 def locked_api_resource(*, tenant_id: str, resource_id: str) -> ApiResource:
-    """Return the API with its row locked until the transaction ends; raise `NotFound`."""
+    """Return the API with its row locked until the transaction ends. Raises `NotFound`."""
     resource = ApiResource.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=resource_id).first()
     if resource is None:
         raise NotFound("The resource server does not exist.")

@@ -1,4 +1,4 @@
-"""The jobs of mails that warn a user. What they do: `accounts.security_mails`."""
+"""Starts the jobs of mails that warn a user. `accounts.security_mails` runs them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from identity.services.saving import validated_save
 
 @unit_of_work
 def start_leak_mail(*, user: User, client: Client | None, ip: str, address: str) -> Job:
-    """Let a worker tell the user that the password was found in a breach."""
+    """Start a job that tells the user that their password was found in a breach."""
     return _start(Job.Type.LEAKED_PASSWORD_EMAIL, user, client, {"ip": ip, "address": address})
 
 
 @unit_of_work
 def start_new_device_mail(*, user: User, client: Client | None, ip: str, address: str, login: Mapping[str, str]) -> Job:
-    """Let a worker tell the user of a login. `login` says where and with what: `country`, `browser` and `system`, empty for unknown."""
+    """Start a job that tells the user of a login. `login` describes it: `country`, `browser` and `system`, empty if unknown."""
     told = {f"login_{name}": value for name, value in login.items()}
     return _start(Job.Type.NEW_DEVICE_EMAIL, user, client, {"ip": ip, "address": address, **told})
 

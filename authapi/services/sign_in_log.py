@@ -1,4 +1,4 @@
-"""The sign-in log of a tenant: one line for everything that people tried, whether it worked or not."""
+"""The sign-in log of a tenant: one line for each attempt of a user, successful or not."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def note(
     user_agent: str = "",
     details: dict[str, Any] | None = None,
 ) -> SignIn:
-    """Write one line and return it. Texts are cut to their columns; a secret has no place in `details`.
+    """Write one line and return it. Texts are cut to the length of their columns; `details` must not have secrets.
 
-    `type` is one of the codes of the wire, such as `s` and `fp`. It joins the transaction of the caller, who commits before refusing.
+    `type` is a code of the wire, such as `s` or `fp`. Runs in the transaction of the caller, which must commit before it refuses a request.
     """
     shown = user_name or (user.email or user.username or user.phone_number or user.name if user else "") or ""
     line = SignIn(

@@ -1,8 +1,9 @@
-"""What staff, and people at their account page, change, as lines of the administrative log: one per entry of the audit log, in its
-transaction.
+"""Lines of the administrative log for changes by staff and by users at their account page.
 
-A line says less than the entry. It names the fields that changed and not their values. Of the platform's own staff, whom the
-tenant's clients have no business to know, it says no more than that.
+Each entry of the audit log has one line, which is written in the same transaction.
+
+A line has less than its entry: it names the fields that changed, not their values. The platform's own staff appear without
+their names, because clients of the tenant may not know them.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ _VERBS = {AuditEntry.Kind.ADD: "Create", AuditEntry.Kind.CHANGE: "Update", Audit
 
 
 def note_entry(entry: AuditEntry, row: Model | None, **_: Any) -> None:
-    """Write the line of what a member of staff or a user did in a tenant, and that of the write through the management interface."""
+    """Write the line of a change by staff or by a user in a tenant, and that of the write through the management interface."""
     if entry.actor_kind == "client":
         note_work()
     if entry.actor_kind == "user" and entry.tenant_id is not None:
         insert([_line_of(entry, row, code, tenant_id=entry.tenant_id, is_own=True) for code in _codes(entry, row)])
     if entry.actor_kind != "staff" or entry.tenant_id is None:
         return
-    # A tenant that is gone has no log to write to.
+    # A tenant that no longer exists has no log.
     account = int(entry.actor_id) if entry.actor_id.isdecimal() else 0
     is_own = Exists(Staff.objects.filter(pk=account, tenant_id=OuterRef("pk")))
     known = Tenant.objects.filter(pk=entry.tenant_id).annotate(is_own=is_own).values_list("is_own", flat=True).first()
@@ -73,11 +74,11 @@ def _description(entry: AuditEntry) -> str:
 
 
 def _details(entry: AuditEntry, row: Model | None, *, name: str, is_own: bool) -> dict[str, Any]:
-    """Return who, how and what: names of changed fields, never values, since the audit log is where values are read."""
+    """Return actor, channel and object, and the names of changed fields. Values are in the audit log only."""
     who = {"name": name} | ({"email": entry.actor_name} if is_own else {})
     asked = current_change_context().request or {}
     method = {"method": str(asked["method"]).lower()} if asked.get("method") else {}
-    # People act at a host of their tenant.
+    # Users change their account at a host of their tenant.
     place = f"{asked.get('hostname', '')}/account" if entry.actor_kind == "user" else f"{settings.PLATFORM_HOST}/admin/"
     details: dict[str, Any] = {
         "request": {**method, "channel": f"{scheme()}://{place}", "auth": {"user": who, "strategy": "session"}},
@@ -95,7 +96,7 @@ def _details(entry: AuditEntry, row: Model | None, *, name: str, is_own: bool) -
 
 
 def _user_of(entry: AuditEntry, row: Model | None) -> str:
-    """Return the id of the user that the row is or belongs to, empty where there is none any more."""
+    """Return the id of the user that the row is or belongs to; empty if it no longer exists."""
     if isinstance(row, User):
         return row.user_id
     owned = row is not None and any(column.name == "user" and column.related_model is User for column in row._meta.fields)

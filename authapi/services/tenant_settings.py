@@ -1,4 +1,4 @@
-"""Changing what a tenant decides about signing in: its settings, its looks, and how failed logins are counted."""
+"""Changes the login settings of a tenant, its looks, and how failed logins are counted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from identity.models import Connection, Tenant
 from identity.services.failures import Invalid, NotSupported
 from identity.services.saving import validated_save
 
-# A minute at least, a year at most, in hours.
+# In hours: at least a minute, at most a year.
 LONGEST_LIFETIME = 8760
 _SHORTEST_LIFETIME = 1 / 60
 MOST_ADDRESSES = 100
@@ -37,8 +37,8 @@ _PAGES = frozenset({"error_page", "change_password"})
 _KNOWN = (*DEFAULTS, *TEXTS, *WEB_ADDRESSES, *_NESTED)
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 _WEB_ADDRESS = re.compile(r"https?://[^\s/?#]+[^\s#]*")
-# Every flag that clients of the interface know, with the value that the service stands for. What is not there can be set freely: it is
-# served, or speaks of pages and products that this service does not have.
+# Every flag that clients of the interface know, with its fixed value in this service. A flag with None can be set freely: the service
+# supports it, or it concerns pages and products that this service does not have.
 FLAGS: dict[str, bool | None] = {
     "allow_changing_enable_sso": None,
     "allow_legacy_delegation_grant_types": False,
@@ -74,9 +74,9 @@ FLAGS: dict[str, bool | None] = {
 
 @unit_of_work
 def update_tenant_settings(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
-    """Replace the named settings, by the names of the wire; null brings a default back, `flags` are merged.
+    """Replace the given settings, by their names on the wire. Null restores a default; `flags` are merged.
 
-    Raises `Invalid`, and `NotSupported` for what would promise something that is not done.
+    Raises `Invalid`, and `NotSupported` for a setting that the service would not follow.
     """
     _refuse_promises(changes)
     row = locked_settings(tenant_id)
@@ -101,7 +101,7 @@ def update_tenant_settings(*, tenant_id: str, changes: dict[str, Any]) -> Tenant
 
 @unit_of_work
 def update_branding(*, tenant_id: str, changes: dict[str, str | None]) -> TenantSettings:
-    """Replace the named looks, by the names of `BRANDING_DEFAULTS`; empty brings a default back. Raises `Invalid`."""
+    """Replace the given branding settings, by the names in `BRANDING_DEFAULTS`; empty restores a default. Raises `Invalid`."""
     row = locked_settings(tenant_id)
     looks = {name: value for name, value in {**row.values.get("branding", {}), **changes}.items() if value}
     return update_tenant_settings(tenant_id=tenant_id, changes={"branding": looks})
@@ -109,7 +109,7 @@ def update_branding(*, tenant_id: str, changes: dict[str, str | None]) -> Tenant
 
 @unit_of_work
 def update_brute_force(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
-    """Replace the named settings of brute-force protection; a higher threshold lifts every block. Raises `Invalid`."""
+    """Replace the given settings of brute-force protection. A higher threshold lifts every block. Raises `Invalid`."""
     row = locked_settings(tenant_id)
     before = brute_force_values(row)
     after = {**before, **changes}
@@ -122,29 +122,29 @@ def update_brute_force(*, tenant_id: str, changes: dict[str, Any]) -> TenantSett
 
 
 def is_web_address(value: str) -> bool:
-    """Tell whether `value` is an absolute address for a browser, without a fragment."""
+    """Tell whether `value` is an absolute web address without a fragment."""
     return _WEB_ADDRESS.fullmatch(value) is not None
 
 
 def is_error_page(value: str) -> bool:
-    """Tell whether browsers may be sent to `value` with an error: a web address whose host is not hidden behind a user name."""
+    """Tell whether errors may redirect to `value`: a web address without a user name, which could hide the real host."""
     return is_web_address(value) and "@" not in urlsplit(value).netloc and "\\" not in value and value.isprintable()
 
 
 def locked_settings(tenant_id: str) -> TenantSettings:
-    """Return the tenant's row, made where it is missing; the tenant is locked, so that two writers do not lose each other's changes."""
+    """Return the tenant's settings row. Creates it if missing. The tenant is locked, so that no concurrent change is lost."""
     lock_rows(Tenant, [tenant_id])
     return TenantSettings.objects.of(tenant_id).first() or TenantSettings(tenant_id=tenant_id)
 
 
 def save_settings(row: TenantSettings, *columns: str) -> None:
-    """Save columns of a row of `locked_settings`; what this process remembers is forgotten with the commit."""
+    """Save columns of a row of `locked_settings`. After the commit, this process reloads its cached settings."""
     validated_save(row, fields=None if row._state.adding else list(columns))
     transaction.on_commit(partial(remembered_settings.forget, row.tenant_id), robust=True)
 
 
 def _without_gaps(values: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what is null or empty, also within pages: deploy tools send a text for each page, also an empty one."""
+    """Omit null and empty values, also within pages: deployment tools send a text for each page, even an empty one."""
     pages = {
         name: {member: value for member, value in (values[name] or {}).items() if value not in (None, "")}
         for name in _PAGES & values.keys()
@@ -155,15 +155,15 @@ def _without_gaps(values: dict[str, Any]) -> dict[str, Any]:
 def _refuse_promises(changes: dict[str, Any]) -> None:
     for name, value in (changes.get("flags") or {}).items():
         if FLAGS.get(name) is not None and value is not FLAGS[name]:
-            raise NotSupported(f"This service does not do this: the flag {name} is always {str(FLAGS[name]).lower()}.")
+            raise NotSupported(f"This service does not support this: the flag {name} is always {str(FLAGS[name]).lower()}.")
     if (changes.get("error_page") or {}).get("html") or (changes.get("error_page") or {}).get("show_log_link"):
-        raise NotSupported("The error page has the look of the other pages; only an address elsewhere can take its place.")
+        raise NotSupported("The error page cannot be customized, but the setting url can name a page elsewhere.")
     if (changes.get("change_password") or {}).get("enabled") or (changes.get("change_password") or {}).get("html"):
-        raise NotSupported("The page for a new password has the look of the other pages.")
+        raise NotSupported("The page for a new password cannot be customized.")
 
 
 def _check(tenant_id: str, values: dict[str, Any]) -> None:
-    """Check what is set now, and only that: a row that a setting names may have gone since."""
+    """Check only the given values: an object that another setting names may have been deleted since."""
     errors = {name: ["Unknown setting."] for name in values if name not in _KNOWN}
     errors |= {f"flags.{name}": ["Unknown flag."] for name in values.get("flags", {}) if name not in FLAGS}
     for name in LIFETIMES:
@@ -184,7 +184,7 @@ def _check(tenant_id: str, values: dict[str, Any]) -> None:
 
 
 def _with_mask(device_flow: dict[str, str]) -> dict[str, str]:
-    """Return the form of user codes with both members; each has its default."""
+    """Return the format of user codes with both members; each has a default."""
     charset = device_flow.get("charset") or "base20"
     return {**device_flow, "charset": charset, "mask": device_flow.get("mask") or MASKS.get(charset, "")}
 
@@ -205,26 +205,26 @@ def _check_pushing(values: dict[str, Any]) -> None:
 
 
 def _context_problems(names: list[str], *, has_second_factors: bool) -> dict[str, list[str]]:
-    """Refuse a context that no login meets: requests for it would always fail."""
+    """Refuse a context that no login meets, because requests for it would always fail."""
     known = offered(has_second_factors=has_second_factors)
     unmet = [name for name in names if name not in known]
     return {"acr_values_supported": [f"No login meets {unmet[0][:64]}. Choose from {', '.join(known)}."]} if unmet else {}
 
 
 def _language_problems(codes: list[str]) -> dict[str, list[str]]:
-    """Refuse a language whose pages would be in English, and one that is named twice."""
+    """Refuse a language that would show English pages, and one that is listed twice."""
     unknown = [code for code in codes if code not in LANGUAGES]
     if unknown:
         known = ", ".join(f"{code} ({language.name})" for code, language in LANGUAGES.items())
         return {"enabled_locales": [f"There are no texts in the language {unknown[0][:35]}. Choose from {known}."]}
-    return {"enabled_locales": ["Name each language once."]} if len(set(codes)) < len(codes) else {}
+    return {"enabled_locales": ["List each language once."]} if len(set(codes)) < len(codes) else {}
 
 
 def _branding_problems(branding: dict[str, str]) -> dict[str, list[str]]:
     problems = {f"branding.{name}": ["Unknown setting."] for name in branding if name not in BRANDING_DEFAULTS}
     for name in ("logo_url", "favicon_url"):
         if branding.get(name) and not is_picture(branding[name]):
-            # Browsers load no picture from an insecure place into a secure page.
+            # Browsers do not load pictures from http addresses into https pages.
             problems[f"branding.{name}"] = ["An address that starts with https:// is expected."]
     if branding.get("font_url") and not is_font(branding["font_url"]):
         problems["branding.font_url"] = ["The https address of a font file is expected: .woff2, .woff, .ttf or .otf."]
@@ -267,10 +267,10 @@ def _check_brute_force(values: dict[str, Any]) -> None:
 
 
 def allowlist_problems(entries: list[str]) -> dict[str, list[str]]:
-    """Return what is wrong with a list of addresses that are not counted, by field."""
+    """Return what is wrong with a list of addresses for which failed logins are not counted, by field."""
     wrong = next((entry for entry in entries if not _is_network(entry)), None)
     if wrong is not None:
-        return {"allowlist": [f"{wrong[:64]} is no address or network."]}
+        return {"allowlist": [f"{wrong[:64]} is not an address or a network."]}
     return {"allowlist": [f"At most {MOST_ADDRESSES}."]} if len(entries) > MOST_ADDRESSES else {}
 
 

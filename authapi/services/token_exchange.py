@@ -1,4 +1,4 @@
-"""Profiles of token exchange: which tokens of issuers elsewhere log whom in. Every rule of them is here."""
+"""Token exchange profiles: which tokens of other issuers log in which users. This module has all their rules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from identity.services.saving import validated_save
 
 MOST_PROFILES = 100
 MOST_KEYS = 10
-# RFC 3986, 3: a scheme and something after it. Tokens of these names are ours, or those of others who own the name.
+# RFC 3986, 3: a scheme, a colon, and more. The names that `_RESERVED` matches belong to this service or to other owners.
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\"<>\\^`{|}#]+")
 _RESERVED = re.compile(r"(?:urn:(?:ietf|auth0|okta)|https?://(?:[^/?#@]*@)?(?:[^/?#@:]+\.)?(?:auth0|okta)\.com)(?:[:/?#]|$)", re.IGNORECASE)
 _PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
@@ -27,7 +27,7 @@ _EDITABLE = (
 @unit_of_work
 def create_profile(*, tenant_id: str, **columns: Any) -> TokenExchangeProfile:
     """Create a profile. Raises `Invalid`, `AlreadyExists`."""
-    # Two requests at once must not both be the last one.
+    # Concurrent requests must not both pass the limit.
     lock_rows(Tenant, [tenant_id])
     if TokenExchangeProfile.objects.of(tenant_id).count() >= MOST_PROFILES:
         raise Invalid({"name": [f"A tenant has at most {MOST_PROFILES} profiles."]})
@@ -46,12 +46,12 @@ def update_profile(*, tenant_id: str, profile_id: str, changes: dict[str, Any]) 
 
 @unit_of_work
 def delete_profile(*, tenant_id: str, profile_id: str) -> None:
-    """Delete a profile: its tokens are exchanged no longer. Raises `NotFound`."""
+    """Delete a profile, so that its tokens can no longer be exchanged. Raises `NotFound`."""
     _locked(tenant_id, profile_id).delete()
 
 
 def is_reserved(token_type: str) -> bool:
-    """Tell whether a type of tokens is not the tenant's to define."""
+    """Tell whether a tenant may not define this type of token."""
     return _RESERVED.match(token_type) is not None
 
 
@@ -81,7 +81,7 @@ def _check(profile: TokenExchangeProfile) -> None:
     if not _URI.fullmatch(profile.subject_token_type):
         problems["subject_token_type"] = ["A URI is expected, such as urn:acme:legacy-token."]
     elif is_reserved(profile.subject_token_type):
-        problems["subject_token_type"] = ["This name space is reserved: use one of your own."]
+        problems["subject_token_type"] = ["This namespace is reserved: use your own."]
     if bool(profile.jwks_uri) == bool(profile.public_keys):
         problems["jwks_uri"] = ["Either the address of a key set or the keys themselves are expected."]
     if any(not isinstance(key, dict) or _PRIVATE & key.keys() or not is_usable_key(key) for key in profile.public_keys):
@@ -90,6 +90,6 @@ def _check(profile: TokenExchangeProfile) -> None:
     if connection is None:
         problems["connection"] = ["The connection does not exist."]
     elif profile.creates_users and (connection.is_database or profile.user_claim != TokenExchangeProfile.UserClaim.SUBJECT):
-        problems["creates_users"] = ["Users are made by the claim sub, and at a connection whose accounts are elsewhere."]
+        problems["creates_users"] = ["Users can be created only with the claim sub, at a connection that is not a database."]
     if problems:
         raise Invalid(problems)

@@ -1,1 +1,1 @@
-"""What is issued: keys, claims, minting, verifying, and what each client may ask for."""
+"""Tokens and codes of every kind: their keys, their claims, and how they are issued, verified and revoked."""

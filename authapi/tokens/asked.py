@@ -1,4 +1,4 @@
-"""What few requests ask for beside scopes: authorization details, single claims, a context of authentication. Pure."""
+"""What a login may request beside scopes: authorization details, single claims, and a context of authentication. Pure."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# Claim of a JWT that also opens the profile: the further claims of the profile, by name. A JWT is nowhere stored.
+# Name of a claim in JWTs that also open `/userinfo`. It lists the profile claims that were requested by name, because a JWT has no row.
 USERINFO_CLAIMS = "userinfo_claims"
 DETAILS = "authorization_details"
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What was granted of it. `id_token_claims` and `userinfo_claims` are names of the profile, whatever the scopes open.
+    """The granted part of such a request. The scopes do not limit the names in `id_token_claims` and `userinfo_claims`.
 
-    `acr` is the context that the login has met. Issues of logins that ask for none of this have None in its place.
+    `acr` is the context that the login has met. A login that requests none of these has None in place of an `Asked`.
     """
 
     details: tuple[Mapping[str, Any], ...] = ()
@@ -25,7 +25,7 @@ class Asked:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What a row keeps, as `asked_of` reads it back."""
+        """The JSON that a row stores; `asked_of` reads it back."""
         members = {
             "details": list(self.details),
             "id_token": list(self.id_token_claims),
@@ -36,13 +36,13 @@ class Asked:
 
     @property
     def token_claims(self) -> dict[str, Any]:
-        """What an access token says of it (RFC 9396, 9.1; RFC 9068, 2.2.1)."""
+        """The claims that an access token has for it (RFC 9396, 9.1; RFC 9068, 2.2.1)."""
         members = {DETAILS: list(self.details), USERINFO_CLAIMS: list(self.userinfo_claims), "acr": self.acr}
         return {name: value for name, value in members.items() if value}
 
 
 def asked_of(state: Mapping[str, Any] | None) -> Asked | None:
-    """Return what a row has kept; None for a login that asked for none of it."""
+    """Return the `Asked` that a row stores as JSON; None for a login that requested none of it."""
     if not state:
         return None
     return Asked(

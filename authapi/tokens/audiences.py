@@ -1,4 +1,4 @@
-"""Which addresses name a tenant: its issuers, and the audiences of its management interface and of its profiles."""
+"""The addresses that name a tenant: its issuers, and the audiences of the management interface, of `/userinfo` and of `/mfa/`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from identity.hosts import scheme
 
 
 def is_issuer(address: str, hosts: frozenset[str]) -> bool:
-    """Tell whether `address` is an issuer of the tenant that owns `hosts`; any port, since ports are not registered."""
+    """Tell whether `address` is an issuer of the tenant that owns `hosts`. Any port is accepted, because ports are not registered."""
     return _names(address, hosts, path="/")
 
 
@@ -19,12 +19,12 @@ def is_management_audience(address: str, hosts: frozenset[str]) -> bool:
 
 
 def is_userinfo_audience(address: str, hosts: frozenset[str]) -> bool:
-    """Tell whether `address` is that of the profile on any host of the tenant."""
+    """Tell whether `address` is the audience of `/userinfo` on any host of the tenant."""
     return _names(address, hosts, path="/userinfo")
 
 
 def is_factors_audience(address: str, hosts: frozenset[str]) -> bool:
-    """Tell whether `address` is that of the interface for second factors on any host of the tenant."""
+    """Tell whether `address` is the audience of the interface for second factors on any host of the tenant."""
     return _names(address, hosts, path="/mfa/")
 
 

@@ -1,4 +1,4 @@
-"""Authorization codes: made by the authorization endpoint, exchanged once, known by their digest only."""
+"""Authorization codes: the authorization endpoint issues them, and a client exchanges each of them once. Rows store digests only."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 
 
 def issue_code(issue: UserIssue, parameters: CodeParameters, *, until: datetime | None = None) -> str:
-    """Make a code for a login; return it. Its row keeps the digest, for as long as a code is good.
+    """Issue a code for a login and return it. Its row stores the digest until the code expires.
 
-    `until` is when the access token that goes out beside the code will have expired.
+    `until` is the time when the access token that is sent beside the code expires.
     """
     code = new_secret()
     AuthorizationCode(
@@ -48,9 +48,9 @@ def issue_code(issue: UserIssue, parameters: CodeParameters, *, until: datetime 
 
 
 def locked_code(*, tenant_id: str, code: str) -> AuthorizationCode | None:
-    """Return the row of a code with all that hangs on it, locked until the transaction ends; None for one nobody made.
+    """Return the row of a code with its related rows, locked until the transaction ends; None for an unknown code.
 
-    Whoever comes second waits here, and then sees that the code was used.
+    A second exchange of the code waits for the lock, and then finds the code used.
     """
     rows = AuthorizationCode.objects.of(tenant_id).select_related("user__connection", "session", "organization")
     return rows.select_for_update(of=("self",), no_key=True).filter(code=digest_of(code)).first()

@@ -1,4 +1,4 @@
-"""What tokens are bound to: the key of a proof (RFC 9449, 6), or the certificate that came along with a request (RFC 8705, 3)."""
+"""What tokens are bound to: the key of a DPoP proof (RFC 9449, 6) or the client certificate of the request (RFC 8705, 3)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from authapi.models import ApiResource, Client
 from authapi.token_request import TokenRequest
 
 KEY, CERTIFICATE = "jkt", "x5t#S256"
-# Mechanisms by the names of the wire, and the member of `cnf` that stands for each.
+# The name of each mechanism on the wire, and its member of `cnf`.
 MECHANISMS = {"dpop": KEY, "mtls": CERTIFICATE}
 _SENTENCES = {
     KEY: "Tokens for this API must be bound to a key: send a DPoP proof with the token request.",
@@ -27,7 +27,7 @@ Confirmation = Mapping[str, Any]
 
 
 def binding(request: TokenRequest) -> Confirmation | None:
-    """Return the `cnf` of what is issued now: a proof binds the tokens to its key, else a certificate that came along does."""
+    """Return the `cnf` of the issued tokens: the key of the DPoP proof if the request has one, otherwise its client certificate."""
     if request.key:
         return {KEY: request.key}
     if CERTIFICATE_HEADER not in request.headers:
@@ -37,15 +37,15 @@ def binding(request: TokenRequest) -> Confirmation | None:
 
 
 def bound_to(confirmation: Confirmation | None, *, client: Client, resource: ApiResource | None) -> Confirmation | None:
-    """Return the `cnf` of an access token for this API, None for none. Raises `RequestRefused` where it had to be bound and is not."""
+    """Return the `cnf` of an access token for this API, or None. Raises `RequestRefused` if it must be bound and is not."""
     asked = resource.settings.get("proof_of_possession") if resource is not None else None
     is_required = client.settings.get("require_proof_of_possession")
     level = client.settings.get("compliance_level") or NONE
     if not (confirmation or asked or is_required or level != NONE):
         return None
     if confirmation and resource is not None and resource.is_system and not (is_required or asked or level != NONE):
-        # An edge may forward certificates to the token endpoint and not here, and then its clients could not show theirs. A key can
-        # be shown everywhere.
+        # An edge may forward client certificates to the token endpoint and not to these interfaces. A client then could not use a token
+        # that is bound to its certificate. A DPoP proof reaches every interface.
         confirmation = {KEY: confirmation[KEY]} if KEY in confirmation else None
     if asked and _is_required(asked, client) and MECHANISMS[asked["mechanism"]] not in (confirmation or ()):
         raise RequestRefused(OAuthCase.POSSESSION_REQUIRED, reason=_SENTENCES[MECHANISMS[asked["mechanism"]]])
@@ -58,7 +58,7 @@ def bound_to(confirmation: Confirmation | None, *, client: Client, resource: Api
 
 
 def token_type(confirmation: Confirmation | None) -> str:
-    """Return how the token is presented. One that is bound to a certificate is a Bearer token (RFC 8705, 3)."""
+    """Return the `token_type` of the answer. A token that is bound to a certificate is a Bearer token (RFC 8705, 3)."""
     return "DPoP" if confirmation and KEY in confirmation else "Bearer"
 
 

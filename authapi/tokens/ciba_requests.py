@@ -1,7 +1,7 @@
 """Requests that a user approves elsewhere (OpenID CIBA Core 1.0): begun by a client, answered in a browser, exchanged once.
 
-Digests are kept, of the id that the client polls with and of the link that the user opens. What is granted is no part of the session
-in which the user approved: the client is elsewhere, and goes on when the user logs out of the browser.
+Rows store digests only: of the id that the client polls with, and of the secret in the link that the user opens. The granted tokens are
+not tied to the session in which the user approved: they stay valid when the user logs out of that browser.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from foundation.database.transactions import unit_of_work
 from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import Organization, User
 
-# CIBA 7.3, and contract, 2.11.
+# CIBA 7.3; contract, 2.11.
 INTERVAL = 5
 _LONGER = 5
-# A client whose answer was lost counts fewer steps than the row: beyond this it is right again.
+# A client that misses a `slow_down` answer has a shorter interval than the row. The maximum lets it catch up.
 _LONGEST_INTERVAL = 60
-# Two requests that leave in time may arrive closer together.
+# Two requests that are sent in time may arrive closer together.
 _JITTER = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a client asks for, checked, and where it asks from."""
+    """A checked request of a client, and the address that it came from."""
 
     client: Client
     user: User
@@ -45,14 +45,14 @@ class Wanted:
     ip: str
     country: str = ""
     acr_values: str = ""
-    # What the tokens must be bound to, where the request came with a proof.
+    # What the tokens must be bound to, if the request had a DPoP proof.
     confirmation: Mapping[str, Any] | None = None
     details: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
 class Begun:
-    """The row of a request, for how many seconds it lives, what the client polls with, and the secret of the link."""
+    """The row of a request, its lifetime in seconds, the id that the client polls with, and the secret of the link."""
 
     row: CibaRequest
     seconds: int
@@ -62,7 +62,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class Approval:
-    """What a user has allowed in a session of a browser. `acr` is the context that the login met, empty for none."""
+    """What a user has allowed in the session of a browser. `acr` is the context that the login has met, or empty."""
 
     session: Session
     audience: str
@@ -73,7 +73,7 @@ class Approval:
 
 
 def begin_request(wanted: Wanted) -> Begun:
-    """Keep a request; return its row with the secrets, of which the row has digests alone."""
+    """Store a request and return its row with the secrets, of which the row has digests only."""
     auth_req_id, link = new_secret(), new_secret()
     row = CibaRequest(
         tenant_id=wanted.client.tenant_id,
@@ -104,31 +104,31 @@ def waiting_count(tenant_id: str, *, most: int, **owner: Any) -> int:
 
 
 def request_of_link(tenant_id: str, link: str) -> CibaRequest | None:
-    """Return the row of a link, also of one that was answered or has expired; None for an unknown one."""
+    """Return the row of a link, even if it is answered or expired; None for an unknown link."""
     rows = CibaRequest.objects.of(tenant_id).select_related("application", "user")
     return rows.filter(link_digest=digest_of(link)).first() if link else None
 
 
 def request_with_key(tenant_id: str, key: int) -> CibaRequest | None:
-    """Return a row by its key, None where it is gone."""
+    """Return a row by its key; None if it no longer exists."""
     return CibaRequest.objects.of(tenant_id).select_related("user").filter(pk=key).first()
 
 
 def locked_request(tenant_id: str, auth_req_id: str) -> CibaRequest | None:
-    """Return the row of an id with all that hangs on it, locked until the transaction ends; None for an unknown one."""
+    """Return the row of an id with its related rows, locked until the transaction ends; None for an unknown id."""
     rows = CibaRequest.objects.of(tenant_id).select_related("user__connection", "organization")
     return rows.select_for_update(of=("self",), no_key=True).filter(auth_req_id=digest_of(auth_req_id)).first()
 
 
 def why_over(row: CibaRequest, *, now: datetime) -> CibaCase | None:
-    """Return why the user cannot answer any more, None while they can."""
+    """Return why the user can no longer answer; None while the user can."""
     if row.status != CibaRequest.Status.PENDING:
         return CibaCase.REQUEST_OVER
     return CibaCase.REQUEST_EXPIRED if row.expires <= now else None
 
 
 def why_waiting(row: CibaRequest, *, now: datetime) -> CibaCase | None:
-    """Return why the client gets no tokens, None where the user has approved. Notes the question; for the holder of the row's lock."""
+    """Return why the client gets no tokens; None if the user has approved. Records the poll. The caller holds the lock of the row."""
     if row.status == CibaRequest.Status.DENIED:
         return CibaCase.DENIED
     if row.expires <= now:
@@ -145,10 +145,10 @@ def why_waiting(row: CibaRequest, *, now: datetime) -> CibaCase | None:
 
 @unit_of_work
 def approve_request(tenant_id: str, key: int, approval: Approval) -> None:
-    """Let the client have its tokens. Raises `RequestRefused` for another user, and where the request was answered or has expired.
+    """Grant the client its tokens. Raises `RequestRefused` for another user, and if the request is answered or expired.
 
-    The same answer twice counts once. The session is locked: a new password, which ends it, sees this answer and takes it back
-    (`take_back_approvals`).
+    The same answer sent twice has no further effect. The session is locked, so that a password change, which ends the session, finds this
+    approval and revokes it (`take_back_approvals`).
     """
     session = approval.session
     row = _locked(tenant_id, key, session.user)
@@ -168,7 +168,7 @@ def approve_request(tenant_id: str, key: int, approval: Approval) -> None:
 
 @unit_of_work
 def deny_request(tenant_id: str, key: int, user: User) -> None:
-    """Let the client know that its user has refused. Raises `RequestRefused` as `approve_request` does."""
+    """Record that the user has refused the request. Raises `RequestRefused` as `approve_request` does."""
     row = _locked(tenant_id, key, user)
     _require_open(row)
     row.status = CibaRequest.Status.DENIED
@@ -176,7 +176,7 @@ def deny_request(tenant_id: str, key: int, user: User) -> None:
 
 
 def take_back_approvals(*, tenant_id: str, user_id: int) -> None:
-    """End what a user has approved and no client has fetched. For a change of the account, after its sessions have ended."""
+    """End the approvals of a user that no client has exchanged. Call it when an account changes, after its sessions have ended."""
     rows = CibaRequest.objects.of(tenant_id).filter(user_id=user_id, status=CibaRequest.Status.APPROVED, used_at=None)
     rows.update(status=CibaRequest.Status.DENIED)
 

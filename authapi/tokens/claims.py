@@ -1,4 +1,4 @@
-"""The contents of access tokens: how they are written in each dialect and read back strictly. Pure: the time is an argument."""
+"""The contents of access tokens: writes them in each dialect and reads them back strictly. Pure: the time is an argument."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from uuid import UUID
 from authapi.tokens.asked import DETAILS, USERINFO_CLAIMS
 
 MAX_TOKEN_CHARACTERS = 16_384
-# How far another clock may run ahead of ours.
+# How far the clock of another process may be ahead.
 LEEWAY_SECONDS = 60
 MANAGEMENT_PATH = "api/v2/"
-# Raised with a client's secret, scopes or standing; a token of an older version has ended.
+# The version rises with each change of a client's secret, scopes or status. A token with an older version is invalid.
 VERSION_CLAIM = "client_version"
-# Dialects with this ending name the granted scopes once more, as a list.
+# Dialects with this ending also list the granted scopes in `permissions`.
 _WITH_PERMISSIONS = "_authz"
-# Of access tokens that open something here.
+# Algorithms of access tokens that this service accepts.
 VERIFIED_ALGORITHMS = ("RS256", "PS256", "RS512")
 _TYPES = {"access_token": "JWT", "rfc9068_profile": "at+jwt"}
 _ALLOWED_TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
-# Headers that name a key or change how the token is read: a token of ours never has them (RFC 8725, 3.1 and 3.10).
+# Headers that name a key or change how the token is parsed. Tokens of this service never have them (RFC 8725, 3.1 and 3.10).
 _REFUSED_HEADERS = frozenset({"jku", "jwk", "x5u", "x5c", "crit", "zip", "enc", "b64", "cty"})
 
 
 class Malformed(ValueError):
-    """The token is not one this service could have made."""
+    """This service cannot have issued the token."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
@@ -38,7 +38,7 @@ class Malformed(ValueError):
 
 @dataclass(frozen=True)
 class AccessTokenClaims:
-    """What a verified access token says."""
+    """The contents of a verified access token."""
 
     issuer: str
     subject: str
@@ -50,19 +50,19 @@ class AccessTokenClaims:
     issued_at: int
     expires_at: int
     key_id: str
-    # RFC 7800, 3.1: what whoever presents the token must prove to have.
+    # RFC 7800, 3.1: the key or certificate that the sender of the token must prove to have.
     confirmation: Mapping[str, Any] | None = None
-    # Claims of the profile that the token opens beside those of its scopes.
+    # Profile claims that the token opens in addition to those of its scopes.
     userinfo_claims: tuple[str, ...] = ()
     # RFC 9396, 9.1.
     details: tuple[Mapping[str, Any], ...] = ()
-    # RFC 8693, 4.1: who acts for the subject, around those who acted before.
+    # RFC 8693, 4.1: the actor for the subject; earlier actors are nested in it.
     actor: Mapping[str, Any] | None = None
     organization_id: str = ""
 
     @property
     def is_machine(self) -> bool:
-        """Whether it was issued to the client itself, and so, for a client that is not global, through a client grant."""
+        """Whether the token was issued to the client itself. Such a token of a client that is not global rests on a client grant."""
         return self.subject == machine_subject(self.client_id)
 
 
@@ -70,8 +70,8 @@ class AccessTokenClaims:
 class TokenOrder:
     """Everything that decides the contents of one access token.
 
-    `userinfo` is the address of the profile where the token opens that too. `permissions` are listed by dialects that name
-    them; without any the scopes stand there. `organization` has the claims of the organization that the user came in by.
+    `userinfo` is the address of `/userinfo` if the token opens it, too. Dialects with a `permissions` claim list `permissions` there, or
+    the scopes if it is None. `organization` has the claims of the organization through which the user logged in.
     """
 
     issuer: str
@@ -88,7 +88,7 @@ class TokenOrder:
     permissions: tuple[str, ...] | None = None
     organization: Mapping[str, str] = field(default_factory=dict)
     confirmation: Mapping[str, Any] | None = None
-    # What few logins ask for beside scopes (`authapi.tokens.asked`), by the names of its claims.
+    # What few logins request beside scopes (`authapi.tokens.asked`), by claim name.
     further: Mapping[str, Any] = field(default_factory=dict)
     actor: Mapping[str, Any] | None = None
 
@@ -98,34 +98,34 @@ def machine_subject(client_id: str) -> str:
 
 
 def new_jti(lineage: UUID | None = None) -> str:
-    """Return a fresh `jti`. That of a token for a user begins with its lineage, so that one row can revoke all of them."""
+    """Return a fresh `jti`. The `jti` of a user's token begins with its lineage, so that one row can revoke all tokens of the lineage."""
     return secrets.token_urlsafe(18) if lineage is None else f"{lineage_key(lineage)}.{secrets.token_urlsafe(12)}"
 
 
 def lineage_key(lineage: UUID) -> str:
-    """Return the name under which all tokens of a lineage are revoked."""
+    """Return the key under which all tokens of a lineage are revoked."""
     return base64.urlsafe_b64encode(lineage.bytes).decode().rstrip("=")
 
 
 def related_jti(jti: str) -> str:
-    """Return a fresh `jti` for a token that comes of another one: what revokes the lineage of that one revokes both."""
+    """Return a fresh `jti` for a token that is derived from another token. It keeps the lineage, so that a revocation ends both tokens."""
     lineage, separator, _ = jti.partition(".")
     return f"{lineage}.{secrets.token_urlsafe(12)}" if separator else new_jti()
 
 
 def revocation_keys(jti: str) -> tuple[str, ...]:
-    """Return the names under which a token may have been revoked: its own, and that of its lineage."""
+    """Return the keys under which a token may be revoked: its own and that of its lineage."""
     lineage, separator, _ = jti.partition(".")
     return (jti, lineage) if separator else (jti,)
 
 
 def token_kind(order: TokenOrder) -> str:
-    """Return the `typ` of the token in the API's dialect."""
+    """Return the `typ` header of the token in the dialect of the API."""
     return _TYPES[order.dialect.removesuffix(_WITH_PERMISSIONS)]
 
 
 def token_claims(order: TokenOrder, *, now: int) -> dict[str, Any]:
-    """Return the payload in the API's dialect. `jti` is in both, so that a token can be revoked."""
+    """Return the payload in the dialect of the API. Both dialects have a `jti`, so that each token can be revoked."""
     claims: dict[str, Any] = {
         "iss": order.issuer,
         "sub": order.subject,
@@ -152,7 +152,7 @@ def token_claims(order: TokenOrder, *, now: int) -> dict[str, Any]:
 
 
 def read_key_id(token: str) -> str:
-    """Return the key id of a token whose header is acceptable; raise `Malformed` for every other."""
+    """Return the key id of a token. Raises `Malformed` for a header that is not acceptable."""
     if len(token) > MAX_TOKEN_CHARACTERS or token.count(".") != 2 or not token.isascii():
         raise Malformed
     encoded = token.partition(".")[0]
@@ -163,7 +163,7 @@ def read_key_id(token: str) -> str:
     if not isinstance(header, dict) or _REFUSED_HEADERS & header.keys():
         raise Malformed
     kid, kind = header.get("kid"), header.get("typ")
-    # The verifier takes these by the tenant's RSA keys, and none by a secret: an API that shares one could make tokens itself.
+    # Tokens that are signed with a secret are refused here: an API that shares the secret could forge them.
     if header.get("alg") not in VERIFIED_ALGORITHMS or not isinstance(kid, str):
         raise Malformed
     if not isinstance(kind, str) or kind.lower() not in _ALLOWED_TYPES:
@@ -172,7 +172,7 @@ def read_key_id(token: str) -> str:
 
 
 def read_claims(claims: Any, *, key_id: str) -> AccessTokenClaims:
-    """Return the typed claims of a token whose signature holds; raise `Malformed` when one is missing or of a wrong type."""
+    """Return the typed claims of a token whose signature is valid. Raises `Malformed` if a claim is missing or has a wrong type."""
     if not isinstance(claims, dict):
         raise Malformed
     client_id = claims.get("azp") or claims.get("client_id")

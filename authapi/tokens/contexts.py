@@ -1,6 +1,6 @@
-"""Contexts of authentication: what a client may ask of a login, and which methods meet it. One table for every protocol. Pure.
+"""Contexts of authentication that a client may request, and the methods that meet each of them. One table for all protocols. Pure.
 
-OpenID Connect names them in `acr_values` and in the claim `acr`, SAML in `RequestedAuthnContext`.
+OpenID Connect names contexts in `acr_values` and in the claim `acr`, SAML in `RequestedAuthnContext`.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-# How a session names a second factor among its methods, whatever it was.
+# The method that a session records for any kind of second factor.
 SECOND_FACTOR = "mfa"
-# What every login can prove: a password, a code or link that was sent, a passkey, a login at a provider. A tenant that offers second
-# factors adds those.
+# Methods that every tenant offers: a password, a code or link that was sent, a passkey, and a login at a provider. A tenant with second
+# factors offers those in addition.
 PROVABLE = frozenset({"pwd", "otp", "federated", "pop"})
 
 ANY_LOGIN = "1"
 PASSWORD = "urn:oasis:names:tc:SAML:2.0:ac:classes:PasswordProtectedTransport"  # noqa: S105  (the name of a context)
-# Classes that ask for a second factor, as providers, federations and client libraries name them.
+# Classes that require a second factor, as providers, federations and client libraries name them.
 SECOND_FACTORS = (
     "https://refeds.org/profile/mfa",
     "http://schemas.openid.net/pape/policies/2007/06/multi-factor",
@@ -25,7 +25,7 @@ SECOND_FACTORS = (
     "urn:oasis:names:tc:SAML:2.0:ac:classes:MobileTwoFactorUnregistered",
     "http://schemas.microsoft.com/claims/multipleauthn",
 )
-# Context -> the methods of which one meets it, the strongest context first.
+# Each context with the methods that meet it, one of which is enough. The strongest context comes first.
 CONTEXTS: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(SECOND_FACTORS, frozenset({SECOND_FACTOR})),
     PASSWORD: frozenset({"pwd"}),
@@ -34,14 +34,14 @@ CONTEXTS: Mapping[str, frozenset[str]] = {
 
 
 def offered(chosen: Iterable[str] = (), *, has_second_factors: bool = False) -> tuple[str, ...]:
-    """Return the contexts that a tenant offers, the strongest first: those it has chosen, else all, as far as a login can meet them."""
+    """Return the contexts that a tenant offers, strongest first: those in `chosen`, or all, without the ones that no login can meet."""
     wanted = frozenset(chosen) or CONTEXTS.keys()
     provable = PROVABLE | {SECOND_FACTOR} if has_second_factors else PROVABLE
     return tuple(name for name, methods in CONTEXTS.items() if name in wanted and methods & provable)
 
 
 def met(asked: Iterable[str], methods: Iterable[Mapping[str, Any]], *, among: Iterable[str]) -> str:
-    """Return the first of the contexts asked for that the methods of a session meet; empty for none. Only those `among` count."""
+    """Return the first of the requested contexts that is in `among` and that the methods of a session meet; empty if there is none."""
     proven, counting = names_of(methods), frozenset(among)
     return next((name for name in asked if name in counting and CONTEXTS[name] & proven), "")
 

@@ -1,6 +1,6 @@
-"""Device codes (RFC 8628): made for a device, answered by a user in a browser, exchanged once by the device. Digests are kept.
+"""Device codes (RFC 8628): issued to a device, answered by a user in a browser, exchanged once by the device. Rows store digests only.
 
-A device is no part of the session in which it was allowed: people log out of the browser and go back to the device.
+The tokens of a device are not tied to the session in which the user allowed it: the user logs out of the browser and returns to the device.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from identity.models import Organization
 # RFC 8628, 3.2 and 3.5.
 INTERVAL = 5
 _LONGER = 5
-# A client whose answer was lost counts fewer steps than the row: beyond this it is right again.
+# A client that misses a `slow_down` answer has a shorter interval than the row. The maximum lets it catch up.
 _LONGEST_INTERVAL = 60
-# Two requests that leave in time may arrive closer together.
+# Two requests that are sent in time may arrive closer together.
 _JITTER = timedelta(seconds=1)
 _DRAWS = 5
 _LONGEST_AGENT = 500
@@ -40,21 +40,21 @@ _LONGEST_AGENT = 500
 
 @dataclass(frozen=True)
 class DeviceRequest:
-    """What a client asks for, checked, and where the device is."""
+    """A checked request of a client, and the address of the device."""
 
     client: Client
     scope: str
     audience: str
     sender: Sender
     country: str = ""
-    # What the tokens must be bound to, where the request came with a proof.
+    # What the tokens must be bound to, if the request had a DPoP proof.
     confirmation: Mapping[str, Any] | None = None
     details: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
 class DeviceCodes:
-    """What the client gets: its own code, the one for people, and for how many seconds both are good."""
+    """The answer to the client: the device code, the user code, and their lifetime in seconds."""
 
     device_code: str = field(repr=False)
     user_code: str = field(repr=False)
@@ -64,7 +64,7 @@ class DeviceCodes:
 
 @dataclass(frozen=True)
 class Approval:
-    """What a user has allowed a device in a session of a browser."""
+    """What a user has allowed a device in the session of a browser."""
 
     session: Session
     audience: str
@@ -74,7 +74,7 @@ class Approval:
 
 
 def issue_device_codes(asked: DeviceRequest, form: UserCodeForm) -> DeviceCodes:
-    """Keep a request; return its codes. Raises `RequestRefused` where every code that is drawn belongs to another device."""
+    """Store a request and return its codes. Raises `RequestRefused` if every generated user code belongs to another device."""
     seconds = settings.DEVICE_CODE_SECONDS
     client = asked.client
     row = DeviceGrant(
@@ -96,33 +96,33 @@ def issue_device_codes(asked: DeviceRequest, form: UserCodeForm) -> DeviceCodes:
 
 
 def device_of(tenant_id: str, typed: str) -> DeviceGrant | None:
-    """Return the row of a user code, also of one that is used or has expired; None for a code that no device has."""
+    """Return the row of a user code, even if it is used or expired; None for an unknown code."""
     rows = DeviceGrant.objects.of(tenant_id).select_related("application")
     return rows.filter(user_code__in=user_code_digests(tenant_id, typed)).first()
 
 
 def device_with_key(tenant_id: str, key: int) -> DeviceGrant | None:
-    """Return a row by its key, None where it is gone."""
+    """Return a row by its key; None if it no longer exists."""
     return DeviceGrant.objects.of(tenant_id).filter(pk=key).first()
 
 
 def locked_device(tenant_id: str, device_code: str) -> DeviceGrant | None:
-    """Return the row of a device code with all that hangs on it, locked until the transaction ends; None for an unknown one."""
+    """Return the row of a device code with its related rows, locked until the transaction ends; None for an unknown code."""
     rows = DeviceGrant.objects.of(tenant_id).select_related("user__connection", "organization")
     return rows.select_for_update(of=("self",), no_key=True).filter(device_code=digest_of(device_code)).first()
 
 
 def why_over(row: DeviceGrant, *, now: datetime) -> DeviceCase | None:
-    """Return why no user can answer any more, None while one can."""
+    """Return why users can no longer answer; None while they can."""
     if row.status not in (DeviceGrant.AUTHORIZATION_PENDING, DeviceGrant.EXPIRED):
         return DeviceCase.CODE_OVER
     return DeviceCase.CODE_EXPIRED if row.status == DeviceGrant.EXPIRED or row.expires <= now else None
 
 
 def why_waiting(row: DeviceGrant, *, now: datetime) -> DeviceCase | None:
-    """Return why the device gets no tokens, None where a user has allowed it. Notes the question; for the holder of the row's lock.
+    """Return why the device gets no tokens; None if a user has allowed it. Records the poll. The caller holds the lock of the row.
 
-    The end is told once (contract, 2.11): a device that asks on gets what a device with an unknown code gets.
+    The expiry is reported once (contract, 2.11): later polls get the same answer as an unknown device code.
     """
     if row.status == DeviceGrant.DENIED:
         return DeviceCase.DENIED
@@ -144,10 +144,10 @@ def why_waiting(row: DeviceGrant, *, now: datetime) -> DeviceCase | None:
 
 @unit_of_work
 def approve_device(tenant_id: str, key: int, approval: Approval) -> None:
-    """Let a device have its tokens. Raises `RequestRefused` where a user has answered before, or the code has expired.
+    """Grant a device its tokens. Raises `RequestRefused` if a user has answered before, or if the code has expired.
 
-    The same answer of the same user counts once. The session is locked: a new password, which ends it, sees this answer and takes
-    it back (`take_back_approvals`).
+    The same answer of the same user sent twice has no further effect. The session is locked, so that a password change, which ends the
+    session, finds this approval and revokes it (`take_back_approvals`).
     """
     row, session = _locked(tenant_id, key), approval.session
     if row.status == DeviceGrant.AUTHORIZED and row.user_id == session.user_id:
@@ -166,7 +166,7 @@ def approve_device(tenant_id: str, key: int, approval: Approval) -> None:
 
 @unit_of_work
 def deny_device(tenant_id: str, key: int) -> None:
-    """Let the device know that a user refused it. Raises `RequestRefused` as `approve_device` does."""
+    """Record that a user has refused the device. Raises `RequestRefused` as `approve_device` does."""
     row = _locked(tenant_id, key)
     _require_open(row)
     row.status = DeviceGrant.DENIED
@@ -174,13 +174,13 @@ def deny_device(tenant_id: str, key: int) -> None:
 
 
 def take_back_approvals(*, tenant_id: str, user_id: int) -> None:
-    """End what a user has allowed devices that have not asked since. For a change of the account, after its sessions have ended."""
+    """End the approvals of a user that no device has exchanged. Call it when an account changes, after its sessions have ended."""
     waiting = DeviceGrant.objects.of(tenant_id).filter(user_id=user_id, status=DeviceGrant.AUTHORIZED, used_at=None)
     waiting.update(status=DeviceGrant.DENIED)
 
 
 def _kept_with_user_code(row: DeviceGrant, form: UserCodeForm) -> str:
-    """Save the row with a code that no other row has; return the code."""
+    """Save the row with a user code that no other row has; return the code."""
     for _ in range(_DRAWS):
         code = form.new_code()
         if device_of(row.tenant_id, code) is not None:
@@ -190,7 +190,7 @@ def _kept_with_user_code(row: DeviceGrant, form: UserCodeForm) -> str:
             with transaction.atomic():
                 row.save(force_insert=True)
         except IntegrityError:
-            # Another request has drawn the same code in this very moment.
+            # A concurrent request has drawn the same code.
             row.pk = None
             continue
         return code

@@ -1,7 +1,7 @@
-"""Fast path: a compact JWS with RS256 in two halves: what is signed is put together first, and the signature is made when it is asked for.
+"""Fast path: a compact JWS with RS256 in two steps. The input of the signature is built first, and the signature is made on demand.
 
-The plain path is joserfc, which makes every other algorithm, and the same bytes for this one: the signature of RS256 is always the same.
-The figure stands in docs/figures.md.
+The plain path is joserfc. It makes every other algorithm, and the same bytes for RS256, whose signatures are deterministic.
+The figure is in docs/figures.md.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Signing = Callable[[], str]
 
 
 def signing(header: Mapping[str, str], payload: bytes, key: RSAKey, *, algorithm: str = FAST_ALGORITHM) -> Signing:
-    """Return what signs the payload. It holds the interpreter for a moment only, so that a thread can do it beside others."""
+    """Return a function that signs the payload. It releases the interpreter lock while it signs, so that threads can sign in parallel."""
     private = key.private_key
     if algorithm != FAST_ALGORITHM or header["alg"] != algorithm or private is None:
         return partial(plainly_signed, header, payload, key, algorithm=algorithm)
@@ -34,7 +34,7 @@ def signing(header: Mapping[str, str], payload: bytes, key: RSAKey, *, algorithm
 
 
 def plainly_signed(header: Mapping[str, str], payload: bytes, key: RSAKey, *, algorithm: str = FAST_ALGORITHM) -> str:
-    """Return the whole token as joserfc makes it."""
+    """Return the whole token, made by joserfc."""
     return jws.serialize_compact(dict(header), payload, key, algorithms=[algorithm])
 
 
@@ -42,7 +42,7 @@ def _signed(text: bytes, key: RSAPrivateKey) -> str:
     return (b"%b.%b" % (text, _encoded(key.sign(text, _PADDING, _DIGEST)))).decode()
 
 
-# Few headers exist: one for each key and type of token.
+# There is one header for each key and type of token.
 @lru_cache(maxsize=1024)
 def _encoded_header(members: tuple[tuple[str, Any], ...]) -> bytes:
     return _encoded(json.dumps(dict(members), ensure_ascii=True, separators=(",", ":")).encode())

@@ -1,4 +1,4 @@
-"""Id tokens that come back as hints: ours, whoever's browser brings them, and however old they are."""
+"""Id tokens that clients send back as hints. An expired id token of this tenant is a valid hint, in any browser."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST = 16_384
 
 @dataclass(frozen=True)
 class Hint:
-    """What an id token says of a login."""
+    """The login that an id token describes."""
 
     subject: str
     client_id: str
@@ -31,18 +31,18 @@ class Hint:
 
 
 def read_hint(token: str, *, tenant_id: str) -> Hint:
-    """Return what a hint says. Raises `RequestRefused` unless this tenant signed it for one of its clients.
+    """Return the contents of a hint. Raises `RequestRefused` unless this tenant signed it for one of its clients.
 
-    Its age does not count: OpenID Connect RP-Initiated Logout 1.0, 2 has expired ones accepted.
+    Expired id tokens are accepted (OpenID Connect RP-Initiated Logout 1.0, 2).
     """
     claims = own_claims(token, tenant_id=tenant_id)
     return Hint(claims["sub"], claims["aud"], claims.get("sid", ""))
 
 
 def own_claims(token: str, *, tenant_id: str) -> dict[str, Any]:
-    """Return the claims of an id token that this tenant signed for one of its clients, however old; `sub` and `aud` are texts.
+    """Return the claims of an id token that this tenant signed for one of its clients, even if expired; `sub` and `aud` are strings.
 
-    Raises `RequestRefused`.
+    Raises `RequestRefused` for any other token.
     """
     try:
         claims = _claims(token, tenant_id)
@@ -63,18 +63,18 @@ def _claims(token: str, tenant_id: str) -> dict[str, Any]:
     if algorithm == SHARED:
         key: Any = _secret_of(str(claims["aud"]), tenant_id)
     else:
-        # The key is chosen among the tenant's by its id; an access token is told apart by its audience and its type.
+        # The key id selects one of the tenant's keys. Access tokens are refused below by their type and their client version.
         known = trust.get(tenant_id).public_keys
         key = known[str(unverified.headers().get("kid"))].imported()
     if str(unverified.headers().get("typ", "JWT")).lower() != "jwt" or VERSION_CLAIM in claims:
         raise ValueError
-    # Pinned by the key that was chosen, so that a public key is never taken for a secret.
+    # The selected key decides which algorithms are accepted, so that a public key is never used as a shared secret.
     jws.deserialize_compact(token.encode(), key, algorithms=[SHARED] if algorithm == SHARED else list(RSA_ALGORITHMS))
     return dict(claims)
 
 
 def _secret_of(client_id: str, tenant_id: str) -> OctKey:
-    """Return the key of a client whose id tokens are signed with its secret; no other client has one."""
+    """Return the key of a client whose id tokens are signed with its secret; other clients have no such key."""
     client = Client.objects.of(tenant_id).filter(client_id=client_id[:64], algorithm=SHARED).first()
     if client is None or not client.client_secret:
         raise ValueError

@@ -1,4 +1,4 @@
-"""Id tokens (OpenID Connect Core 1.0, 2): who logged in, when and how, signed for one client."""
+"""Id tokens (OpenID Connect Core 1.0, 2): a signed statement for one client which user logged in, when and how."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from authapi.tokens.user_tokens import UserIssue
 
 
 def id_token(issue: UserIssue, *, front_channel: Mapping[str, str | None] | None = None) -> str:
-    """Return the signed id token of a login. `front_channel` has what travels beside it: `access_token`, `code`, `state`.
+    """Return the signed id token of a login. `front_channel` has the values that are sent beside it: `access_token`, `code`, `state`.
 
-    Raises `RequestRefused` for a client whose id tokens are signed with a secret that is not kept.
+    Raises `RequestRefused` if the client's id tokens are signed with its secret and the secret is not stored.
     """
     return id_token_signing(issue, front_channel=front_channel)()
 
 
 def id_token_signing(issue: UserIssue, *, front_channel: Mapping[str, str | None] | None = None) -> Signing:
-    """Return what signs the id token of a login. Raises `RequestRefused` as `id_token` does."""
+    """Return a function that signs the id token of a login. Raises `RequestRefused` as `id_token` does."""
     signature = signature_of_client(issue.client)
     claims = _profile(issue, is_front_channel=front_channel is not None) | _claims(issue, now=int(time.time()))
     claims |= _hashes(issue.client, front_channel or {}, signature.algorithm)
@@ -54,7 +54,7 @@ def _claims(issue: UserIssue, *, now: int) -> dict[str, Any]:
         "aud": issue.client.client_id,
         "iat": now,
         "exp": now + id_token_seconds(issue.client),
-        # A refreshed one repeats it: 12.2 wants the time of the original authentication.
+        # A refreshed id token repeats the time of the original login, as section 12.2 requires.
         "auth_time": int(issue.auth_time.timestamp()),
     }
     if issue.session is not None:
@@ -69,7 +69,7 @@ def _claims(issue: UserIssue, *, now: int) -> dict[str, Any]:
 
 
 def _hashes(client: Client, beside: Mapping[str, str | None], algorithm: str) -> dict[str, str]:
-    """Return the hashes that tie the token to what travels with it (Core 1.0, 3.3.2.11; FAPI 1.0 Advanced, 5.1)."""
+    """Return the hashes that tie the id token to the values beside it (Core 1.0, 3.3.2.11; FAPI 1.0 Advanced, 5.1)."""
     names = {"access_token": "at_hash", "code": "c_hash"}
     if beside.get("state") and has(level_of(client.settings), STATE_HASH):
         names["state"] = "s_hash"

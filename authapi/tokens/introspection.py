@@ -1,7 +1,6 @@
-"""What a token says and whether it counts now (RFC 7662, 2.2), as far as one client may know.
+"""Describes a token and tells whether it is valid now (RFC 7662, 2.2), as far as one client may know.
 
-A client sees tokens that were issued to it, and access tokens for the API that it is. Everything else looks like a token that does not
-exist.
+A client sees tokens that were issued to it, and access tokens for its own API. All other tokens look as if they did not exist.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _ONLINE, _OFFLINE = "online_access", "offline_access"
 
 
 def introspected(token: str, *, client: Client, host: HostMatch) -> dict[str, Any]:
-    """Return the members of the answer; of a token that does not count, or that the client must not know, the same one."""
+    """Return the members of the answer. An invalid token and a token that the client may not see get the same answer."""
     found = _of_jwt(token, client, host) if token.count(".") == 2 else _of_row(token, client, host)
     return _INACTIVE if found is None else {"active": True, **{name: value for name, value in found.items() if value not in (None, "")}}
 
@@ -52,7 +51,7 @@ def _of_jwt(token: str, client: Client, host: HostMatch) -> dict[str, Any] | Non
         "jti": claims.jti,
         "cnf": claims.confirmation,
         "act": claims.actor,
-        # RFC 9396, 9.2. All of them are for the API that the token is for.
+        # RFC 9396, 9.2. No filter by API is needed: all details are for the API of the token.
         DETAILS: list(claims.details) or None,
         "org_id": claims.organization_id,
     }
@@ -64,7 +63,7 @@ def _may_see(claims: AccessTokenClaims, client: Client) -> bool:
 
 
 def _is_subject_there(claims: AccessTokenClaims, tenant_id: str) -> bool:
-    """Tell whether the user of a token is there and not blocked. A machine has no user."""
+    """Tell whether the user of a token exists and is not blocked. A token of a client itself has no user."""
     return claims.is_machine or User.objects.of(tenant_id).filter(user_id=claims.subject).exclude(blocked=True).exists()
 
 
@@ -93,7 +92,7 @@ def _refresh(row: RefreshToken, client: Client, host: HostMatch) -> dict[str, An
         return None
     ends = [end for end in (row.expires_at, row.idle_expires_at) if end is not None]
     described = _of_user(row.user, client, host, row.scope, row.confirmation)
-    # A refresh token is presented in one way only: 2.2 has `token_type` for access tokens.
+    # RFC 7662, 2.2 defines `token_type` for access tokens only.
     described.pop("token_type")
     asked = asked_of(row.asked)
     details = list(asked.details) if asked is not None and asked.details else None

@@ -1,4 +1,4 @@
-"""Making key pairs: with the JWK that is published for tokens, or with the certificate for SAML. Pure: the time is an argument."""
+"""Makes key pairs: with a JWK that is published for tokens, or with a certificate for SAML. Pure: the time is an argument."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CERTIFICATE_LIFE = timedelta(days=3650)
 
 @dataclass(frozen=True)
 class KeyPair:
-    """A fresh key pair: its id, its published form, and the private key, which no repr shows."""
+    """A new key pair: its id, its public JWK, and the private key, which `repr` omits."""
 
     kid: str
     public_jwk: dict[str, Any]
@@ -32,7 +32,7 @@ class KeyPair:
 
 @dataclass(frozen=True)
 class CertifiedKey:
-    """A fresh key pair with its self-signed certificate in PEM; no repr shows the private key."""
+    """A new key pair with its self-signed certificate in PEM; `repr` omits the private key."""
 
     certificate_pem: str
     private_pem: str
@@ -58,12 +58,12 @@ def new_certified_key(*, subject: str, now: datetime) -> CertifiedKey:
 
 
 def new_key_pair(*, subject: str, now: datetime) -> KeyPair:
-    """Make a key pair with a self-signed certificate for `subject`, which some clients read instead of the numbers."""
+    """Make a key pair with a self-signed certificate for `subject`. Some clients read the certificate instead of the numbers of the JWK."""
     private = generate_private_key()
     pem = private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     certificate = _self_signed(private, subject=subject, now=now)
     numbers = RSAKey.import_key(private.public_key())
-    # RFC 7638 thumbprint, shortened to the 21 characters that clients of the management interface know.
+    # RFC 7638 thumbprint, shortened to the 21 characters that clients of the management interface expect.
     kid = numbers.thumbprint()[:21]
     jwk = {
         "alg": "RS256",
@@ -80,7 +80,7 @@ def new_key_pair(*, subject: str, now: datetime) -> KeyPair:
 
 
 def generate_private_key() -> rsa.RSAPrivateKey:
-    """Return a fresh private key. It takes about 50 ms, by chance many times that."""
+    """Return a new private key. Generation takes about 50 ms on average and sometimes many times that."""
     return rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS)
 
 

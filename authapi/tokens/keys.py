@@ -1,7 +1,7 @@
-"""The signing keys of tenants: which one signs, which ones verify, and how they rotate.
+"""The signing keys of tenants: which key signs, which keys verify, and how keys rotate.
 
-A key is published as `next` before it signs, so that whoever keeps the published set for a while knows it in time, and
-stays as `previous` until the last token it may have signed has expired.
+A key is published as `next` before it signs, so that clients that cache the published set have it in time. It stays published as
+`previous` until the last token that it may have signed has expired.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from foundation.memory.ttl_cache import Remembered
 from identity.hosts import hosts_of
 from identity.models import Tenant
 
-# The longest life a token may have, plus what another process may still remember of the old key.
+# The longest lifetime of a token, plus the time for which another process may still cache the old key.
 _VERIFIES_AFTER_ROTATION = timedelta(seconds=MAX_TOKEN_SECONDS + 60)
 _REMEMBERED_SECONDS = 1.0
 
 
 class UnknownKey(LookupError):
-    """The tenant has no key of this id that could be revoked."""
+    """The tenant has no key with this id that can be revoked."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
@@ -41,7 +41,7 @@ class UnknownKey(LookupError):
 
 @dataclass(frozen=True)
 class PublicKey:
-    """The numbers of a verifying key; hashable, unlike its imported form."""
+    """The numbers of a verifying key. Hashable, unlike the imported key."""
 
     kid: str
     n: str
@@ -53,7 +53,7 @@ class PublicKey:
 
 @dataclass(frozen=True)
 class Trust:
-    """What tokens of a tenant are judged by: its hosts, its verifying keys, and the JWKs it publishes."""
+    """What verifies the tokens of a tenant: its hosts, its verifying keys, and the JWKs that it publishes."""
 
     hosts: frozenset[str]
     public_keys: dict[str, PublicKey]
@@ -64,7 +64,7 @@ class Trust:
 def _load_trust(tenant_id: str) -> Trust:
     still_verifies = Q(verifies_until__isnull=True) | Q(verifies_until__gt=timezone.now())
     rows = list(SigningKey.objects.of(tenant_id).exclude(state=SigningKey.State.REVOKED).filter(still_verifies))
-    # The order in which clients see them: the one that signs first.
+    # The order in the published set: the key that signs now comes first.
     order = {SigningKey.State.CURRENT: 0, SigningKey.State.NEXT: 1, SigningKey.State.PREVIOUS: 2}
     rows.sort(key=lambda row: (order[SigningKey.State(row.state)], -row.pk))
     return Trust(
@@ -75,7 +75,7 @@ def _load_trust(tenant_id: str) -> Trust:
     )
 
 
-# Key states are seen by other processes within this second; parsed keys never change and are kept apart.
+# Other processes see a change of key states within this time. Parsed keys never change and are cached separately.
 trust: Remembered[str, Trust] = Remembered(_load_trust, seconds=_REMEMBERED_SECONDS)
 _PUBLISHED_ALGORITHM = "RS256"
 
@@ -87,7 +87,7 @@ def _load_signs_otherwise(tenant_id: str) -> bool:
     return ApiResource.objects.of(tenant_id).filter(settings__signing_alg__in=others).exists()
 
 
-# Whether a client or an API of the tenant asks for another algorithm.
+# Whether a client or an API of the tenant requests another algorithm than the published one.
 _signs_otherwise: Remembered[str, bool] = Remembered(_load_signs_otherwise, seconds=_REMEMBERED_SECONDS)
 
 
@@ -99,21 +99,22 @@ def _imported(key: PublicKey) -> RSAKey:
 @lru_cache(maxsize=1024)
 def _private_key(kid: str, tenant_id: str, sealed: str) -> RSAKey:
     row = SigningKey(tenant_id=tenant_id, kid=kid, sealed_private_key=sealed)
-    # We made the key and its seal proves that it is the same: testing its primes again costs 38 ms at a tenant's first token.
+    # The seal proves that this service made the key. Testing its primes again would cost 38 ms at a tenant's first token.
     private = load_pem_private_key(row.private_key().encode(), None, unsafe_skip_rsa_key_validation=True)
     return RSAKey.import_key(cast(rsa.RSAPrivateKey, private))
 
 
 def signing_key(tenant_id: str) -> tuple[str, RSAKey]:
-    """Return id and private key of the key that signs now; the first call makes the tenant's keys."""
+    """Return the id and the private key of the key that signs now. Creates the tenant's keys if there are none."""
     current = trust.get(tenant_id).current or ensure_keys(tenant_id)
     return current.kid, _private_key(current.kid, tenant_id, current.sealed_private_key)
 
 
 def published_keys(tenant_id: str) -> tuple[dict[str, Any], ...]:
-    """Return the JWKs of `/.well-known/jwks.json`: current, next, and previous ones that still verify. RSA only.
+    """Return the JWKs of `/.well-known/jwks.json`: the current, the next, and the previous RSA keys that still verify.
 
-    They name an algorithm while they sign with one alone: clients refuse a token whose algorithm its key does not name (RFC 7517, 4.4).
+    A JWK has `alg` only while the tenant signs with that algorithm alone: clients refuse a token whose algorithm differs from the `alg` of
+    its key (RFC 7517, 4.4).
     """
     known = trust.get(tenant_id)
     if known.current is None:
@@ -125,28 +126,28 @@ def published_keys(tenant_id: str) -> tuple[dict[str, Any], ...]:
 
 
 def forget_published_after_commit(tenant_id: str) -> None:
-    """Let this process publish keys that fit the algorithms which a client or an API asks for from now on."""
+    """Make this process reload after the commit whether the published keys may name an algorithm."""
     transaction.on_commit(partial(_signs_otherwise.forget, tenant_id), robust=True)
 
 
 def ensure_keys(tenant_id: str) -> SigningKey:
-    """Make the tenant's current and next key where they are missing; return the current one."""
+    """Create the tenant's current and next key if they are missing; return the current key."""
     _ensure_keys(tenant_id)
     trust.forget(tenant_id)
     return SigningKey.objects.of(tenant_id).get(state=SigningKey.State.CURRENT)
 
 
 def rotate_keys(tenant_id: str) -> SigningKey:
-    """Let the next key sign and publish a new next one; return the key that signs now."""
+    """Make the next key the current one and publish a new next key; return the key that signs now."""
     _ensure_keys(tenant_id)
-    # Made before the lock: generating takes tens of milliseconds.
+    # Generate the key before the lock is taken: it takes tens of milliseconds.
     _rotate(tenant_id, new_key_pair(subject=tenant_id, now=timezone.now()))
     trust.forget(tenant_id)
     return SigningKey.objects.of(tenant_id).get(state=SigningKey.State.CURRENT)
 
 
 def rotate_due_keys(max_age: timedelta, *, limit: int = 100) -> int:
-    """Rotate the keys of tenants whose current key has signed for longer than `max_age`, at most `limit`; return how many."""
+    """Rotate the keys of up to `limit` tenants whose current key has signed for longer than `max_age`; return how many."""
     due = SigningKey.all_tenants.filter(state=SigningKey.State.CURRENT, current_since__lt=timezone.now() - max_age)
     tenants = list(due.order_by("current_since").values_list("tenant_id", flat=True)[:limit])
     for tenant_id in tenants:
@@ -155,7 +156,7 @@ def rotate_due_keys(max_age: timedelta, *, limit: int = 100) -> int:
 
 
 def revoke_key(tenant_id: str, kid: str) -> None:
-    """Stop trusting a key at once: its tokens end. The current key is rotated first. Raises `UnknownKey`."""
+    """Revoke a key at once: its tokens become invalid. The current key is rotated first. Raises `UnknownKey`."""
     row = SigningKey.objects.of(tenant_id).filter(kid=kid).exclude(state=SigningKey.State.REVOKED).first()
     if row is None:
         raise UnknownKey

@@ -17,18 +17,18 @@ _TYPE = "logout+jwt"
 
 
 def can_sign(client: Client) -> bool:
-    """Tell whether there is a key for the tokens of this client: where it is to be its secret, that may not have been kept."""
+    """Tell whether the service can sign tokens for this client. It cannot if they are signed with a secret that is not stored."""
     return client.id_token_algorithm != SHARED or bool(client.client_secret)
 
 
 def logout_token(notice: LogoutNotice, client: Client) -> str:
-    """Return a fresh logout token for a client, signed as its id tokens are."""
+    """Return a new logout token for a client, signed in the same way as its id tokens."""
     payload = orjson.dumps(logout_claims(notice, client, now=int(time.time())))
     return signed(payload, {"typ": _TYPE}, signature_of_client(client), tenant_id=notice.tenant_id)
 
 
 def logout_claims(notice: LogoutNotice, client: Client, *, now: int) -> dict[str, Any]:
-    """Return the claims. There is no `nonce`, so that nobody takes the token for an id token (2.4)."""
+    """Return the claims. There is no `nonce`, so that the token cannot pass for an id token (2.4)."""
     return {
         "iss": notice.issuer,
         "sub": notice.subject,

@@ -1,4 +1,4 @@
-"""Access tokens as they are issued: what a grant decided, and the signed token that comes of it. A JWT is stored nowhere."""
+"""Makes access tokens: takes what a grant decided and returns the signed token. JWTs are not stored."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from identity.models import Organization
 
 @dataclass(frozen=True)
 class Issue:
-    """One access token to be: for whom, at which API, with which scopes. `grant` is the `gty` of the default dialect.
+    """One access token to make: its subject, API and scopes. `grant` is the `gty` claim of the default dialect.
 
-    `opaque` is the token itself where it is no JWT: then it is stored already, and the rest tells what it stands for.
+    `opaque` is the token itself if it is not a JWT. Such a token is already stored, and the other fields describe it.
     """
 
     subject: str
@@ -38,13 +38,13 @@ class Issue:
     confirmation: Mapping[str, Any] | None = None
     signature: Signature = DEFAULT
     further: Mapping[str, Any] = field(default_factory=dict)
-    # The actor for the subject (RFC 8693, 4.1).
+    # The actor that acts for the subject (RFC 8693, 4.1).
     actor: Mapping[str, Any] | None = None
     opaque: str = field(default="", repr=False)
 
 
 def minted(issue: Issue, *, client: Client, host: HostMatch) -> str:
-    """Return the access token, signed now where it is a JWT."""
+    """Return the access token; a JWT is signed now."""
     return issue.opaque or mint(token_order(issue, client=client, host=host), tenant_id=host.tenant_id, signature=issue.signature)
 
 
@@ -71,18 +71,18 @@ def token_order(issue: Issue, *, client: Client, host: HostMatch) -> TokenOrder:
 
 
 def mint(order: TokenOrder, *, tenant_id: str, signature: Signature = DEFAULT) -> str:
-    """Sign an access token, with the tenant's current key unless the API has a secret. Nothing is stored."""
+    """Sign an access token: with the secret of the API if it has one, otherwise with the tenant's current key. Stores nothing."""
     return signing_of_order(order, tenant_id=tenant_id, signature=signature)()
 
 
 def signing_of_order(order: TokenOrder, *, tenant_id: str, signature: Signature = DEFAULT) -> Signing:
-    """Return what signs an access token."""
+    """Return a function that signs an access token."""
     payload = orjson.dumps(token_claims(order, now=int(time.time())))
     return signing_of(payload, {"typ": token_kind(order)}, signature, tenant_id=tenant_id)
 
 
 def organization_claims(organization: Organization | None, tenant_id: str) -> dict[str, str]:
-    """Return what every token says of an organization: `org_id`, and `org_name` where the tenant names organizations in logins."""
+    """Return the organization claims of every token: `org_id`, and `org_name` if the tenant allows names of organizations in logins."""
     if organization is None:
         return {}
     claims = {"org_id": organization.pk}

@@ -1,4 +1,4 @@
-"""Opaque access tokens: they open the profile of one user, and are known by their checksum only."""
+"""Opaque access tokens: they open the profile of one user. Rows store checksums only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 
 
 def store_opaque_token(issue: UserIssue, *, seconds: int) -> str:
-    """Make an opaque token for what was granted; return it. It joins the transaction of the caller."""
+    """Create an opaque token for a grant and return it. Runs in the transaction of the caller."""
     text = new_secret()
     row = AccessToken(
         tenant_id=issue.host.tenant_id,
@@ -24,13 +24,13 @@ def store_opaque_token(issue: UserIssue, *, seconds: int) -> str:
         confirmation=dict(issue.confirmation) if issue.confirmation else None,
         asked=issue.asked.state if issue.asked else None,
     )
-    # The toolkit keeps the checksum of what stands here, and leaves the column of the token empty.
+    # The OAuth toolkit stores the checksum of this attribute and leaves the token column empty.
     row._raw_token = text
     row.save(force_insert=True)
     return text
 
 
 def find_opaque_token(*, tenant_id: str, token: str) -> AccessToken | None:
-    """Return the row of a token that has not expired, with its user and client. Of another tenant: None."""
+    """Return the row of a token that has not expired, with its user and client; None for an unknown token or another tenant."""
     alive = AccessToken.objects.of(tenant_id).filter(token_checksum=digest_of(token), expires__gt=timezone.now())
     return alive.select_related("user", "application").first()

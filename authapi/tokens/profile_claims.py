@@ -1,4 +1,4 @@
-"""What a user's profile tells, scope by scope (OpenID Connect Core 1.0, 5.1 and 5.4): in id tokens and at `/userinfo` alike."""
+"""The claims of a user's profile by scope (OpenID Connect Core 1.0, 5.1 and 5.4), for id tokens and for `/userinfo`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from identity.documents.user import user_document
 from identity.models import User
 
 _PROFILE = ("name", "nickname", "given_name", "family_name", "picture", "preferred_username", "updated_at")
-# The columns of a user that claims are made of.
+# The columns of a user that claims are made from.
 SHOWN = (
     "name", "nickname", "given_name", "family_name", "picture", "username", "email", "email_verified", "phone_number", "phone_verified",
     "updated_at", "created_at",
 )  # fmt: skip
-# Scopes for the profile as a whole or for one claim of it, as upstream clients ask for them.
+# Scopes for the whole profile or for one claim of it, as clients of the upstream service request them.
 CLAIMS_OF_SCOPE: dict[str, tuple[str, ...]] = {
     "profile": _PROFILE,
     "email": ("email", "email_verified"),
@@ -27,17 +27,17 @@ CLAIMS_OF_SCOPE: dict[str, tuple[str, ...]] = {
         name: (name,) for name in ("name", "given_name", "family_name", "nickname", "picture", "email_verified", "created_at", "identities")
     },
 }
-# What a client may name one by one in the parameter `claims`.
+# The claims that a client may request by name in the parameter `claims`.
 PROFILE_CLAIMS = frozenset(claim for claims in CLAIMS_OF_SCOPE.values() for claim in claims)
-# Scopes that no API has to know. `address` is taken and tells nothing: no profile holds one.
+# Scopes that need no registration at an API. `address` is accepted and adds no claim, because profiles have no address.
 SIGN_IN_SCOPES = frozenset({"openid", "address", "offline_access", "online_access", *CLAIMS_OF_SCOPE})
 
 
 @dataclass(frozen=True)
 class ProfileSwitches:
-    """What a client decides about its answers at `/userinfo`.
+    """The settings of a client that change its answers at `/userinfo`.
 
-    `writes_times_as_text`: `updated_at` is ISO 8601 text. `level` is its compliance level.
+    `writes_times_as_text`: `updated_at` is ISO 8601 text. `level` is the compliance level of the client.
     """
 
     writes_times_as_text: bool = False
@@ -56,7 +56,7 @@ def profile_switches(settings: Mapping[str, Any]) -> ProfileSwitches:
 def profile_claims(
     user: User, scopes: Collection[str], named: Collection[str] = (), *, writes_times_as_text: bool = False
 ) -> dict[str, Any]:
-    """Return what the user is now, as far as `scopes` open it or it is `named`; what is not known is left out. `sub` is not in it."""
+    """Return the claims of a user that `scopes` open or that are in `named`. Omits empty values and `sub`."""
     wanted = {claim for scope in scopes for claim in CLAIMS_OF_SCOPE.get(scope, ())}
     if named:
         wanted.update(named)
@@ -67,7 +67,7 @@ def profile_claims(
         known["updated_at"] = wire_time(user.updated_at)
     claims = {name: known[name] for name in known if name in wanted and known[name] not in (None, "")}
     if "identities" in wanted:
-        # They are read from the database, and few clients ask.
+        # Identities need further queries, and few clients request them.
         claims["identities"] = user_document(user)["identities"]
     return claims
 
@@ -81,10 +81,10 @@ def _known(user: User) -> dict[str, Any]:
         "preferred_username": user.username,
         "picture": user.picture,
         "email": user.email,
-        # An address that is not there is not verified either.
+        # A user without an email address has no `email_verified` claim either.
         "email_verified": user.email_verified if user.email else None,
         "phone_number": user.phone_number,
         "phone_number_verified": user.phone_verified if user.phone_number else None,
-        # OpenID Connect Core 1.0, 5.1: a JSON number of seconds. Strict clients refuse a login whose claim is text.
+        # OpenID Connect Core 1.0, 5.1: a JSON number of seconds. Strict clients refuse a login if this claim is text.
         "updated_at": int(user.updated_at.timestamp()),
     }

@@ -1,4 +1,4 @@
-"""Public keys that others publish: which of them may have signed a token, and which could sign none."""
+"""Public keys that other services publish: tells which keys are usable and which key may have signed a token."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Any
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, RSAKey
 
-# Signatures with private keys only: with HS256 the public key or a shared secret would do to forge one.
+# Algorithms with a private key only. HS256 would let any holder of the public key or of a shared secret forge tokens.
 KEY_TYPES = {
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), "RSA"),
     **dict.fromkeys(("ES256", "ES384"), "EC"),
 }
 # RFC 7518, 3.3: 2048 bits or more.
 _SHORTEST_RSA, _LONGEST_RSA = 2048, 8192
-# OpenSSL takes any exponent for keys of up to 3072 bits, and one as long as the modulus makes a check a hundred times slower.
+# OpenSSL accepts any exponent for keys of up to 3072 bits. An exponent as long as the modulus makes a check a hundred times slower.
 _LONGEST_EXPONENT = 64
 _IMPORTERS: dict[str, type[RSAKey | ECKey]] = {"RSA": RSAKey, "EC": ECKey}
 _CURVES = {"ES256": "P-256", "ES384": "P-384"}
 
 
 def is_usable_key(key: Mapping[str, Any]) -> bool:
-    """Tell whether a public key could verify a token."""
+    """Tell whether a public key can verify a token."""
     algorithms = [name for name, kind in KEY_TYPES.items() if kind == key.get("kty") and _CURVES.get(name) == key.get("crv")]
     return any(fitting_key(name, None, [dict(key)]) is not None for name in algorithms)
 
 
 def fitting_key(algorithm: str, kid: Any, published: list[dict[str, Any]]) -> tuple[RSAKey | ECKey, Any] | None:
-    """Return the one key that may have signed, and the issuer that it names; several without an id to choose by are none."""
+    """Return the one key that may have signed, and the issuer that the key names. None if no key fits, or if several do."""
     kind = KEY_TYPES[algorithm]
     fitting = [
         key
@@ -42,10 +42,10 @@ def fitting_key(algorithm: str, kid: Any, published: list[dict[str, Any]]) -> tu
     ]
     if len(fitting) != 1:
         return None
-    # Only the numbers: other members, such as a private part or an address, have no meaning.
+    # Import the numbers only: a private part, an address and other members have no meaning here.
     numbers: dict[str, Any] = {name: fitting[0][name] for name in ("kty", "n", "e", "crv", "x", "y") if name in fitting[0]}
     try:
-        # A short key is factored, a huge one keeps the processor busy.
+        # A short key can be factored, and a very long one costs too much CPU time.
         if kind == "RSA" and not (_SHORTEST_RSA <= _bits(numbers["n"]) <= _LONGEST_RSA and _bits(numbers["e"]) <= _LONGEST_EXPONENT):
             return None
         return _IMPORTERS[kind].import_key(numbers), fitting[0].get("issuer")

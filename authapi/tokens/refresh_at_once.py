@@ -1,10 +1,10 @@
-"""Fast path: a refresh token is read and exchanged by two statements on the event loop, the second of which is the whole transaction.
+"""Fast path: reads and exchanges a refresh token with two statements on the event loop. The second statement is the whole transaction.
 
-The plain path is `authapi.tokens.refresh_tokens`, in a thread: it locks the row, reads it, and writes the row and its successor, in five
-messages to the server. Here the row is read without a lock. What is written counts only where the row is still the one that was read:
-each change of a token, by an exchange, a revocation, a block or a logout, moves `updated`. One that has moved goes the plain way, as does
-everything that is no ordinary exchange of a living token. Rotation and its successor are one statement: both are stored, or neither is.
-The figures stand in docs/performance.md.
+The plain path is `authapi.tokens.refresh_tokens`, which runs in a thread. It locks the row, reads it, and writes the row and its
+successor, with five messages to the database server. The fast path reads the row without a lock. Each change of a token (by an exchange,
+a revocation, a block or a logout) changes `updated`, and the fast path writes only if `updated` is still the value that it read.
+A token that has changed in the meantime takes the plain path, as does everything but an ordinary exchange of a valid token. One statement
+writes the rotation and the successor, so both are stored or neither is. The figures are in docs/performance.md.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from foundation.database.loop_queries import LoopSelect, LoopStatement
 from foundation.memory.ttl_cache import Cold
 from foundation.secrets.random_secrets import digest_of
 
-# What an exchange reads of a row, and of what hangs on it: a whole row takes several times as long to become instances.
+# The columns that an exchange reads, also of related rows. Instances of whole rows would take several times as long to make.
 _READ = (
     "tenant", "application", "user", "session", "organization", "wire_id", "lineage", "scope", "audience", "auth_time", "methods",
     "confirmation", "asked", "created", "updated", "revoked", "is_rotating", "is_rotated", "expires_at", "idle_expires_at",
     "sealed_successor", "sealed_until", "session__idle_expires_at", "user__connection", "user__user_id", "user__blocked",
     *(f"user__{name}" for name in SHOWN), "user__connection__name",
 )  # fmt: skip
-# What a successor has of its own; the rest is inherited, or as in a new row.
+# The columns with values of the successor's own. All others are inherited or have the default of a new row.
 _OWN = (
     "token_checksum", "wire_id", "created", "updated", "idle_expires_at", "last_ip", "last_user_agent", "issued_jti", "issued_until",
 )  # fmt: skip
@@ -40,7 +40,7 @@ _NOTED = (*USED, "last_exchanged_at")
 
 
 def _read(tenant_id: str, checksum: str) -> models.QuerySet[RefreshToken]:
-    # Tokens of organizations are exchanged on the plain path, which reads the organization.
+    # Tokens with an organization are exchanged on the plain path, which reads the organization.
     return rows_of_token(tenant_id, checksum).select_related(None).select_related("user__connection", "session").only(*_READ)
 
 
@@ -48,7 +48,7 @@ _ROW = LoopSelect("refresh_token", _read, "tenant_id", "checksum")
 
 
 async def read_refresh_token(*, tenant_id: str, token: str) -> RefreshToken:
-    """Return the row of a token that lives, with all that hangs on it. Raises `Cold` for every other."""
+    """Return the row of a valid token with its related rows. Raises `Cold` for any other token."""
     row = await _ROW.first(tenant_id=tenant_id, checksum=digest_of(token))
     if row is None or row.revoked is not None or row.is_rotated:
         raise Cold
@@ -58,7 +58,7 @@ async def read_refresh_token(*, tenant_id: str, token: str) -> RefreshToken:
 async def renew_at_once(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshPolicy, sender: Sender) -> str | None:
     """Do what `renew` does, for a row that was read without a lock.
 
-    Raises `Cold`, with nothing stored, where it is another one by now, and `Unanswered`.
+    Raises `Cold`, with nothing stored, if the row has changed in the meantime, and `Unanswered`.
     """
     now, read = timezone.now(), row.updated
     known = (str(row.pk), row.tenant_id, read)
@@ -88,14 +88,14 @@ def _noted() -> str:
 
 
 def _rotated() -> str:
-    """Return the statement that replaces a token. Its successor takes over what the row has, and what is new, and defaults."""
+    """Return the statement that replaces a token. Each column of the successor is inherited, new, or a default."""
     changed = _assigned((*ROTATED, "updated"), after=3)
     place = 3 + len(ROTATED) + 1
     own = {name: f"${place + number}::{_type(name)}" for number, name in enumerate(_OWN, start=1)}
     fields = [field for field in RefreshToken._meta.concrete_fields if not field.primary_key]
     names = ", ".join(str(field.column) for field in fields)
     values = ", ".join(own.get(field.attname) or _inherited(field) for field in fields)
-    # Names of tables and columns come from the model, and literals from its defaults.
+    # Table and column names come from the model, and literals from its defaults.
     spent = f"UPDATE {_table()} SET {changed} {_UNCHANGED} RETURNING *"  # noqa: S608
     return f"WITH spent AS ({spent}) INSERT INTO {_table()} ({names}) SELECT {values} FROM spent RETURNING id"  # noqa: S608
 
@@ -126,7 +126,7 @@ def _field(name: str) -> models.Field[Any, Any]:
 
 
 def _type(name: str) -> str:
-    """Return the SQL type of a value. Texts are cut by no cast: one that is too long is refused when it is stored."""
+    """Return the SQL type of a value. The type has no length: a cast would cut a text that is too long, instead of refusing it."""
     field = _field(name)
     is_text = isinstance(field, models.CharField | models.TextField)
     return "text" if is_text else str(field.db_type(connection))

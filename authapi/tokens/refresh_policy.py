@@ -1,4 +1,4 @@
-"""How the refresh tokens of a client live: rotated or not, for how long, for which other APIs. Pure."""
+"""The policy for a client's refresh tokens: whether they rotate, how long they live, and for which other APIs they work. Pure."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-# Contract, 4.6: thirty days at most, fifteen without use.
+# Contract, 4.6: at most thirty days, fifteen without use.
 DEFAULT_SECONDS = 2_592_000
 DEFAULT_IDLE_SECONDS = 1_296_000
 
 
 @dataclass(frozen=True)
 class RefreshPolicy:
-    """`leeway` is how long a token that was rotated may still be exchanged; None as a lifetime is without end.
+    """`leeway` is how long a rotated token may still be exchanged. A lifetime of None means no expiry.
 
-    `audiences` are the APIs besides the original one that a token may be exchanged for, with their scopes.
+    `audiences` has the other APIs for which a token may be exchanged, with their scopes.
     """
 
     is_rotating: bool
@@ -35,7 +35,7 @@ class RefreshPolicy:
 def refresh_policy(settings: Mapping[str, Any] | None, *, is_public: bool) -> RefreshPolicy:
     """Read the `refresh_token` settings of a client.
 
-    Where they say nothing, tokens of public clients rotate (RFC 9700, 4.14.2: nothing else tells a thief from them).
+    By default, tokens of public clients rotate (RFC 9700, 4.14.2): without rotation, the service could not detect a stolen token.
     """
     values = settings or {}
     is_expiring = values.get("expiration_type", "expiring") == "expiring"
@@ -50,7 +50,7 @@ def refresh_policy(settings: Mapping[str, Any] | None, *, is_public: bool) -> Re
 
 
 def shown_policy(settings: Mapping[str, Any] | None, *, is_public: bool) -> dict[str, Any]:
-    """Return the `refresh_token` settings of a client as they are shown: those that are set, and what holds for the others."""
+    """Return the `refresh_token` settings of a client as the management interface shows them, with defaults for those that are not set."""
     values = dict(settings or {})
     is_expiring = values.get("expiration_type", "expiring") == "expiring"
     return {

@@ -1,6 +1,6 @@
-"""Refresh tokens: issued, exchanged and rotated. Only checksums are kept; a family is everything of one lineage.
+"""Refresh tokens: issues, exchanges and rotates them. Rows store checksums only. A family is all tokens of one lineage.
 
-Two exchanges of one token at once, in any processes, wait for each other at its row.
+Concurrent exchanges of one token, in any processes, wait for the lock of its row.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LONGEST_AGENT = 500
 
 
 def rows_of_token(tenant_id: str, checksum: str) -> QuerySet[RefreshToken]:
-    """Return the row of a token with all that hangs on it, as a query."""
+    """Return a query for the row of a token with its related rows."""
     rows = RefreshToken.objects.of(tenant_id).filter(token_checksum=checksum)
     return rows.select_related("user__connection", "session", "organization").order_by()
 
@@ -39,7 +39,7 @@ _LOCKED = CompiledSelect(_locked, "tenant_id", "checksum")
 
 @dataclass(frozen=True)
 class Sender:
-    """Where a request came from, as it is noted with the token."""
+    """The address and the user agent of a request, as the token records them."""
 
     ip: str
     user_agent: str
@@ -58,7 +58,7 @@ def policy_of(client: Client) -> RefreshPolicy:
 
 
 def issue_refresh_token(issue: UserIssue, *, access: Issue, until: datetime, sender: Sender) -> str:
-    """Begin a family; return its first token. Joins the transaction of the caller."""
+    """Begin a family and return its first token. Runs in the transaction of the caller."""
     now = timezone.now()
     policy = policy_of(issue.client)
     row = RefreshToken(
@@ -85,15 +85,15 @@ def issue_refresh_token(issue: UserIssue, *, access: Issue, until: datetime, sen
 
 
 def locked_refresh_token(*, tenant_id: str, token: str) -> RefreshToken | None:
-    """Return the row of a token with all that hangs on it, locked until the transaction ends; None for one nobody made."""
-    # RFC 9700, 4.14.2: whoever comes second waits here, and then sees that the token was rotated.
+    """Return the row of a token with its related rows, locked until the transaction ends; None for an unknown token."""
+    # RFC 9700, 4.14.2: a second exchange waits for the lock, and then finds the token rotated.
     return _LOCKED.first(tenant_id=tenant_id, checksum=digest_of(token))
 
 
 def is_reused(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> bool:
-    """Tell whether a rotated token is presented once more, and not by a client that merely lost the answer.
+    """Tell whether a rotated token is presented again, and not only because its client lost the answer.
 
-    The leeway lets only the previous token through: its successor was received once that was rotated too.
+    The leeway applies to the previous token only. If its successor was rotated as well, the client must have received that successor.
     """
     if not row.is_rotated or row.revoked is None:
         return False
@@ -111,9 +111,9 @@ def has_ended(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> boo
 
 
 def renew(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshPolicy, sender: Sender) -> str | None:
-    """Rotate an exchanged token and return its successor, or note its use and return None where it stays.
+    """Rotate an exchanged token and return its successor. Without rotation, record the use and return None.
 
-    For the holder of the row's lock. The end of the family is never moved.
+    The caller holds the lock of the row. The expiry of the family never changes.
     """
     now = timezone.now()
     row.last_exchanged_at = now
@@ -128,7 +128,7 @@ def renew(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshP
 
 
 def rotated(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> str:
-    """Note in a row, not stored yet, that the token is replaced now; return the text of its successor."""
+    """Set in an unsaved row that the token is replaced now; return the text of its successor."""
     text = new_secret()
     row.revoked, row.is_rotated, row.last_exchanged_at = now, True, now
     if policy.leeway:
@@ -137,9 +137,11 @@ def rotated(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> str:
 
 
 def living_successor(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> Successor | None:
-    """Return what replaced a rotated token, locked, while it is kept for answers that were lost; None if it has ended or was used.
+    """Return the locked successor of a rotated token; None after the leeway, and if the successor has ended or was used.
 
-    For the holder of the row's lock. Locks go from the older to the younger token, as everywhere in a family.
+    A client that lost an answer gets the same successor again. The caller holds the lock of the row. Locks are always taken from the older
+    to
+    the younger token of a family.
     """
     if not row.sealed_successor or row.sealed_until is None or row.sealed_until <= now:
         return None
@@ -151,9 +153,9 @@ def living_successor(row: RefreshToken, policy: RefreshPolicy, *, now: datetime)
 
 
 def give_again(successor: Successor, *, access: Issue, until: datetime, policy: RefreshPolicy, sender: Sender) -> str:
-    """Note one more access token at the successor of a rotated token; return its text, the same as the first time."""
+    """Record one more access token at the successor of a rotated token; return the text of the successor, which is the same as before."""
     row, now = successor.row, timezone.now()
-    # Of the access tokens that were issued with it, the last one to expire decides how long a revocation is remembered.
+    # The access token that expires last decides how long a revocation must be remembered.
     until = max(until, row.issued_until or until)
     note_use(row, access=access, until=until, policy=policy, now=now, sender=sender)
     row.save(update_fields=[*USED])
@@ -161,7 +163,7 @@ def give_again(successor: Successor, *, access: Issue, until: datetime, policy: 
 
 
 def _stored(row: RefreshToken, text: str, *, access: Issue, until: datetime, policy: RefreshPolicy, now: datetime, sender: Sender) -> str:
-    # The toolkit keeps the checksum of what stands here, and leaves the column of the token empty.
+    # The OAuth toolkit stores the checksum of this attribute and leaves the token column empty.
     row._raw_token = text
     note_use(row, access=access, until=until, policy=policy, now=now, sender=sender)
     row.save(force_insert=True)
@@ -173,17 +175,17 @@ def _successor_place(row: RefreshToken) -> str:
 
 
 def note_use(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshPolicy, now: datetime, sender: Sender) -> None:
-    """Note in a row, not stored yet, by whom and for which access token it is used."""
+    """Set in an unsaved row the sender of the exchange and the access token that it issued."""
     row.idle_expires_at = policy.idle_expires_at(now)
     row.last_ip = stored_address(sender.ip)
     row.last_user_agent = storable(sender.user_agent)[:_LONGEST_AGENT]
     row.issued_jti, row.issued_until = access.jti, until
 
 
-# What a use writes into the row of the token, and what a rotation does.
+# The columns that a use writes, and those that a rotation writes.
 USED = ("idle_expires_at", "last_ip", "last_user_agent", "issued_jti", "issued_until", "updated")
 ROTATED = ("revoked", "is_rotated", "last_exchanged_at", "sealed_successor", "sealed_until")
-# Columns and not rows: nothing is read for them.
+# Columns instead of related objects, so that copying them needs no query.
 INHERITED = (
     "tenant_id", "user_id", "application_id", "token_family", "lineage", "scope", "audience", "session_id", "sid", "organization_id",
     "auth_time", "methods", "confirmation", "asked", "is_rotating", "expires_at", "last_exchanged_at", "initial_ip", "initial_user_agent",

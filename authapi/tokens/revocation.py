@@ -1,6 +1,6 @@
-"""Taking back what was issued before its time: one access token, one family, or every refresh token of a user or a client.
+"""Revokes tokens: one access token, one family, or every refresh token of a user or of a client.
 
-A family is revoked with all its rows locked first, since a token that is being exchanged right now is about to have a successor.
+All rows of a family are locked before it is revoked, because a concurrent exchange may be about to insert a successor.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from foundation.database.transactions import unit_of_work
 from foundation.secrets.random_secrets import digest_of
 from identity.hosts import HostMatch
 
-# A row that was rotated or revoked within this time may have been so while we waited for its lock.
+# A row that was rotated or revoked within this time may have changed while this transaction waited for its lock.
 _LOCK_MARGIN = timedelta(minutes=1)
 
 
 def revoke_own(token: str, *, client: Client, host: HostMatch) -> bool:
-    """End a token of a client, of any kind. Return False for one that is not valid or belongs to another client.
+    """End a client's token of any kind. Return False for a token that is invalid or belongs to another client.
 
-    A refresh token ends with its whole family: RFC 7009, 2.1 wants the access tokens of the same grant ended as well.
+    A refresh token ends with its whole family: RFC 7009, 2.1 requires that the access tokens of the same grant end as well.
     """
     return _revoke_jwt(token, client, host) if token.count(".") == 2 else _revoke_stored(token, client, host.tenant_id)
 
 
 def revoke_access_token(*, tenant_id: str, jti: str, expires_at: datetime) -> None:
-    """End one access token; doing it twice is harmless."""
+    """End one access token. Repeating the call has no further effect."""
     RevokedToken.objects.of(tenant_id).get_or_create(jti=jti, defaults={"tenant_id": tenant_id, "expires_at": expires_at})
 
 
 @unit_of_work
 def revoke_lineage(*, tenant_id: str, lineage: UUID) -> None:
-    """End everything that came of one login at one client: refresh tokens, opaque tokens and JWTs, codes included. Twice is once."""
+    """End everything issued for one login at one client: codes, refresh tokens, opaque tokens and JWTs. Repeating it is harmless."""
     family = RefreshToken.objects.of(tenant_id).filter(lineage=lineage)
     _revoke_locked(family)
     AccessToken.objects.of(tenant_id).filter(lineage=lineage).delete()
@@ -58,17 +58,17 @@ def revoke_lineage(*, tenant_id: str, lineage: UUID) -> None:
 def revoke_refresh_tokens(
     *, tenant_id: str, user_id: int | None = None, client_id: str | None = None, audience: str | None = None, ids: list[str] | None = None
 ) -> int:
-    """Revoke the refresh tokens that fit all that is given; return how many were alive. Access tokens run out by themselves.
+    """Revoke the refresh tokens that match all given arguments; return how many were valid. Access tokens stay valid until they expire.
 
-    `user_id` is the key of the user's row, `client_id` and `ids` are those of the wire; an empty audience is the profile.
+    `user_id` is the primary key of the user. `client_id` and `ids` are the ids on the wire. An empty audience is the profile.
     """
     given = {"user_id": user_id, "application__client_id": client_id, "audience": audience, "wire_id__in": ids}
     narrowed = {name: value for name, value in given.items() if value is not None}
     if not narrowed:
-        raise ValueError("Say which refresh tokens are to be revoked.")
+        raise ValueError("Name the refresh tokens to revoke by at least one argument.")
     rows = RefreshToken.objects.of(tenant_id).filter(**narrowed)
     if ids is not None:
-        # Ids change with every rotation; what is meant is the family.
+        # A rotation changes the id, so revoke the whole family.
         lineages = list(rows.values_list("lineage", flat=True))
         rows = RefreshToken.objects.of(tenant_id).filter(lineage__in=lineages)
     return _revoke_locked(rows)
@@ -98,11 +98,11 @@ def _revoke_stored(token: str, client: Client, tenant_id: str) -> bool:
 
 
 def _revoke_locked(rows: QuerySet[RefreshToken]) -> int:
-    """Revoke the living ones of `rows`, those included that are born while we wait for the lock of their predecessor."""
+    """Revoke the valid tokens of `rows`, including successors that are inserted while this transaction waits for a lock."""
     known: set[int] = set()
     while True:
-        # A row that was alive when the statement began comes back as rotated, for its lock was waited for. Its successor
-        # is seen by the next statement only, so ask until nothing new has come: by then every row is ours.
+        # If a concurrent exchange holds the lock of a row, the statement returns the row as rotated. Only the next statement sees the
+        # successor. Repeat until no new row appears: then this transaction has locked every row.
         recent = Q(revoked__isnull=True) | Q(revoked__gt=timezone.now() - _LOCK_MARGIN)
         locked = set(rows.filter(recent).order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
         if locked <= known:

@@ -1,8 +1,8 @@
 """The certificates with which a tenant signs SAML and WS-Federation: which one signs, which are published, and how they roll over.
 
-A rollover has three steps, each on its own day: `prepare_key` publishes the next certificate beside the current one, `rotate_key`
-lets it sign once partners have it, `remove_key` takes the previous one out of metadata. Nothing here happens by the calendar,
-because partners that have copied a certificate by hand would reject every login.
+A rollover has three steps, each on its own day. `prepare_key` publishes the next certificate beside the current one. `rotate_key` makes it
+sign once partners have it. `remove_key` removes the previous certificate from metadata. No step runs on a schedule, because partners that
+have copied a certificate by hand would then reject every login.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from identity.models import Tenant
 
 _KID_CHARACTERS = 16
 _REMEMBERED_SECONDS = 1.0
-# The one that signs first: partners that read a single certificate take the first.
+# The certificate that signs comes first: partners that read a single certificate read the first one.
 _ORDER = {SamlKey.State.CURRENT: 0, SamlKey.State.NEXT: 1, SamlKey.State.PREVIOUS: 2}
 
 
@@ -45,7 +45,7 @@ class KeyInUse(ValueError):
 
 @dataclass(frozen=True)
 class SigningIdentity:
-    """What a message is signed with."""
+    """The key and the certificate that sign a message."""
 
     kid: str
     private_key: rsa.RSAPrivateKey
@@ -60,32 +60,32 @@ def _load(tenant_id: str) -> tuple[SamlKey, ...]:
     return tuple(sorted(rows, key=lambda row: (_ORDER[SamlKey.State(row.state)], -row.pk)))
 
 
-# Other processes see a change within this second.
+# Other processes see a change within this time.
 _keys: Remembered[str, tuple[SamlKey, ...]] = Remembered(_load, seconds=_REMEMBERED_SECONDS)
 
 
 def signing_identity(tenant_id: str) -> SigningIdentity:
-    """Return the key and certificate that sign now; the first call makes them."""
+    """Return the key and certificate that sign now. Creates them if there are none."""
     return _identity(_present(tenant_id)[0])
 
 
 def published_certificates(tenant_id: str) -> tuple[x509.Certificate, ...]:
-    """Return the certificates of metadata: current, next, previous. The first call makes the current one."""
+    """Return the certificates of metadata: current, next, previous. Creates the current one if there is none."""
     return tuple(_certificate(row.certificate) for row in _present(tenant_id))
 
 
 def decryption_keys(tenant_id: str) -> tuple[rsa.RSAPrivateKey, ...]:
-    """Return every private key that a partner may have encrypted for."""
+    """Return every private key for whose certificate a partner may have encrypted."""
     return tuple(_identity(row).private_key for row in _present(tenant_id))
 
 
 def current_key(tenant_id: str) -> SamlKey:
-    """Return the row of the certificate that signs now; the first call makes it."""
+    """Return the row of the certificate that signs now. Creates it if there is none."""
     return _present(tenant_id)[0]
 
 
 def prepare_key(tenant_id: str) -> SamlKey:
-    """Publish a next certificate beside the current one; return it, or the one that is published already."""
+    """Publish a next certificate beside the current one and return it. If one is already published, return that."""
     _present(tenant_id)
     _insert_missing(tenant_id, SamlKey.State.NEXT)
     _keys.forget(tenant_id)
@@ -93,14 +93,14 @@ def prepare_key(tenant_id: str) -> SamlKey:
 
 
 def rotate_key(tenant_id: str) -> SamlKey:
-    """Let the published next certificate sign; the one that signed until now stays published. Raises `NoNextKey`."""
+    """Make the published next certificate sign; the former one stays published. Raises `NoNextKey`."""
     _rotate(tenant_id)
     _keys.forget(tenant_id)
     return SamlKey.objects.of(tenant_id).get(state=SamlKey.State.CURRENT)
 
 
 def remove_key(tenant_id: str, kid: str) -> None:
-    """Delete a previous or next key: metadata names it no more. Raises `LookupError`, and `KeyInUse` for the current one."""
+    """Delete a previous or next key, so that metadata no longer names it. Raises `LookupError`, and `KeyInUse` for the current key."""
     row = SamlKey.objects.of(tenant_id).filter(kid=kid).first()
     if row is None:
         raise LookupError(f"There is no certificate {kid}.")
@@ -120,7 +120,7 @@ def _present(tenant_id: str) -> Sequence[SamlKey]:
 
 def _insert_missing(tenant_id: str, state: SamlKey.State) -> None:
     if not SamlKey.objects.of(tenant_id).filter(state=state).exists():
-        # Made before the lock: generating takes tens of milliseconds.
+        # Generate the key before the lock is taken: it takes tens of milliseconds.
         _insert(tenant_id, new_certified_key(subject=tenant_id, now=timezone.now()), state)
 
 
@@ -153,7 +153,7 @@ def _identity(row: SamlKey) -> SigningIdentity:
 @lru_cache(maxsize=1024)
 def _private_key(kid: str, tenant_id: str, sealed: str) -> rsa.RSAPrivateKey:
     row = SamlKey(tenant_id=tenant_id, kid=kid, sealed_private_key=sealed)
-    # We made the key and its seal proves that it is the same: testing its primes again costs tens of milliseconds.
+    # The seal proves that this service made the key. Testing its primes again would cost tens of milliseconds.
     return cast(rsa.RSAPrivateKey, load_pem_private_key(row.private_key().encode(), None, unsafe_skip_rsa_key_validation=True))
 
 

@@ -1,7 +1,7 @@
-"""Signatures of the service's own tokens: which algorithm signs, with which key, and which algorithms are believed where.
+"""Signatures of the service's own tokens: which algorithm signs with which key, and which algorithms each verifier accepts.
 
-One RSA key signs with several algorithms. What verifies names the ones it takes, and the kind of key decides among them: a public key is
-never a shared secret (RFC 8725, 3.1 and 3.2).
+One RSA key signs with several algorithms. A verifier names the algorithms that it accepts, and the kind of key narrows them: a public key
+is never used as a shared secret (RFC 8725, 3.1 and 3.2).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from authapi.models import ApiResource, Client
 from authapi.tokens.fast_signing import Signing, signing
 from authapi.tokens.keys import signing_key
 
-# By the RSA key of the tenant.
+# With the RSA key of the tenant.
 RSA_ALGORITHMS = ("RS256", "PS256", "RS512")
-# By a secret that two sides know, so that each of them can make the token.
+# With a secret that both sides share, so that either of them can make the token.
 SHARED = "HS256"
 ALGORITHMS = (SHARED, *RSA_ALGORITHMS)
 _DIGESTS = {"RS512": hashlib.sha512}
@@ -33,7 +33,7 @@ _DIGESTS = {"RS512": hashlib.sha512}
 
 @dataclass(frozen=True)
 class Signature:
-    """How a token is signed; `secret` where the algorithm takes one."""
+    """How a token is signed; `secret` is set if the algorithm needs one."""
 
     algorithm: str = "RS256"
     secret: str = field(default="", repr=False)
@@ -43,7 +43,7 @@ DEFAULT = Signature()
 
 
 def signature_of_client(client: Client) -> Signature:
-    """Return how id tokens and logout tokens of a client are signed. Raises `RequestRefused` where its secret was not kept."""
+    """Return how id tokens and logout tokens of a client are signed. Raises `RequestRefused` if its secret is needed and not stored."""
     algorithm = client.id_token_algorithm
     if algorithm != SHARED:
         return Signature(algorithm)
@@ -54,7 +54,7 @@ def signature_of_client(client: Client) -> Signature:
 
 
 def signature_of_api(resource: ApiResource, client: Client) -> Signature:
-    """Return how access tokens of this client for an API are signed: as the API says, else as the level of the client needs it."""
+    """Return how access tokens of this client for an API are signed: by the setting of the API, otherwise by the level of the client."""
     named = resource.settings.get("signing_alg")
     if named == SHARED:
         return Signature(SHARED, resource.signing_secret)
@@ -65,12 +65,12 @@ def signature_of_api(resource: ApiResource, client: Client) -> Signature:
 
 
 def signed(payload: bytes, header: Mapping[str, str], signature: Signature, *, tenant_id: str) -> str:
-    """Return the signed token. A token of the tenant's key names the key."""
+    """Return the signed token. A token that is signed with the tenant's key has the key id in its header."""
     return signing_of(payload, header, signature, tenant_id=tenant_id)()
 
 
 def signing_of(payload: bytes, header: Mapping[str, str], signature: Signature, *, tenant_id: str) -> Signing:
-    """Return what signs the token."""
+    """Return a function that signs the token."""
     algorithm = signature.algorithm
     if algorithm == SHARED:
         secret = OctKey.import_key(signature.secret)
@@ -80,6 +80,6 @@ def signing_of(payload: bytes, header: Mapping[str, str], signature: Signature, 
 
 
 def half_hash(value: str, algorithm: str) -> str:
-    """Return the left half of the digest that the algorithm signs, base64url (OpenID Connect Core 1.0, 3.3.2.11)."""
+    """Return the left half of the digest with the hash of the algorithm, in base64url (OpenID Connect Core 1.0, 3.3.2.11)."""
     digest = _DIGESTS.get(algorithm, hashlib.sha256)(value.encode()).digest()
     return base64.urlsafe_b64encode(digest[: len(digest) // 2]).decode().rstrip("=")

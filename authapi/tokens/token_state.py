@@ -1,4 +1,4 @@
-"""What may have changed since a token was issued, read as states: client versions, tenant status, revoked tokens."""
+"""Reads the state that may have changed since a token was issued: client versions, tenant status, revoked tokens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REMEMBERED_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class StreamState:
-    """The answer of `stream_state`. A client that was deleted or revoked is missing from `client_versions`."""
+    """The result of `stream_state`. `client_versions` omits a client that was deleted or revoked."""
 
     client_versions: dict[str, int]
     tenant_statuses: dict[str, str]
@@ -31,7 +31,7 @@ class StreamState:
 
 @dataclass(frozen=True)
 class TokenState:
-    """What decides now whether one token still counts, and what of its client decides how it is answered."""
+    """Whether one token is valid now, and the settings of its client that change the answers to it."""
 
     client_version: int | None
     client_name: str
@@ -42,7 +42,7 @@ class TokenState:
 
 
 def stream_state(*, client_ids: Collection[str], tenant_ids: Collection[str], jtis: Collection[str]) -> StreamState:
-    """Return the state of everything that open streams hang on, in one query.
+    """Return the state on which open streams depend, in one query.
 
     A stream ends when its client is missing or has another version than its token, when its tenant is missing or not
     active, or when its `jti` is revoked.
@@ -70,12 +70,12 @@ TokenKey = tuple[str, str, str]
 _UNKNOWN = TokenState(
     client_version=None, client_name="", client_metadata={}, client_switches=ProfileSwitches(), is_global=False, is_revoked=True
 )
-# Only the members of the settings that are needed: the whole of them may be long.
+# Select single members of the settings, because the whole settings may be long.
 _SWITCHES = "jsonb_build_object('updated_at_as_text', settings->'updated_at_as_text', 'compliance_level', settings->'compliance_level')"
 
 
 def _load_token_states(asked: Collection[TokenKey]) -> dict[TokenKey, TokenState]:
-    """Return the state of each token in one query; a client that is gone has revoked all of its tokens."""
+    """Return the state of each token in one query. A deleted client makes all of its tokens invalid."""
     client, revoked = Client._meta.db_table, RevokedToken._meta.db_table
     query = f"""
         SELECT tenant_id, client_id, auth_version, name, metadata::text, ({_SWITCHES})::text, is_global, revoked_at IS NULL, false
@@ -115,5 +115,5 @@ async def _remember_token_states(asked: Sequence[TokenKey]) -> dict[TokenKey, To
     return await executor.run(lambda: token_states.load_many(asked, _load_token_states))
 
 
-# Many streams open at once after an outage: the states of their tokens are read together.
+# Many streams open at once after an outage. The states of their tokens are read together.
 gathered_token_states: Gathering[TokenKey, TokenState] = Gathering(_remember_token_states)

@@ -1,4 +1,4 @@
-"""What a login has led to: the tokens that one client is to get for one user, before any of them is made. Pure but for its rows."""
+"""The result of a login: the tokens that one client gets for one user, before any of them is made. Pure except for its rows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from identity.models import Connection, Organization, User
 
 @dataclass(frozen=True)
 class UserIssue:
-    """One user at one client. An empty `audience` asks for an opaque token that opens the profile and nothing else.
+    """The tokens of one user at one client. An empty `audience` means an opaque token that opens the profile and nothing else.
 
-    `scopes` are granted already (`authapi.grants.entitlements.user_entitlement`). `lineage` is new for each login at a client and
-    joins everything that comes of it. `methods` is a list of {"name", "timestamp"}. `grant` is the `gty` of the default
+    `scopes` are the granted scopes (`authapi.grants.entitlements.user_entitlement`). `lineage` is new for each login at a client and
+    joins everything issued from that login. `methods` is a list of {"name", "timestamp"}. `grant` is the `gty` claim of the default
     dialect, empty for logins in a browser. `asked` is what was granted beside the scopes, None for most logins.
     """
 
@@ -41,7 +41,7 @@ class UserIssue:
 
     @property
     def is_sign_in(self) -> bool:
-        """Whether it is a login after OpenID Connect, which an id token tells of."""
+        """Whether this is an OpenID Connect login, which has an id token."""
         return "openid" in self.scopes
 
     @property
@@ -51,18 +51,18 @@ class UserIssue:
 
     @property
     def is_online(self) -> bool:
-        """Whether its refresh token ends with the session."""
+        """Whether the refresh token ends with the session."""
         return "online_access" in self.scopes and "offline_access" not in self.scopes
 
 
 @dataclass(frozen=True)
 class CodeParameters:
-    """What an authorization request says about its code, checked by the authorization endpoint."""
+    """The parts of an authorization request that its code stores. The authorization endpoint has checked them."""
 
     redirect_uri: str
-    # RFC 6749, 4.1.3: named there, it must be named again in exchange.
+    # RFC 6749, 4.1.3: if the authorization request has a redirect URI, the exchange must repeat it.
     is_redirect_uri_given: bool
     code_challenge: str = field(default="", repr=False)
     code_challenge_method: str = ""
-    # The thumbprint of the key that the exchange must prove (RFC 9449, 10), empty for none.
+    # The thumbprint of the key that the exchange must prove (RFC 9449, 10), or empty.
     dpop_jkt: str = ""

@@ -1,4 +1,4 @@
-"""The one verifier of access tokens, used by the management interface and by the stream alike."""
+"""The only verifier of access tokens; the management interface and the stream share it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from foundation.memory import executor
 from foundation.memory.ttl_cache import Cold
 from identity.hosts import HostMatch
 
-# A junk key id may make us look for a new key this often, and no oftener, per tenant and process.
+# The shortest interval between two lookups for unknown key ids, per tenant and process. Random key ids cannot cause more lookups.
 _UNKNOWN_KEY_SECONDS = 0.25
 
 
 class TokenRefused(Exception):
-    """A bearer token was refused. Carries what the error body of the management interface says."""
+    """A bearer token is refused. Has the texts for the error body of the management interface."""
 
     status = 401
     message = "Invalid token."
@@ -39,32 +39,32 @@ class TokenRefused(Exception):
 
     @property
     def headers(self) -> dict[str, str]:
-        """What an answer tells beside the error body."""
+        """The headers of the error answer."""
         return {}
 
 
 class InvalidToken(TokenRefused):
-    """It is malformed, revoked, of another issuer, or of a client that is gone or has changed since."""
+    """The token is malformed, revoked, from another issuer, or its client is deleted or has changed since."""
 
 
 class TokenExpired(InvalidToken):
-    """Its time is over, or has not begun."""
+    """The token has expired, or its time of issue is in the future."""
 
 
 class InvalidSignature(TokenRefused):
-    """No key of this tenant made its signature."""
+    """The signature was not made with a key of this tenant."""
 
     message = "Invalid signature received for JSON Web Token validation."
 
 
 class ClientNotGlobal(TokenRefused):
-    """It is not for the management interface, or its client may not use that."""
+    """The token is not for the management interface, or its client may not use that interface."""
 
     message = "Client is not global."
 
 
 class InsufficientScope(TokenRefused):
-    """It is good, and lacks every scope that would do."""
+    """The token is valid, but has none of the scopes of which one is required."""
 
     status = 403
     error_code = "insufficient_scope"
@@ -75,7 +75,7 @@ class InsufficientScope(TokenRefused):
 
 @dataclass(frozen=True, kw_only=True)
 class VerifiedToken(AccessTokenClaims):
-    """The claims of a token that counts now, with the name and the metadata of its client as they are now."""
+    """The claims of a token that is valid now, with the current name and metadata of its client."""
 
     client_name: str
     client_metadata: Mapping[str, Any]
@@ -85,19 +85,19 @@ class VerifiedToken(AccessTokenClaims):
 def verify_access_token(token: str, *, host: HostMatch, takes_bound: bool = False) -> VerifiedToken:
     """Return the claims of a token that may use the management interface or `/events` on this host.
 
-    Checks form, key, signature, times, issuer, client and revocation, then audience and global client; the caller
+    Checks form, key, signature, times, issuer, client and revocation, then audience and global client. The caller
     checks the scope (`require_scope`) and the tenant's status. Raises `InvalidToken`, `TokenExpired`,
     `InvalidSignature` or `ClientNotGlobal`. May read the database; safe in any thread.
-    With `takes_bound` the caller checks that the sender holds what the token is bound to (`authapi.possession.holders`); a caller that
-    does not is given no bound token.
+    A bound token is refused unless `takes_bound` is set. A caller that sets it must check that the sender holds the key or certificate
+    (`authapi.possession.holders`).
     """
     return _unbound(_verify(token, host.tenant_id, trust_of=trust.get, state_of=token_states.get), takes_bound=takes_bound)
 
 
 async def verify_access_token_async(token: str, *, host: HostMatch, takes_bound: bool = False) -> VerifiedToken:
-    """Do what `verify_access_token` does: at once from what is remembered, in a thread when the database must be read.
+    """Do what `verify_access_token` does: at once if the caches suffice, otherwise in a thread that reads the database.
 
-    Tokens that are shown at the same time share what is read: the keys of a tenant once, the states of all tokens in one query.
+    Concurrent calls share their reads: the keys of a tenant are read once, the states of all tokens in one query.
     """
     return _unbound(await _verify_async(token, host), takes_bound=takes_bound)
 
@@ -126,7 +126,7 @@ def _warm_state(cold: list[TokenKey], key: TokenKey) -> TokenState:
 
 
 def verify_profile_token(token: str, *, host: HostMatch) -> tuple[AccessTokenClaims, ProfileSwitches]:
-    """Return the claims of a JWT that opens the profile of its user on this host, and what its client decides about the answer.
+    """Return the claims of a JWT that opens the profile of its user on this host, and the settings of its client for the answer.
 
     The caller checks the scope, `cnf` and how the token was sent.
 
@@ -139,7 +139,7 @@ def verify_profile_token(token: str, *, host: HostMatch) -> tuple[AccessTokenCla
 
 
 def verify_own_token(token: str, *, host: HostMatch) -> AccessTokenClaims:
-    """Return the claims of a JWT that is valid at this tenant, for any purpose; the caller checks its subject.
+    """Return the claims of a JWT that is valid at this tenant, for any audience; the caller checks its subject.
 
     Raises `InvalidToken`, `TokenExpired` or `InvalidSignature`.
     """
@@ -155,7 +155,7 @@ def require_scope(claims: AccessTokenClaims, *expected: str) -> None:
 def _verify(token: str, tenant_id: str, *, trust_of: Callable[..., Trust], state_of: Callable[..., TokenState]) -> VerifiedToken:
     claims, state, hosts = _counting(token, tenant_id, trust_of=trust_of, state_of=state_of)
     is_for_management = any(is_management_audience(audience, hosts) for audience in claims.audiences)
-    # A user's token counts at a global client only: no client grant stands behind it (design, "who may subscribe").
+    # A user's token has no client grant behind it, so it is accepted for global clients only (design, "who may subscribe").
     if not is_for_management or not (state.is_global or claims.is_machine):
         raise ClientNotGlobal
     return VerifiedToken(**vars(claims), client_name=state.client_name, client_metadata=state.client_metadata, tenant_id=tenant_id)
@@ -170,7 +170,7 @@ def _unbound(claims: VerifiedToken, *, takes_bound: bool) -> VerifiedToken:
 def _counting(
     token: str, tenant_id: str, *, trust_of: Callable[..., Trust], state_of: Callable[..., TokenState]
 ) -> tuple[AccessTokenClaims, TokenState, frozenset[str]]:
-    """Return the claims of a token that counts at this tenant, whatever it is for, with its client's state and the tenant's hosts."""
+    """Return the claims of a token that is valid at this tenant, for any audience, with its client's state and the tenant's hosts."""
     try:
         kid = read_key_id(token)
     except Malformed as error:
@@ -201,7 +201,7 @@ def _check_state(claims: AccessTokenClaims, tenant_id: str, state_of: Callable[.
 
 @lru_cache(maxsize=4096)
 def _signed_claims(token: str, key: PublicKey) -> AccessTokenClaims:
-    # Remembered for ever: signature and contents of a token never change. Key, times and client are judged at every use.
+    # Cached without expiry, because signature and contents of a token never change. Key, times and client are checked each time.
     try:
         signed = jws.deserialize_compact(token.encode(), key.imported(), algorithms=list(VERIFIED_ALGORITHMS))
     except (JoseError, ValueError) as error:

@@ -1,6 +1,6 @@
-"""Login by a provider elsewhere: by OpenID Connect, SAML 2.0 and WS-Federation, where this service is the client.
+"""Login through external providers by OpenID Connect, OAuth 2.0, SAML 2.0 and WS-Federation, where this service is the client.
 
-The login page shows `buttons`, sends the browser to what `begin` returns, and `/login/callback` brings it back.
+The login page shows `buttons` and sends the browser to the address that `begin` returns. The browser returns to `/login/callback`.
 """
 
 from __future__ import annotations

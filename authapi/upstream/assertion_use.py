@@ -1,4 +1,4 @@
-"""An assertion of a provider counts once: its id is remembered until it ends, for every process of the service."""
+"""Each assertion of a provider is accepted once: all processes of the service remember its id until it expires."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from identity.models import Connection
 
 
 def use_assertion(connection: Connection, found: Accepted) -> None:
-    """Use an assertion up. Raises `UpstreamFailed` for one that was used before.
+    """Record the use of an assertion. Raises `UpstreamFailed` for one that was used before.
 
-    Ids are remembered per connection: another provider of the tenant may make the same one.
+    Ids are recorded per connection, because another provider of the tenant may issue the same id.
     """
     is_first = use_once(
         tenant_id=connection.tenant_id,

@@ -1,6 +1,6 @@
-"""Authentication requests to providers: what a login needs to remember until the browser comes back, sealed in its row.
+"""Authentication requests to providers: the state that a login needs until the browser returns, sealed in the row of the login.
 
-The provider gets a `state` of its own and never the handle of the login: a reader of the provider's logs can do nothing here.
+The provider gets a separate `state` and never the handle of the login, so that a reader of the provider's logs cannot use the login.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STATE = re.compile(r"([0-9]{1,18})\.([A-Za-z0-9_-]{43})")
 
 @dataclass(frozen=True)
 class AuthenticationRequest:
-    """One login that is under way: through which connection, at which issuer, and the secrets that tie the answer to it."""
+    """One login in progress at a provider: its connection and issuer, and the secrets that tie the answer to it."""
 
     connection_id: str
     issuer: str
@@ -32,7 +32,7 @@ class AuthenticationRequest:
 
 
 def begin_request(row: LoginTransaction, *, connection_id: str, issuer: str, callback: str) -> tuple[AuthenticationRequest, str]:
-    """Remember a new login elsewhere in the row, in place of an earlier one; return it with the `state` for the provider."""
+    """Store a new request in the row, in place of an earlier one; return it with the `state` for the provider."""
     secret = new_secret()
     request = AuthenticationRequest(connection_id, issuer, callback, digest_of(secret), nonce=new_secret(), verifier=new_secret())
     row.sealed_upstream = vault.seal(orjson.dumps(asdict(request)).decode(), place=_place(row))
@@ -41,7 +41,7 @@ def begin_request(row: LoginTransaction, *, connection_id: str, issuer: str, cal
 
 
 def request_for(tenant_id: str, state: str) -> tuple[LoginTransaction, AuthenticationRequest] | None:
-    """Return the login that a `state` belongs to, if it still expects this very answer."""
+    """Return the login of a `state` with its request; None unless the login still waits for this answer."""
     match = _STATE.fullmatch(state)
     if match is None:
         return None
@@ -54,12 +54,12 @@ def request_for(tenant_id: str, state: str) -> tuple[LoginTransaction, Authentic
 
 
 def end_request(row: LoginTransaction) -> bool:
-    """Take the answer, once: return False when another HTTP request took it first."""
+    """Accept the answer, once. Return False if another HTTP request accepted it first."""
     rows = LoginTransaction.objects.of(row.tenant_id).filter(pk=row.pk, sealed_upstream=row.sealed_upstream)
     row.sealed_upstream = ""
     return rows.update(sealed_upstream="") == 1
 
 
 def _place(row: LoginTransaction) -> str:
-    # The name of the table: rows of the version before open, too.
+    # The name of the table instead of the model's, so that rows that the previous version sealed can be unsealed.
     return f"{row.tenant_id}:authorization_request:{row.pk}:upstream"

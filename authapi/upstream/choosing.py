@@ -1,4 +1,4 @@
-"""Which connection a login goes through: the one a client names, that of an e-mail domain, or a button."""
+"""The connection of a login: the one that a client names, the one for an email domain, or the one of a button."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from identity.options.guides import BRANDS, GUIDES
 
 
 def buttons(client: Client) -> list[Connection]:
-    """Return the connections that the login page of this client offers as buttons, in their order."""
+    """Return the connections for which the login page of this client shows buttons, in order."""
     return [connection for connection in _upstream(client) if _is_button(connection)]
 
 
 def label_of(connection: Connection) -> str:
-    """Return what the button of a connection says after `Continue with`."""
+    """Return the name that the button of a connection shows after `Continue with`."""
     if connection.display_name:
         return connection.display_name
     guide = GUIDES.get(connection.strategy) if connection.strategy in BRANDS else None
@@ -23,12 +23,12 @@ def label_of(connection: Connection) -> str:
 
 
 def named_connection(client: Client, name: str) -> Connection | None:
-    """Return the upstream connection of this name, if the client may use it."""
+    """Return the upstream connection with this name; None if the client may not use it."""
     return next((connection for connection in _upstream(client) if connection.name == name), None)
 
 
 def connection_for_email(client: Client, email: str) -> Connection | None:
-    """Return the connection that is responsible for the domain of an e-mail address, if the client may use it."""
+    """Return the connection for the domain of an email address; None if the client may not use it."""
     _, separator, domain = email.strip().rpartition("@")
     if not separator or not domain:
         return None
@@ -40,7 +40,7 @@ def _upstream(client: Client) -> list[Connection]:
 
 
 def _is_button(connection: Connection) -> bool:
-    # People choose a social provider; their enterprise is known by their e-mail address, unless it wants to be shown.
+    # Users choose a social provider by its button. An enterprise connection is found by the email address, unless it asks for a button.
     return bool(connection.show_as_button) or (connection.is_social and connection.show_as_button is None)
 
 

@@ -1,6 +1,6 @@
-"""Trying a connection: a login at its provider whose answer is judged as any other, shown to an administrator, and opens no session.
+"""Tests of a connection: a login at its provider. The answer is checked like any other and shown to an administrator; no session opens.
 
-The assertion is not used up and makes no user.
+A test does not mark the assertion as used and creates no user.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _LIFE = timedelta(minutes=30)
 
 
 def can_be_tested(connection: Connection) -> bool:
-    """Tell whether users of a connection log in at a provider elsewhere."""
+    """Tell whether users of a connection log in at an external provider."""
     return speaker_of(connection) is not None
 
 
 def begin_test(connection: Connection, *, base: str) -> str:
-    """Return the address at which the browser of the administrator begins; `base` is that of the tenant, without a slash at its end.
+    """Return the address at which the administrator's browser begins; `base` is the tenant's address without a trailing slash.
 
-    Raises `UpstreamFailed` where no login can begin.
+    Raises `UpstreamFailed` if no login can begin.
     """
     _provider(connection)
     secret = new_secret()
@@ -65,7 +65,7 @@ def begin_test(connection: Connection, *, base: str) -> str:
 
 
 def call_of_test(test: ConnectionTest, state: str) -> BrowserCall:
-    """Return where the browser goes at the provider. Raises `UpstreamFailed`."""
+    """Return the browser's request to the provider. Raises `UpstreamFailed`."""
     provider = _provider(test.connection)
     if isinstance(provider, Provider):
         metadata = metadata_of(provider)
@@ -83,18 +83,18 @@ def _provider(connection: Connection) -> SamlProvider | wsfed_login.WsFedProvide
 
 
 def _openid_request(test: ConnectionTest, issuer: str) -> AuthenticationRequest:
-    """Return the request of a test: its secrets are made of the one that the row keeps, each for its purpose."""
+    """Return the request of a test. Its nonce and its verifier are derived from the one secret of the row."""
     nonce, verifier = (digest_of(f"{purpose}:{test.request_id}") for purpose in ("nonce", "verifier"))
     return AuthenticationRequest(test.connection_id, issuer, test.callback, state_digest=test.digest, nonce=nonce, verifier=verifier)
 
 
 def is_test(state: str) -> bool:
-    """Tell whether a state is that of a test, which no state of a login looks like."""
+    """Tell whether a state belongs to a test. States of logins have another form."""
     return _STATE.fullmatch(state) is not None
 
 
 def waiting_test(tenant_id: str, state: str) -> ConnectionTest | None:
-    """Return the test that a state belongs to, if it still waits."""
+    """Return the test of a state; None if the test has ended."""
     match = _STATE.fullmatch(state)
     if match is None:
         return None
@@ -104,7 +104,7 @@ def waiting_test(tenant_id: str, state: str) -> ConnectionTest | None:
 
 
 def judge_test(test: ConnectionTest, sent: Mapping[str, str], *, address: str) -> bool:
-    """Judge the provider's answer and keep what came of it; tell whether a login would have worked."""
+    """Check the provider's answer and store the result; tell whether a login would have succeeded."""
     raw = b""
     try:
         if "SAMLResponse" in sent:
@@ -126,14 +126,14 @@ def judge_test(test: ConnectionTest, sent: Mapping[str, str], *, address: str) -
 
 
 def last_test(connection: Connection) -> ConnectionTest | None:
-    """Return the newest test of a connection."""
+    """Return the newest test of a connection; None if there is none."""
     return ConnectionTest.objects.of(connection.tenant_id).filter(connection=connection).order_by("-pk").first()
 
 
 def _saml_claims(test: ConnectionTest, answer: saml_login.SamlAnswer) -> dict[str, Any]:
     connection = test.connection
     if connection.strategy not in STRATEGIES:
-        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The provider answers in SAML, which the connection does not speak.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The provider answers in SAML, but the connection uses another protocol.")
     provider = saml_provider(connection)
     found = saml_login.judged(connection, provider, answer, callback=test.callback, request_id=test.request_id)
     return _shown(saml_login.claims_in(provider, found.assertion), _listed(found.assertion.statement.attributes))
@@ -142,7 +142,8 @@ def _saml_claims(test: ConnectionTest, answer: saml_login.SamlAnswer) -> dict[st
 def _wsfed_claims(test: ConnectionTest, result: str) -> dict[str, Any]:
     connection = test.connection
     if not is_wsfed(connection.strategy, connection.options):
-        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The provider answers in WS-Federation, which the connection does not speak.")
+        problem = "The provider answers in WS-Federation, but the connection uses another protocol."
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, problem)
     provider = wsfed_login.wsfed_provider(connection)
     found = wsfed_login.judged(connection, provider, result)
     return _shown(wsfed_login.claims_in(provider, found), _listed(found.assertion.statement.attributes))
@@ -151,7 +152,7 @@ def _wsfed_claims(test: ConnectionTest, result: str) -> dict[str, Any]:
 def _openid_claims(test: ConnectionTest, answer: Mapping[str, str]) -> dict[str, Any]:
     connection = test.connection
     if not isinstance(provider := _provider(connection), Provider):
-        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The provider answers with a code, and the connection expects an assertion.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The provider answers with a code, but the connection expects an assertion.")
     found = oidc_login.proven(connection, _openid_request(test, metadata_of(provider).issuer), answer)
     told = {**found.userinfo, **found.claims}
     return _shown(
@@ -173,5 +174,5 @@ def _text(value: Any) -> str:
 
 
 def _listed(attributes: Mapping[str, tuple[str, ...]]) -> dict[str, list[str]]:
-    """Return the attributes as JSON, cut where a provider sends very many."""
+    """Return the attributes as JSON, cut to a maximum number."""
     return {name[:300]: [value[:300] for value in values[:20]] for name, values in list(attributes.items())[:200]}

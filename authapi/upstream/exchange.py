@@ -1,4 +1,4 @@
-"""HTTP with providers: every request leaves through the checked session, within one deadline, and every answer is JSON."""
+"""HTTP requests to providers: each uses the checked session, with one deadline, and each answer must be JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECONDS = 5.0
 
 
 class ProviderAnswer:
-    """An answer in the words that Authlib's client reads."""
+    """An answer with the attributes that Authlib's client reads."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -36,13 +36,13 @@ class ProviderAnswer:
 
 
 class ProviderSession:
-    """What Authlib's client takes for a session of `requests`: it sends through ours and follows no redirect."""
+    """Stands in for a session of `requests` in Authlib's client. Sends through the checked session and follows no redirect."""
 
     def __init__(self) -> None:
         self._deadline = time.monotonic() + SECONDS
 
     def post(self, url: str, *, data: Mapping[str, str], headers: Mapping[str, str], auth: Any) -> ProviderAnswer:
-        """Send a form. The headers are copied first: the library's are one mapping for all, and `auth` writes into them."""
+        """Send a form. Copies the headers first, because the library shares one mapping for all requests and `auth` writes into it."""
         url, sent, body = auth.prepare("POST", url, dict(headers), urlencode(data))
         return self.send("POST", url, headers=sent, body=body.encode())
 
@@ -50,11 +50,11 @@ class ProviderSession:
         """Return the JSON object at an address. Raises `UpstreamFailed`."""
         document = self.get_value(url, headers={"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})})
         if not isinstance(document, dict):
-            raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"{_place(url)} answered no JSON object.")
+            raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"{_place(url)} did not answer with a JSON object.")
         return document
 
     def get_value(self, url: str, *, headers: Mapping[str, str], absent: tuple[int, ...] = ()) -> Any:
-        """Return the JSON value at an address, None where the status is one of `absent`. Raises `UpstreamFailed`."""
+        """Return the JSON value at an address; None if the status is in `absent`. Raises `UpstreamFailed`."""
         answer = self.send("GET", url, headers=headers, body=None)
         if answer.status_code in absent:
             return None
@@ -73,9 +73,9 @@ class ProviderSession:
 
 
 def _place(url: str) -> str:
-    """Return what the log may say of an address: its query may hold secrets."""
+    """Return the part of an address that may be logged: the query is left out, because it may contain secrets."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        return "an address that is none"
+        return "an invalid address"
     return f"{parts.hostname or ''}{parts.path}"[:200]

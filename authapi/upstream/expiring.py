@@ -1,4 +1,4 @@
-"""Which connections will stop working because their provider's certificates end: for warnings in time."""
+"""Finds connections that will stop working because their provider's certificates expire, so that administrators are warned in time."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from authapi.upstream.saml.connections import known_certificates
 from authapi.upstream.saml.options import STRATEGIES
 from identity.models import Connection
 
-# More connections of one tenant are not looked at for a page.
+# The maximum number of a tenant's connections that are checked for a page.
 _MOST = 200
 
 
 @dataclass(frozen=True)
 class Ending:
-    """A connection whose last certificate ends at `at`."""
+    """A connection whose last certificate expires at `at`."""
 
     connection: Connection
     at: datetime
 
 
 def ending_certificates(connections: QuerySet[Connection], *, now: datetime, within: timedelta) -> list[Ending]:
-    """Return the connections whose newest certificate ends within a span or has ended, the first to end first.
+    """Return the connections whose newest certificate has expired or expires within a span, earliest expiry first.
 
-    Reads what is kept and asks no provider. One certificate that counts for longer is enough: a rollover is under way.
+    Reads stored data and sends no request to a provider. One certificate with a later expiry is enough: a rollover is in progress.
     """
     found = []
     for connection in connections.filter(strategy__in=(*STRATEGIES, "adfs", "waad"), deletion_started_at=None).order_by("pk")[:_MOST]:
@@ -41,11 +41,11 @@ def ending_certificates(connections: QuerySet[Connection], *, now: datetime, wit
 
 
 def _certificates(connection: Connection) -> Iterator[Certificate]:
-    """Yield the certificates that count at a login now: those of the options, else those of the metadata that is kept."""
+    """Yield the certificates that verify logins now: those of the options, or those of the stored metadata."""
     try:
         own = known_certificates(connection)
     except UpstreamFailed:
-        # Options that no login can use have a warning of their own: logins fail.
+        # Invalid options have a warning of their own.
         return
     if own:
         yield from own

@@ -1,4 +1,4 @@
-"""A login elsewhere that failed. Pure."""
+"""The error of a failed login through a provider. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from authapi.failures import Case, RequestRefused
 
 
 class UpstreamFailed(RequestRefused):
-    """A login elsewhere failed. `detail` is for the tenant's log; people and clients are told the row of the table only."""
+    """A login through a provider failed. `detail` is for the tenant's log; users and clients get the text of the failure table only."""
 
     def __init__(self, case: Case, detail: str = "") -> None:
         super().__init__(case, told=detail)

@@ -1,4 +1,4 @@
-"""Ending the login at the provider as well, over any protocol."""
+"""Ends the login at the provider, too, by any protocol."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from identity.models import Connection
 
 
 def kept_for_logout(connection: Connection, proven: Proven) -> str:
-    """Return what a session keeps of a login elsewhere, as text; it is stored encrypted."""
+    """Return as text what a session stores of a login at a provider. It is stored encrypted."""
     return orjson.dumps({"connection": connection.pk, **proven.kept}).decode()
 
 
 def federated_logout(session: Session, *, return_to: str) -> ProviderLogout | None:
-    """Return how to end the login at the provider; the browser ends at `return_to`.
+    """Return how to end the login at the provider; the browser then goes to `return_to`.
 
-    None where the session was not begun there, or the provider cannot be asked: a logout here never fails for that.
+    None if the session did not begin at a provider, or if the provider cannot end logins. A failure there never stops a logout here.
     """
     kept = upstream_of(session)
     if not kept:

@@ -1,4 +1,4 @@
-"""Access tokens of providers that an application presents: for which application they were issued, and whose they are."""
+"""Access tokens of providers that an application presents: for which application they were issued, and to which user."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from authapi.upstream.social.known_providers import OPENID, TokenCheck
 from authapi.upstream.social.profile_calls import checked_token, judged_claims, profile_claims, value_of, with_subject
 from identity.models import Connection
 
-# RFC 7662, 2.2: everything but `true` is a token that does not count.
+# RFC 7662, 2.2: only a token with `active: true` is valid.
 _INTROSPECTION = TokenCheck(
     "introspection_endpoint", "POST", "form", "token", proof="basic", clients="client_id", subject="sub", alive="active == `true`"
 )
-# As Google answers: no provider but Google publishes this address.
+# The endpoint of Google. Only Google publishes this address.
 _TOKENINFO = TokenCheck("tokeninfo_endpoint", "GET", "query", "access_token", proof="none", clients="[aud, azp || aud]", subject="sub")
 _JSON = {"Accept": "application/json"}
 _FORM_TYPE = "application/x-www-form-urlencoded"
 
 
 class CannotTell(Exception):
-    """The provider has no endpoint that says for which application a token was issued."""
+    """The provider has no endpoint that tells for which application a token was issued."""
 
 
 def owner_of_token(connection: Connection, token: str) -> Proven:
-    """Return the user whose token this is. Raises `UpstreamFailed`, and `CannotTell` for a provider that cannot be asked.
+    """Return the user whose token this is. Raises `UpstreamFailed`, and `CannotTell` for a provider without a suitable endpoint.
 
-    1. The provider says that the token is alive and was issued to the client of this connection.
-    2. The profile says whose it is, and both name the same subject.
+    1. The provider must confirm that the token is valid and was issued to the client of this connection.
+    2. The profile tells whose token it is. If the check names a subject, too, both must be equal.
     """
     token = checked_token(token)
     provider = provider_of(connection)
@@ -52,18 +52,18 @@ def owner_of_token(connection: Connection, token: str) -> Proven:
         raise _refused("It was issued to another application.")
     claims = _profile(provider, metadata, token)
     if check.subject and with_subject({"sub": value_of(check.subject, told)})["sub"] != claims["sub"]:
-        raise _refused("The profile is that of another subject.")
+        raise _refused("The profile belongs to another subject.")
     return Proven(claims)
 
 
 def _check_of(provider: Provider, metadata: Metadata) -> TokenCheck:
-    """Return how the provider is asked: as the table says, and for one that a tenant describes as its document says."""
+    """Return how to check a token: from the table, or by the discovery document for a provider that a tenant describes."""
     if provider.row is not OPENID:
         check = provider.row.token_check
         if check is None:
             raise CannotTell
         if check.proof != "none" and not provider.secret:
-            raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, "The connection has no client_secret to ask the provider with.")
+            raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, "The connection has no client_secret, which the check of a token needs.")
         return check
     for check in (_TOKENINFO, _INTROSPECTION):
         if metadata.addresses.get(check.address):
@@ -72,7 +72,7 @@ def _check_of(provider: Provider, metadata: Metadata) -> TokenCheck:
 
 
 def _accepted(connection: Connection, provider: Provider) -> set[str]:
-    """Return the clients at the provider whose tokens count: ours, and those of our apps that an administrator names."""
+    """Return the clients at the provider whose tokens are accepted: the connection's own, and further ones that an administrator lists."""
     named = connection.options.get("allowed_audiences")
     return {provider.client_id, *(one for one in (named if isinstance(named, list) else ()) if isinstance(one, str))}
 
@@ -85,7 +85,7 @@ def _profile(provider: Provider, metadata: Metadata, token: str) -> dict[str, An
 
 
 def _asked(check: TokenCheck, provider: Provider, metadata: Metadata, token: str) -> ProviderAnswer:
-    """Ask as the client of the connection, in the way of the check."""
+    """Send the check, authenticated as the client of the connection."""
     address = metadata.address(check.address)
     sent, headers = {check.parameter: token}, dict(_JSON)
     proof = check.proof
@@ -105,13 +105,13 @@ def _asked(check: TokenCheck, provider: Provider, metadata: Metadata, token: str
 
 
 def _basic(provider: Provider) -> str:
-    # RFC 6749, 2.3.1: both parts are encoded as in a form.
+    # RFC 6749, 2.3.1: both parts are form-encoded.
     credential = f"{quote(provider.client_id, safe='')}:{quote(provider.secret, safe='')}"
     return "Basic " + base64.b64encode(credential.encode()).decode()
 
 
 def _told(answer: ProviderAnswer) -> Mapping[str, Any]:
-    # GitHub says 404 of a token that another application has.
+    # GitHub answers 404 for a token of another application.
     if answer.status_code in (400, 401, 403, 404, 422):
         raise _refused(f"The provider answered {answer.status_code}.")
     if answer.status_code != 200:
@@ -119,9 +119,9 @@ def _told(answer: ProviderAnswer) -> Mapping[str, Any]:
     try:
         told = answer.json()
     except ValueError as error:
-        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The provider answered no JSON.") from error
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The provider did not answer with JSON.") from error
     if not isinstance(told, dict):
-        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The provider answered no JSON object.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The provider did not answer with a JSON object.")
     return told
 
 

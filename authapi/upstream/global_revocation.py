@@ -1,6 +1,6 @@
-"""Demands of a provider that one of its users be logged out of everything (draft-parecki-oauth-global-token-revocation; contract, 2.8).
+"""Requests of a provider to log one of its users out everywhere (draft-parecki-oauth-global-token-revocation; contract, 2.8).
 
-The provider signs a JWT with the keys that it signs its logins with. The token says who asks; the body says about whom.
+The provider signs a JWT with the keys that sign its logins. The token identifies the provider, and the body names the user.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from authapi.upstream.saml.options import STRATEGIES as SAML_STRATEGIES
 from identity.models import Connection
 
 TYPE = "global-token-revocation+jwt"
-# A demand is made now: a token that was kept, or that is good for long, is none.
+# A provider signs a request when it sends it. Stored tokens and tokens with a long lifetime are refused.
 MOST_SECONDS = 600
 _LONGEST_JTI = 256
 _ISSUER, _SUBJECT = "global_token_revocation_jwt_iss", "global_token_revocation_jwt_sub"
@@ -36,7 +36,7 @@ _ISSUER, _SUBJECT = "global_token_revocation_jwt_iss", "global_token_revocation_
 
 @dataclass(frozen=True)
 class _Asker:
-    """Who may ask at a connection. An empty `subject` is not looked at; each set of keys is tried on its own."""
+    """The provider that may send requests for a connection. An empty `subject` is not checked; each set of keys is tried in turn."""
 
     issuer: str
     subject: str
@@ -44,15 +44,15 @@ class _Asker:
 
 
 def checked_issuer(connection: Connection, token: str, *, address: str) -> str:
-    """Return the issuer whose demand this is; it counts once. Raises `UpstreamFailed` with a reason for the log.
+    """Return the issuer of a request, whose token is accepted once. Raises `UpstreamFailed` with a reason for the log.
 
-    `address` is that of our endpoint: a token for another connection, or for another service, is none.
+    `address` is that of our endpoint: a token for another connection or another service is refused.
     """
     asker = _asker(connection, token)
     claims = _claims(asker, token)
     audience = claims.get("aud")
     if claims.get("iss") != asker.issuer or address not in (audience if isinstance(audience, list) else [audience]):
-        raise _refused("Its issuer or its audience is another one.")
+        raise _refused("Its issuer or its audience is wrong.")
     subject = claims.get("sub")
     if asker.subject and subject != asker.subject:
         raise _refused(f"Its subject is not the {_SUBJECT} of the connection.")
@@ -82,7 +82,7 @@ def _claims(asker: _Asker, token: str) -> Mapping[str, Any]:
             problem = failed
             continue
         if str(decoded.header.get("typ", "")).lower().removeprefix("application/") != TYPE:
-            # RFC 8725, 3.11: an id token has issuer, subject and times, too.
+            # RFC 8725, 3.11: the type must be checked, because id tokens have issuer, subject and times, too.
             raise _refused(f"Its type is not {TYPE}.")
         return decoded.claims
     raise problem
@@ -96,7 +96,7 @@ def _check_times(claims: Mapping[str, Any]) -> None:
         raise _refused("It has no iat or no exp.")
     is_now = ends > now - LEEWAY_SECONDS and max(begins, since) <= now + LEEWAY_SECONDS
     if not is_now or ends - begins > MOST_SECONDS or begins < now - MOST_SECONDS - LEEWAY_SECONDS:
-        raise _refused(f"It has expired, has not begun, or is good for more than {MOST_SECONDS} seconds.")
+        raise _refused(f"It has expired, is not valid yet, or is valid for more than {MOST_SECONDS} seconds.")
 
 
 def _use_up(connection: Connection, claims: Mapping[str, Any]) -> None:
@@ -112,11 +112,11 @@ def _key_id(token: str) -> Any:
     try:
         return read_jws(token)[0].get("kid")
     except MalformedJws as error:
-        raise _refused("It is no token.") from error
+        raise _refused("It is not a JWT.") from error
 
 
 def _key_of(certificate: Certificate, kid: Any, *, is_key_unknown: bool = False) -> list[dict[str, Any]]:
-    """Return the key of a certificate under the name that the token has for it: metadata of SAML names no keys."""
+    """Return the key of a certificate with the key id of the token, because SAML metadata has no key ids."""
     key = certificate.parsed.public_key()
     if isinstance(key, RSAPublicKey):
         return [{**RSAKey.import_key(key).as_dict(private=False), "kid": kid}]

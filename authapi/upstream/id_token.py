@@ -1,4 +1,4 @@
-"""Judging the id tokens of providers (OpenID Connect Core 1.0, 3.1.3.7): the key, the algorithm and every claim are ours to choose."""
+"""Checks id tokens of providers (OpenID Connect Core 1.0, 3.1.3.7): the token chooses neither its key nor its algorithm."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LONGEST_SUBJECT = 255
 _REFUSED_HEADERS = ("crit", "b64", "zip", "enc")
 
 Keys = Callable[..., list[dict[str, Any]]]
-# Returns the issuer that signed claims must name.
+# Returns the issuer that the signed claims must name.
 IssuerOf = Callable[[Mapping[str, Any]], str]
 
 
@@ -40,10 +40,10 @@ def verified_claims(
     needs_nonce: bool = True,
     now: float | None = None,
 ) -> dict[str, Any]:
-    """Return the claims of an id token that is for us, from this issuer, about this login. Raises `UpstreamFailed`.
+    """Return the claims of an id token that this issuer made for us and for this login. Raises `UpstreamFailed`.
 
-    `keys` returns the provider's keys, and is asked once more with `is_key_unknown` when the right one is missing. Without `needs_nonce`
-    a token may leave its nonce out; one that it names has to fit.
+    `keys` returns the provider's keys. If none matches, it is called again with `is_key_unknown`. Without `needs_nonce` a token may have no
+    nonce; a nonce that it has must still be equal.
     """
     decoded = opened(token, keys)
     is_nonce_checked = needs_nonce or "nonce" in decoded.claims
@@ -58,23 +58,23 @@ def verified_claims(
 
 
 def opened(token: Any, keys: Keys) -> Token:
-    """Return a token that one of these keys has signed, with no claim judged yet. Raises `UpstreamFailed`."""
+    """Return a token whose signature one of these keys verifies. Does not check its claims. Raises `UpstreamFailed`."""
     if not isinstance(token, str) or len(token) > MAX_TOKEN_BYTES:
-        raise _refused("There is no id token, or a very long one.")
+        raise _refused("The token is missing or too long.")
     header = _header(token)
     algorithm, kid = header.get("alg"), header.get("kid")
     if not isinstance(algorithm, str) or algorithm not in KEY_TYPES or any(name in header for name in _REFUSED_HEADERS):
-        raise _refused("Its header asks for what is not allowed.")
+        raise _refused("Its header has an algorithm or a member that is not allowed.")
     found = fitting_key(algorithm, kid, keys()) or fitting_key(algorithm, kid, keys(is_key_unknown=True))
     if found is None:
-        raise _refused("No key of the provider fits.")
+        raise _refused("The provider has no matching key.")
     key, key_issuer = found
     try:
         decoded = jwt.decode(token, key, algorithms=[algorithm])
     except (JoseError, ValueError) as error:
-        raise _refused("No key of the provider made its signature.") from error
+        raise _refused("Its signature does not match a key of the provider.") from error
     if not _may_sign(key_issuer, decoded.claims):
-        raise _refused("The key is that of another directory.")
+        raise _refused("Its key belongs to another directory.")
     return decoded
 
 
@@ -82,16 +82,16 @@ def _validate(claims: CodeIDToken, now: float | None) -> None:
     try:
         claims.validate(now=int(time.time() if now is None else now), leeway=LEEWAY_SECONDS)
     except (JoseError, ValueError, TypeError) as error:
-        raise _refused(f"A claim does not fit: {type(error).__name__} {getattr(error, 'claim', '')}") from error
+        raise _refused(f"A claim is invalid: {type(error).__name__} {getattr(error, 'claim', '')}") from error
     subject = claims.get("sub")
     if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT or text_problem(subject):
-        raise _refused("It names no subject.")
+        raise _refused("It has no valid subject.")
 
 
 def _may_sign(key_issuer: Any, claims: Mapping[str, Any]) -> bool:
-    """Tell whether a key that names its issuer may sign for the issuer of these claims.
+    """Tell whether a key that names an issuer may sign for the issuer of these claims.
 
-    Microsoft publishes the keys of all directories at one address, and says beside a key where it counts for one of them only.
+    Microsoft publishes the keys of all directories at one address. A key that is valid for one directory only names that directory.
     """
     if key_issuer is None:
         return True
@@ -103,9 +103,9 @@ def _header(token: str) -> dict[str, Any]:
     try:
         header = orjson.loads(decoded_part(first))
     except (binascii.Error, ValueError) as error:
-        raise _refused("It is no token.") from error
+        raise _refused("It is not a JWT.") from error
     if not isinstance(header, dict):
-        raise _refused("It is no token.")
+        raise _refused("It is not a JWT.")
     return header
 
 

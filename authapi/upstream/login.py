@@ -1,4 +1,4 @@
-"""Sending a browser to a provider, and turning what it brings back into claims that are proven."""
+"""Sends a browser to a provider, and turns the provider's answer into verified claims."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _LONGEST_CODE = 4096
 _LONGEST_TOLD = 300
 _LONGEST_USER = 2000
 _NAMES = {"given_name": "firstName", "family_name": "lastName"}
-# A browser's address has to hold it beside everything else when it logs out.
+# At logout, the address that the browser opens contains this hint beside other parameters.
 _LONGEST_HINT = 6000
 
 
 def begin(login: Login, connection: Connection) -> str:
     """Return the address at the provider to which the browser goes. Raises `UpstreamFailed`.
 
-    State, nonce and PKCE verifier are new each time (RFC 9700, 2.1.1 and 4.7): a second button ends the first way.
+    State, nonce and PKCE verifier are new each time (RFC 9700, 2.1.1 and 4.7). A second click on a button ends the first attempt.
     """
     provider = provider_of(connection)
     metadata = metadata_of(provider)
@@ -53,7 +53,7 @@ def begin(login: Login, connection: Connection) -> str:
     request, state = begin_request(login.row, connection_id=connection.pk, issuer=metadata.issuer, callback=callback)
     wish = login.wish
     hints = {theirs: wish.parameters[ours] for theirs, ours in provider.row.hints.items() if ours in wish.parameters}
-    # A user who must prove themselves again to us must do so there as well, as far as the provider can ask for it.
+    # A user who must log in again here must do so at the provider, too, if the provider supports it.
     again = provider.row.again if Prompt.LOGIN in wish.prompts else {}
     return authorization_address(
         provider, metadata, request, state, {**hints, **again, **provider.parameters, **passed_on(connection, wish.parameters)}
@@ -63,7 +63,7 @@ def begin(login: Login, connection: Connection) -> str:
 def authorization_address(
     provider: Provider, metadata: Metadata, request: AuthenticationRequest, state: str, parameters: Mapping[str, str]
 ) -> str:
-    """Return where the browser goes with a request. Raises `UpstreamFailed`. No free parameter replaces one that protects the login."""
+    """Return the address for the browser. Raises `UpstreamFailed`. Configured parameters never replace those that protect the login."""
     free = {name: value for name, value in parameters.items() if name not in _PROTECTED}
     if provider.row.has(Peculiarity.FORM_POST):
         free["response_mode"] = "form_post"
@@ -80,11 +80,11 @@ def authorization_address(
 def proven(connection: Connection, request: AuthenticationRequest, answer: Mapping[str, str]) -> Proven:
     """Exchange the answer of a provider for claims. Raises `UpstreamFailed`.
 
-    1. The answer is from the issuer that was asked (RFC 9207, 2.4).
-    2. It is no refusal, and has a code.
-    3. The code buys tokens, with our secret and verifier.
-    4. The id token is judged; the access token of a provider without id tokens fetches the profile.
-    5. Where the id token says too little, the provider is asked for more about the same subject.
+    1. The answer must be from the issuer that got the request (RFC 9207, 2.4).
+    2. It must be no refusal, and have a code.
+    3. The code is exchanged for tokens, with our secret and the PKCE verifier.
+    4. The id token is checked. A provider without id tokens returns the profile for the access token.
+    5. If the id token has too few claims, the userinfo endpoint is read, for the same subject.
     """
     provider = provider_of(connection)
     metadata = metadata_of(provider)
@@ -106,9 +106,9 @@ def proven(connection: Connection, request: AuthenticationRequest, answer: Mappi
 
 
 def name_in_form(user: str) -> dict[str, str]:
-    """Return the name that Apple sends beside the code of the first login, empty for anything else.
+    """Return the name that Apple sends beside the code of the first login; empty for anything else.
 
-    The browser carries it and nothing signs it, so nothing else in it counts: above all no e-mail address.
+    The value comes through the browser without a signature, so nothing else in it is trusted, least of all an email address.
     """
     if not 0 < len(user) <= _LONGEST_USER:
         return {}
@@ -137,13 +137,13 @@ def _claims(provider: Provider, metadata: Metadata, request: AuthenticationReque
 
 
 def _check_issuer(provider: Provider, metadata: Metadata, request: AuthenticationRequest, named: str | None) -> None:
-    # Mix-up: the connection may have been pointed elsewhere meanwhile, and another provider may have sent the browser.
+    # Mix-up attack: the connection may have been changed since, or another provider may have sent the browser.
     if metadata.issuer != request.issuer:
         raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The connection has another issuer than when the login began.")
     if named is None and not metadata.sends_issuer:
         return
     if named is None or not provider.may_be_named(request.issuer, named):
-        raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The `iss` of the answer is not the issuer that was asked.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The `iss` of the answer is not the issuer that got the request.")
 
 
 def _refusal(answer: Mapping[str, str]) -> UpstreamFailed:
@@ -166,11 +166,11 @@ def _tokens(provider: Provider, metadata: Metadata, request: AuthenticationReque
             **verifier,
         )
     except AuthlibBaseError as error:
-        # Some say so with 200. What stands in an error that is no text is left out: it may repeat the code.
+        # Some providers answer an error with status 200. An error that is not a string is omitted, because it may repeat the code.
         told = _printable(error.error) if isinstance(error.error, str) else "an error"
         raise UpstreamFailed(LoginCase.UPSTREAM_CODE_REFUSED, f"The token endpoint answered {told}.") from error
     except (ValueError, TypeError) as error:
-        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The token endpoint gave an answer that is none.") from error
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, "The token endpoint gave an invalid answer.") from error
     return dict(tokens)
 
 
@@ -179,10 +179,10 @@ def _userinfo(provider: Provider, metadata: Metadata, claims: Mapping[str, Any],
     if not needs_userinfo(claims) or "userinfo_endpoint" not in metadata.addresses or not isinstance(access_token, str):
         return {}
     found = ProviderSession().get_json(metadata.address("userinfo_endpoint"), token=access_token)
-    # OpenID Connect Core 1.0, 5.3.2: otherwise it may be about another user.
+    # OpenID Connect Core 1.0, 5.3.2: without this check the answer may describe another user.
     if found.get("sub") != claims["sub"]:
-        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The userinfo endpoint speaks of another subject.")
-    # Whether an address is verified is read in one way for each provider.
+        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The userinfo endpoint describes another subject.")
+    # Each provider has one rule for whether an address is verified, so claims that `fields` define are left out here.
     return {name: value for name, value in found.items() if name not in provider.fields}
 
 

@@ -1,4 +1,4 @@
-"""Ending the session at the provider as well (OpenID Connect RP-Initiated Logout 1.0)."""
+"""Ends the session at the provider, too (OpenID Connect RP-Initiated Logout 1.0)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from identity.models import Connection
 
 
 def end_session_address(connection: Connection, kept: Mapping[str, Any], *, return_to: str) -> str | None:
-    """Return where to end the login at the provider, which then sends the browser to `return_to`; None where it has no address.
+    """Return the address that ends the login at the provider and returns the browser to `return_to`; None if there is no such address.
 
     Raises `UpstreamFailed`.
     """
@@ -26,7 +26,7 @@ def end_session_address(connection: Connection, kept: Mapping[str, Any], *, retu
 
 
 def _end_session_endpoint(provider: Provider) -> str:
-    """Return where the provider ends logins, empty where it does not say; a connection that lists its other addresses is asked, too."""
+    """Return the provider's logout address, or empty. If the connection lists no such address, read it from the discovery document."""
     listed = provider.addresses.get("end_session_endpoint", "")
     if listed or not provider.discovery_url:
         return listed

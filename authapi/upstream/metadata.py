@@ -1,4 +1,4 @@
-"""What providers publish about themselves: discovery documents and keys, fetched safely and kept for a while."""
+"""The discovery documents and keys that providers publish: fetched through the checked session and cached."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from foundation.memory.ttl_cache import Remembered
 from identity.options.discovery import is_expected_issuer
 
 _REMEMBERED_SECONDS = 600.0
-# An unknown key id makes us look again, and no oftener than this, so that junk tokens cost the provider nothing.
+# The shortest interval between two fetches for an unknown key id, so that forged tokens cause no load at the provider.
 _UNKNOWN_KEY_SECONDS = 10.0
 _MOST_PROVIDERS = 512
 
 
 @dataclass(frozen=True)
 class Metadata:
-    """The issuer, to the letter, and the addresses that count: those of the connection before those of discovery."""
+    """The exact issuer and the addresses of a provider. Addresses of the connection replace those of discovery."""
 
     issuer: str
     addresses: Mapping[str, str]
     sends_issuer: bool = False
 
     def address(self, name: str) -> str:
-        """Return an address; raise `UpstreamFailed` where the provider has none."""
+        """Return an address. Raises `UpstreamFailed` if the provider has none."""
         address = self.addresses.get(name)
         if not address:
-            raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"The provider names no {name}.")
+            raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"The provider has no {name}.")
         return address
 
     def browser_address(self, name: str) -> str:
-        """Return an address to which a browser is sent; raise `UpstreamFailed` where the provider has none, or an odd one."""
+        """Return an address for a browser. Raises `UpstreamFailed` if the provider has none, or if it is not a web address."""
         address = self.address(name)
         if not is_browser_address(address):
-            raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"The {name} of the provider is no web address.")
+            raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"The {name} of the provider is not a web address.")
         return address
 
 
 def is_browser_address(address: str) -> bool:
-    """Tell whether a browser may be sent to an address that a provider publishes: a web page, over TLS where we ask over TLS."""
+    """Tell whether a browser may be sent to an address of a provider: a web page, with TLS if the service itself requires TLS there."""
     if not address.isprintable() or " " in address:
         return False
     try:
@@ -62,25 +62,25 @@ def _load_document(url: str) -> dict[str, Any]:
     return ProviderSession().get_json(url)
 
 
-# Keyed by address: what is published is the same for every tenant.
+# Keyed by address, because a document is the same for every tenant.
 documents: Remembered[str, dict[str, Any]] = Remembered(_load_document, seconds=_REMEMBERED_SECONDS, limit=_MOST_PROVIDERS)
 
 
 def metadata_of(provider: Provider) -> Metadata:
-    """Return what is known of a provider. Raises `UpstreamFailed`, also when a document names another issuer than expected."""
+    """Return the metadata of a provider. Raises `UpstreamFailed`, also if a document names another issuer than expected."""
     if provider.needs_discovery:
         return discovered(provider)
-    # A provider of OAuth 2.0 alone is known by the page that the browser is sent to.
+    # A provider of plain OAuth 2.0 has no issuer. Its authorization endpoint identifies it.
     return Metadata(provider.issuer or provider.addresses.get("authorization_endpoint", ""), provider.addresses)
 
 
 def discovered(provider: Provider) -> Metadata:
-    """Return what a provider publishes, under the addresses of the connection. Raises what `metadata_of` raises."""
+    """Return the metadata that a provider publishes, with the addresses of the connection on top. Raises the errors of `metadata_of`."""
     document = documents.get(provider.discovery_url)
     issuer = document.get("issuer")
     if not isinstance(issuer, str) or not _is_expected(provider, issuer):
         documents.forget(provider.discovery_url)
-        raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The discovery document is that of another issuer.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The discovery document belongs to another issuer.")
     published = {name: value for name, value in document.items() if isinstance(value, str)}
     sends_issuer = document.get("authorization_response_iss_parameter_supported") is True
     return Metadata(issuer, {**published, **provider.addresses}, sends_issuer)
@@ -93,7 +93,7 @@ def _is_expected(provider: Provider, issuer: str) -> bool:
 
 
 def keys_of(address: str, *, is_key_unknown: bool = False) -> list[dict[str, Any]]:
-    """Return the keys at a JWKS address, freshly fetched when one that is needed is not among those that are remembered."""
+    """Return the keys at a JWKS address. With `is_key_unknown` they are fetched again, because the cached ones lack a key."""
     document = documents.get(address, max_age=_UNKNOWN_KEY_SECONDS if is_key_unknown else None)
     keys = document.get("keys")
     if not isinstance(keys, list):

@@ -1,4 +1,4 @@
-"""The calendar's look at metadata of providers: which documents are due, and fetching one of them."""
+"""Refreshes stored metadata of providers: finds the documents that are due, and fetches one of them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _AT_ONCE = 500
 
 
 def source_of(connection: Connection) -> tuple[str, Reader] | None:
-    """Return where the provider of a connection publishes, and what reads it; None where nothing is fetched.
+    """Return the metadata address of a connection's provider, and the parser for it; None if nothing is fetched.
 
-    Raises `UpstreamFailed` for options that cannot be read.
+    Raises `UpstreamFailed` for invalid options.
     """
     if connection.strategy in STRATEGIES:
         options = saml_connections.options_of(connection)
@@ -36,14 +36,14 @@ def source_of(connection: Connection) -> tuple[str, Reader] | None:
 
 
 def due_metadata() -> list[int]:
-    """Return the documents of all tenants that are to be fetched again, those that wait longest first."""
+    """Return the due documents of all tenants, longest overdue first."""
     due = ProviderMetadata.all_tenants.filter(due_at__lte=timezone.now()).order_by("due_at")
     return list(due.values_list("pk", flat=True)[:_AT_ONCE])
 
 
 def refresh(row_id: int) -> bool:
-    """Fetch one document if it is due still; tell whether it was fetched. Running it twice at once fetches once."""
-    # The worker knows the row and nothing else; its tenant stands in it.
+    """Fetch one document if it is still due; tell whether it was fetched. Concurrent calls fetch it once."""
+    # The worker gets the id of the row only; the row names its tenant.
     row = ProviderMetadata.all_tenants.filter(pk=row_id, due_at__lte=timezone.now()).select_related("connection").first()
     if row is None:
         return False
@@ -54,11 +54,11 @@ def refresh(row_id: int) -> bool:
             return False
         return fetch(row.connection, *source) is not None
     except UpstreamFailed:
-        # The row says why, and the admin shows it.
+        # The row stores the error, and the admin shows it.
         return False
 
 
 def fetch_now(connection: Connection) -> Document | None:
-    """Fetch for an administrator, who has just changed something there; None where nothing is fetched. Raises `UpstreamFailed`."""
+    """Fetch at once for an administrator who has changed the provider; None if nothing is fetched. Raises `UpstreamFailed`."""
     source = source_of(connection)
     return fetch(connection, *source, is_urgent=True) if source is not None else None

@@ -1,4 +1,4 @@
-"""What is wrong with the options of connections whose strategies this app serves, said when they are written."""
+"""Checks the options of connections whose strategies this app serves, when they are written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WSFED_STRATEGIES = ("adfs", "waad")
 
 
 def saml_problem(_strategy: str, options: Mapping[str, Any]) -> str | None:
-    """Return a sentence about the options of a `samlp` connection, or None. Options that are missing are no problem."""
+    """Return a sentence about an invalid option of a `samlp` connection, or None. Missing options are accepted."""
     try:
         read = saml_options.read_options(options, allows_http=settings.OUTBOUND_ALLOW_HTTP)
         if read.metadata_xml:
@@ -36,7 +36,7 @@ def saml_problem(_strategy: str, options: Mapping[str, Any]) -> str | None:
 
 
 def wsfed_problem(strategy: str, options: Mapping[str, Any]) -> str | None:
-    """Return a sentence about the options of an `adfs` or `waad` connection, or None."""
+    """Return a sentence about an invalid option of an `adfs` or `waad` connection, or None."""
     if not wsfed_options.is_wsfed(strategy, options):
         return social_problem(strategy, options)
     try:
@@ -51,11 +51,11 @@ def wsfed_problem(strategy: str, options: Mapping[str, Any]) -> str | None:
 
 
 def generic_problem(strategy: str, options: Mapping[str, Any]) -> str | None:
-    """Return a sentence about the options of an `oauth2` connection, or None."""
+    """Return a sentence about an invalid option of an `oauth2` connection, or None."""
     return oauth2_problem(strategy, options, allows_http=settings.OUTBOUND_ALLOW_HTTP)
 
 
-# The judges of options, each with its strategies.
+# The checks of options, each with its strategies.
 JUDGES = (
     (saml_options.STRATEGIES, saml_problem),
     (WSFED_STRATEGIES, wsfed_problem),

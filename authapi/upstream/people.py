@@ -1,4 +1,4 @@
-"""The user behind a proven login elsewhere: found, made at the first login, and kept up to date at later ones."""
+"""The user of a verified login at a provider: found, created at the first login, and updated at later ones."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _NEVER = "never_on_login"
 
 
 def user_of(connection: Connection, proven: Proven) -> User:
-    """Return the user of a proven login, made if it is the first. Raises `UpstreamFailed`.
+    """Return the user of a verified login; create the user at the first login. Raises `UpstreamFailed`.
 
-    The only key is the subject at this connection: an equal e-mail address never links a login to an existing account.
+    The only key is the subject at this connection: an equal email address never links a login to an existing account.
     """
     found = _found(connection, proven.subject)
     profile = _profile(connection, proven)
@@ -38,7 +38,7 @@ def user_of(connection: Connection, proven: Proven) -> User:
 
 
 def known_user(connection: Connection, subject: str) -> User | None:
-    """Return the user who has this subject at a connection, None for one who never logged in, or whom no login could make."""
+    """Return the user with this subject at a connection. None if the user has never logged in, or if the subject is invalid."""
     try:
         found = _found(connection, subject)
     except UpstreamFailed:
@@ -47,17 +47,17 @@ def known_user(connection: Connection, subject: str) -> User | None:
 
 
 def _found(connection: Connection, subject: str) -> tuple[User, bool] | None:
-    """Return the user and whether the login is its primary identity."""
+    """Return the user, and whether the login is the user's primary identity. None if there is no such user."""
     if connection.has_named_ids and subject.startswith(f"{connection.name}|"):
-        # It would count as written out already, and so as the subject behind the name, which is another user.
-        raise UpstreamFailed(LoginCase.UPSTREAM_PROFILE_REFUSED, "The subject is written like a user id.")
+        # `user_id_of` would keep such a subject as it is. It would then be equal to the id of the user with the subject behind the name.
+        raise UpstreamFailed(LoginCase.UPSTREAM_PROFILE_REFUSED, "The subject has the form of a user id.")
     try:
         user_id = user_id_of(connection, subject)
     except Invalid as error:
         raise UpstreamFailed(LoginCase.UPSTREAM_PROFILE_REFUSED, "The subject cannot be part of a user id.") from error
     user = User.objects.of(connection.tenant_id).select_related("connection").filter(user_id=user_id).first()
     if user is not None and user.connection_id != connection.pk:
-        # Ids of social connections do not name theirs: two of one kind may each have a user of this subject.
+        # User ids of social connections do not contain the name of the connection, so two connections of one strategy may share an id.
         raise UpstreamFailed(LoginCase.UPSTREAM_PROFILE_REFUSED, "Another connection has a user of this id.")
     if user is not None:
         return user, True
@@ -73,7 +73,7 @@ def _created(connection: Connection, subject: str, profile: dict[str, Any]) -> U
     try:
         return create_user(tenant_id=connection.tenant_id, connection=connection, identifier=subject, **profile)
     except AlreadyExists as error:
-        # Two first logins at once: the other one has made the user.
+        # Two first logins ran at the same time, and the other one has created the user.
         found = _found(connection, subject)
         if found is not None:
             return found[0]

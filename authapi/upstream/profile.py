@@ -1,4 +1,4 @@
-"""From the claims of a provider to the profile of a user. Pure: what does not fit is left out, it stops no login."""
+"""Turns claims of a provider into profile fields of a user. Pure: an invalid value is dropped and never stops a login."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from django.core.validators import validate_email
 _LONGEST = {"name": 300, "nickname": 300, "given_name": 150, "family_name": 150, "picture": 2048, "email": 254}
 _TEMPLATE = re.compile(r"\$\{context\.(tokenset|userinfo)\.([A-Za-z0-9_:/.-]{1,200})\}")
 _PHONE = re.compile(r"\+[0-9]{1,15}")
-# Which claims are worth a further question to the provider.
+# The claims for which the userinfo endpoint is read if the id token lacks them.
 _WANTED = ("email", "name")
 
 
 def needs_userinfo(claims: Mapping[str, Any]) -> bool:
-    """Tell whether the id token says too little about the user."""
+    """Tell whether the id token has too few claims about the user."""
     return not all(claims.get(name) for name in _WANTED)
 
 
 def profile_of(claims: Mapping[str, Any], userinfo: Mapping[str, Any], attribute_map: Any) -> dict[str, Any]:
-    """Return the profile fields that a provider speaks for; a field that it does not name is not in it."""
+    """Return the profile fields that the provider's claims set. Fields without a claim are missing."""
     profile = _standard(claims, userinfo)
     for field, template in _attributes(attribute_map).items():
         value = _filled(template, claims, userinfo)
@@ -36,7 +36,7 @@ def profile_of(claims: Mapping[str, Any], userinfo: Mapping[str, Any], attribute
             profile[field] = value
     fitting = {field: value for field, value in profile.items() if _fits(field, value)}
     if "email" not in fitting:
-        # What a provider says of an address that is left out must not verify the address that the user has.
+        # The email address was dropped. Its verification must not apply to the address that the user already has.
         fitting.pop("email_verified", None)
     return fitting
 
@@ -51,16 +51,16 @@ def _standard(claims: Mapping[str, Any], userinfo: Mapping[str, Any]) -> dict[st
 
 
 def _proven(claims: Mapping[str, Any], userinfo: Mapping[str, Any], field: str, proof: str) -> dict[str, Any]:
-    """Return a field and whether it is verified, both from one place: what one says of its address is no proof of another's."""
+    """Return a field and whether it is verified, both from the same source: a verification in one source says nothing about the other."""
     source = claims if field in claims else userinfo
     if field not in source:
         return {}
-    # Verified only where the provider says so in so many words.
+    # Verified only with an explicit true.
     return {field: source[field], **({proof: source[proof] is True or source[proof] == "true"} if proof in source else {})}
 
 
 def _proven_address(address: str, claims: Mapping[str, Any], userinfo: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a mapped address, verified only where the place that names the same address verifies it."""
+    """Return a mapped address. It is verified only if a source has the same address and verifies it."""
     source = next((place for place in (claims, userinfo) if place.get("email") == address), {})
     return {"email": address} | _proven(source, {}, "email", "email_verified")
 
@@ -82,7 +82,7 @@ def _attributes(attribute_map: Any) -> dict[str, str]:
 
 
 def _filled(template: str, claims: Mapping[str, Any], userinfo: Mapping[str, Any]) -> str | None:
-    """Fill `${context.tokenset.x}` and `${context.userinfo.x}`; None where one of them has no text."""
+    """Replace `${context.tokenset.x}` and `${context.userinfo.x}`; None if one of them has no text."""
     sources = {"tokenset": claims, "userinfo": userinfo}
     values = {match.group(): sources[match.group(1)].get(match.group(2)) for match in _TEMPLATE.finditer(template)}
     if not all(isinstance(value, str) for value in values.values()):

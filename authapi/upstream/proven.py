@@ -1,4 +1,4 @@
-"""What a provider elsewhere has proven about a user, over any protocol. Pure."""
+"""What a provider has proven about a user, by any protocol. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Proven:
-    """Who logged in: claims in the words of OpenID Connect, and what ends the login at the provider later."""
+    """A verified login: its claims, named as in OpenID Connect, and the data that ends the login at the provider later."""
 
     claims: Mapping[str, Any]
     userinfo: Mapping[str, Any] = field(default_factory=dict)
-    # Kept encrypted with the session: an id token, or the name and the session that a logout request repeats.
+    # Stored encrypted with the session: an id token, or the name and session index that a logout request repeats.
     kept: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property

@@ -1,4 +1,4 @@
-"""What a connection says about its provider: client, addresses, scope. What is known of the provider comes from the table."""
+"""The provider of a connection: client, addresses and scope come from the connection, the rest from the table of known providers."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ OPENID_STRATEGIES = ("oidc", "okta")
 GENERIC = "oauth2"
 STRATEGIES = (*OPENID_STRATEGIES, GENERIC, *KNOWN)
 _ADDRESSES = ("authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri", "end_session_endpoint")
-# Under which names a tenant writes the addresses of an OAuth 2.0 provider.
+# The option names under which a tenant sets the addresses of an OAuth 2.0 provider.
 _GENERIC_ADDRESSES = {"authorization_endpoint": "authorizationURL", "token_endpoint": "tokenURL", "userinfo_endpoint": "userInfoURL"}
 _GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True)
 class Provider:
-    """A provider as its connection names it. Addresses that are missing come from discovery."""
+    """A provider as its connection describes it. Missing addresses come from discovery."""
 
     client_id: str
     secret: str = field(repr=False)
@@ -49,16 +49,16 @@ class Provider:
     addresses: Mapping[str, str]
     is_secret_posted: bool
     uses_pkce: bool
-    # Sent along with every request to the authorization endpoint.
+    # Added to every request to the authorization endpoint.
     parameters: Mapping[str, str]
     row: KnownProvider = OPENID
-    # Sent along with every request to the token endpoint and to the profile.
+    # Added to every request to the token endpoint and for the profile.
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    # Claims by expressions over the profile, in place of those of the row or beside them.
+    # Claims as expressions over the profile. They replace or extend those of the row.
     fields: Mapping[str, str] = field(default_factory=dict)
     hosted_domains: tuple[str, ...] = ()
     key: SigningKey | None = field(default=None, repr=False)
-    # What the issuer of a directory looks like that is named by its domain.
+    # The pattern of the issuer, for a directory that is named by its domain.
     issuer_template: str = ""
 
     @property
@@ -69,7 +69,7 @@ class Provider:
 
     @property
     def client_secret(self) -> str:
-        """The secret as the token endpoint takes it, signed anew where the provider wants that. Raises `UpstreamFailed`."""
+        """The secret for the token endpoint, newly signed if the provider requires that. Raises `UpstreamFailed`."""
         if self.key is None:
             return self.secret
         try:
@@ -78,16 +78,16 @@ class Provider:
             raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, "app_secret is not a private key of the provider.") from error
 
     def expected_issuer(self, issuer: str, claims: Mapping[str, Any]) -> str:
-        """Return the issuer that signed claims must name, where `issuer` is the one that was asked."""
+        """Return the issuer that signed claims must name; `issuer` is the one that got the request."""
         if TENANT_ID in issuer:
             return issuer.replace(TENANT_ID, _directory_of(claims))
         named = claims.get("iss")
         return named if named in self.row.other_issuers else issuer
 
     def may_be_named(self, issuer: str, named: str) -> bool:
-        """Tell whether an answer may name `named` as its issuer, where `issuer` is the one that was asked.
+        """Tell whether an answer may name `named` as its issuer; `issuer` is the one that got the request.
 
-        A provider whose issuer nothing tells is known by the host of the page that the browser was sent to.
+        A provider without a known issuer is identified by the host of its authorization endpoint.
         """
         if TENANT_ID in issuer:
             return is_of_template(issuer, named)
@@ -97,13 +97,13 @@ class Provider:
 
 
 def is_of_template(template: str, issuer: str) -> bool:
-    """Tell whether an issuer is that of a directory, as a template shows it."""
+    """Tell whether an issuer belongs to a directory and matches a template."""
     before, _, after = template.partition(TENANT_ID)
     return re.fullmatch(f"{re.escape(before)}{_GUID.pattern}{re.escape(after)}", issuer) is not None
 
 
 def host_of(address: str) -> str:
-    """Return the host and port of an address, empty where it is none."""
+    """Return the host and port of an address; empty for an invalid address."""
     try:
         return urlsplit(address).netloc.lower()
     except ValueError:
@@ -111,7 +111,7 @@ def host_of(address: str) -> str:
 
 
 def provider_of(connection: Connection) -> Provider:
-    """Return the provider of a connection; raise `UpstreamFailed` when it names none that could be asked."""
+    """Return the provider of a connection. Raises `UpstreamFailed` if its options name no usable provider."""
     strategy = connection.strategy
     if strategy in KNOWN:
         provider = _known(connection, KNOWN[strategy])
@@ -120,7 +120,7 @@ def provider_of(connection: Connection) -> Provider:
     elif strategy in OPENID_STRATEGIES:
         provider = _openid(connection)
     else:
-        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} names no provider that users can log in at.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} has no provider that users can log in at.")
     if not provider.client_id:
         raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} has no client_id.")
     return provider
@@ -142,12 +142,12 @@ def _openid(connection: Connection) -> Provider:
         parameters=_parameters(options.get("upstream_params")),
     )
     if provider.needs_discovery and not provider.discovery_url:
-        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} names neither an issuer nor all addresses.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} has neither an issuer nor all addresses.")
     return provider
 
 
 def _known(connection: Connection, row: KnownProvider) -> Provider:
-    """Return a provider of the table. Its options name no address, so that no tenant sends a secret elsewhere by mistake."""
+    """Return a provider of the table. Options cannot set its addresses, so that no tenant sends a secret to another address by mistake."""
     options = connection.options
     client_id = _text(options, "client_id")
     directory = _directory(connection) if row.has(Peculiarity.DIRECTORY_ISSUER) else ""
@@ -159,7 +159,7 @@ def _known(connection: Connection, row: KnownProvider) -> Provider:
     if _GUID.fullmatch(directory):
         issuer = issuer.replace(TENANT_ID, directory)
     elif directory not in ("", COMMON_DIRECTORY):
-        # The directory is named by a domain: its own document says which issuer it is.
+        # The directory is named by a domain. Its discovery document names the issuer.
         issuer, template = "", issuer
     is_signed = row.has(Peculiarity.SIGNED_SECRET)
     domains = hosted_domains_in(options) if row.has(Peculiarity.HOSTED_DOMAIN) else ()
@@ -172,7 +172,7 @@ def _known(connection: Connection, row: KnownProvider) -> Provider:
         addresses=addresses,
         is_secret_posted=row.has(Peculiarity.POSTED_SECRET),
         uses_pkce=_uses_pkce(options) and not row.has(Peculiarity.NO_PKCE),
-        # Only a hint, which lets people choose among the accounts that may log in. The claim of the token decides.
+        # A hint that lets users choose among suitable accounts. Only the claim of the token decides.
         parameters={**({"hd": domains[0] if len(domains) == 1 else "*"} if domains else {}), **_parameters(options.get("upstream_params"))},
         row=row,
         fields=row.fields,
@@ -183,12 +183,12 @@ def _known(connection: Connection, row: KnownProvider) -> Provider:
 
 
 def _generic(connection: Connection) -> Provider:
-    """Return a provider that a tenant describes itself. Raises `UpstreamFailed` where an address is missing."""
+    """Return a provider that a tenant describes itself. Raises `UpstreamFailed` if an address is missing."""
     options = connection.options
     addresses = {name: address for name in _ADDRESSES if (address := _address(connection, name))}
     missing = next((option for name, option in _GENERIC_ADDRESSES.items() if name not in addresses), None)
     if missing is not None:
-        more = " A profile script is not run here." if missing == "userInfoURL" else ""
+        more = " Profile scripts are not supported." if missing == "userInfoURL" else ""
         raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} names no {missing}.{more}")
     return Provider(
         client_id=_text(options, "client_id"),
@@ -207,7 +207,7 @@ def _generic(connection: Connection) -> Provider:
 
 
 def _signing_key(connection: Connection) -> SigningKey:
-    """Return what signs the client secret. Raises `UpstreamFailed` with the names of the options that are missing."""
+    """Return the key that signs the client secret. Raises `UpstreamFailed`, which names the missing options."""
     options = connection.options
     pem = connection.secret_option("app_secret") or ""
     missing = [name for name, value in (("team_id", options.get("team_id")), ("kid", options.get("kid")), ("app_secret", pem)) if not value]
@@ -217,13 +217,13 @@ def _signing_key(connection: Connection) -> SigningKey:
 
 
 def _directory(connection: Connection) -> str:
-    """Return the directory whose accounts may log in. Raises `UpstreamFailed`."""
+    """Return the directory whose accounts may log in. Raises `UpstreamFailed` if there is none."""
     options = connection.options
     if connection.strategy != "waad" or options.get("useCommonEndpoint") is True:
         return COMMON_DIRECTORY
     named = (_text(options, "tenantId") or _text(options, "tenant_domain") or _text(options, "domain")).lower()
     if not DIRECTORY.fullmatch(named):
-        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} names no directory: set tenant_domain.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} has no directory: set tenant_domain.")
     return named
 
 
@@ -233,7 +233,7 @@ def _version(options: Mapping[str, Any]) -> str:
 
 
 def _directory_of(claims: Mapping[str, Any]) -> str:
-    """Return the directory that a token names, and what no issuer has in its place where that is none."""
+    """Return the directory id of a token. For an invalid id, return `-`, which is part of no issuer."""
     named = claims.get("tid")
     return named if isinstance(named, str) and _GUID.fullmatch(named) else "-"
 
@@ -245,7 +245,7 @@ def _filled(address: str, places: Mapping[str, str]) -> str:
 
 
 def _address(connection: Connection, name: str) -> str:
-    """Return an address under any of its names; one with a query string is sealed."""
+    """Return an address from any of its options. An address with a query string is sealed."""
     named = _GENERIC_ADDRESSES.get(name)
     options = connection.options
     return (_text(options, named) or connection.secret_option(named) or "" if named else "") or _text(options, name)
@@ -264,7 +264,7 @@ def _words(value: Any) -> list[str]:
 def _scope(options: Mapping[str, Any], row: KnownProvider) -> str:
     named = _words(options.get("scope")) or row.scope.split()
     words = list(dict.fromkeys([*named, *_words(options.get("freeform_scopes"))]))
-    # Without it there is no id token, and so nothing that proves who logged in.
+    # Without the scope `openid` there is no id token, which proves the login.
     needs_openid = "openid" in row.scope.split() and "openid" not in words
     return " ".join(["openid", *words] if needs_openid else words)
 
@@ -280,16 +280,16 @@ def _plain(named: Any) -> dict[str, str]:
 
 
 def _parameters(named: Any) -> dict[str, str]:
-    """Return the fixed ones of `upstream_params`; aliases of our own parameters are added where the request is known."""
+    """Return the `upstream_params` with fixed values. Those with an alias are added when the request is known (`passed_on`)."""
     if not isinstance(named, dict):
         return {}
     return {name: rule["value"] for name, rule in named.items() if isinstance(rule, dict) and isinstance(rule.get("value"), str)}
 
 
 def passed_on(connection: Connection, parameters: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters that the connection takes over from the client's own request.
+    """Return the parameters that the connection copies from the client's request.
 
-    Both options name the provider's parameter and ours: `upstream_params` with an alias, `authParamsMap` without.
+    Both options map a parameter of the provider to one of ours: `upstream_params` with an alias, `authParamsMap` without.
     """
     named = connection.options.get("upstream_params")
     rules = named if isinstance(named, dict) else {}
@@ -300,6 +300,6 @@ def passed_on(connection: Connection, parameters: Mapping[str, str]) -> dict[str
 
 
 def _headers(connection: Connection) -> dict[str, str]:
-    """Return the headers of `customHeaders`, each of which is sealed."""
+    """Return the headers of `customHeaders`. Each value is sealed."""
     paths = [path for path in connection.sealed_options if path.startswith("customHeaders/")]
     return {names_of(path)[1]: connection.secret_option(path) or "" for path in paths if len(names_of(path)) == 2}

@@ -1,4 +1,4 @@
-"""What an administrator has to know about a connection to a provider elsewhere: what to enter there, what is known here."""
+"""What an administrator must know about a connection to a provider: the values to enter there, and the known values of the provider."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Facts:
-    """`ours` is to be entered at the provider, `theirs` is known of it: words and values. `problem` says what is missing."""
+    """`ours` must be entered at the provider, `theirs` are its known values: pairs of label and value. `problem` says what is missing."""
 
     ours: tuple[tuple[str, str], ...]
     metadata_address: str
@@ -39,7 +39,7 @@ class Facts:
 
 
 def facts_of(connection: Connection, *, base: str) -> Facts:
-    """Return what is known of a connection; `base` is the address of the tenant with a slash at its end. Never raises for a provider."""
+    """Return the facts of a connection; `base` is the tenant's address with a trailing slash. Never raises for an unusable provider."""
     try:
         if connection.strategy in STRATEGIES:
             return _saml(connection, base)

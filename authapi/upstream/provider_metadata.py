@@ -1,7 +1,7 @@
-"""Metadata of providers that publish it at an address: fetched when a login needs it first, then by the calendar.
+"""Stored metadata of providers that publish it at an address: fetched when a login first needs it, then on a schedule.
 
-One process at a time fetches the document of a connection. A document that was fetched counts until another one replaces it: a
-provider whose address does not answer for a while locks no user out, and the admin shows since when it does not.
+One process at a time fetches the document of a connection. A fetched document stays in use until another one replaces it, so that a
+provider whose address is temporarily unreachable locks no user out. The admin shows since when it is unreachable.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from identity.models import Connection
 Reader = Callable[..., ProviderMetadata]
 _SECONDS = 5.0
 _SHORTEST, _LONGEST = timedelta(hours=1), timedelta(days=1)
-# A process that fetches is given so long; then another may try.
+# The time that a fetching process has before another one may try.
 _LEASE = timedelta(seconds=15)
-# A signature of an unknown key makes us look again, and no oftener than this: junk must cost the provider nothing.
+# The shortest interval between two fetches for signatures of unknown keys, so that forged messages cause no load at the provider.
 _UNKNOWN_KEY = timedelta(seconds=60)
 _AFTER_FAILURE = timedelta(hours=1)
 _CLAIM = """
@@ -42,7 +42,7 @@ RETURNING id
 
 
 def published_metadata(connection: Connection, address: str, read: Reader) -> ProviderMetadata:
-    """Return what the provider published at `address`, fetched now where it is not known yet. Raises `UpstreamFailed`."""
+    """Return what the provider published at `address`. Fetches it now if it is not stored yet. Raises `UpstreamFailed`."""
     row = _row_of(connection)
     if row is not None and row.address == address and row.document is not None:
         return ProviderMetadata.of_kept(row.document)
@@ -54,23 +54,23 @@ def published_metadata(connection: Connection, address: str, read: Reader) -> Pr
 
 
 def looked_again(connection: Connection, address: str, read: Reader) -> ProviderMetadata | None:
-    """Fetch the document because a key is unknown; None where that was tried within a minute. Raises `UpstreamFailed`."""
+    """Fetch the document because a key is unknown; None if that was tried within a minute. Raises `UpstreamFailed`."""
     return _fetched(connection, address, read, not_since=_UNKNOWN_KEY)
 
 
 def fetch(connection: Connection, address: str, read: Reader, *, is_urgent: bool = False) -> ProviderMetadata | None:
-    """Fetch the document anew; None where another process fetches it this moment. Raises `UpstreamFailed`."""
+    """Fetch the document again; None if another process fetches it at the moment. Raises `UpstreamFailed`."""
     return _fetched(connection, address, read, not_since=timedelta(seconds=1) if is_urgent else _LEASE)
 
 
 def known_row(connection: Connection) -> Row | None:
-    """Return what is kept of a connection's provider, for pages."""
+    """Return the stored row of a connection's provider, for pages; None if there is none."""
     return _row_of(connection)
 
 
 @lru_cache(maxsize=64)
 def pasted_metadata(text: str, read: Reader) -> ProviderMetadata:
-    """Return what stands in a document that an administrator has pasted. Raises `MetadataUnreadable`."""
+    """Return the contents of a document that an administrator has pasted. Raises `MetadataUnreadable`."""
     return read(text.encode(), allows_http=settings.OUTBOUND_ALLOW_HTTP)
 
 
@@ -79,7 +79,7 @@ def _row_of(connection: Connection) -> Row | None:
 
 
 def _fetched(connection: Connection, address: str, read: Reader, *, not_since: timedelta) -> ProviderMetadata | None:
-    """Fetch and keep the document; None where another attempt began within `not_since`. Raises `UpstreamFailed`, which is noted."""
+    """Fetch and store the document; None if an attempt began within `not_since`. Raises `UpstreamFailed`, after storing the error."""
     row_id = _claimed(connection, address, not_since)
     if row_id is None:
         return None
@@ -88,11 +88,11 @@ def _fetched(connection: Connection, address: str, read: Reader, *, not_since: t
     try:
         found = read(_downloaded(connection.tenant_id, address), allows_http=settings.OUTBOUND_ALLOW_HTTP)
     except (MetadataUnreadable, OutboundError, NoTurn) as error:
-        problem = "Other requests of the tenant wait for servers." if isinstance(error, NoTurn) else str(error)
-        # Of another address nothing is of use any more.
+        problem = "Too many requests of the tenant are waiting for servers." if isinstance(error, NoTurn) else str(error)
+        # A stored document from another address is no longer valid.
         rows.exclude(address=address).update(document=None, fetched_at=None)
         rows.update(address=address, problem=problem[:500], due_at=now + _AFTER_FAILURE)
-        raise UpstreamFailed(LoginCase.UPSTREAM_UNREACHABLE, f"The metadata of the provider cannot be had: {problem}") from error
+        raise UpstreamFailed(LoginCase.UPSTREAM_UNREACHABLE, f"The metadata of the provider is unavailable: {problem}") from error
     due = next_fetch(found, now, shortest=_SHORTEST, longest=_LONGEST)
     rows.update(address=address, document=found.kept(), problem="", fetched_at=now, due_at=due)
     return found
@@ -119,6 +119,6 @@ def _downloaded(tenant_id: str, address: str) -> bytes:
         headers = {"Accept": "application/samlmetadata+xml, application/xml, text/xml"}
         answer = outbound_session().send("GET", address, headers=headers, body=None, deadline=time.monotonic() + _SECONDS)
     if answer.status != 200:
-        # Redirects are not followed: the address that an administrator named is the one that is trusted.
+        # Redirects are not followed: only the address that an administrator entered is trusted.
         raise MetadataUnreadable(f"The address answered {answer.status}. It must answer with the document itself.")
     return answer.body

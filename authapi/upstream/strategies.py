@@ -1,4 +1,4 @@
-"""Which protocol each strategy of a connection speaks: one table, so that pages and logouts know no protocol."""
+"""The protocol of each strategy of a connection, in one table, so that pages and logouts need no knowledge of protocols."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Kept = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ProviderLogout:
-    """How a logout reaches the provider: `trip` is visited last and comes back with an answer, or `then` ends the way there.
+    """How a logout reaches the provider. A `trip` is visited last and returns with an answer; with `then`, the logout ends at the provider.
 
-    `trip` makes the round trip for the handle that the provider's answer brings back.
+    `trip` makes the round trip for the handle that the provider's answer returns.
     """
 
     then: BrowserCall | None = None
@@ -39,8 +39,8 @@ class ProviderLogout:
 class Speaker:
     """One protocol. Each function raises `UpstreamFailed`.
 
-    `begin` returns where the browser goes to log in. `log_out` returns how the login there ends, None where it cannot be ended;
-    it takes what the session kept of the login, and where the browser goes afterwards.
+    `begin` returns the browser's request that begins a login. `log_out` returns how to end the login at the provider, or None if that is
+    impossible; its arguments are the connection, the data that the session stores of the login, and the address to return to.
     """
 
     begin: Callable[[Login, Connection], BrowserCall]
@@ -71,7 +71,7 @@ WSFED = Speaker(wsfed_login.begin, _wsfed_log_out)
 
 
 def begin(login: Login, connection: Connection) -> BrowserCall:
-    """Return where the browser goes to log in through a connection. Raises `UpstreamFailed`."""
+    """Return the browser's request that begins a login through a connection. Raises `UpstreamFailed`."""
     speaker = speaker_of(connection)
     if speaker is None:
         raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"Users cannot log in through {connection.name}.")
@@ -79,10 +79,10 @@ def begin(login: Login, connection: Connection) -> BrowserCall:
 
 
 def speaker_of(connection: Connection) -> Speaker | None:
-    """Return the protocol of a connection, None for one that users cannot log in through here."""
+    """Return the protocol of a connection; None if users cannot log in through it."""
     if connection.strategy in saml_options.STRATEGIES:
         return SAML
-    # Before OpenID Connect: Entra speaks both.
+    # Checked before OpenID Connect, because Entra supports both.
     if is_wsfed(connection.strategy, connection.options):
         return WSFED
     return OIDC if connection.strategy in oidc_provider.STRATEGIES else None

@@ -1,6 +1,6 @@
-"""A token of an issuer elsewhere logs a user in: the profile of its type says whose tokens count, and whom they stand for.
+"""Logs a user in by a token of an external issuer: the profile for its type tells which tokens are accepted, and which user they name.
 
-Upstream runs an action of the tenant here. A profile judges in its place: signature, issuer, audience, times, and one use.
+The upstream service runs an action of the tenant for this. Here the profile checks signature, issuer, audience, times, and single use.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ CUSTOM = "custom_authentication"
 _GRANT_CLAIM = "token-exchange"
 _METHOD = "federated"
 _SUCCESS, _FAILURE = "secte", "fecte"
-# RFC 8725, 3.11: a token that says what it is for is for nothing else. A logout token has issuer, audience and subject, too.
+# RFC 8725, 3.11: a token with the type of another purpose is refused. Logout tokens have issuer, audience and subject, too.
 _TYPES = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
-# Members of tokens that are no statement about a login, or about one in which another party acts.
+# Members of tokens that do not describe a login, or that describe one in which another party acts.
 _FOREIGN_MEMBERS = ("events", "act")
 _LONGEST_SUBJECT = 255
 _USED = "It was exchanged before."
 
 
 class _Unacceptable(Exception):
-    """The token does not count; the text is for the log of the tenant."""
+    """The token is refused; the text is for the log of the tenant."""
 
 
 def logged_in_by_token(request: TokenRequest, client: Client, kind: str) -> TokenAnswer:
-    """Return tokens for the user whom a subject token stands for. Raises `RequestRefused`; the log of the tenant says why.
+    """Return tokens for the user of a subject token. Raises `RequestRefused`; the log of the tenant has the reason.
 
-    1. The client may exchange such tokens, and a profile has their type.
-    2. The address of the sender has attempts left.
-    3. The token is judged, and stands for a user.
+    1. The client must be allowed to exchange such tokens, and a profile must have their type.
+    2. The address of the sender must have attempts left.
+    3. The token is checked, and must name a user.
     4. The user is logged in, as with a password.
     """
     profile = _profile(client, kind)
@@ -82,9 +82,9 @@ def logged_in_by_token(request: TokenRequest, client: Client, kind: str) -> Toke
 
 
 def _profile(client: Client, kind: str) -> TokenExchangeProfile:
-    """Return the profile of a type. Raises `RequestRefused`, also where the client does not let users of its connection in."""
+    """Return the profile of a type. Raises `RequestRefused`, also if the client does not use the connection of the profile."""
     if not may_exchange(client, CUSTOM):
-        raise RequestRefused(OAuthCase.EXCHANGE_NOT_ALLOWED, reason=f"It must be first-party, and allowed {CUSTOM}.")
+        raise RequestRefused(OAuthCase.EXCHANGE_NOT_ALLOWED, reason=f"The client must be first-party, and allowed {CUSTOM}.")
     rows = TokenExchangeProfile.objects.of(client.tenant_id).select_related("connection")
     profile = rows.filter(subject_token_type=kind[:100]).first()
     if profile is None or profile.subject_token_type != kind:
@@ -97,7 +97,7 @@ def _profile(client: Client, kind: str) -> TokenExchangeProfile:
 def _organization(request: TokenRequest, client: Client, profile: TokenExchangeProfile) -> Organization | None:
     organization = wished_organization(client, request.text("organization") or "")
     if organization is None and client.settings.get("organization_usage") == "require":
-        # No page asks here.
+        # There is no page that could ask for the organization.
         raise RequestRefused(LoginCase.ORGANIZATION_REQUIRED)
     if organization is not None and not connections_within(organization, [profile.connection]):
         raise RequestRefused(LoginCase.UNKNOWN_CONNECTION)
@@ -127,23 +127,23 @@ def _judged_user(request: TokenRequest, client: Client, profile: TokenExchangePr
 
 
 def _claims(request: TokenRequest, client: Client, profile: TokenExchangeProfile) -> Mapping[str, Any]:
-    """Return the claims of a token that counts for this profile now. Raises `UpstreamFailed` or `_Unacceptable`."""
+    """Return the claims of a token that is valid for this profile now. Raises `UpstreamFailed` or `_Unacceptable`."""
     keys = partial(keys_of, profile.jwks_uri) if profile.jwks_uri else partial(_own_keys, profile)
     decoded = opened(request.required("subject_token"), keys)
     claims, kind = decoded.claims, decoded.header.get("typ", "")
     if not isinstance(kind, str) or kind.lower() not in _TYPES:
-        raise _Unacceptable("Its type says that it is for something else.")
+        raise _Unacceptable("Its type names another purpose.")
     audience = claims.get("aud")
     if claims.get("iss") != profile.issuer or profile.audience not in (audience if isinstance(audience, list) else [audience]):
-        raise _Unacceptable("Its issuer or its audience is another one.")
+        raise _Unacceptable("Its issuer or its audience is wrong.")
     _check_times(claims)
     foreign = next((name for name in _FOREIGN_MEMBERS if name in claims), None)
     if foreign is not None:
-        raise _Unacceptable(f"It has the member {foreign}, and is no statement about a login.")
+        raise _Unacceptable(f"It has the member {foreign}, so it does not describe a login.")
     _check_actor(claims.get("may_act"), client)
     confirmation = claims.get("cnf")
     if confirmation is not None and not (isinstance(confirmation, dict) and confirmation and is_held(confirmation, request)):
-        raise _Unacceptable("It is bound to a key or a certificate that was not shown.")
+        raise _Unacceptable("It is bound to a key or a certificate that the request does not prove.")
     return claims
 
 
@@ -155,11 +155,11 @@ def _check_times(claims: Mapping[str, Any]) -> None:
         or ends <= now - LEEWAY_SECONDS
         or not all(is_time(moment) and moment <= now + LEEWAY_SECONDS for moment in begins)
     ):
-        raise _Unacceptable("It has expired, has not begun, or names no end.")
+        raise _Unacceptable("It has expired, is not valid yet, or has no exp.")
 
 
 def _check_actor(allowed: Any, client: Client) -> None:
-    """Raise `_Unacceptable` where the token names another party that may act with it (RFC 8693, 4.4)."""
+    """Raise `_Unacceptable` if the token allows only another party to act with it (RFC 8693, 4.4)."""
     if allowed is not None and not (isinstance(allowed, dict) and allowed.get("sub") == client.client_id):
         raise _Unacceptable("Its may_act names another party.")
 
@@ -170,7 +170,7 @@ def _user(profile: TokenExchangeProfile, claims: Mapping[str, Any]) -> User:
         return _user_of_address(profile, claims)
     subject = claims.get("sub")
     if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT or text_problem(subject):
-        raise _Unacceptable("It names no subject.")
+        raise _Unacceptable("It has no valid subject.")
     user = user_of(profile.connection, Proven(claims)) if profile.creates_users else known_user(profile.connection, subject)
     if user is None:
         raise _Unacceptable("No user of the connection has this subject.")
@@ -178,10 +178,10 @@ def _user(profile: TokenExchangeProfile, claims: Mapping[str, Any]) -> User:
 
 
 def _user_of_address(profile: TokenExchangeProfile, claims: Mapping[str, Any]) -> User:
-    """Return the user of an address that both sides have verified: an unverified one proves nothing."""
+    """Return the user of an email address that both sides have verified. An unverified address proves nothing."""
     address = claims.get("email")
     if not isinstance(address, str) or claims.get("email_verified") is not True:
-        raise _Unacceptable("It has no verified e-mail address.")
+        raise _Unacceptable("It has no verified email address.")
     user = named_user(profile.connection, address)
     if user is None or not user.email_verified or (user.email or "").lower() != address.lower():
         raise _Unacceptable("No user of the connection has verified this address.")
@@ -189,20 +189,20 @@ def _user_of_address(profile: TokenExchangeProfile, claims: Mapping[str, Any]) -
 
 
 def _check_unused(profile: TokenExchangeProfile, claims: Mapping[str, Any], token: str) -> None:
-    """Raise `_Unacceptable` for a token that was used before: its old claims must not be written into the user's profile again."""
+    """Raise `_Unacceptable` for a token that was used before: its old claims must not overwrite the user's profile."""
     if profile.is_single_use and is_used(**_use_of(profile, claims, token)):
         raise _Unacceptable(_USED)
 
 
 def _use_up(profile: TokenExchangeProfile, claims: Mapping[str, Any], token: str) -> None:
-    """Note the use of a token. Raises `_Unacceptable` for a second one."""
+    """Record the use of a token. Raises `_Unacceptable` for a second use."""
     until = float(claims["exp"]) + LEEWAY_SECONDS
     if profile.is_single_use and not use_once(**_use_of(profile, claims, token), until=until):
         raise _Unacceptable(_USED)
 
 
 def _use_of(profile: TokenExchangeProfile, claims: Mapping[str, Any], token: str) -> dict[str, str]:
-    """Return the name under which a use is noted. Without an id the token itself is one."""
+    """Return the key under which a use is recorded: the id of the token, or a digest of the token if it has no id."""
     jti = claims.get("jti")
     name = jti if isinstance(jti, str) and jti else hashlib.sha256(token.encode()).hexdigest()
     return {"tenant_id": profile.tenant_id, "client_id": f"exchange\x00{profile.issuer}", "jti": name}
@@ -214,7 +214,7 @@ def _own_keys(profile: TokenExchangeProfile, *, is_key_unknown: bool = False) ->
 
 def _note(client: Client, profile: TokenExchangeProfile, sender: Sender, *, user: User | None = None, problem: str = "") -> None:
     if problem and not REFUSED_EXCHANGES.takes(client.tenant_id, client.client_id):
-        # A client that does not authenticate can be named by any program: a flood of tokens must not fill the log.
+        # Any program can name a client that does not authenticate. A flood of tokens must not fill the log.
         return
     sign_in_log.note(
         tenant_id=client.tenant_id,

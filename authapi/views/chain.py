@@ -1,7 +1,7 @@
-"""The short chain before a hot endpoint: method, bounded body, host, the endpoint itself, who pays for it, the error table.
+"""The short chain before a hot endpoint: method, bounded body, host, the endpoint, the rate that is charged, the error table.
 
-One hop to a thread does it all; sessions, CSRF and messages have no place here. The tenant pays once its client is proven, the
-address for what was refused (ADR 0073).
+One thread does all of it, without sessions, CSRF checks and messages. The tenant is charged once its client has authenticated. The
+sender's address is charged for refused requests (ADR 0073).
 """
 
 from __future__ import annotations
@@ -50,50 +50,50 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _BODY_SECONDS = 30.0
-# Host, client, keys, API, grant and settings may all be missing, one after the other.
+# A request may have to load host, client, keys, API, grant and settings, one after the other.
 _MOST_LOADS = 8
-# A tenant on its way out answers as a suspended one: what it was is nobody's business.
+# A tenant that is being deleted answers like a suspended one, so that clients cannot tell the two apart.
 _STATUSES = {**dict.fromkeys(("suspended", "deleting", "deleted"), RequestCase.TENANT_SUSPENDED), "draining": RequestCase.TENANT_DRAINING}
 
 
 @dataclass(frozen=True)
 class Call:
-    """One request: its tenant, its sender, what was read of it, and who pays for it."""
+    """One request: its tenant, its sender, its contents, and who is charged for it."""
 
     host: HostMatch
     address: str
     headers: dict[str, str] = field(repr=False)
     body: bytes = field(repr=False)
     charge: Charge
-    # Not in any repr: `/userinfo` takes a token there.
+    # Not in any `repr`, because `/userinfo` accepts a token in the query.
     query: bytes = field(default=b"", repr=False)
     method: str = "GET"
-    # What the route has taken out of the path, by name.
+    # The values that the route has read from the path, by name.
     named: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer, before the headers that every answer has."""
+    """One answer, without the headers that all answers share."""
 
     status: int
     body: bytes
     headers: dict[str, str] = field(default_factory=dict)
-    # Whether a success proves that the sender had a code, a token or a password. Otherwise the request is charged to its address.
+    # Whether success proves that the sender had a code, a token or a password. Otherwise the request is charged to its address.
     is_proof: bool = True
-    # The one origin whose scripts may read it with cookies; empty where cookies do not count and every origin may.
+    # The only origin whose scripts may read the answer with cookies. Empty if cookies have no effect, so that every origin may read it.
     reader: str = ""
 
 
 @dataclass(frozen=True)
 class Later:
-    """The rest of a request that has to wait for a password to be hashed."""
+    """The rest of a request that needs a slow thread, for example to hash a password."""
 
     work: Callable[[], Answer]
 
 
 Endpoint = Callable[[Call], Answer | Later]
-# Answers on the event loop. Raises `Cold`, with nothing done, for what the endpoint itself must answer.
+# Answers on the event loop. Raises `Cold`, with nothing done, if the endpoint itself must answer.
 AtOnce = Callable[[Call], Awaitable[Answer]]
 
 
@@ -110,13 +110,13 @@ def hot_endpoint(
     takes_cookies: bool = False,
     at_once: AtOnce | None = None,
 ) -> Application:
-    """Make an ASGI application of `endpoint`; `name` is what its rate is counted under.
+    """Return an ASGI application for `endpoint`; its rate is counted under `name`.
 
-    `in_words_of` names the cases that an interface words in its own way. With `takes_cookies` scripts of other origins may send
-    cookies along; the endpoint judges their origin.
+    `in_words_of` replaces cases by the interface's own. With `takes_cookies`, scripts of other origins may send
+    cookies, and the endpoint checks their origin.
 
-    An endpoint that finds out that a password will be hashed returns `Later`: the rest runs where slow work queues by itself.
-    `at_once` is a fast path beside the endpoint: it answers what needs no thread but for a signature.
+    An endpoint that must hash a password returns `Later`; the rest then runs in the queue of slow work.
+    `at_once` is a fast path that answers on the event loop, with a thread for signatures only.
     """
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -125,7 +125,7 @@ def hot_endpoint(
             await _send(scope, send, Answer(204, b"", cors.preflight_headers(methods, reader=reader)), is_head=False)
             return
         origin, is_head = _origin(scope), scope["method"] == "HEAD"
-        # Held until the answer: requests that wait for a thread take memory, too.
+        # Held until the answer, because requests that wait for a thread use memory, too.
         with unread_bodies().held(origin.keys) as body:
             try:
                 whole = await _read(body, scope, receive)
@@ -140,7 +140,7 @@ def hot_endpoint(
 
 
 async def _read(body: Body, scope: Scope, receive: Receive) -> bytes | None:
-    """Return the body, one byte longer than the limit where it is too long; None when the client has left."""
+    """Return the body; one byte more than the limit if it is too long; None if the client has disconnected."""
     take: TakeBody | None = scope.get("extensions", {}).get(BODY)
     try:
         whole = take() if take is not None else None
@@ -150,7 +150,7 @@ async def _read(body: Body, scope: Scope, receive: Receive) -> bytes | None:
     except ClientLeft:
         return None
     except BodyTooLarge:
-        # Refused in its turn: an unknown host is 404 before anything else.
+        # Refused later, because an unknown host must be answered with 404 before any other error.
         return bytes(MAX_BODY_BYTES + 1)
     except BodyTooSlow as error:
         raise RequestRefused(RequestCase.BODY_TOO_SLOW) from error
@@ -159,15 +159,15 @@ async def _read(body: Body, scope: Scope, receive: Receive) -> bytes | None:
 
 
 def _unread(refused: RequestRefused, methods: tuple[str, ...]) -> Answer:
-    # The rest of the body is on its way; only a closed connection stops it.
+    # The rest of the body may still arrive, so the connection must be closed.
     answer = _failed(refused, methods)
     return replace(answer, headers={**answer.headers, "Connection": "close"})
 
 
-# Not frozen, as making one is a part of every request; the same holds for those below.
+# Not frozen, because frozen instances are slower to create, and each request creates one. The same holds for the classes below.
 @dataclass(slots=True)
 class _Request:
-    """One request on its way to an endpoint."""
+    """One request that is being processed."""
 
     endpoint: Endpoint
     name: str
@@ -177,63 +177,63 @@ class _Request:
     origin: Origin
     words: Mapping[Case, Case]
     at_once: AtOnce | None = None
-    # What the request has charged so far, by whichever path.
+    # The charge of the request so far, by the fast path or by the thread.
     charge: Charge | None = None
 
     @property
     def is_open(self) -> bool:
-        """Whether the endpoint asks for no proof, so that the address pays for every request."""
+        """Whether the endpoint needs no authentication, so that every request is charged to its address."""
         return self.name in OPEN_ENDPOINTS
 
     @property
     def paid(self) -> Charge:
-        """What was charged, nothing where no tenant was found."""
+        """The charge so far; an empty one if no tenant was found."""
         return self.charge or Charge("", self.name)
 
 
 async def _rated(request: _Request) -> Answer:
-    """Return the answer with the headers of the bucket that decided; what proved nothing is charged to its address."""
-    # An address over its debt is still served, but never by more than one fast and one slow thread of a process.
+    """Return the answer with the headers of the bucket that was charged. A request that proved nothing is charged to its address."""
+    # An address over its debt is still served, but by at most one fast and one slow thread of a process.
     keys = request.origin.keys
     done = await in_turn(keys, partial(_worked, request))
     if isinstance(done, _Waiting):
         done = await in_turn(keys, partial(executor.run, partial(_finished, request, done), is_slow=True), is_slow=True)
     answer, rate = done.answer, done.rate
-    # A failure of the service (5xx) is charged to neither.
+    # A failure of the service (5xx) is not charged.
     if rate is None and answer.status < 500:
         rate = await charged_debt(done.tenant_id, request.origin)
         if rate.is_exceeded:
             answer = replace(_failed(RequestRefused(RequestCase.TOO_MANY_REQUESTS), request.methods), reader=answer.reader)
     rate = rate or debt_of(done.tenant_id, request.origin)
     if answer.status == 429:
-        # Its own headers stand where the bucket is known; a client must never read that something is left.
+        # The answer may have the headers of the bucket that refused it. Otherwise no allowance must be shown as left.
         rate = rate.used_up
     return replace(answer, headers=cors.answer_headers(answer.reader) | rate.headers | answer.headers)
 
 
 async def _worked(request: _Request) -> _Done | _Waiting:
-    """Answer on the event loop where that is possible, and otherwise in a thread."""
+    """Answer on the event loop if possible, otherwise in a thread."""
     done = None if request.at_once is None else await _done_at_once(request, request.at_once)
     return await executor.run(partial(_answer, request)) if done is None else done
 
 
 async def _done_at_once(request: _Request, at_once: AtOnce) -> _Done | None:
-    """Return the answer of the fast path, None for what it leaves to the endpoint: every refusal, and what cannot be remembered."""
+    """Return the answer of the fast path. None for every refusal, and if a value cannot be cached; the endpoint then answers."""
     try:
         for _ in range(_MOST_LOADS):
             try:
                 return await _tried_at_once(request, at_once)
             except Missing as missing:
-                # Nothing was done yet. What is missing is loaded once for all requests that wait for it, and then they begin anew.
+                # Nothing was done yet. The missing value is loaded once for all waiting requests, and then they start over.
                 await executor.remembered(missing.memory, missing.key)
             except throttling.NoPlace:
-                # It was to be charged, and is not charged again when it begins anew.
+                # The request is charged here, and not again when it starts over.
                 request.paid.rate = await throttling.hit_async(request.paid.tenant_id, request.name)
     except Decided as decided:
         return _Done(_failed(_worded(decided.error, request.words), request.methods), request.paid.tenant_id, request.paid.rate)
-    except Exception as error:  # noqa: BLE001  (nothing was done yet: the endpoint finds out what is the matter, and says so)
+    except Exception as error:  # noqa: BLE001  (nothing was done yet: the endpoint repeats the request and reports the error)
         if not isinstance(error, Cold | SynchronousOnlyOperation | RequestRefused):
-            logger.info("A fast path leaves a request to the endpoint: %s", type(error).__name__)
+            logger.info("A fast path leaves a request to its endpoint after %s", type(error).__name__)
     finally:
         request.paid.may_wait = True
     return None
@@ -251,20 +251,20 @@ async def _tried_at_once(request: _Request, at_once: AtOnce) -> _Done:
 
 
 def _page(scope: Scope) -> str:
-    """Return the origin of the page whose script asks, empty for what is no origin of a web page."""
+    """Return the origin of the page whose script sends the request; empty if it is not a web origin."""
     named = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"), "")
     return named if web_origin_of(named) == named else ""
 
 
 def _origin(scope: Scope) -> Origin:
-    # A proxy may add a line of its own instead of extending the one that came.
+    # A proxy may add a header line instead of extending the received one.
     forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
     return origin_of((scope.get("client") or ("",))[0] or "", forwarded.decode("latin-1"), settings.TRUSTED_PROXIES)
 
 
 @dataclass(slots=True)
 class _Done:
-    """An answer, and the rate of the bucket that was charged; None where nothing was proven."""
+    """An answer, and the rate of the charged bucket; None if the request proved nothing."""
 
     answer: Answer
     tenant_id: str
@@ -273,7 +273,7 @@ class _Done:
 
 @dataclass(slots=True)
 class _Waiting:
-    """What the slow threads go on with, and who has paid so far."""
+    """The work that a slow thread continues, and the charge so far."""
 
     later: Later
     charge: Charge
@@ -281,7 +281,7 @@ class _Waiting:
 
 
 def _call(request: _Request) -> Call:
-    """Return the request as its endpoint sees it. Raises `RequestRefused`."""
+    """Return the request in the form that its endpoint reads. Raises `RequestRefused`."""
     scope = request.scope
     headers = joined(scope["headers"])
     host = _tenant_of(headers)
@@ -310,14 +310,14 @@ def _answer(request: _Request) -> _Done | _Waiting:
         return _settled(request, outcome, call.charge, rate)
     except StrangerRefused as refused:
         return _Done(_failed(RequestRefused(RequestCase.TOO_MANY_REQUESTS), request.methods), request.paid.tenant_id, refused.rate)
-    except Exception as error:  # noqa: BLE001  (the edge: every failure becomes a row of the table)
+    except Exception as error:  # noqa: BLE001  (the outermost layer: every failure becomes a row of the table)
         return _Done(_failed(_worded(error, request.words), request.methods), request.paid.tenant_id, rate or request.paid.rate)
 
 
 def _finished(request: _Request, waiting: _Waiting) -> _Done:
     try:
         return _settled(request, waiting.later.work(), waiting.charge, waiting.rate)
-    except Exception as error:  # noqa: BLE001  (the edge, as above)
+    except Exception as error:  # noqa: BLE001  (the outermost layer, as above)
         return _Done(_failed(_worded(error, request.words), request.methods), waiting.charge.tenant_id, waiting.rate or waiting.charge.rate)
 
 
@@ -351,14 +351,14 @@ def _check_request(method: str, methods: tuple[str, ...], body: bytes) -> None:
 
 
 def _worded(error: Exception, words: Mapping[Case, Case]) -> Exception:
-    """Return the refusal in the words of the interface where that has its own."""
+    """Return the refusal with the interface's own case, if it has one."""
     case = words.get(error.case) if isinstance(error, RequestRefused) else None
     return error if case is None else RequestRefused(case)
 
 
 def _failed(error: Exception, methods: tuple[str, ...]) -> Answer:
     failure = _failure(error)
-    # No WWW-Authenticate: client libraries would raise their challenge error before reading the body.
+    # No WWW-Authenticate header: client libraries would raise their own error before they read the body.
     headers = {"Cache-Control": "no-store", "Pragma": "no-cache", "Referrer-Policy": "no-referrer"}
     if failure.status == 405:
         headers["Allow"] = ", ".join(methods)

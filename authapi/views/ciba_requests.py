@@ -1,4 +1,4 @@
-"""`POST /bc-authorize` (OpenID CIBA Core 1.0, 7): a client that authenticates asks one user for an approval, and polls for the tokens."""
+"""`POST /bc-authorize` (OpenID CIBA Core 1.0, 7): an authenticated client requests the approval of one user, and then polls for tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refusals in the words of their client: those of the standards where it asks for them (`oauth_standard_errors`, or its level)."""
+"""Refusals with the standard statuses and codes, for clients that request them (`oauth_standard_errors`, or their compliance level)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from authapi.views.chain import Answer
 
 
 def in_words_of_client(work: Callable[[TokenRequest], Answer], request: TokenRequest) -> Answer:
-    """Do the work of an endpoint; raise its refusals as the client of the request reads them.
+    """Do the work of an endpoint. Its refusals are raised in the form that the client of the request expects.
 
-    A request that names no client of the tenant is refused in our words.
+    A request without a known client of the tenant is refused in the form of this service.
     """
     try:
         return work(request)
@@ -35,7 +35,7 @@ def in_words_of_client(work: Callable[[TokenRequest], Answer], request: TokenReq
 
 
 def echoed_headers(request: TokenRequest, client: Client) -> dict[str, str]:
-    """Return the header that joins the answer to the request in the logs of both sides, where the client's level asks for it."""
+    """Return the header that correlates request and answer in the logs of both sides, if the client's level requires it."""
     return interaction_headers(request.headers, level_of(client.settings)) if INTERACTION_HEADER in request.headers else {}
 
 
@@ -48,5 +48,5 @@ def _word(refused: RequestRefused, request: TokenRequest) -> None:
         return
     refused.failure = standard_failure(refused.failure, refused.case)
     if refused.failure.status == 401 and request.headers.get("authorization", "").lower().startswith("basic "):
-        # RFC 6749, 5.2. Other refusals have no challenge: some libraries do not read the body beside one.
+        # RFC 6749, 5.2. Other refusals have no challenge, because some libraries then do not read the body.
         refused.headers["WWW-Authenticate"] = f'Basic realm="{request.host.issuer}"'

@@ -1,4 +1,4 @@
-"""The client of an endpoint that serves confidential clients only, refused in the codes of RFC 6749, 5.2."""
+"""The client of an endpoint for confidential clients only. Refusals have the codes of RFC 6749, 5.2."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from authapi.token_request import TokenRequest
 
 
 def confidential_client(request: TokenRequest, *, public: Case) -> Client:
-    """Return the client that a request has proven. Raises `RequestRefused`: the case `public` for a client that proves nothing."""
+    """Return the authenticated client of a request. Raises `RequestRefused`, with the case `public` for a public client."""
     try:
         client = client_auth.authenticate(request)
     except RequestRefused as refused:

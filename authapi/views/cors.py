@@ -1,4 +1,4 @@
-"""Cross-origin rules of the OAuth endpoints: any origin without cookies, one origin with them, rate headers readable. Pure."""
+"""Cross-origin rules of the OAuth endpoints: any origin without cookies, one origin with cookies, readable rate headers. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _EXPOSED = "DPoP-Nonce, Retry-After, WWW-Authenticate, X-RateLimit-Limit, X-Rate
 
 
 def answer_headers(reader: str = "") -> dict[str, str]:
-    """Return the headers of an answer to a script. What depends on no cookie, every origin may read; else `reader` alone."""
+    """Return the CORS headers of an answer. Every origin may read an answer that depends on no cookie, otherwise `reader` only."""
     return {**_readers(reader), "Access-Control-Expose-Headers": _EXPOSED}
 
 
 def preflight_headers(methods: Iterable[str], *, reader: str = "") -> dict[str, str]:
     """Return the headers that answer an `OPTIONS` request.
 
-    A preflight names no client: an endpoint that takes cookies lets every page ask, and judges the origin of the request itself.
+    A preflight names no client. So an endpoint with cookies allows every page here, and checks the origin of the request itself.
     """
     return {
         **_readers(reader),

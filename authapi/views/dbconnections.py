@@ -1,6 +1,6 @@
-"""`POST /dbconnections/signup` and `/dbconnections/change_password`, for applications with forms of their own.
+"""`POST /dbconnections/signup` and `/dbconnections/change_password`, for applications with their own forms.
 
-Their error body is their own, too: `{name, code, description, statusCode}` (contract 2.10 and 8).
+Their error body is special, too: `{name, code, description, statusCode}` (contract 2.10 and 8).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LONGEST_PASSWORD = 4096
 
 
 class _Problem(Exception):
-    """An answer that is an error. One with 429 carries the headers of the bucket that refused."""
+    """An error answer. An answer with 429 has the headers of the bucket that refused it."""
 
     def __init__(
         self, code: str, description: Any, *, name: str = "BadRequestError", status: int = 400, rate: Rate | None = None, **more: Any
@@ -50,7 +50,7 @@ class _Problem(Exception):
 
 @dataclass(frozen=True)
 class _DirectoryRequest:
-    """A request of a client about an account of a directory."""
+    """A client's request about an account of a database connection."""
 
     call: Call
     form: Mapping[str, Any]
@@ -62,7 +62,7 @@ class _DirectoryRequest:
 
 
 def _signup(call: Call) -> Later:
-    # Every sign-up hashes a password.
+    # Every sign-up hashes a password, so it runs in a slow thread.
     return Later(partial(_answered, call, _sign_up))
 
 
@@ -126,12 +126,12 @@ def _ask_for_reset(request: _DirectoryRequest) -> Answer:
         )
     except TooManyRequests as error:
         raise _Problem("too_many_requests", str(error), name="TooManyRequests", status=429, rate=error.rate) from error
-    # Also where nobody is called so: a worker looks.
+    # The answer is the same for an unknown user: a worker looks up the account later.
     return Answer(200, RESET_SENT.encode(), {"Content-Type": "text/html; charset=utf-8", **_PRIVATE})
 
 
 def _client(call: Call, form: Mapping[str, Any]) -> Client | None:
-    """Return the client that asks; without `client_id` the tenant's global one, if there is one (contract 5)."""
+    """Return the client of the request. Without `client_id` it is the tenant's global client, if there is one (contract 5)."""
     clients = Client.objects.of(call.host.tenant_id).filter(revoked_at__isnull=True)
     client_id = _text(form, "client_id")
     if not client_id:
@@ -165,7 +165,7 @@ def _is_enabled(client: Client, connection: Connection) -> bool:
 def _is_in_use(connection: Connection) -> bool:
     """Tell whether a client of the tenant uses the connection.
 
-    Client ids are public, so a request without one may do what a request that names a client may do, and no more.
+    Client ids are public, so a request without one may do as much as a request that names a client, and no more.
     """
     named = Client.objects.of(connection.tenant_id).filter(client_id__in=connection.enabled_clients, revoked_at__isnull=True)
     return takes_passwords(connection) and named.exists()
@@ -184,7 +184,7 @@ def _refusal(connection: Connection, password: str, refused: SignUpRefused) -> _
         case Reason.PASSWORD_TOO_WEAK if refused.weak is not None:
             return _weak(connection, password, refused.weak)
         case _:
-            # The same for everything that would tell who has an account here.
+            # One answer for every case that would tell which accounts exist.
             return _Problem("invalid_signup", "Invalid sign up")
 
 
@@ -218,7 +218,7 @@ def _text(form: Mapping[str, Any], name: str) -> str:
 
 
 def _object(value: Any) -> Any:
-    """Return an object that a form carries as JSON text, else the value itself."""
+    """Return the object that a form sends as JSON text, otherwise the value itself."""
     try:
         return orjson.loads(value) if isinstance(value, str) else value
     except orjson.JSONDecodeError:

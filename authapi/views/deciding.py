@@ -1,4 +1,4 @@
-"""Where a fast path has changed something, what fails is the answer: the endpoint must not begin anew."""
+"""Marks failures of a fast path after its first change: the failure is the answer, because the request must not start over."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class Decided(Exception):
-    """A fast path fails after it has changed something: the endpoint must not begin anew. `error` is what that would have raised."""
+    """A fast path fails after it has changed something, so the endpoint must not start over. `error` is the original error."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -16,7 +16,7 @@ class Decided(Exception):
 
 @contextmanager
 def deciding() -> Iterator[None]:
-    """Have a failure from here on be the answer: something was changed."""
+    """Raise errors of the block as `Decided`, because something was already changed."""
     try:
         yield
     except Exception as error:

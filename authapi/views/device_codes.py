@@ -1,4 +1,4 @@
-"""`POST /oauth/device/code` (RFC 8628, 3.1): a device without a browser gets a code for itself, and one for a person."""
+"""`POST /oauth/device/code` (RFC 8628, 3.1): a device without a browser gets a device code, and a user code for its user."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _client(request: TokenRequest) -> Client:
     except RequestRefused as refused:
         if refused.case is not OAuthCase.WRONG_CLIENT_AUTHENTICATION:
             raise
-        # RFC 8628, 3.2: errors as those of RFC 6749, 5.2.
+        # RFC 8628, 3.2: the errors are those of RFC 6749, 5.2.
         raise RequestRefused(OAuthCase.WRONG_CLIENT_OF_STANDARD) from refused
 
 

@@ -1,4 +1,4 @@
-"""The published keys, and the document that says what is served. It lists nothing that does not answer yet."""
+"""The published keys, and the discovery document. The document lists only what the service supports."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from authapi.views.chain import Answer, Call, hot_endpoint, json_answer
 from identity.hosts import HostMatch
 
 PUSHED_REQUEST_ENDPOINT = "pushed_authorization_request_endpoint"
-# Short, so that a key published by a rotation is known long before it signs.
+# Short, so that clients have a rotated key long before it signs.
 _CACHE = {"Cache-Control": "public, max-age=60"}
 _METHODS = (secret_basic.METHOD, secret_post.METHOD, assertion.METHOD, public.METHOD)
 _MTLS_METHODS = (mutual_tls.CA_SIGNED, mutual_tls.SELF_SIGNED)
 _TOKEN_CLAIMS = (
     "acr", "amr", "at_hash", "aud", "auth_time", "c_hash", "exp", "iat", "iss", "nonce", "org_id", "org_name", "s_hash", "sid", "sub",
 )  # fmt: skip
-# Taken, and without effect: no profile has an address.
+# Accepted without effect: profiles have no address.
 _SILENT_SCOPES = {"address"}
-# What is the same for every tenant. `web_message` works and stays unlisted, as upstream.
+# The members that are equal for all tenants. `web_message` works, but is not listed, as in the upstream service.
 _SERVED: dict[str, Any] = {
     "response_types_supported": [
         "code", "token", "id_token", "code token", "code id_token", "token id_token", "code token id_token",
@@ -43,7 +43,7 @@ _SERVED: dict[str, Any] = {
     "request_parameter_supported": True,
     "request_object_signing_alg_values_supported": list(ALGORITHMS),
     "request_uri_parameter_supported": False,
-    # `plain` is for clients that are registered as non-conformant; what is listed works for every client.
+    # Clients registered as non-conformant may use `plain`. The document lists what works for every client.
     "code_challenge_methods_supported": ["S256"],
     "prompt_values_supported": sorted(PROMPTS),
     "dpop_signing_alg_values_supported": list(PROOF_ALGORITHMS),
@@ -67,7 +67,7 @@ def discovery_document(host: HostMatch) -> dict[str, Any]:
         "userinfo_endpoint": f"{issuer}userinfo",
         "revocation_endpoint": f"{issuer}oauth/revoke",
         "mfa_challenge_endpoint": f"{issuer}mfa/challenge",
-        # The name of the connection stands in the place of the braces.
+        # A placeholder for the name of the connection, in braces.
         "global_token_revocation_endpoint": f"{issuer}oauth/global-token-revocation/connection/{{connectionName}}",
         **_pushing(issuer, tenant),
         **_elsewhere(issuer),
@@ -96,7 +96,7 @@ def discovery_document(host: HostMatch) -> dict[str, Any]:
 
 
 def _offered(tenant_id: str) -> dict[str, list[str]]:
-    """Return the lists that a tenant may leave empty: contexts, and types of authorization details (RFC 9396, 10)."""
+    """Return the lists that may be empty for a tenant: contexts, and types of authorization details (RFC 9396, 10)."""
     further = {
         "acr_values_supported": offered_contexts(tenant_id),
         "authorization_details_types_supported": detail_types.get(tenant_id),
@@ -105,7 +105,7 @@ def _offered(tenant_id: str) -> dict[str, list[str]]:
 
 
 def _pushing(issuer: str, tenant: SignInSettings) -> dict[str, Any]:
-    """Return what RFC 9126, 5 says of pushed requests: nothing where they are off."""
+    """Return the members of RFC 9126, 5 for pushed requests; empty if the tenant does not allow them."""
     if not tenant.takes_pushed_requests:
         return {}
     return {
@@ -115,7 +115,7 @@ def _pushing(issuer: str, tenant: SignInSettings) -> dict[str, Any]:
 
 
 def _elsewhere(issuer: str) -> dict[str, Any]:
-    """Return what RFC 8628, 4 and OpenID CIBA Core 1.0, 4 say of logins for devices and applications that the browser knows nothing of."""
+    """Return the members of RFC 8628, 4 and OpenID CIBA Core 1.0, 4, for logins that are approved in another browser."""
     return {
         "device_authorization_endpoint": f"{issuer}oauth/device/code",
         "backchannel_authentication_endpoint": f"{issuer}bc-authorize",

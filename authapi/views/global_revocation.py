@@ -1,4 +1,4 @@
-"""`POST /oauth/global-token-revocation/connection/{name}`: the provider of a connection ends what one of its users has (contract, 2.8)."""
+"""`POST /oauth/global-token-revocation/connection/{name}`: the provider of a connection logs out one of its users (contract, 2.8)."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _LONGEST_NAME = 128
 
 
 async def global_revocation(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer for the connection that the address names."""
+    """Answer for the connection that the path names."""
     name = str(scope.get("url_route", {}).get("kwargs", {}).get("name", ""))
     await hot_endpoint(partial(_asked, name), name="global_revocation", methods=("POST",))(scope, receive, send)
 
 
 def _asked(name: str, call: Call) -> Later:
-    # The provider may be asked for its keys.
+    # In a slow thread, because the keys of the provider may have to be fetched.
     return Later(partial(_revoked, name, call))
 
 
 def _revoked(name: str, call: Call) -> Answer:
-    """Log the user out. The answer is the same for a user who is not there, and the refusal for a connection that is not."""
+    """Log the user out. An unknown user gets the same answer as a known one, and an unknown connection the same refusal."""
     scheme, _, token = call.headers.get("authorization", "").partition(" ")
     with tenant_bound(call.host.tenant_id):
         rows = Connection.objects.of(call.host.tenant_id).filter(name=name[:_LONGEST_NAME], deletion_started_at__isnull=True)
@@ -62,7 +62,7 @@ def _issuer(call: Call, connection: Connection, token: str) -> str:
     try:
         return checked_issuer(connection, token, address=f"{call.host.issuer}{_BEFORE}{connection.name}")
     except UpstreamFailed as failed:
-        # Any program may send such requests: a flood of them must not fill the log.
+        # Any program may send such requests. A flood of them must not fill the log.
         if REFUSED_REVOCATIONS.takes(call.host.tenant_id, connection.pk):
             _note(call, connection, problem=failed.detail or failed.failure.description)
         if failed.case is LoginCase.UPSTREAM_UNREACHABLE:
@@ -71,7 +71,7 @@ def _issuer(call: Call, connection: Connection, token: str) -> str:
 
 
 def _subject(call: Call, issuer: str) -> str:
-    """Return the subject that the body names: `sub_id` of the draft, or `subject` as upstream has it. Raises `RequestRefused`."""
+    """Return the subject in the body: `sub_id` of the draft, or `subject` as in the upstream service. Raises `RequestRefused`."""
     try:
         members = parse_body(call.headers.get("content-type", ""), call.body)
     except MalformedBody as error:

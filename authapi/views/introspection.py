@@ -1,4 +1,4 @@
-"""`POST /oauth/introspect` (RFC 7662): a client that authenticates asks whether a token counts now, and what it is for."""
+"""`POST /oauth/introspect` (RFC 7662): an authenticated client asks whether a token is valid now, and what it is for."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def _introspect(call: Call) -> Answer:
 def _introspected(request: TokenRequest) -> Answer:
     if not sign_in_settings(request.host.tenant_id).introspects_tokens:
         raise RequestRefused(OAuthCase.INTROSPECTION_DISABLED)
-    # RFC 7662, 4: tokens could be tried out at an endpoint that asks for no proof.
+    # RFC 7662, 4: without authentication, an attacker could try out tokens.
     client = confidential_client(request, public=OAuthCase.INTROSPECTION_BY_PUBLIC_CLIENT)
-    # The hint changes nothing (2.1): a token shows which kind it is.
+    # The hint has no effect (2.1): the form of a token shows its kind.
     members = introspected(request.required("token"), client=client, host=request.host)
     return json_answer(members, headers=_FRESH | echoed_headers(request, client))
 

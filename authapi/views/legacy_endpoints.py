@@ -1,4 +1,4 @@
-"""The endpoints of old clients as ASGI applications, by exact path (contract, 2.9). What each does: `authapi.protocols.legacy`."""
+"""The endpoints of old clients as ASGI applications, by exact path (contract, 2.9). `authapi.protocols.legacy` implements them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _fast(act: _Act, call: Call) -> Answer:
 
 
 def _slow(act: _Act, call: Call) -> Later:
-    # A password is hashed, or a provider is asked.
+    # In a slow thread, because a password is hashed or a provider is called.
     return Later(partial(_answered, act, _request(call)))
 
 

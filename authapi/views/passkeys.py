@@ -1,6 +1,6 @@
-"""`POST /passkey/challenge` and `/passkey/register`: an application asks what a passkey has to sign, or to be made with (contract 2.11).
+"""`POST /passkey/challenge` and `/passkey/register`: an application gets the options to use or create a passkey (contract 2.11).
 
-Neither says whether an account exists: a challenge names no key, and a sign-up looks for the name only once a passkey was made.
+Neither tells whether an account exists: a challenge lists no key, and a sign-up checks the name only after the passkey is created.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _client(request: TokenRequest) -> Client:
     if not client.allows_grant_type(PasskeyGrant.name):
         raise RequestRefused(OAuthCase.GRANT_NOT_ALLOWED, grant=PasskeyGrant.name)
     sender = person_behind(request, client)
-    # A client that has proven itself may ask for many people from one address.
+    # An authenticated client may send requests of many users from one address.
     for key in customer_keys(sender.ip, settings.TRUSTED_PROXIES) if client.is_public else ():
         _count(PASSKEYS_OF_PLACE.times(key.factor), client.tenant_id, key.name)
     _count(PASSKEYS_OF_CLIENT, client.tenant_id, client.client_id)
@@ -90,10 +90,10 @@ def _count(bucket: Bucket, *owner: str) -> None:
 
 
 def _where(request: TokenRequest, client: Client) -> tuple[Connection, Organization | None]:
-    """Return the connection that a request is about, and the organization. Raises `RequestRefused`."""
+    """Return the connection and the organization of a request. Raises `RequestRefused`."""
     named = request.text("organization") or ""
     if not named and usage_of(client) == "require":
-        # No page can ask for it.
+        # There is no page that could ask for the organization.
         raise RequestRefused(LoginCase.ORGANIZATION_REQUIRED)
     organization = wished_organization(client, named)
     enabled = client_connections(client)
@@ -111,7 +111,7 @@ def _where(request: TokenRequest, client: Client) -> tuple[Connection, Organizat
 
 
 def _profile(request: TokenRequest, connection: Connection) -> dict[str, Any]:
-    """Return what a person says of themselves, fit for the connection. Raises `RequestRefused`."""
+    """Return the profile that a request sends, after the rules of the connection. Raises `RequestRefused`."""
     given = request.form.get("user_profile")
     if given is None:
         raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="user_profile")

@@ -1,7 +1,7 @@
-"""`POST /passwordless/start`, `/passwordless/verify`, `/passwordless/challenge` and `/otp/challenge`: codes for applications with forms of
-their own (contract 2.5).
+"""`POST /passwordless/start`, `/passwordless/verify`, `/passwordless/challenge` and `/otp/challenge`: codes for applications with their
+own forms (contract 2.5).
 
-What they answer says nothing about whether there is an account: `_id` is made of the address, and `email_verified` is always false.
+The answers do not tell whether an account exists: `_id` is derived from the address, and `email_verified` is always false.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from identity.models import Connection
 
 _JSON = {"Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store", "Pragma": "no-cache"}
 _FIELDS = {Channel.EMAIL: "email", Channel.SMS: "phone_number"}
-# What a link must not be told: it is for this client and connection, and nothing may stand for the login.
+# Parameters that a client cannot set for a link: the request sets them itself, or they would replace the login.
 _OWN_PARAMETERS = frozenset({"client_id", "connection", "realm", "login_ticket", "access_token", "request", "request_uri"})
 _UNVERIFIED = {Channel.EMAIL: PasswordlessCase.UNVERIFIED_EMAIL, Channel.SMS: PasswordlessCase.UNVERIFIED_PHONE}
 
@@ -56,7 +56,7 @@ def _start(call: Call) -> Answer:
     send = request.text("send") or "link"
     if send not in ("link", "code"):
         raise RequestRefused(PasswordlessCase.BAD_REQUEST, reason="The parameter send must be link or code.")
-    # A text message always holds a code, also where a link is asked for.
+    # A text message always contains a code, even if the client requests a link.
     link = _link_answer(request, client, connection) if send == "link" and channel is Channel.EMAIL else None
     _sent(call, _wanted(request, client, connection, address, link=link))
     shown = vault.digest(f"passwordless:{connection.pk}:{address.value}").partition(".")[2][:24]
@@ -74,7 +74,7 @@ def _challenge(call: Call) -> Answer:
         reason = "The connection is not enabled for the client, or its strategy is neither email nor sms."
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=reason)
     if request.form.get("delivery_method", "text") != "text":
-        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The delivery_method must be text: codes are not spoken.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The delivery_method must be text: voice is not supported.")
     field = _FIELDS[channel]
     try:
         address = read_address(channel, request.required(field), countries=countries_of(connection))
@@ -89,7 +89,7 @@ def _challenge(call: Call) -> Answer:
 
 
 def _verify(call: Call) -> Answer:
-    """Answer whether a code is right. It stays good: the browser brings it to `/passwordless/verify_redirect` next."""
+    """Answer whether a code is correct. The code stays valid: the browser sends it to `/passwordless/verify_redirect` next."""
     request = _request(call, malformed=RequestCase.MALFORMED_REQUEST)
     client = _named_client(request)
     name = request.required("connection")
@@ -126,7 +126,7 @@ def _request(call: Call, *, malformed: Case) -> TokenRequest:
 
 
 def _starting_client(request: TokenRequest) -> Client:
-    """Return the client that asks, proven where it is confidential; ids are public, so an unknown one is told as such."""
+    """Return the client of the request, authenticated if it is confidential. Ids are public, so an unknown id has its own error."""
     try:
         return client_auth.authenticate(request)
     except RequestRefused as refused:
@@ -146,7 +146,7 @@ def _connection(request: TokenRequest, client: Client) -> tuple[Connection, Chan
     connection = named_passwordless(client, name)
     channel = channel_of(connection) if connection is not None else None
     if connection is None or channel is None:
-        reason = "The connection does not exist, is not enabled for the client, or is neither of the strategy email nor sms."
+        reason = "The connection does not exist, is not enabled for the client, or its strategy is neither email nor sms."
         raise RequestRefused(PasswordlessCase.BAD_CONNECTION, reason=reason)
     return connection, channel
 
@@ -158,11 +158,11 @@ def _address(request: TokenRequest, connection: Connection, channel: Channel) ->
     except AddressOdd as error:
         if channel is Channel.SMS:
             raise RequestRefused(PasswordlessCase.BAD_PHONE_NUMBER) from error
-        raise RequestRefused(PasswordlessCase.BAD_REQUEST, reason="The parameter email is no e-mail address.") from error
+        raise RequestRefused(PasswordlessCase.BAD_REQUEST, reason="The parameter email is not an email address.") from error
 
 
 def _link_answer(request: TokenRequest, client: Client, connection: Connection) -> LinkAnswer:
-    """Return the request that a link answers, checked now so that no mail goes out whose link leads nowhere."""
+    """Return the request that a link answers. It is checked now, so that no mail has a link that cannot work."""
     given = request.form.get("authParams", {})
     if isinstance(given, str):
         try:
@@ -193,7 +193,7 @@ def _texts(parameters: Mapping[str, Any]) -> dict[str, str]:
     named = {name: value for name, value in parameters.items() if name not in _OWN_PARAMETERS and value is not None}
     odd = next((name for name, value in named.items() if not isinstance(value, str)), None)
     if odd is not None:
-        raise _bad_parameters(f"The member {odd[:64]} of authParams must be a text.")
+        raise _bad_parameters(f"The member {odd[:64]} of authParams must be a string.")
     return named
 
 
@@ -221,7 +221,7 @@ def _sent(call: Call, wanted: Wanted) -> None:
 def _text(request: TokenRequest, name: str, case: PasswordlessCase) -> str:
     value = request.form.get(name)
     if not isinstance(value, str):
-        raise RequestRefused(case, reason=f"Missing or odd parameter: {name}")
+        raise RequestRefused(case, reason=f"Missing or invalid parameter: {name}")
     return value
 
 

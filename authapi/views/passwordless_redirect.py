@@ -1,6 +1,6 @@
-"""`GET /passwordless/verify_redirect`: a page of an application sends the browser here with the code that was typed (contract 2.5).
+"""`GET /passwordless/verify_redirect`: a page of an application sends the browser here with the code that the user typed (contract 2.5).
 
-Any site can send a browser here with an attacker's own address and code, so a page asks before it logs the browser in.
+Any site can send a browser here with an attacker's own address and code, so a page asks the user before the browser is logged in.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FIELDS = {Channel.EMAIL: "email", Channel.SMS: "phone_number"}
 
 @tenant_page("passwordless_verify_redirect", methods=("GET",))
 def verify_redirect(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Check the request as `/authorize` does, and lead to the page that asks. The code is used up there."""
+    """Check the request as `/authorize` does, and redirect to the page that asks the user. That page uses up the code."""
     parameters = read(sent_pairs(request))
     if parameters.repeated:
         raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=min(parameters.repeated)[:100])
@@ -42,7 +42,7 @@ def verify_redirect(request: HttpRequest, host: HostMatch) -> HttpResponse:
     connection = named_passwordless(client, parameters.get("connection"))
     state = {name: value for name, value in without_legacy_members(parameters.values).items() if name not in _OWN}
     if connection is not None:
-        # Client libraries name the kind of connection; from here on it is this one.
+        # Client libraries send the strategy of the connection. From here on, its name is used.
         state["connection"] = connection.name
     state.setdefault("response_type", "code")
     login = new_login(request, OAUTH, ProtocolRequest(host, client, state))

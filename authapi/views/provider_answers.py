@@ -1,4 +1,4 @@
-"""`/login/callback`: where providers elsewhere send the browser back to, each in the words of its protocol."""
+"""`/login/callback`: the address to which external providers return the browser, with an answer in their protocol."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from identity.models import Connection
 
 _SAML, _WSFED = "SAMLResponse", "wresult"
 _MEMBERS = (_SAML, "RelayState", _WSFED, "wctx", "wa")
-# How a WS-Federation provider asks us to end the login in this browser.
+# The `wa` values with which a WS-Federation provider requests that the login in this browser ends.
 _CLEAN_UPS = ("wsignoutcleanup1.0", "wsignout1.0")
 
 
 @tenant_page("login_callback")
 def login_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Finish a login elsewhere and go on with the client's request, which is told where it fails."""
+    """Finish a login at a provider and continue the client's request. If the login fails, the client gets an error."""
     if request.method == "GET" and request.GET.get("wa") in _CLEAN_UPS:
         return provider_clean_up(request, host)
     if request.method != "POST" or (_SAML not in request.POST and _WSFED not in request.POST):
@@ -57,7 +57,7 @@ def login_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def _posted(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Take the message of a provider that speaks SAML or WS-Federation."""
+    """Handle a posted message of a SAML or WS-Federation provider."""
     sent = _single(request.POST)
     state = sent.get("RelayState" if _SAML in sent else "wctx", "")
     if is_test(state):
@@ -67,7 +67,7 @@ def _posted(request: HttpRequest, host: HostMatch) -> HttpResponse:
             raise RequestRefused(LoginCase.REQUEST_EXPIRED)
         return _unasked(request, host, sent)
     if not read_cookie(request, BROWSER) and POSTED_AGAIN not in request.POST:
-        # Without TLS the cookie does not travel with a form that another site posts; it does with a form of ours.
+        # Without TLS, browsers do not send the cookie with a form from another site. They send it with a form from this host.
         return post_form(request, address_of_callback(request, host), {**sent, POSTED_AGAIN: "1"})
     row, asked = answered_request(request, host, state)
     if _SAML in sent:
@@ -80,13 +80,13 @@ def _posted(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def address_of_callback(request: HttpRequest, host: HostMatch) -> str:
-    """Return the address that the browser has posted to, as the world knows it."""
+    """Return the public address that the browser has posted to."""
     query = request.META.get("QUERY_STRING", "")
     return f"{host.issuer}{saml_login.CALLBACK_PATH}{f'?{query}' if query else ''}"
 
 
 def _single(values: QueryDict) -> dict[str, str]:
-    """Return the members of an answer. Raises `RequestRefused` for one that is repeated, which could be read in two ways."""
+    """Return the members of an answer. Raises `RequestRefused` for a repeated member, which two readers could read differently."""
     repeated = next((name for name in _MEMBERS if len(values.getlist(name)) > 1), None)
     if repeated is not None:
         raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=repeated)
@@ -98,21 +98,21 @@ def _answer(request: HttpRequest, host: HostMatch, sent: Mapping[str, str]) -> s
 
 
 def _unasked(request: HttpRequest, host: HostMatch, sent: Mapping[str, str]) -> HttpResponse:
-    """Log a user in whom the provider sends on its own, where the connection allows it (SAML Profiles 2.0, 4.1.5).
+    """Log in a user whose login the provider began, if the connection allows it (SAML Profiles 2.0, 4.1.5).
 
-    Any page can make a browser post an assertion, so an attacker can log a person in to another account: it is off by default.
+    Off by default: any page can make a browser post an assertion, so an attacker could log a user in to the attacker's account.
     """
     connection = _connection(host, request.GET.get("connection", ""))
     answer = _answer(request, host, sent)
     try:
         if connection is None or request_id_of(answer.raw):
-            # The answer to a request of ours that is over, or that another browser began.
+            # The answer belongs to a request that has ended, or that another browser began.
             raise RequestRefused(LoginCase.REQUEST_EXPIRED)
         initiated = options_of(connection).idp_initiated
         if initiated is None:
             raise UpstreamFailed(
                 LoginCase.UPSTREAM_UNASKED,
-                "Switch idpinitiated on at the connection if such logins are meant, or begin at the application.",
+                "Switch idpinitiated on at the connection to allow such logins, or begin at the application.",
             )
         login = _begun(request, host, connection, initiated, sent)
     except RequestRefused as refused:
@@ -129,7 +129,7 @@ def _connection(host: HostMatch, name: str) -> Connection | None:
 
 
 def _begun(request: HttpRequest, host: HostMatch, connection: Connection, initiated: IdpInitiated, sent: Mapping[str, str]) -> Login:
-    """Return a login at the application of the connection, as if the application had asked for it. Raises `RequestRefused`."""
+    """Return a login at the application of the connection, as if the application had requested it. Raises `RequestRefused`."""
     client = Client.objects.of(host.tenant_id).filter(client_id=initiated.client_id, revoked_at=None).first()
     if client is None:
         raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name}: idpinitiated.client_id names no application.")

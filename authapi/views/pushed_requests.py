@@ -1,4 +1,4 @@
-"""`POST /oauth/par` (RFC 9126): a client that authenticates leaves its authorization request, and sends the browser with a handle."""
+"""`POST /oauth/par` (RFC 9126): an authenticated client stores its authorization request and gets a handle for the browser."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ Done = TypeVar("Done")
 _BEARER = "bearer "
 _LONGEST_TOKEN = 256
 _LONGEST_ID = 64
-# What the service hands out, and no client sends (RFC 7592, 2.2).
+# The service sets these members. A client must not send them (RFC 7592, 2.2).
 _HANDED_OUT = ("registration_access_token", "registration_client_uri", "client_secret_expires_at", "client_id_issued_at")
 
 
@@ -69,7 +69,7 @@ def _made(call: Call) -> Answer:
         raise _unproven(RegistrationCase.TOKEN_NEEDED)
     _take_of_place(call)
     if token and not is_initial_token(tenant_id=call.host.tenant_id, token=token):
-        # Before the tenant is counted: tokens that are made up must not shut out the holders of good ones.
+        # Checked before the tenant is charged: forged tokens must not lock out the holders of valid ones.
         raise _unproven(RegistrationCase.INVALID_INITIAL_TOKEN)
     _count(REGISTRATIONS_OF_TENANT, call.host.tenant_id)
     made = _in_words(lambda: _register(call, registration, token))
@@ -78,7 +78,7 @@ def _made(call: Call) -> Answer:
 
 @unit_of_work
 def _register(call: Call, registration: Registration, token: str) -> Registered:
-    """Make the client, use up its initial access token where one came, and write the line: all of it or nothing."""
+    """Create the client, count a use of its initial access token, if any, and write the log line, all in one transaction."""
     tenant_id = call.host.tenant_id
     used = use_initial_token(tenant_id=tenant_id, token=token) if token else None
     if token and used is None:
@@ -96,10 +96,10 @@ def _replaced(call: Call, client: Client) -> Answer:
         raise _refused("The client_id must be that of the registration.")
     sent = [name for name in _HANDED_OUT if name in members]
     if sent:
-        raise _refused(f"The member {sent[0]} is handed out by this service: leave it out.")
+        raise _refused(f"This service sets the member {sent[0]}: leave it out.")
     secret = members.get("client_secret")
     if secret is not None and not (isinstance(secret, str) and client.secret_matches(secret)):
-        raise _refused("The client_secret is not the present one. A client does not choose its secret: leave it out.")
+        raise _refused("The client_secret is not the current one. A client does not choose its secret: leave it out.")
     registration = _in_words(lambda: registration_of(members))
     changed = _in_words(lambda: _replace(call, client, registration))
     return json_answer(client_information(changed.client, call.host, token=changed.token, secret=changed.secret), headers=_FRESH)
@@ -121,13 +121,13 @@ def _delete(call: Call, client: Client) -> None:
 
 
 def _locked(call: Call, client: Client) -> Client:
-    """Return the client with its row locked, proven once more: an administrator may have made it the tenant's own meanwhile."""
+    """Return the client with its row locked. Checks its token again, because an administrator may have taken the client over."""
     lock_rows(Client, [client.pk])
     return _managed(call)
 
 
 def _managed(call: Call) -> Client:
-    """Return the client that the address names, proven by its token. Raises `RequestRefused`, alike for every reason."""
+    """Return the client that the path names, authenticated by its token. Raises `RequestRefused`, the same for every reason."""
     named = parse_qs(call.query.decode("latin-1")).get("client_id", [])
     client_id = named[0] if len(named) == 1 and len(named[0]) <= _LONGEST_ID and "\x00" not in named[0] else ""
     try:
@@ -143,7 +143,7 @@ def _token(call: Call) -> str:
 
 
 def _members(call: Call) -> dict[str, Any]:
-    # RFC 7591, 3.1: JSON. A form has neither lists nor switches.
+    # RFC 7591, 3.1: the body is JSON. A form has neither lists nor booleans.
     if call.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise _refused("Send the metadata as JSON, with the content type application/json.")
     try:
@@ -166,7 +166,7 @@ def _count(bucket: Bucket, *owner: str) -> None:
 
 
 def _in_words(work: Callable[[], Done]) -> Done:
-    """Do the work; what a service refuses becomes a refusal of the standard."""
+    """Do the work. Errors of services become errors of the standard."""
     try:
         return work()
     except (Invalid, AlreadyExists, Conflict, NotSupported) as error:

@@ -1,4 +1,4 @@
-"""`POST /oauth/revoke` (RFC 7009): a client gives back an access token, or a refresh token with everything of its family."""
+"""`POST /oauth/revoke` (RFC 7009): a client revokes an access token, or a refresh token with its whole family."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def _revoked(request: TokenRequest) -> Answer:
     is_own = _is_own(request)
     client = named_client(request) if INTERACTION_HEADER in request.headers else None
     answer = replace(_EMPTY, headers=_EMPTY.headers | echoed_headers(request, client)) if client else _EMPTY
-    # 2.2: an unknown token, or one of another client, is answered like one that was revoked. It proves nothing about a public
-    # client; a confidential one has been charged when it authenticated.
+    # 2.2: an unknown token, or one of another client, gets the answer of a revoked one. For a public client it proves nothing;
+    # a confidential client has been charged when it authenticated.
     return answer if is_own else replace(answer, is_proof=False)
 
 
@@ -44,7 +44,7 @@ def _is_own(request: TokenRequest) -> bool:
     except RequestRefused as refused:
         if refused.case is not OAuthCase.WRONG_CLIENT_AUTHENTICATION:
             raise
-        # This endpoint says it as RFC 7009, 2.2.1 does.
+        # This endpoint uses the error code of RFC 7009, 2.2.1.
         raise RequestRefused(OAuthCase.WRONG_CLIENT_OF_STANDARD) from refused
 
 

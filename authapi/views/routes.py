@@ -1,4 +1,4 @@
-"""The addresses of logins: of the endpoints that begin them, of their pages, and of logouts."""
+"""The URLs of logins: the endpoints that begin them, their pages, and logouts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ from identity.mail import verification
 
 
 def sign_in_urls() -> list[URLPattern]:
-    """Return the addresses at which people log in and out."""
+    """Return the URLs of login and logout."""
     return [
         path("authorize", authorize),
         path("u/login", login_page, name="hosted_login"),
@@ -99,7 +99,7 @@ def sign_in_urls() -> list[URLPattern]:
 
 
 def _factor_urls() -> list[URLPattern]:
-    """Return the addresses of second factors at a login."""
+    """Return the URLs of second factors in a login."""
     return [
         path(PASSKEY_PATH.removeprefix("/"), offer_page, name="hosted_passkey"),
         path("u/mfa", challenge_page, name="hosted_mfa"),
@@ -109,7 +109,7 @@ def _factor_urls() -> list[URLPattern]:
 
 
 def _passwordless_urls() -> list[URLPattern]:
-    """Return the addresses of logins by a code or a link."""
+    """Return the URLs of logins by a code or a link."""
     return [
         path(ADDRESS_PATH.removeprefix("/"), address_page, name="hosted_passwordless"),
         path(CODE_PATH.removeprefix("/"), code_page, name="hosted_passwordless_code"),
@@ -120,7 +120,7 @@ def _passwordless_urls() -> list[URLPattern]:
 
 
 def _saml_urls() -> list[URLPattern]:
-    """Return the addresses of SAML, with the client in the address and without: then the Issuer of a message names it."""
+    """Return the URLs of SAML, with and without the client in the path. Without it, the Issuer of a message names the client."""
     published = client_page(metadata, methods=("GET",))
     logout, sign_in = client_page(single_logout), client_page(sign_on)
     return [
@@ -134,7 +134,7 @@ def _saml_urls() -> list[URLPattern]:
 
 
 def _wsfed_urls() -> list[URLPattern]:
-    """Return the addresses of WS-Federation, with the client in the address and without: then the realm names it."""
+    """Return the URLs of WS-Federation, with and without the client in the path. Without it, the realm names the client."""
     published, sign_in = wsfed_page(federation_metadata, methods=("GET",)), wsfed_page(passive)
     return [
         path("wsfed", sign_in),
@@ -146,7 +146,7 @@ def _wsfed_urls() -> list[URLPattern]:
 
 
 def _device_urls() -> list[URLPattern]:
-    """Return the addresses of logins of devices: where a code is typed, and where such a login ends."""
+    """Return the URLs of logins for devices: the page for the user code, and the last page."""
     return [
         path(ACTIVATE_PATH.removeprefix("/"), activate, name="activate"),
         path(DONE_PATH.removeprefix("/"), activated),
@@ -156,7 +156,7 @@ def _device_urls() -> list[URLPattern]:
 
 
 def _ciba_urls() -> list[URLPattern]:
-    """Return the addresses of approvals: the link that a user is sent, and where such a login ends."""
+    """Return the URLs of approvals: the link for the user, and the last page."""
     return [
         path(APPROVE_PATH.removeprefix("/"), open_request, name="approve"),
         path(CIBA_DONE_PATH.removeprefix("/"), approved),

@@ -1,7 +1,8 @@
-"""`/mfa/*`: an application asks for a second factor, enrolls one, lists and removes them (contract 2.11).
+"""`/mfa/*`: an application requests, enrolls, lists and removes second factors (contract 2.11).
 
-The `mfa_token` of a login that waits proves the first factor only. It may ask for a challenge, read the list, and enroll a first factor;
-to enroll a further one or to remove one takes an access token for `{issuer}mfa/`, which no login gets without its second factor.
+The `mfa_token` of a waiting login proves the first factor only. With it, an application may request a challenge, read the list, and enroll
+a first second factor. To enroll a further one, or to remove one, it needs an access token for `{issuer}mfa/`, which requires a login with
+a second factor.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from identity.models import EnrolledFactor, User
 from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFound
 
 ENROLL, READ, REMOVE = "enroll", "read:authenticators", "remove:authenticators"
-# What tokens say of the grant when an application has enrolled a factor with a token.
+# The `gty` claim of tokens that an application gets after it has enrolled a factor with a token.
 _GRANT_CLAIM = "mfa"
 _FRESH = {"Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store", "Pragma": "no-cache"}
 _OTP, _OOB = "otp", "oob"
@@ -57,7 +58,7 @@ _LISTED = (*EnrolledFactor.SECOND_FACTORS, EnrolledFactor.Kind.RECOVERY_CODE)
 
 @dataclass(frozen=True)
 class _Caller:
-    """The user of a request: of a login that waits, or of an access token with these scopes, which has a transaction of its own."""
+    """The user of a request: of a waiting login, or of an access token with these scopes, for which a transaction is begun."""
 
     user: User
     prover: Prover
@@ -81,7 +82,7 @@ def _challenge(request: TokenRequest) -> Answer:
 
 
 def _chosen(request: TokenRequest, row: FactorTransaction, prover: Prover) -> tuple[str, EnrolledFactor | None]:
-    """Return the factor to prove: the one that is named, else the strongest of the types that the application knows."""
+    """Return the factor to prove: the one that the request names, otherwise the strongest of the types that the application supports."""
     wanted = (request.text("challenge_type") or f"{_OTP} {_OOB}").split()
     if not {_OTP, _OOB} & set(wanted):
         raise RequestRefused(FactorCase.UNSUPPORTED_CHALLENGE, types=" ".join(wanted)[:100])
@@ -126,7 +127,7 @@ def _require_right_to_enroll(caller: _Caller, request: TokenRequest) -> None:
         if ENROLL not in caller.scopes:
             raise RequestRefused(FactorCase.LACKS_SCOPE, reason=f"The scope {ENROLL} is needed.")
         return
-    # A password alone must not add a factor beside the ones that are there: it would be proven in their place.
+    # A password alone must not add a factor beside existing ones: an attacker could then prove the new one instead.
     if not caller.row.may_enroll or has_usable_factor(caller.prover, frozenset(caller.row.methods)):
         raise RequestRefused(FactorCase.ALREADY_ENROLLED, audience=f"{request.host.issuer}mfa/")
 
@@ -168,7 +169,7 @@ def _authenticators(request: TokenRequest, call: Call) -> Answer:
 def _removed(request: TokenRequest, call: Call) -> Answer:
     caller = _caller(request, call)
     if REMOVE not in caller.scopes:
-        # Also for the token of a login that waits: a password alone must not take the second factor away.
+        # This includes the token of a waiting login: a password alone must not remove the second factor.
         raise RequestRefused(FactorCase.LACKS_SCOPE, reason=f"A token for {request.host.issuer}mfa/ with the scope {REMOVE} is needed.")
     user, (_, _, device) = caller.user, call.named.get("id", "").rpartition("|")
     context = context_of(request.host, caller.prover.client, ip=caller.prover.place.ip, user_agent=caller.prover.place.user_agent)
@@ -200,7 +201,7 @@ def _masked(factor: EnrolledFactor) -> str:
 
 
 def _wire_id(factor: EnrolledFactor) -> str:
-    """Return the id that clients know: the kind, and the device."""
+    """Return the id that clients use: the kind and the device."""
     prefix = {PHONE: "sms", EMAIL: "email"}.get(factor.kind, factor.kind)
     return f"{prefix}|{factor.device}"
 
@@ -278,7 +279,7 @@ def _texts(request: TokenRequest, name: str) -> list[str]:
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The parameter {name} must be a list of texts.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=f"The parameter {name} must be a list of strings.")
     return value
 
 

@@ -1,4 +1,4 @@
-"""`POST /oauth/token`: JSON or form, one client authentication, one grant, a freshly signed token."""
+"""`POST /oauth/token`: a JSON body or a form, one client authentication, one grant, a newly signed token."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from foundation.tenancy import tenant_bound
 
 def _token(call: Call) -> Answer | Later:
     request = token_request(call)
-    # Decided by what was read and not by the bytes: a name can be written in many ways.
+    # Decided by the parsed form, not by the bytes, because a name has several encodings.
     if engine.is_slow(request):
         return Later(partial(_exchanged, request))
     return _exchanged(request)

@@ -1,8 +1,8 @@
-"""Fast path: tokens for machines and of refresh tokens, decided and signed on the event loop from what this process remembers.
+"""Fast path: tokens for machines and of refresh tokens, decided and signed on the event loop with cached values.
 
-The plain path is `authapi.views.token`, all of it in a thread: there each step waits for the interpreter beside the event loop and the
-other threads. The grant, the client's proof and the contents of the token are the same code on both. This path answers nothing but
-successes: every refusal begins anew on the plain one. The figures stand in docs/performance.md.
+The plain path is `authapi.views.token`, which runs in a thread. Each of its steps competes for the interpreter lock with the event loop
+and other threads. Both paths share the code for the grant, the client authentication and the contents of the token. The fast path answers
+successes only: every refusal starts over on the plain path. The figures are in docs/performance.md.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from foundation.memory.ttl_cache import Cold
 from foundation.tenancy import tenant_bound
 
 PATH = "/oauth/token"
-# What other rules decide about, authorization details and APIs by another name, and what is noted in the database before anything else.
+# Parameters that need further rules (authorization details, APIs by another name), or a write to the database first (assertions).
 _FURTHER = frozenset({DETAILS, "resource", "client_assertion"})
 # RFC 6749, 5.1.
 FRESH = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 
 
 def token_request(call: Call) -> TokenRequest:
-    """Return what a request to the token endpoint says. Raises `RequestRefused`."""
+    """Return the contents of a request to the token endpoint. Raises `RequestRefused`."""
     try:
         form = parse_body(call.headers.get("content-type", ""), call.body)
     except MalformedBody as error:
@@ -59,7 +59,7 @@ def token_request(call: Call) -> TokenRequest:
 async def token_at_once(call: Call) -> Answer:
     """Answer a request for a machine token, or the exchange of a refresh token.
 
-    Raises `Cold` for other ones, `RequestRefused` with nothing done, and `Decided`.
+    Raises `Cold` for other requests, `RequestRefused` with nothing done, and `Decided`.
     """
     request = token_request(call)
     grant = _GRANTS.get(engine.requested_grant(request))
@@ -68,10 +68,10 @@ async def token_at_once(call: Call) -> Answer:
     with tenant_bound(call.host.tenant_id):
         client = client_auth.authenticate(request)
         if level_of(client.settings) != NONE or answers_as_standard(client.settings):
-            # Its refusals and its headers are made by the endpoint.
+            # The endpoint makes the refusals and headers of such a client.
             raise Cold
         if client.is_public:
-            # It proves nothing, and is charged for what it has used up; others have been charged.
+            # A public client does not authenticate, so its address is charged for used-up tokens. Other clients were charged already.
             call.charge.require_room()
         if not client.allows_grant_type(engine.requested_grant(request)):
             raise Cold
@@ -87,9 +87,9 @@ async def _machine_token(request: TokenRequest, client: Client) -> Answer:
     order = token_order(answer.access, client=client, host=request.host)
     sign = signing_of_order(order, tenant_id=request.host.tenant_id, signature=answer.access.signature)
     if proof is None:
-        # A quarter of a millisecond: the way to a thread and back takes half as long again.
+        # The signature takes a quarter of a millisecond. A thread would add half of that.
         return _answer(answer, {"access_token": sign()}, FRESH)
-    # Without Redis the use of a proof is noted in the database.
+    # Without Redis, the database records the use of the proof.
     work = partial(executor.and_give_back, partial(_proven_and_signed, request, client, proof, sign))
     token, headers = await short_work().run(work)
     return _answer(answer, {"access_token": token}, headers)
@@ -97,7 +97,7 @@ async def _machine_token(request: TokenRequest, client: Client) -> Answer:
 
 async def _refreshed(request: TokenRequest, client: Client) -> Answer:
     if PROOF_HEADER in request.headers:
-        # The proof counts once, and whether the row is still the same is known afterwards only: too late to begin anew.
+        # A proof can be used once, and a changed row is noticed only afterwards. Then it would be too late to start over.
         raise Cold
     try:
         answer, signings = await refresh_at_once(request, client)
@@ -111,7 +111,7 @@ _GRANTS = {ClientCredentialsGrant.name: _machine_token, RefreshTokenGrant.name: 
 
 
 def _answer(answer: TokenAnswer, signed: dict[str, str], headers: dict[str, str]) -> Answer:
-    """Return the answer as the engine and `TokenGrant` write it, with the members in the same order."""
+    """Return the same answer as the engine and `TokenGrant`, with the members in the same order."""
     access = answer.access
     members: dict[str, Any] = {
         "access_token": signed.pop("access_token"), "expires_in": access.seconds, "token_type": token_type(access.confirmation)
@@ -122,7 +122,7 @@ def _answer(answer: TokenAnswer, signed: dict[str, str], headers: dict[str, str]
 
 
 def _proven_and_signed(request: TokenRequest, client: Client, proof: Proof, sign: Signing) -> tuple[str, dict[str, str]]:
-    """Note the use of the proof and sign. Raises `Decided`: a proof that was noted would be refused a second time."""
+    """Record the use of the proof and sign. Raises `Decided`, because a recorded proof would be refused the second time."""
     with deciding():
         count_proof(request, proof, client)
         return sign(), FRESH | nonce_headers(request)

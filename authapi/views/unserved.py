@@ -1,4 +1,4 @@
-"""Addresses that nothing serves: a JSON error for programs, readable across origins; people get a page."""
+"""Addresses without an endpoint: programs get a JSON error that any origin may read, browsers get a page."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _METHODS = ("GET", "POST")
 
 
 def is_navigation(headers: Mapping[str, str]) -> bool:
-    """Tell whether a browser follows a link or sends a form, so that a person reads the answer.
+    """Tell whether a browser follows a link or sends a form, so that a user reads the answer.
 
-    Current browsers say so (Fetch Metadata); of others only the address line asks for HTML.
+    Current browsers tell this by Fetch Metadata headers. For other browsers, an `Accept` header with HTML tells it.
     """
     mode = headers.get("Sec-Fetch-Mode")
     return mode == "navigate" if mode else "text/html" in headers.get("Accept", "")
@@ -24,7 +24,7 @@ def is_navigation(headers: Mapping[str, str]) -> bool:
 def unserved(request: HttpRequest) -> HttpResponse:
     """Answer a program: the preflight of a script, or 404 with an error object and CORS headers.
 
-    The edge has charged the address, and adds the rate headers.
+    The outer layer has charged the address, and adds the rate headers.
     """
     if request.method == "OPTIONS":
         return HttpResponse(status=204, headers=cors.preflight_headers(_METHODS))

@@ -1,4 +1,4 @@
-"""`/userinfo`: the profile of the user behind an access token, as it is now (OpenID Connect Core 1.0, 5.3)."""
+"""`/userinfo`: the current profile of the user of an access token (OpenID Connect Core 1.0, 5.3)."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from foundation.memory.ttl_cache import Cold
 from identity.models import User
 
 PATH = "/userinfo"
-# The address may hold a token, so it is told to no other site.
+# The address may contain a token, so no other site may get it as the referrer.
 _FRESH = {"Cache-Control": "no-store", "Pragma": "no-cache", "Referrer-Policy": "no-referrer"}
 _MOST_PARAMETERS = 20
 _FORM = "application/x-www-form-urlencoded"
-# Without the connection, which only the rare scope `identities` needs: with it each request takes a fifth more processor time.
+# Without the connection, which only the rare scope `identities` needs. Reading it would cost each request 20 % more CPU time.
 _USER = CompiledSelect(
     lambda tenant_id, user_id: User.objects.of(tenant_id).filter(user_id=user_id).order_by(),
     "tenant_id",
     "user_id",
 )
-# The same user on the event loop, without the columns that no claim shows.
+# The same query on the event loop, without columns that no claim uses.
 _USER_AT_ONCE = GatheredSelect(
     "profile_user",
     lambda tenant_id, user_id: User.objects.of(tenant_id).filter(user_id=user_id).only("tenant", "user_id", "blocked", *SHOWN).order_by(),
@@ -49,19 +49,19 @@ _REFUSED = OAuthCase.INVALID_BEARER, OAuthCase.BEARER_LACKS_SCOPE, OAuthCase.LEV
 
 @dataclass(frozen=True)
 class _Opened:
-    """Whose profile a token opens, how far, what it is bound to, and what its client decides."""
+    """The user of a token, the scopes that it opens, its binding, and the settings of its client."""
 
     user: User
     scopes: Collection[str]
     confirmation: Mapping[str, Any] | None
     switches: ProfileSwitches
-    # Claims that the client has named, whatever the scopes open.
+    # Claims that the client requested by name. The scopes do not limit them.
     named: Collection[str] = ()
 
 
 @dataclass(frozen=True)
 class _Presented:
-    """A token, its scheme, and whether it came in the header."""
+    """A token, its scheme, and whether it came in the Authorization header."""
 
     token: str = field(repr=False)
     scheme: str = BEARER
@@ -69,7 +69,7 @@ class _Presented:
 
 
 def _userinfo(call: Call) -> Answer:
-    # What goes with every answer, once it is known whose token it is.
+    # Headers of every answer once the owner of the token is known.
     headers = dict(_FRESH)
     try:
         return _profile(call, headers)
@@ -92,7 +92,7 @@ def _profile(call: Call, headers: dict[str, str]) -> Answer:
         headers |= interaction_headers(call.headers, level, makes_one=True)
         check(level, Stage.PROFILE, ProfileFacts(presented.is_in_header))
         if any(broken(level, Stage.TOKEN, TokenFacts(opened.confirmation or {}, ""))):
-            # Issued before the client had its level.
+            # The token was issued before its client got the compliance level.
             raise RequestRefused(OAuthCase.INVALID_BEARER)
     if opened.user.blocked:
         raise RequestRefused(OAuthCase.INVALID_BEARER)
@@ -104,9 +104,9 @@ def _profile(call: Call, headers: dict[str, str]) -> Answer:
 
 
 async def _userinfo_at_once(call: Call) -> Answer:
-    """Fast path: answer for a JWT in the header that is bound to nothing, of a client without a level, from one row.
+    """Fast path: answer for an unbound JWT in the header, of a client without a compliance level. Reads one row.
 
-    The plain path is `_userinfo`, in a thread; it answers everything else, and refuses. Raises `Cold` and `RequestRefused`.
+    The plain path is `_userinfo`, in a thread; it answers all other requests and makes all refusals. Raises `Cold` and `RequestRefused`.
     """
     call.charge.require_room()
     presented = _presented(call)
@@ -132,9 +132,9 @@ def _shown(opened: _Opened, headers: dict[str, str]) -> Answer:
 
 
 def _presented(call: Call) -> _Presented:
-    """Return the token of the header, of a form, or of the address (RFC 6750, 2.1, 2.2 and 2.3).
+    """Return the token from the header, a form, or the query (RFC 6750, 2.1, 2.2 and 2.3).
 
-    Raises `RequestRefused` for none and for more than one.
+    Raises `RequestRefused` without a token and with more than one.
     """
     scheme, token = _header_token(call)
     if token and not call.body and not call.query:
@@ -150,7 +150,7 @@ def _presented(call: Call) -> _Presented:
 
 
 def _header_token(call: Call) -> tuple[str, str]:
-    """Return scheme and token of the header, both empty where there is none."""
+    """Return scheme and token of the header; both are empty without one."""
     scheme, _, token = call.headers.get("authorization", "").partition(" ")
     return (scheme.lower(), token.strip()) if scheme.lower() in SCHEMES else ("", "")
 
@@ -199,7 +199,7 @@ def _is_usable(client: Client | None) -> bool:
 
 
 def _challenge(failure: Failure, headers: dict[str, str], *, is_missing: bool) -> Answer:
-    # RFC 6750, 3: without any token the challenge names no error.
+    # RFC 6750, 3: without a token, the challenge names no error.
     details = "" if is_missing else f', error="{failure.error}", error_description="{failure.description}"'
     members = {"error": failure.error, "error_description": failure.description}
     return json_answer(members, status=failure.status, headers={**headers, "WWW-Authenticate": f'Bearer realm="userinfo"{details}'})

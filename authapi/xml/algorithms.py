@@ -1,6 +1,6 @@
-"""Which algorithms of XML signatures and encryption are accepted and made. Pure data.
+"""The accepted and the produced algorithms of XML signatures and encryption. Pure data.
 
-SHA-1 counts only where a caller opts in for one partner. HMAC, DSA, RSA PKCS#1 v1.5 key transport and everything unlisted never does.
+SHA-1 is accepted only if a caller opts in for one partner. HMAC, DSA, RSA PKCS#1 v1.5 key transport and unlisted algorithms never are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SHA256 = "http://www.w3.org/2001/04/xmlenc#sha256"
 SHA384 = "http://www.w3.org/2001/04/xmldsig-more#sha384"
 SHA512 = "http://www.w3.org/2001/04/xmlenc#sha512"
 
-# Signature method -> hash that is signed.
+# Each signature method with its hash.
 SIGNATURE_METHODS: dict[str, hashes.HashAlgorithm] = {
     RSA_SHA256: hashes.SHA256(),
     RSA_SHA384: hashes.SHA384(),
@@ -32,17 +32,17 @@ SIGNATURE_METHODS: dict[str, hashes.HashAlgorithm] = {
     ECDSA_SHA512: hashes.SHA512(),
 }
 DIGEST_METHODS = frozenset({SHA256, SHA384, SHA512})
-# Broken for signatures since 2017. Some partners have nothing else.
+# SHA-1 signatures have been broken since 2017. Some partners support nothing else.
 OLD_SIGNATURE_METHODS: dict[str, hashes.HashAlgorithm] = {RSA_SHA1: hashes.SHA1()}  # noqa: S303  # nosec B303  # by opt-in for one partner
 OLD_DIGEST_METHODS = frozenset({SHA1})
 
-# Names of the settings of clients and connections.
+# The names in the settings of clients and connections.
 SIGNATURE_NAMES = {"rsa-sha1": RSA_SHA1, "rsa-sha256": RSA_SHA256, "rsa-sha384": RSA_SHA384, "rsa-sha512": RSA_SHA512}
 DIGEST_NAMES = {"sha1": SHA1, "sha256": SHA256, "sha384": SHA384, "sha512": SHA512}
 
 ENVELOPED = "http://www.w3.org/2000/09/xmldsig#enveloped-signature"
 CANONICAL_FORMS = frozenset({EXC_C14N, f"{EXC_C14N}WithComments"})
-# A smaller modulus has been within reach of attackers for years.
+# Attackers have been able to factor smaller moduli for years.
 MIN_RSA_BITS = 1024
 
 AES128_CBC = f"{XENC}aes128-cbc"
@@ -58,7 +58,7 @@ CONTENT_ENCRYPTION_NAMES = {
     "aes128-gcm": AES128_GCM,
     "aes256-gcm": AES256_GCM,
 }
-# `rsa-1_5` is left out: its padding tells apart what decrypts, and the plain text follows from many tries.
+# `rsa-1_5` is left out: errors reveal whether its padding is valid, and many tries then reveal the plain text.
 RSA_OAEP_MGF1P = f"{XENC}rsa-oaep-mgf1p"
 RSA_OAEP = f"{XENC11}rsa-oaep"
 KEY_TRANSPORTS = frozenset({RSA_OAEP_MGF1P, RSA_OAEP})

@@ -1,4 +1,4 @@
-"""How messages travel through a browser: in an address with a signature beside it, or in a form (SAML Bindings 2.0, 3.4 and 3.5). Pure."""
+"""The transport of messages by a browser: in an address with a separate signature, or in a form (SAML Bindings 2.0, 3.4 and 3.5). Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HTTP_REDIRECT = "urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect"
 
 @dataclass(frozen=True)
 class Signer:
-    """The key of a tenant, its certificate, and the algorithms that the partner wants."""
+    """The key of a tenant, its certificate, and the algorithms that the partner requires."""
 
     private_key: RSAPrivateKey = field(repr=False)
     certificate: x509.Certificate
@@ -31,7 +31,7 @@ class Signer:
     digest: str = SHA256
 
     def signed(self, message: Element, *, place: int | None = 1, id_attribute: str = "ID") -> Element:
-        """Return a signed copy; the schema of SAML 2.0 has the signature behind the Issuer."""
+        """Return a signed copy. In SAML 2.0, the signature follows the Issuer."""
         return signed(
             message,
             private_key=self.private_key,
@@ -44,14 +44,14 @@ class Signer:
 
 
 def posted_fields(parameter: str, message: Element, relay_state: str | None, signer: Signer | None = None) -> dict[str, str]:
-    """Return the fields of the form that carries a message, signed where there is a signer."""
+    """Return the fields of the form that contains a message, signed if there is a signer."""
     sent = message if signer is None else signer.signed(message)
     encoded = base64.b64encode(serialized(sent)).decode()
     return {parameter: encoded, **({"RelayState": relay_state} if relay_state else {})}
 
 
 def redirect_address(address: str, parameter: str, message: Element, relay_state: str | None, signer: Signer | None = None) -> str:
-    """Return the address that carries a message. The signature is over the parameters as they are written (3.4.4.1)."""
+    """Return the address that contains a message. The signature covers the parameters in their encoded form (3.4.4.1)."""
     encoded = base64.b64encode(deflated(serialized(message))).decode()
     query = f"{parameter}={quote_plus(encoded)}"
     if relay_state:
@@ -64,12 +64,12 @@ def redirect_address(address: str, parameter: str, message: Element, relay_state
 
 
 def redirected_message(text: str) -> bytes:
-    """Return the bytes of a message from an address: compressed, or, as some senders do, only encoded. Raises `XmlError`."""
+    """Return the bytes of a message from an address. It is compressed; some senders only encode it. Raises `XmlError`."""
     return _opened(from_base64(text))
 
 
 def posted_message(text: str) -> bytes:
-    """Return the bytes of a message from a form: encoded, or, as some senders do, compressed as well. Raises `XmlError`."""
+    """Return the bytes of a message from a form. It is encoded; some senders also compress it. Raises `XmlError`."""
     return _opened(from_base64(text))
 
 
@@ -84,7 +84,7 @@ def _opened(raw: bytes) -> bytes:
 
 
 def is_query_signed(query: str) -> bool:
-    """Tell whether an address has a signature beside its message, good or bad."""
+    """Tell whether an address has a signature for its message, valid or not."""
     return "Signature" in _written(query)
 
 
@@ -102,11 +102,11 @@ def verify_query(query: str, parameter: str, certificates: Sequence[x509.Certifi
 
 
 def _written(query: str) -> dict[str, str]:
-    """Return the parameters as they are written. One that is repeated could be read in two ways."""
+    """Return the parameters in their encoded form. Refuses a repeated one, which two readers could read differently."""
     found: dict[str, str] = {}
     for pair in query.split("&"):
         name, _, value = pair.partition("=")
-        # An escaped name would be read by others and not be signed.
+        # Other readers would decode an escaped name, but the signature would not cover it.
         name = unquote_plus(name)
         if name in found:
             raise XmlMalformed(f"The parameter {name[:40]} is repeated.")

@@ -1,4 +1,4 @@
-"""Making XML: elements with attributes and texts, escaped by the library and never by hand."""
+"""Builds XML: elements with attributes and texts. The library escapes them; no code here writes markup."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lxml import etree
 from authapi.xml.names import PREFIXES
 from authapi.xml.parsing import METADATA, Element, parse, serialized
 
-# XML 1.0, 2.2: what no document can hold, in any spelling.
+# XML 1.0, 2.2: characters that no document can contain, in any encoding.
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -40,12 +40,12 @@ def with_prefixes(made: Element, *prefixes: str) -> Element:
 
 
 def writable(text: str) -> str:
-    """Put U+FFFD in place of each character that XML cannot hold."""
+    """Replace each character that XML cannot contain with U+FFFD."""
     return _UNWRITABLE.sub("\ufffd", text)
 
 
 def laid_out(made: Element) -> str:
-    """Return a copy as text with a line for each element, for people; never for a signature, which covers spaces."""
+    """Return a copy as indented text for readers. Never use it for a signature, which covers white space."""
     copy = parse(serialized(made), METADATA)
     etree.indent(copy, space="  ")
     return str(etree.tostring(copy, encoding="unicode"))

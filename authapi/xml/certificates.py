@@ -1,6 +1,6 @@
-"""X.509 certificates of partners and of our own: reading them in every form in which people paste them. Pure.
+"""X.509 certificates of partners and of tenants, read in every form that administrators paste. Pure.
 
-A certificate stands for its key: names, chains and expiry prove nothing here, and callers show the expiry.
+A certificate only carries a key: names, chains and expiry are not checked here, and callers show the expiry.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class UnreadableCertificate(ValueError):
 
 
 def certificate_of(text: str) -> x509.Certificate:
-    """Read one certificate: PEM, or its base64 as in metadata. Raises `UnreadableCertificate`."""
+    """Read one certificate: PEM, or base64 as in metadata. Raises `UnreadableCertificate`."""
     if len(text) > MAX_CERTIFICATE_CHARACTERS:
         raise UnreadableCertificate
     found = _PEM.findall(text)
@@ -52,13 +52,13 @@ def pem_of(certificate: x509.Certificate) -> str:
 
 
 def fingerprint_of(certificate: x509.Certificate) -> str:
-    """Return the SHA-256 fingerprint as people compare it: upper-case pairs with colons."""
+    """Return the SHA-256 fingerprint in its usual form: upper-case pairs with colons."""
     digest = hashlib.sha256(certificate.public_bytes(Encoding.DER)).hexdigest().upper()
     return ":".join(digest[place : place + 2] for place in range(0, len(digest), 2))
 
 
 def certificates_of(text: str) -> tuple[x509.Certificate, ...]:
-    """Read every certificate of a text: several in PEM one after the other, for a rollover, or a single one in base64."""
+    """Read every certificate of a text: one or several in PEM, for a rollover, or a single one in base64."""
     if len(text) > _MOST_CERTIFICATES * MAX_CERTIFICATE_CHARACTERS:
         raise UnreadableCertificate
     found = _PEM.findall(text)

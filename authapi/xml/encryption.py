@@ -1,7 +1,7 @@
-"""Encrypting and decrypting elements with the C library, which sees only bytes and a skeleton that we write ourselves.
+"""Encrypts and decrypts elements with the C library, which gets only bytes and a skeleton that this module writes.
 
-Nothing of a foreign document reaches the C library but algorithm names of our list and base64 text: no reference, no retrieval
-method, no type that would make it parse what it decrypts. What comes out is parsed by `parsing`.
+From a foreign document, the C library gets only algorithm names of our list and base64 text: no reference, no retrieval
+method, and no type that would make it parse the decrypted data. `parsing` parses the result.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _KEY_BITS = {
 
 
 def encrypted(element: Element, *, certificate: x509.Certificate, algorithm: str = algorithms.AES256_GCM) -> Element:
-    """Return an `xenc:EncryptedData` of the element for the key of the certificate, its AES key wrapped with RSA-OAEP."""
+    """Return an `xenc:EncryptedData` of the element for the key of the certificate. RSA-OAEP wraps the AES key."""
     if algorithm not in algorithms.CONTENT_ENCRYPTIONS:
         raise AlgorithmRefused
     public = certificate.public_key()
     if not isinstance(public, rsa.RSAPublicKey):
-        raise AlgorithmRefused("Only certificates with an RSA key can be encrypted for.")
+        raise AlgorithmRefused("Encryption needs a certificate with an RSA key.")
     manager = xmlsec.KeysManager()
     pem = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     manager.add_key(xmlsec.Key.from_memory(pem, xmlsec.KeyFormat.PEM))
@@ -53,17 +53,17 @@ def encrypted(element: Element, *, certificate: x509.Certificate, algorithm: str
     filled = context.encrypt_binary(skeleton, serialized(element))
     made = parse(serialized(filled))
     made.set("Type", _TYPE_ELEMENT)
-    # The recipient picks its key by the certificate.
+    # The recipient selects its key by the certificate.
     for wrapped in made.iterfind(f"{_KEY_INFO}/{_KEY}"):
         wrapped.insert(1, _key_info_of(certificate))
     return made
 
 
 def decrypted(holder: Element, private_keys: Sequence[rsa.RSAPrivateKey]) -> Element:
-    """Return the element inside of `holder`, which has one `EncryptedData` and its `EncryptedKey` in it or beside it.
+    """Return the decrypted element of `holder`, which has one `EncryptedData` with its `EncryptedKey` inside or beside it.
 
-    Proves nothing about the origin: verify what comes out, or the message around it. Every failure to open reads the same,
-    `DecryptionFailed`, and takes the same time; algorithms outside of the list raise `AlgorithmRefused`.
+    Proves nothing about the origin: verify the result, or the message around it. Every failed decryption raises the same
+    `DecryptionFailed` and takes the same time. Unlisted algorithms raise `AlgorithmRefused`.
     """
     data = child(holder, _DATA)
     if data is None:
@@ -74,7 +74,7 @@ def decrypted(holder: Element, private_keys: Sequence[rsa.RSAPrivateKey]) -> Ele
         method = _transport_method(wrapped)
         skeleton = serialized(_skeleton(algorithm, method, _cipher_value(wrapped), _cipher_value(data)))
         for private_key in private_keys:
-            # Each key is tried with each, also after one that opens it: the time would tell the padding of CBC, and with it the text.
+            # Try each key on each wrapped key, even after a success: the time would reveal the padding of CBC, and with it the text.
             found.extend(_parsed(_opened(skeleton, private_key)))
     if not found:
         raise DecryptionFailed
@@ -82,7 +82,7 @@ def decrypted(holder: Element, private_keys: Sequence[rsa.RSAPrivateKey]) -> Ele
 
 
 def _parsed(opened: bytes | None) -> list[Element]:
-    """Return the element, or nothing: told apart from a wrong key, odd text would be an oracle as well."""
+    """Return the element in a list; empty for a wrong key and for invalid XML. A difference between the two would be an oracle."""
     try:
         return [parse(opened)] if opened is not None else []
     except XmlError:
@@ -103,7 +103,7 @@ def _opened(skeleton: bytes, private_key: rsa.RSAPrivateKey) -> bytes | None:
 def _keys(holder: Element, data: Element) -> list[Element]:
     key_info = child(data, _KEY_INFO)
     inside = list(key_info.iterchildren(_KEY)) if key_info is not None else []
-    # SAML core, 2.3.4: the keys may stand beside the data. A few recipients at most.
+    # SAML core, 2.3.4: the keys may be beside the data. At most a few recipients are supported.
     return [*inside, *holder.iterchildren(_KEY)][:8]
 
 
@@ -119,7 +119,7 @@ def _skeleton(algorithm: str, method: Element, key_value: str, data_value: str) 
 
 
 def _transport_method(wrapped: Element) -> Element:
-    """Write the method of the key transport anew: digest and mask function from our list, and nothing else."""
+    """Build the method of the key transport again, with digest and mask function from our list and nothing else."""
     found = _method(wrapped)
     made = new_element(_METHOD, {"Algorithm": _one_of(found, algorithms.KEY_TRANSPORTS)})
     digest = child(found, qualified(DS, "DigestMethod"))
@@ -153,8 +153,8 @@ def _cipher_value(element: Element) -> str:
     cipher = child(element, _CIPHER)
     value = child(cipher, _VALUE) if cipher is not None else None
     if value is None:
-        # A CipherReference would be fetched from elsewhere.
-        raise DecryptionFailed("The encrypted element does not hold its data.")
+        # The data of a CipherReference would have to be fetched from another address.
+        raise DecryptionFailed("The encrypted element does not contain its data.")
     return "".join(text_of(value).split())
 
 

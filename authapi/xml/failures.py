@@ -1,4 +1,4 @@
-"""What can be wrong with XML from outside. The message of each names the fault in words that help to mend it, and holds no content."""
+"""What can be wrong with foreign XML. Each message names the error in words that help to fix it, and contains nothing of the document."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class XmlTooLarge(XmlError):
 
 
 class ForbiddenXml(XmlError):
-    """The document holds a document type, which is never read."""
+    """The document contains a document type declaration, which is not allowed."""
 
 
 class AmbiguousText(XmlError):
-    """A value holds elements where text is expected."""
+    """A value contains elements where text is expected."""
 
 
 class SignatureMissing(XmlError):
@@ -43,4 +43,4 @@ class SignatureInvalid(XmlError):
 
 
 class DecryptionFailed(XmlError):
-    """The encrypted element does not open with any of the keys."""
+    """None of the keys decrypts the encrypted element."""

@@ -1,4 +1,4 @@
-"""Names of the XML vocabularies that the service speaks. Pure data."""
+"""Names of the XML vocabularies that the service supports. Pure data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DS = "http://www.w3.org/2000/09/xmldsig#"
 XENC = "http://www.w3.org/2001/04/xmlenc#"
 XENC11 = "http://www.w3.org/2009/xmlenc11#"
 EXC_C14N = "http://www.w3.org/2001/10/xml-exc-c14n#"
-# WS-Federation 1.2 and what it stands on; applications know the trust namespace of 2005/02.
+# WS-Federation 1.2 and its base standards. Applications use the trust namespace of 2005/02.
 WST = "http://schemas.xmlsoap.org/ws/2005/02/trust"
 WST13 = "http://docs.oasis-open.org/ws-sx/ws-trust/200512"
 WSP = "http://schemas.xmlsoap.org/ws/2004/09/policy"
@@ -25,7 +25,7 @@ XS = "http://www.w3.org/2001/XMLSchema"
 XSI = "http://www.w3.org/2001/XMLSchema-instance"
 XML = "http://www.w3.org/XML/1998/namespace"
 
-# Prefixes of what we write. Some service providers match on the usual ones.
+# Prefixes of the written documents. Some service providers match on the usual ones.
 PREFIXES = {
     "samlp": SAMLP,
     "saml": SAML,
@@ -45,10 +45,10 @@ PREFIXES = {
     "xsi": XSI,
 }
 
-# Attributes that name an element for a reference, in the vocabularies above. Values are compared over all of them.
+# Attributes that identify an element for a reference, in the vocabularies above. Ids must be unique across all of them.
 ID_ATTRIBUTES = ("ID", "Id", "id", "AssertionID", "ResponseID", "RequestID", f"{{{XML}}}id")
 
 
 def qualified(namespace: str, name: str) -> str:
-    """Return the name as trees spell it: `{namespace}name`."""
+    """Return the name in the form of element trees: `{namespace}name`."""
     return f"{{{namespace}}}{name}"

@@ -1,7 +1,7 @@
-"""The one parser of XML from outside, and what makes its bytes: base64 and DEFLATE, both bounded.
+"""The only parser of foreign XML, with bounded decoding of base64 and DEFLATE.
 
-A parsed tree holds elements and whole texts and nothing else: no document type, no entity, no comment, no processing
-instruction. Nothing is fetched, and nothing is trusted: `verifying` says what is signed.
+A parsed tree has elements and whole texts only: no document type, no entity, no comment, no processing
+instruction. Nothing is fetched, and nothing is trusted: `verifying` tells what is signed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from authapi.xml.failures import AmbiguousText, ForbiddenXml, XmlMalformed, XmlT
 Element: TypeAlias = etree._Element
 
 _CHUNK_BYTES = 16 * 1024
-# Other encodings can hide a document type from the search below, and a parser could change the encoding midway.
+# Other encodings could hide a document type from the search below, and a parser could change the encoding midway.
 _ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
 _READABLE_ENCODINGS = frozenset({b"utf-8", b"utf8", b"us-ascii", b"ascii"})
 _BASE64_SPACE = re.compile(r"[\s]+")
@@ -29,7 +29,7 @@ _BASE64_SPACE = re.compile(r"[\s]+")
 
 @dataclass(frozen=True)
 class Bounds:
-    """The most that a document may have. Attributes and namespace declarations are counted over the whole document."""
+    """The maximum size of a document. Attributes and namespace declarations are counted over the whole document."""
 
     size: int
     depth: int
@@ -37,7 +37,7 @@ class Bounds:
     attributes: int
 
 
-# A message of a browser: ours have 6 KB, and one of a user with 1,000 groups has 150 KB.
+# A message that a browser carries: ours have 6 KB, and one for a user with 1,000 groups has 150 KB.
 MESSAGE = Bounds(size=512 * 1024, depth=40, elements=10_000, attributes=20_000)
 # Metadata of one entity or of a small federation.
 METADATA = Bounds(size=2 * 1024 * 1024, depth=40, elements=50_000, attributes=100_000)
@@ -46,13 +46,13 @@ METADATA = Bounds(size=2 * 1024 * 1024, depth=40, elements=50_000, attributes=10
 def parse(raw: bytes, bounds: Bounds = MESSAGE) -> Element:
     """Return the root of a document in UTF-8.
 
-    Comments and processing instructions are dropped, so every text is whole: `a<!-- -->b` reads `ab`. Raises
+    Drops comments and processing instructions, so that every text is whole: `a<!-- -->b` becomes `ab`. Raises
     `XmlTooLarge`, `ForbiddenXml` for any document type, and `XmlMalformed`.
     """
     if len(raw) > bounds.size:
         raise XmlTooLarge(f"The document has more than {bounds.size} bytes.")
     _check_encoding(raw)
-    # In UTF-8 these bytes are these characters and nothing else. In a comment they are refused as well.
+    # In UTF-8 these bytes always mean these characters. They are refused in comments, too.
     if b"<!DOCTYPE" in raw or b"<!ENTITY" in raw:
         raise ForbiddenXml
     parser = etree.XMLPullParser(
@@ -78,13 +78,13 @@ def parse(raw: bytes, bounds: Bounds = MESSAGE) -> Element:
         root: Element = parser.close()
         counted.read(parser)
     except etree.XMLSyntaxError as error:
-        # The text of the parser may quote the document.
+        # The parser's error text may quote the document.
         raise XmlMalformed from error
     return root
 
 
 def inflated(raw: bytes, *, limit: int = MESSAGE.size) -> bytes:
-    """Undo raw DEFLATE (RFC 1951), which must be one whole stream and nothing behind it, of at most `limit` bytes."""
+    """Decompress raw DEFLATE (RFC 1951): one whole stream with nothing after it, of at most `limit` bytes."""
     if len(raw) > limit:
         raise XmlTooLarge(f"The compressed document has more than {limit} bytes.")
     stream = zlib.decompressobj(-zlib.MAX_WBITS)
@@ -95,7 +95,7 @@ def inflated(raw: bytes, *, limit: int = MESSAGE.size) -> bytes:
     if len(opened) > limit:
         raise XmlTooLarge(f"The document has more than {limit} bytes when it is decompressed.")
     if not stream.eof or stream.unused_data:
-        raise XmlMalformed("The compressed document is cut off or has bytes behind its end.")
+        raise XmlMalformed("The compressed document is truncated or has bytes after its end.")
     return opened
 
 
@@ -106,7 +106,7 @@ def deflated(raw: bytes) -> bytes:
 
 
 def from_base64(text: str, *, limit: int = MESSAGE.size) -> bytes:
-    """Decode standard base64, in which lines may be broken; refuse other characters and more than `limit` bytes."""
+    """Decode standard base64, with or without line breaks. Refuses other characters and more than `limit` bytes."""
     if len(text) > limit * 3 // 2:
         raise XmlTooLarge(f"The encoded document has more than {limit} bytes.")
     try:
@@ -119,20 +119,20 @@ def from_base64(text: str, *, limit: int = MESSAGE.size) -> bytes:
 
 
 def serialized(element: Element) -> bytes:
-    """Return the bytes of one element, with the namespaces that are in scope and without what follows it."""
+    """Return the bytes of one element, with the namespaces in scope and without the text after it."""
     raw: bytes = etree.tostring(element, encoding="utf-8", with_tail=False)
     return raw
 
 
 def text_of(element: Element) -> str:
-    """Return the text of an element without surrounding space; refuse one that has elements inside."""
+    """Return the text of an element without surrounding white space. Refuses an element with child elements."""
     if len(element):
         raise AmbiguousText
     return (element.text or "").strip()
 
 
 def child(element: Element, tag: str) -> Element | None:
-    """Return the only direct child of this name, or None; refuse two."""
+    """Return the only direct child with this name, or None. Refuses several."""
     found = list(element.iterchildren(tag))
     if len(found) > 1:
         raise XmlMalformed(f"There is more than one {etree.QName(tag).localname}.")
@@ -140,7 +140,7 @@ def child(element: Element, tag: str) -> Element | None:
 
 
 def children(element: Element, tag: str) -> Iterator[Element]:
-    """Return the direct children of this name."""
+    """Return the direct children with this name."""
     return iter(list(element.iterchildren(tag)))
 
 
@@ -150,7 +150,7 @@ def local_name(element: Element) -> str:
 
 
 class _Counted:
-    """Counts what a parser has read, and refuses what exceeds the bounds before the rest is fed."""
+    """Counts the parts that a parser has read. Refuses a document beyond the bounds before the rest is parsed."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -174,10 +174,10 @@ def _check_encoding(raw: bytes) -> None:
     raw = raw.removeprefix(b"\xef\xbb\xbf")
     declared = _ENCODING.match(raw[:512])
     if declared and declared[1].lower() not in _READABLE_ENCODINGS:
-        raise XmlMalformed("Only documents in UTF-8 are read.")
+        raise XmlMalformed("The document must be encoded in UTF-8.")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise XmlMalformed("Only documents in UTF-8 are read.") from error
+        raise XmlMalformed("The document must be encoded in UTF-8.") from error
     if "\x00" in text:
         raise XmlMalformed

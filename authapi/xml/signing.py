@@ -1,4 +1,4 @@
-"""The one place that signs messages. Exclusive canonicalization, one reference to the id of the element, the certificate beside it."""
+"""The only place that signs messages: exclusive canonicalization, one reference to the id of the element, and the certificate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PLACEHOLDER = "placeholder"
 
 
 class _Signer(XMLSigner):
-    """Lets callers sign with SHA-1, which the library refuses; settings opt in for one partner."""
+    """Lets callers sign with SHA-1, which the library refuses. The settings of one partner opt in."""
 
     def check_deprecated_methods(self) -> None:
         pass
@@ -35,14 +35,14 @@ def signed(
 ) -> Element:
     """Return a signed copy of an element that has an id.
 
-    `place` is the index of the signature among the children; None is the last. SAML 2.0 wants it behind the Issuer (1), metadata
+    `place` is the index of the signature among the children; None means last. SAML 2.0 requires it after the Issuer (1), metadata
     first (0), SAML 1.1 assertions last, with `id_attribute="AssertionID"`. Sign an inner element before the outer one. SHA-1 is
-    made where it is asked for: the caller's settings have opted in.
+    used if requested, because the settings of the caller have opted in.
     """
     known = {*algorithms.SIGNATURE_METHODS, *algorithms.OLD_SIGNATURE_METHODS}
     if signature not in known or digest not in algorithms.DIGEST_METHODS | algorithms.OLD_DIGEST_METHODS:
         raise AlgorithmRefused
-    # A tree of its own: the library looks for ids and places in the whole tree.
+    # A separate tree, because the library searches the whole tree for ids and places.
     alone = parse(serialized(element), METADATA)
     mark = new_element(qualified(DS, "Signature"), {"Id": _PLACEHOLDER})
     alone.insert(len(alone) if place is None else place, mark)
@@ -58,7 +58,7 @@ def signed(
 
 
 def sign_octets(octets: bytes, *, private_key: rsa.RSAPrivateKey, algorithm: str = algorithms.RSA_SHA256) -> bytes:
-    """Return the signature beside its octets, as the redirect binding has it."""
+    """Return the separate signature of some octets, as in the redirect binding."""
     methods = {**algorithms.SIGNATURE_METHODS, **algorithms.OLD_SIGNATURE_METHODS}
     if algorithm not in methods or "#rsa-" not in algorithm:
         raise AlgorithmRefused

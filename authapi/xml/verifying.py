@@ -1,7 +1,7 @@
-"""The one place that verifies signatures of messages, and the only source of elements that may be believed.
+"""The only place that verifies signatures of messages, and the only source of trusted elements.
 
-Keys come from the caller and never from the message. The result is parsed again from the very bytes that were signed, so
-nothing that an attacker wraps around, beside or inside a signed element can reach a caller.
+Keys come from the caller and never from the message. The result is parsed again from the exact bytes that were signed, so
+that nothing that an attacker wraps around, beside or inside a signed element can reach a caller.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _ISSUER = "Issuer"
 
 
 def is_signed(element: Element) -> bool:
-    """Tell whether the element has a signature as a child, good or bad."""
+    """Tell whether the element has a signature as a child, valid or not."""
     return next(element.iterchildren(_SIGNATURE), None) is not None
 
 
 def verified(element: Element, certificates: Sequence[x509.Certificate], *, allow_sha1: bool = False, id_attribute: str = "ID") -> Element:
-    """Return `element` as it was signed by the key of one of the certificates; use the result and forget the argument.
+    """Return `element` as the key of one of the certificates has signed it. Use the result, never the argument.
 
-    1. The whole document has no id twice.
-    2. The element has exactly one signature as a child: first, behind its Issuer, or last.
+    1. No id occurs twice in the whole document.
+    2. The element has exactly one signature as a child: first, after its Issuer, or last.
     3. The signature has the one form that SAML allows: one reference, to the id of this element, with the enveloped
        transform and exclusive canonicalization, and nothing else inside.
-    4. Algorithms are of the list; SHA-1 only where the caller opts in.
-    5. The key of one of the certificates verifies it. What the message says about keys is removed first.
+    4. All algorithms are listed; SHA-1 only if the caller opts in.
+    5. The key of one of the certificates verifies it. Keys in the message are removed first.
     6. The signed bytes are parsed again, and are the same element.
 
     Raises `SignatureMissing`, `SignatureRefused`, `AlgorithmRefused`, `SignatureInvalid`.
@@ -62,7 +62,7 @@ def verified(element: Element, certificates: Sequence[x509.Certificate], *, allo
 def verify_octets(
     octets: bytes, signature: bytes, algorithm: str, certificates: Sequence[x509.Certificate], *, allow_sha1: bool = False
 ) -> None:
-    """Check a signature beside its octets, as the redirect binding has it. Raises `AlgorithmRefused` and `SignatureInvalid`."""
+    """Check the separate signature of some octets, as in the redirect binding. Raises `AlgorithmRefused` and `SignatureInvalid`."""
     methods = _signature_methods(allow_sha1=allow_sha1)
     if algorithm not in methods:
         raise AlgorithmRefused(_refused_algorithm(algorithm))
@@ -102,7 +102,7 @@ def _own_signature(element: Element) -> Element:
     before = signature.getprevious()
     stands_first = before is None or (etree.QName(before).localname == _ISSUER and before.getprevious() is None)
     if not stands_first and signature.getnext() is not None:
-        raise SignatureRefused("The signature does not stand where the schema has it.")
+        raise SignatureRefused("The signature is not at a place that the schema allows.")
     return signature
 
 
@@ -125,9 +125,9 @@ def _check_form(signature: Element, expected_id: str | None, *, allow_sha1: bool
 
 
 def _check_reference(reference: Element, expected_id: str, *, allow_sha1: bool) -> None:
-    # SAML core, 5.4.2: the reference names the ID of the element that holds the signature. `URI=""` is not taken for it.
+    # SAML core, 5.4.2: the reference names the ID of the element that has the signature. `URI=""` is not accepted instead.
     if reference.get("URI") != f"#{expected_id}" or reference.get("Type") is not None:
-        raise SignatureRefused("The signature refers to something else than the element that holds it.")
+        raise SignatureRefused("The signature refers to an element other than its parent.")
     if [etree.QName(part).localname for part in reference] != ["Transforms", "DigestMethod", "DigestValue"] or not _all_of(reference, DS):
         raise SignatureRefused("The reference has no transforms, or unexpected parts.")
     transforms, digest, _ = reference
@@ -165,7 +165,7 @@ def _refused_algorithm(name: str | None) -> str:
 
 
 def _fitting(certificates: Iterable[x509.Certificate], method: str) -> list[x509.Certificate]:
-    """Return the certificates whose key is of the kind of the algorithm: a key never verifies as another kind."""
+    """Return the certificates whose key has the kind of the algorithm: a key is never used as a key of another kind."""
     if "#ecdsa-" in method:
         return [each for each in certificates if isinstance(each.public_key(), ec.EllipticCurvePublicKey)]
     return [each for each in certificates if _is_long_rsa(each.public_key())]
@@ -176,25 +176,25 @@ def _is_long_rsa(key: object) -> bool:
 
 
 def _drop_key_info(element: Element) -> None:
-    # KeyInfo is outside of SignedInfo, and the enveloped transform takes the whole signature away: the digest stays as it is.
+    # KeyInfo is outside of SignedInfo, and the enveloped transform removes the whole signature. So the digest does not change.
     for signature in element.iterchildren(_SIGNATURE):
         for key_info in list(signature.iterchildren(qualified(DS, "KeyInfo"))):
             signature.remove(key_info)
 
 
 def _signed_bytes(element: Element, certificate: x509.Certificate, id_attribute: str, *, allow_sha1: bool) -> bytes | None:
-    # The library would refuse a certificate that has expired. The key counts; callers show and warn of the end.
+    # The library would refuse an expired certificate. Only its key matters here; callers show the expiry and warn of it.
     configuration = replace(_configuration(allow_sha1), verification_time=certificate.not_valid_before_utc)
     try:
         result = XMLVerifier().verify(element, x509_cert=certificate, id_attribute=id_attribute, expect_config=configuration)
     except (SignXMLException, etree.LxmlError, ValueError, TypeError):
-        # Also for a digest or a signature that is empty, or no base64.
+        # Also raised for a digest or a signature that is empty, or not base64.
         return None
     return result.signed_data if isinstance(result, VerifyResult) else None
 
 
 @lru_cache(maxsize=2)
-def _configuration(allow_sha1: bool) -> SignatureConfiguration:  # noqa: FBT001  # a cache takes positions
+def _configuration(allow_sha1: bool) -> SignatureConfiguration:  # noqa: FBT001  # the cache needs positional arguments
     digests = algorithms.DIGEST_METHODS | (algorithms.OLD_DIGEST_METHODS if allow_sha1 else frozenset())
     return SignatureConfiguration(
         location="./",

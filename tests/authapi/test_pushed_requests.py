@@ -195,7 +195,7 @@ def test_the_answer_uses_up_a_handle_and_loading_the_page_does_not(login: Login,
     uri = pusher.handle()
     first, second = go(login, uri), go(login, uri)
     assert "code" in login.log_in(second).answer
-    assert "expired or was answered already" in told(go(login, uri))
+    assert "expired or was already answered" in told(go(login, uri))
     # The other window still has the login page open. Its answer would be the second one.
     late = login.log_in(first)
     assert late.answer["error"] == "invalid_request_uri"

@@ -1,1 +1,1 @@
-"""Token exchange (RFC 8693) for an API that acts for the users whose tokens it was sent."""
+"""Token exchange (RFC 8693) for an API that acts for the users whose tokens it receives."""

@@ -1,4 +1,4 @@
-"""An API exchanges the token it was sent for one to the next API, for the same user (RFC 8693, 1.1: delegation, impersonation)."""
+"""An API exchanges a token that it received for a token at the next API, for the same user (RFC 8693, 1.1)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LONGEST_CHAIN = 5
 
 @dataclass(frozen=True)
 class _Target:
-    """The API that the new token is for, and what the client may ask for there for users."""
+    """The API of the new token, and what the client may request there for users."""
 
     audience: str
     resource: ApiResource
@@ -46,7 +46,7 @@ class _Target:
 
 
 def on_behalf_of(request: TokenRequest, client: Client) -> TokenAnswer:
-    """Return a token for the user of the subject token. Raises `RequestRefused`; both stand in the log of the tenant."""
+    """Return a token for the user of the subject token. Raises `RequestRefused`. The tenant's log records success and failure."""
     try:
         user, access = _exchanged(request, client)
     except RequestRefused as refused:
@@ -58,11 +58,11 @@ def on_behalf_of(request: TokenRequest, client: Client) -> TokenAnswer:
 
 
 def _exchanged(request: TokenRequest, client: Client) -> tuple[User, Issue]:
-    """Return the user of the subject token and the token to be. Raises `RequestRefused`.
+    """Return the user of the subject token, and the new token to issue. Raises `RequestRefused`.
 
-    1. The client is the API that the subject token is for, and the sender holds what the token is bound to.
-    2. A client grant for users lets the client ask for tokens to the next API.
-    3. Scopes are those that grant and user have, and lives end with the subject token at the latest.
+    1. The client must be the API that the subject token is for, and the sender must hold what the token is bound to.
+    2. A client grant for users must allow the client to request tokens for the next API.
+    3. The new token has the scopes that grant and user have in common, and expires with the subject token at the latest.
     """
     api = own_api(client)
     audience = audience_of(request) or request.required("audience")
@@ -83,7 +83,7 @@ def _exchanged(request: TokenRequest, client: Client) -> tuple[User, Issue]:
         seconds=_seconds(target.resource, subject, actor),
         dialect=target.resource.token_dialect,
         jti=related_jti(subject.jti),
-        # A client that asks for less gets less in both places.
+        # A client that requests fewer scopes also gets fewer permissions.
         permissions=permissions if permissions is None else tuple(value for value in permissions if value in scopes),
         organization=organization_claims(organization, client.tenant_id),
         confirmation=bound_to(binding(request), client=client, resource=target.resource),
@@ -93,7 +93,7 @@ def _exchanged(request: TokenRequest, client: Client) -> tuple[User, Issue]:
 
 
 def _target(client: Client, audience: str) -> _Target:
-    """Return the API. An explicit grant is needed whatever the policy of the API is; the management interface is none of them."""
+    """Return the API. The client needs a grant for users even if the API requires none. The management interface is refused."""
     resource = resource_of(client.tenant_id, audience)
     policy = resource.settings.get("subject_type_authorization", {}).get("user", {}).get("policy")
     is_open = not resource.is_system and policy != "deny_all"
@@ -106,24 +106,24 @@ def _target(client: Client, audience: str) -> _Target:
 def _rights(
     target: _Target, user: User, subject: AccessTokenClaims, organization: Organization | None
 ) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
-    """Return the scopes that both the client and the user have, and the permissions where the dialect lists them."""
+    """Return the scopes that both client and user have, and the permissions if the dialect lists them."""
     resource = target.resource
     known = frozenset(resource.scope_values)
     allowed = tuple(value for value in target.grant.scopes if value in known)
     if target.audience in subject.audiences:
-        # The same API once more: less can be asked for, and never more.
+        # The new token is for the same API, so it may have fewer scopes than the subject token, but not more.
         allowed = tuple(value for value in allowed if value in subject.scopes)
     lists_permissions = resource.token_dialect.endswith("_authz")
     if not (enforces_permissions(resource) or lists_permissions):
         return allowed, None
     own = permission_values(user, resource, organization_id=organization.pk if organization else None)
     both = tuple(value for value in allowed if value in own)
-    # An API may go by the list alone, so it is held to the grant as well.
+    # An API may check the list of permissions alone, so the grant limits that list as well.
     return both if enforces_permissions(resource) else allowed, both if lists_permissions else None
 
 
 def _organization(request: TokenRequest, subject: AccessTokenClaims, user: User) -> Organization | None:
-    """Return the organization of the subject token, which the user must still belong to; a request can name no other."""
+    """Return the organization of the subject token. The user must still be a member, and the request may name no other organization."""
     named = request.text("organization")
     organization = None
     if subject.organization_id:
@@ -138,7 +138,7 @@ def _organization(request: TokenRequest, subject: AccessTokenClaims, user: User)
 
 
 def _seconds(resource: ApiResource, *bounds: AccessTokenClaims | None) -> int:
-    """Return the life of the new token, which ends with the tokens that it came from."""
+    """Return the lifetime of the new token in seconds. It expires no later than the tokens of the request."""
     own = resource.token_lifetime or int(settings.ACCESS_TOKEN_SECONDS)
     seconds = min(own, *(bound.expires_at - int(time.time()) for bound in bounds if bound is not None))
     if seconds <= 0:
@@ -147,9 +147,9 @@ def _seconds(resource: ApiResource, *bounds: AccessTokenClaims | None) -> int:
 
 
 def _acting(client: Client, subject: AccessTokenClaims, actor: AccessTokenClaims | None, grant: GrantTerms) -> Mapping[str, Any] | None:
-    """Return the `act` of the new token (RFC 8693, 4.1): who acts now, around those who acted before.
+    """Return the `act` claim of the new token (RFC 8693, 4.1): the present actor, with earlier actors nested in it.
 
-    Where the grant says impersonation, the client leaves no trace of itself in the token; those before it stay.
+    With a grant for impersonation the client does not appear in the token; earlier actors stay.
     """
     if actor is None and grant.token_exchange == IMPERSONATION:
         return subject.actor

@@ -1,4 +1,4 @@
-"""Access tokens of this tenant that come as the subject or the actor of an exchange (RFC 8693, 2.1)."""
+"""Access tokens of this tenant that are sent as the subject or the actor of an exchange (RFC 8693, 2.1)."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from authapi.tokens.verifying import TokenRefused, verify_own_token
 from identity.models import User
 
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105  (the name of a type)
-# Access tokens of this service are JWTs, so both names fit.
+# Access tokens of this service are JWTs, so both type names are correct.
 OWN_TYPES = frozenset({ACCESS_TOKEN, "urn:ietf:params:oauth:token-type:jwt"})
 ON_BEHALF_OF = "on_behalf_of_token_exchange"
 
 
 def own_api(client: Client) -> str:
-    """Return the identifier of the API that a client is. Raises `RequestRefused` where it may not exchange what its API is sent."""
+    """Return the identifier of the client's own API. Raises `RequestRefused` if the client may not exchange tokens sent to that API."""
     identifier = client.settings.get("resource_server_identifier")
     if not may_exchange(client, ON_BEHALF_OF) or client.is_public or client.app_type != "resource_server" or not identifier:
-        reason = f"It needs authentication, the type resource_server, its API, and {ON_BEHALF_OF}."
+        reason = f"The client needs authentication, the type resource_server, an API of its own, and {ON_BEHALF_OF}."
         raise RequestRefused(OAuthCase.EXCHANGE_NOT_ALLOWED, reason=reason)
     return str(identifier)
 
 
 def may_exchange(client: Client, kind: str) -> bool:
-    """Tell whether a client of the tenant itself may use this kind of exchange. Users are asked before a third party acts for them."""
+    """Tell whether a client may use this kind of exchange. A client of a third party may not, because it needs the consent of users."""
     allowed = (client.settings.get("token_exchange") or {}).get("allow_any_profile_of_type") or ()
     return client.is_first_party and kind in allowed
 
@@ -39,7 +39,8 @@ def may_exchange(client: Client, kind: str) -> bool:
 def subject_of(request: TokenRequest, api: str) -> tuple[AccessTokenClaims, User]:
     """Return the claims of the subject token and its user. Raises `RequestRefused`.
 
-    A token for another API, or of a machine, a refresh token, and one that is revoked or not held by the sender look alike.
+    Every unsuitable token gets the same answer: one for another API or without a user, a refresh token, a revoked token, and a bound token
+    whose key or certificate the sender has not proven.
     """
     claims = _verified(request.required("subject_token"), request, OAuthCase.INVALID_SUBJECT_TOKEN)
     user = user_of_token(claims, request)
@@ -49,10 +50,10 @@ def subject_of(request: TokenRequest, api: str) -> tuple[AccessTokenClaims, User
 
 
 def actor_of(request: TokenRequest, client: Client, api: str) -> AccessTokenClaims | None:
-    """Return the claims of the actor token, None where none was sent. Raises `RequestRefused`.
+    """Return the claims of the actor token; None if the request has none. Raises `RequestRefused`.
 
-    The actor is the client itself, by a token that it got for itself, or a user whose token was sent to its API. An actor for which
-    another one acts already is none.
+    The actor is the client itself, with a token that it requested for itself, or a user whose token was sent to the client's API. A token
+    that already has an actor is refused.
     """
     token, kind = request.text("actor_token"), request.text("actor_token_type")
     if token is None and kind is None:
@@ -70,14 +71,14 @@ def actor_of(request: TokenRequest, client: Client, api: str) -> AccessTokenClai
 
 
 def user_of_token(claims: AccessTokenClaims, request: TokenRequest) -> User | None:
-    """Return the user that a token is for, None for a machine and for a user who is gone."""
+    """Return the user of a token; None for a client's own token and for a user that no longer exists."""
     if claims.is_machine:
         return None
     return User.objects.of(request.host.tenant_id).select_related("connection").filter(user_id=claims.subject).first()
 
 
 def is_held(confirmation: Mapping[str, Any] | None, request: TokenRequest) -> bool:
-    """Tell whether the sender has proven to hold what a token is bound to, with the proof or the certificate of this request."""
+    """Tell whether this request proves that the sender holds what a token is bound to, by a DPoP proof or a certificate."""
     return all(_holds(name, value, request) for name, value in (confirmation or {}).items())
 
 
@@ -94,6 +95,6 @@ def _verified(token: str, request: TokenRequest, case: Case) -> AccessTokenClaim
 def _holds(name: str, value: Any, request: TokenRequest) -> bool:
     if name == KEY:
         return bool(request.key) and request.key == value
-    # Anything else but a certificate cannot be shown here.
+    # A request can prove a certificate, but no other kind of binding.
     certificate = certificate_of(request) if name == CERTIFICATE else None
     return certificate is not None and certificate.confirms({CERTIFICATE: value})

@@ -1,1 +1,1 @@
-"""Login by SAML 2.0 providers elsewhere: connections of the strategies `samlp` and `pingfederate`, where we are the service provider."""
+"""Login through SAML 2.0 providers: connections of the strategies `samlp` and `pingfederate`. This service is the service provider."""

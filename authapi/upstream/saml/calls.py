@@ -1,4 +1,4 @@
-"""Where a browser goes with one of our messages. Pure."""
+"""How a browser carries a message to the provider. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from authapi.xml.parsing import Element
 
 
 def call_of(endpoint: Endpoint, parameter: str, message: Element, relay_state: str, signer: Signer | None) -> BrowserCall:
-    """Return the call in the binding of the endpoint, signed where there is a signer."""
+    """Return the browser's request in the binding of the endpoint, signed if there is a signer."""
     if endpoint.is_posted:
         return BrowserCall(endpoint.address, posted_fields(parameter, message, relay_state, signer))
     return BrowserCall(redirect_address(endpoint.address, parameter, message, relay_state, signer))

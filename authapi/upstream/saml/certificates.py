@@ -1,7 +1,7 @@
-"""Certificates with which a foreign provider signs: read from options and metadata in every form that people paste. Pure.
+"""Certificates of providers: read from options and metadata in every form that administrators paste. Pure.
 
-A certificate only carries a key here. The administrator or the provider's metadata names it, so no chain is built, and one
-that has expired still verifies: providers roll over late, and a login must not fail for it. Expiry is shown and warned of instead.
+A certificate only carries a key here. The administrator or the provider's metadata names it, so no chain is built. An expired
+certificate still verifies: providers often roll over late, and logins must not fail for that. Pages show the expiry and warn of it.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
-# More would only cost time at every login.
+# More certificates would slow down every login.
 MOST_CERTIFICATES = 10
 _MOST_CHARACTERS = 64 * 1024
-# NIST SP 800-131A: shorter keys are factored, and a huge one keeps the processor busy.
+# NIST SP 800-131A: shorter keys can be factored. A very long key costs too much CPU time.
 _SHORTEST_RSA, _LONGEST_RSA = 2048, 8192
 _PEM = re.compile(r"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----(.*?)-----END (?:X509 |TRUSTED )?CERTIFICATE-----", re.DOTALL)
 
 
 class CertificateUnreadable(ValueError):
-    """The text holds no certificate that can be used. The message says why and repeats nothing of it."""
+    """The text has no usable certificate. The message gives the reason and repeats nothing of the text."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """One certificate of a provider. Equal where the bytes are."""
+    """One certificate of a provider. Certificates with equal bytes are equal."""
 
     der: bytes = field(repr=False)
     parsed: x509.Certificate = field(compare=False, repr=False)
@@ -50,12 +50,12 @@ class Certificate:
 
     @property
     def thumbprint(self) -> str:
-        """SHA-256 of the certificate, as tools print it."""
+        """SHA-256 of the certificate, in the form that common tools print."""
         return hashlib.sha256(self.der).hexdigest()
 
     @property
     def text(self) -> str:
-        """The certificate in base64 without line breaks, as metadata carries it."""
+        """The certificate in base64 without line breaks, as in metadata."""
         return base64.b64encode(self.der).decode()
 
     def is_expired(self, now: datetime) -> bool:
@@ -66,7 +66,7 @@ class Certificate:
 
 
 def read_certificates(value: Any) -> tuple[Certificate, ...]:
-    """Return the certificates of an option, each once: PEM blocks, base64 of DER, base64 of PEM, or a list of these.
+    """Return the certificates of an option without duplicates: PEM blocks, base64 of DER, base64 of PEM, or a list of these.
 
     Raises `CertificateUnreadable`.
     """
@@ -79,7 +79,7 @@ def read_certificates(value: Any) -> tuple[Certificate, ...]:
 
 
 def certificate_of(der: bytes) -> Certificate:
-    """Return the certificate of these bytes. Raises `CertificateUnreadable`."""
+    """Return the certificate with these DER bytes. Raises `CertificateUnreadable`."""
     try:
         parsed = x509.load_der_x509_certificate(der)
         key = parsed.public_key()
@@ -89,7 +89,7 @@ def certificate_of(der: bytes) -> Certificate:
     if isinstance(key, RSAPublicKey) and not _SHORTEST_RSA <= key.key_size <= _LONGEST_RSA:
         raise CertificateUnreadable(f"The RSA key of a certificate has {key.key_size} bits; at least {_SHORTEST_RSA} are needed.")
     if not isinstance(key, RSAPublicKey | EllipticCurvePublicKey):
-        raise CertificateUnreadable("The key of a certificate is neither an RSA key nor one of an elliptic curve.")
+        raise CertificateUnreadable("The key of a certificate must be an RSA key or an elliptic-curve key.")
     shown = "".join(character for character in subject if character.isprintable())[:200]
     return Certificate(der, parsed, shown or "without a name")
 
@@ -108,7 +108,7 @@ def _encoded(value: Any) -> Iterator[bytes]:
             yield _decoded(block)
         return
     plain = _decoded(value)
-    # Some consoles want the whole PEM file in base64 once more.
+    # Some provider consoles export the whole PEM file encoded in base64.
     inner = _PEM.findall(plain.decode("ascii", "replace")) if plain.lstrip().startswith(b"-----BEGIN") else []
     if inner:
         for block in inner:

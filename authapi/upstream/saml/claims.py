@@ -1,4 +1,4 @@
-"""From what an assertion says of a user to the claims that make a profile, in the words of OpenID Connect. Pure."""
+"""Turns the contents of an assertion into claims of a profile, named as in OpenID Connect. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EMAIL_FORMAT = _FORMATS.format("1.1", "emailAddress")
 _XMLSOAP = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/"
 _MICROSOFT = "http://schemas.microsoft.com/identity/claims/"
 NAME_IDENTIFIER = f"{_XMLSOAP}nameidentifier"
-# Where nothing is configured: the attributes under which common providers send each field, the first that is there.
+# Without configuration: the attributes in which common providers send each field. The first one in the assertion is used.
 _DEFAULTS: Mapping[str, tuple[str, ...]] = {
     "user_id": (NAME_IDENTIFIER, f"{_XMLSOAP}upn", f"{_XMLSOAP}name"),
     "email": (
@@ -54,7 +54,7 @@ _LONGEST_SUBJECT = 255
 
 @dataclass(frozen=True)
 class NameId:
-    """The name of the subject, as the provider writes it; a logout repeats every part."""
+    """The name of the subject as the provider writes it. A logout request repeats every part."""
 
     value: str
     format: str = ""
@@ -68,7 +68,7 @@ class NameId:
 
 @dataclass(frozen=True)
 class Statement:
-    """What a verified assertion says of a user."""
+    """The user as a verified assertion describes them."""
 
     issuer: str
     name_id: NameId | None
@@ -83,7 +83,7 @@ def claims_of(
     user_id_attributes: tuple[str, ...] = (),
     trusts_emails: bool | None = None,
 ) -> dict[str, Any]:
-    """Return `sub` and the standard claims of a statement. Raises `UpstreamFailed` where nothing identifies the user."""
+    """Return `sub` and the standard claims of a statement. Raises `UpstreamFailed` if nothing identifies the user."""
     mapped = dict(fields)
     claims: dict[str, Any] = {"sub": _subject(statement, user_id_attributes or mapped.get("user_id", ()))}
     for name in FIELDS[1:]:
@@ -99,7 +99,7 @@ def claims_of(
 
 
 def _subject(statement: Statement, configured: tuple[str, ...]) -> str:
-    """Return the identifier of the user. What is configured stands in for nothing else: another attribute may name another person."""
+    """Return the identifier of the user. Nothing replaces a missing configured attribute: another attribute may name another user."""
     if configured:
         subject = _first(statement.attributes, configured)
         if not subject and NAME_IDENTIFIER in configured and statement.name_id is not None and not statement.name_id.is_transient:
@@ -113,7 +113,7 @@ def _subject(statement: Statement, configured: tuple[str, ...]) -> str:
         if not subject:
             raise _refused(_nameless(statement))
     if not 0 < len(subject) <= _LONGEST_SUBJECT or text_problem(subject):
-        raise _refused("The identifier of the user is longer than 255 characters or has characters that cannot be kept.")
+        raise _refused("The identifier of the user is longer than 255 characters, or has characters that cannot be stored.")
     return subject
 
 

@@ -1,4 +1,4 @@
-"""A `samlp` connection with everything that a message needs: its provider, our keys, and what was published meanwhile."""
+"""A `samlp` connection with all parts that a message needs: its provider, our keys, and published metadata."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from identity.models import Connection
 
 
 def options_of(connection: Connection) -> SamlOptions:
-    """Return the options. Raises `UpstreamFailed` for those that an older version of the service took, and for another protocol's."""
+    """Return the options. Raises `UpstreamFailed` for options that only an older version accepted, and for those of another protocol."""
     if connection.strategy not in STRATEGIES:
-        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"The answer is in SAML, which {connection.name} does not speak.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"The answer is in SAML, but {connection.name} uses another protocol.")
     try:
         return read_options(connection.options, allows_http=settings.OUTBOUND_ALLOW_HTTP)
     except OptionsInvalid as error:
@@ -33,15 +33,15 @@ def options_of(connection: Connection) -> SamlOptions:
 
 
 def saml_provider(connection: Connection) -> SamlProvider:
-    """Return the provider of a connection. Raises `UpstreamFailed`, also where its metadata cannot be had."""
+    """Return the provider of a connection. Raises `UpstreamFailed`, also if its metadata is unavailable."""
     options = options_of(connection)
     return _provider(connection, options, _metadata(connection, options))
 
 
 def renewed_provider(connection: Connection) -> SamlProvider | None:
-    """Return the provider with metadata that is fetched now, None where there is nothing to fetch or it was tried of late.
+    """Return the provider with freshly fetched metadata; None if there is nothing to fetch, or if it was fetched recently.
 
-    For a signature of an unknown key: the provider may have rolled over before the calendar looked. Raises `UpstreamFailed`.
+    For a signature with an unknown key: the provider may have rolled over since the last scheduled fetch. Raises `UpstreamFailed`.
     """
     options = options_of(connection)
     if not options.metadata_url or options.certificates:
@@ -51,7 +51,7 @@ def renewed_provider(connection: Connection) -> SamlProvider | None:
 
 
 def known_certificates(connection: Connection) -> tuple[Certificate, ...]:
-    """Return the certificates in the options and in the pasted metadata of a connection. Raises `UpstreamFailed`; asks no provider."""
+    """Return the certificates in the options and in the pasted metadata of a connection. Raises `UpstreamFailed`. Sends no request."""
     if connection.strategy not in STRATEGIES:
         return ()
     options = options_of(connection)
@@ -62,7 +62,7 @@ def known_certificates(connection: Connection) -> tuple[Certificate, ...]:
 
 
 def signer_of(connection: Connection, options: SamlOptions) -> Signer:
-    """Return our key: the connection's own where it has one, else that of the tenant. Raises `UpstreamFailed`."""
+    """Return our signing key: the connection's own, otherwise the tenant's. Raises `UpstreamFailed`."""
     signature, digest = SIGNATURE_NAMES[options.signature_algorithm], DIGEST_NAMES[options.digest_algorithm]
     own = connection.secret_option("signing_key/key")
     if own:
@@ -75,20 +75,20 @@ def signer_of(connection: Connection, options: SamlOptions) -> Signer:
 
 
 def keys_of(connection: Connection) -> Sequence[RSAPrivateKey]:
-    """Return the keys that open what the provider encrypts: the connection's own first, then those of the tenant."""
+    """Return the keys that decrypt messages of the provider: the connection's own first, then those of the tenant."""
     own = connection.secret_option("decryptionKey/key") or connection.secret_option("decryptionKey")
     mine = [_private_key(own, connection.name)] if own else []
     return [*mine, *decryption_keys(connection.tenant_id)]
 
 
 def own_certificates(connection: Connection, option: str) -> list[Certificate]:
-    """Return the certificates of a key that the connection has of its own, for our metadata."""
+    """Return the certificates of a connection's own key, for our metadata."""
     found = _own_certificate(connection, option)
     return [found] if found is not None else []
 
 
 def _metadata(connection: Connection, options: SamlOptions) -> ProviderMetadata | None:
-    """Return what the provider says of itself: the pasted document before the address, None where there is neither."""
+    """Return the provider's metadata: the pasted document, otherwise the one from the address; None without both."""
     if options.metadata_xml:
         try:
             return pasted_metadata(options.metadata_xml, read_metadata)
@@ -122,5 +122,5 @@ def _private_key(pem: str, name: str) -> RSAPrivateKey:
             LoginCase.UPSTREAM_MISCONFIGURED, f"{name}: a private key cannot be read. PEM without a password is expected."
         ) from error
     if not isinstance(key, RSAPrivateKey):
-        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{name}: a private key is no RSA key.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{name}: a private key is not an RSA key.")
     return key

@@ -1,4 +1,4 @@
-"""What a response and its assertion say, read out of XML into plain values. Pure."""
+"""The contents of a response and its assertion, as plain values without XML. Pure."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from datetime import UTC, datetime
 from authapi.upstream.saml.claims import Statement
 
 BEARER = "urn:oasis:names:tc:SAML:2.0:cm:bearer"
-# XML Schema, 3.2.7; SAML Core 2.0, 1.3.3: in UTC. Providers send offsets all the same.
+# XML Schema, 3.2.7. SAML Core 2.0, 1.3.3 requires UTC, but some providers send offsets.
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,20})?(Z|[+-]\d\d:\d\d)?")
 
 
 class TimeUnreadable(ValueError):
-    """A time is none of XML Schema."""
+    """A time is not in the form of XML Schema."""
 
 
 @dataclass(frozen=True)
 class Confirmation:
-    """Who may present an assertion, where and until when (SAML Core 2.0, 2.4.1.2)."""
+    """Which subject may present an assertion, where and until when (SAML Core 2.0, 2.4.1.2)."""
 
     method: str
     recipient: str = ""
@@ -37,7 +37,7 @@ class Assertion:
     confirmations: tuple[Confirmation, ...] = ()
     not_before: datetime | None = None
     not_on_or_after: datetime | None = None
-    # One tuple for each restriction, and the assertion is for us where each of them names us.
+    # One tuple for each restriction. The assertion is for us only if each of them names us.
     audiences: tuple[tuple[str, ...], ...] = ()
     authenticated_at: datetime | None = None
     session_ends_at: datetime | None = None
@@ -46,7 +46,7 @@ class Assertion:
 
 @dataclass(frozen=True)
 class Response:
-    """What stands around the assertion. Only what a signature covers may be believed; the rest must not contradict."""
+    """The parts of a response outside its assertion. Only signed parts are trusted; unsigned parts must not contradict them."""
 
     id: str
     issuer: str = ""
@@ -58,7 +58,7 @@ class Response:
 
 
 def instant_of(text: str | None) -> datetime | None:
-    """Return a time in UTC, None for none. Raises `TimeUnreadable`."""
+    """Return a time in UTC; None for None. Raises `TimeUnreadable`."""
     if text is None:
         return None
     match = _INSTANT.fullmatch(text.strip())
@@ -66,7 +66,7 @@ def instant_of(text: str | None) -> datetime | None:
         raise TimeUnreadable
     whole, fraction, zone = match.groups()
     try:
-        # Python keeps microseconds; .NET sends ten millionths.
+        # Python stores microseconds; .NET sends tenths of them.
         moment = datetime.fromisoformat(f"{whole}{(fraction or '')[:7]}{zone or 'Z'}")
         return moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
@@ -74,5 +74,5 @@ def instant_of(text: str | None) -> datetime | None:
 
 
 def wire_instant(moment: datetime) -> str:
-    """Return a time as SAML writes it: in UTC, to the second."""
+    """Return a time in the form of SAML: in UTC, to the second."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

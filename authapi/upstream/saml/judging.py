@@ -1,6 +1,6 @@
-"""Whether a verified assertion is for us, about this login, and now (SAML Profiles 2.0, 4.1.4.3). Pure: the clock is an argument.
+"""Checks that a verified assertion is for us, about this login, and valid now (SAML Profiles 2.0, 4.1.4.3). Pure: time is an argument.
 
-Every refusal is a sentence for the administrator that names what stands in the message and what was expected.
+Every refusal is a sentence for the administrator with the received and the expected value.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from authapi.upstream.failures import UpstreamFailed
 from authapi.upstream.saml.facts import BEARER, Assertion, Confirmation, Response, wire_instant
 from authapi.upstream.saml.statuses import SUCCESS, status_words
 
-# Clocks of two servers differ; more than this is a fault to mend.
+# The clocks of two servers may differ by this much. A larger difference must be repaired.
 SKEW = timedelta(minutes=3)
-# An assertion is remembered until it ends, so it has to end.
+# Assertions are remembered until they expire, so their lifetime has a limit.
 LONGEST_LIFE = timedelta(days=1)
 _SHOWN = 200
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What an answer must match. `request_id` is None for a login that the provider began; an empty `issuer` is not known."""
+    """What an answer must match. `request_id` is None for a login that the provider began. An empty `issuer` is not checked."""
 
     issuer: str
     audience: str
@@ -34,15 +34,15 @@ class Expected:
 
 
 def check_status(response: Response) -> None:
-    """Raise `UpstreamFailed` with the provider's reason where a response carries none but a refusal."""
+    """Raise `UpstreamFailed` with the provider's reason if the status of the response is not success."""
     if response.status_codes[:1] != (SUCCESS,):
         raise UpstreamFailed(LoginCase.UPSTREAM_DENIED, status_words(response.status_codes, response.status_message))
 
 
 def check_response(response: Response, expected: Expected) -> None:
-    """Check what stands around the assertion. Raises `UpstreamFailed`.
+    """Check the parts of a response outside its assertion. Raises `UpstreamFailed`.
 
-    Signed or not, it must not contradict: an address or a request that is not ours shows a message that went astray.
+    These parts must match even if unsigned: another destination or request means that the message was made for another recipient.
     """
     if response.destination and response.destination not in expected.recipients:
         raise _refused(f"The Destination is '{_short(response.destination)}' and must be '{_one_of(expected.recipients)}'.")
@@ -54,12 +54,12 @@ def check_response(response: Response, expected: Expected) -> None:
 
 
 def check_assertion(assertion: Assertion, expected: Expected) -> datetime:
-    """Check a verified assertion and return when it ends, which is how long its use is to be remembered. Raises `UpstreamFailed`."""
+    """Check a verified assertion; return the time until which its use must be remembered. Raises `UpstreamFailed`."""
     check_issuer(assertion.statement.issuer, expected.issuer, is_required=True)
     if not assertion.id:
         raise _refused("The assertion has no ID.")
     if not assertion.has_authentication:
-        raise _refused("The assertion has no AuthnStatement: it tells of attributes and of no login.")
+        raise _refused("The assertion has no AuthnStatement: it describes attributes, but no login.")
     check_audience(assertion.audiences, expected.audience)
     check_times("The assertion", assertion.not_before, assertion.not_on_or_after, expected.now)
     check_times("The session of the user", None, assertion.session_ends_at, expected.now)
@@ -67,7 +67,7 @@ def check_assertion(assertion: Assertion, expected: Expected) -> datetime:
 
 
 def check_issuer(issuer: str, expected: str, *, is_required: bool = False) -> None:
-    """Compare the issuer with the one of the metadata, where that is known. Raises `UpstreamFailed`."""
+    """Compare the issuer with that of the metadata, if it is known. Raises `UpstreamFailed`."""
     if not issuer and not is_required:
         return
     if not issuer:
@@ -80,7 +80,7 @@ def check_issuer(issuer: str, expected: str, *, is_required: bool = False) -> No
 
 
 def check_audience(restrictions: tuple[tuple[str, ...], ...], audience: str) -> None:
-    """Check that each restriction names us, and that there is one. Raises `UpstreamFailed`."""
+    """Check that there is a restriction and that each one names us. Raises `UpstreamFailed`."""
     if not restrictions:
         raise _refused(f"The assertion has no Audience. Enter '{audience}' as audience (SP entity id) at the provider.")
     for names in restrictions:
@@ -90,7 +90,7 @@ def check_audience(restrictions: tuple[tuple[str, ...], ...], audience: str) -> 
 
 
 def check_times(what: str, not_before: datetime | None, not_on_or_after: datetime | None, now: datetime) -> None:
-    """Check that something counts now, with some skew for clocks. Raises `UpstreamFailed`."""
+    """Check that something is valid now, with a tolerance for clocks. Raises `UpstreamFailed`."""
     if not_before is not None and now + SKEW < not_before:
         raise _refused(f"{what} counts from {wire_instant(not_before)} and it is {wire_instant(now)} here. {_CLOCKS}")
     if not_on_or_after is not None and now - SKEW >= not_on_or_after:
@@ -101,7 +101,7 @@ _CLOCKS = "Compare the clocks of both servers; the message may also be an old on
 
 
 def _confirmed_until(assertion: Assertion, expected: Expected) -> datetime:
-    """Return the latest end of the bearer confirmations that fit; where none does, say what is wrong with the first."""
+    """Return the latest expiry of the valid bearer confirmations. If none is valid, raise the error of the first."""
     bearers = [one for one in assertion.confirmations if one.method == BEARER]
     if not bearers:
         raise _refused("The assertion has no SubjectConfirmation of the method bearer.")
@@ -114,12 +114,12 @@ def _confirmed_until(assertion: Assertion, expected: Expected) -> datetime:
             refusals.append(refused)
     if not ends:
         raise refusals[0]
-    # Forgotten at the first end, the assertion would count again until the last.
+    # The use must be remembered until the last confirmation expires. Otherwise the assertion could be used again until then.
     return max(ends)
 
 
 def _checked_confirmation(confirmation: Confirmation, expected: Expected) -> datetime:
-    """SAML Profiles 2.0, 4.1.4.2: Recipient and NotOnOrAfter must be there, NotBefore must not, which common providers ignore."""
+    """Check a confirmation (SAML Profiles 2.0, 4.1.4.2); return its expiry. NotBefore is allowed, because common providers send it."""
     if confirmation.recipient not in expected.recipients:
         named = f"'{_short(confirmation.recipient)}'" if confirmation.recipient else "missing"
         raise _refused(
@@ -130,23 +130,23 @@ def _checked_confirmation(confirmation: Confirmation, expected: Expected) -> dat
         raise _refused("The SubjectConfirmationData has no NotOnOrAfter.")
     check_times("The SubjectConfirmation", confirmation.not_before, confirmation.not_on_or_after, expected.now)
     if confirmation.not_on_or_after > expected.now + LONGEST_LIFE:
-        raise _refused("The SubjectConfirmation counts for more than a day. Shorten the life of assertions at the provider.")
+        raise _refused("The SubjectConfirmation is valid for more than a day. Shorten the lifetime of assertions at the provider.")
     _check_request(confirmation.in_response_to, expected, where="The assertion")
     return confirmation.not_on_or_after
 
 
 def _check_request(named: str, expected: Expected, *, where: str) -> None:
     if expected.request_id is None:
-        # SAML Profiles 2.0, 4.1.5: an answer that nothing asked for names no request.
+        # SAML Profiles 2.0, 4.1.5: an unsolicited answer names no request.
         if named:
-            raise _refused(f"{where} answers the request '{_short(named)}', which this browser did not begin here.")
+            raise _refused(f"{where} answers the request '{_short(named)}', which did not begin in this browser.")
     elif named != expected.request_id:
         problem = f"answers the request '{_short(named)}'" if named else "names no request (InResponseTo)"
         raise _refused(f"{where} {problem}; this login began with '{expected.request_id}'.")
 
 
 def recipients_of(callback: str, connection: str, more: Iterable[str] = ()) -> frozenset[str]:
-    """Return the addresses under which a provider may know our assertion consumer service: with the connection, and without."""
+    """Return the addresses that a provider may use for our assertion consumer service: with and without the connection."""
     return frozenset((acs_address(callback, connection), callback, *more))
 
 
@@ -155,17 +155,17 @@ def acs_address(callback: str, connection: str) -> str:
 
 
 def with_organization(recipients: frozenset[str], address: str, connection: str) -> frozenset[str]:
-    """Add the address that the browser posted to, where it is one of the recipients with an organization on top (contract, 2.6)."""
+    """Add the address that the browser posted to, if it is one of the recipients plus an organization (contract, 2.6)."""
     parts = urlsplit(address)
     names: Mapping[str, str] = dict(parse_qsl(parts.query))
     plain = f"{parts.scheme}://{parts.netloc}{parts.path}"
-    # An answer that was made for another connection names that one in its address.
+    # An answer for another connection has the name of that connection in its address.
     is_ours = plain in recipients and set(names) <= {"connection", "organization"} and names.get("connection") in (None, connection)
     return recipients | {address} if is_ours else recipients
 
 
 def _one_of(addresses: frozenset[str]) -> str:
-    """Return the address to show: the longest names the connection."""
+    """Return the address to show: the longest one, which names the connection."""
     return max(addresses, key=lambda address: (len(address), address), default="")
 
 

@@ -1,4 +1,4 @@
-"""Sending a browser to a SAML provider, and turning what it brings back into claims that are proven."""
+"""Sends a browser to a SAML provider, and turns the provider's answer into verified claims."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from authapi.xml.bindings import REQUEST
 from identity.models import Connection
 
 CALLBACK_PATH = "login/callback"
-# A class of authentication is a URI; other words of a client's wish mean nothing to a SAML provider.
+# Classes of authentication are URIs. Other contexts that a client requests are unknown to a SAML provider.
 _CONTEXT_PREFIX = "urn:oasis:names:tc:SAML:"
 
 
 @dataclass(frozen=True)
 class SamlAnswer:
-    """What a browser posted: the message, and the address that it was posted to."""
+    """The message that a browser posted, and the address that it was posted to."""
 
     encoded: str = field(repr=False)
     address: str
@@ -45,7 +45,7 @@ class SamlAnswer:
 
 
 def begin(login: Login, connection: Connection) -> BrowserCall:
-    """Return where the browser goes. Raises `UpstreamFailed`. Id and state are new each time: a second button ends the first way."""
+    """Return the browser's request to the provider. Its new id and state end an earlier attempt. Raises `UpstreamFailed`."""
     provider = saml_provider(connection)
     callback = login.host.issuer + CALLBACK_PATH
     request, state = begin_request(login.row, connection_id=connection.pk, issuer=provider.entity_id, callback=callback)
@@ -71,7 +71,7 @@ def request_call(
     is_forced: bool = False,
     contexts: tuple[str, ...] = (),
 ) -> BrowserCall:
-    """Return where the browser goes with a request, signed where provider or connection want that. Raises `UpstreamFailed`."""
+    """Return the browser's request, signed if the provider or the connection requires that. Raises `UpstreamFailed`."""
     message = login_request(
         provider,
         request_id=request_id,
@@ -85,12 +85,12 @@ def request_call(
 
 
 def request_id_of(request: AuthenticationRequest) -> str:
-    """Return the id of the message: its nonce, with a letter that an XML id may begin with."""
+    """Return the id of the message: its nonce after a letter, because an XML id must begin with one."""
     return f"_{request.nonce}"
 
 
 def proven(connection: Connection, request: AuthenticationRequest, answer: SamlAnswer) -> Proven:
-    """Return who logged in, for an answer to our request. Raises `UpstreamFailed`. The assertion counts once."""
+    """Return the verified login of an answer to our request. Raises `UpstreamFailed`. Each assertion is accepted once."""
     provider = saml_provider(connection)
     if provider.entity_id != request.issuer:
         raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The connection has another provider than when the login began.")
@@ -99,13 +99,13 @@ def proven(connection: Connection, request: AuthenticationRequest, answer: SamlA
 
 
 def proven_unasked(connection: Connection, answer: SamlAnswer, *, callback: str) -> Proven:
-    """Return who logged in, for an answer that the provider sends on its own. Raises `UpstreamFailed`. The assertion counts once."""
+    """Return the verified login of an unsolicited answer. Raises `UpstreamFailed`. Each assertion is accepted once."""
     provider = saml_provider(connection)
     return once(connection, provider, judged(connection, provider, answer, callback=callback, request_id=None))
 
 
 def judged(connection: Connection, provider: SamlProvider, answer: SamlAnswer, *, callback: str, request_id: str | None) -> Accepted:
-    """Return the assertion, judged with the certificates that are known, and once more with fresh ones where its signer is not."""
+    """Return the checked assertion. If the known certificates do not include its signer, check it again with fresh metadata."""
     now = timezone.now()
     raw, keys = answer.raw, keys_of(connection)
     expected = _expected(provider, answer, callback=callback, request_id=request_id, now=now)
@@ -133,7 +133,7 @@ def claims_in(provider: SamlProvider, assertion: Assertion) -> dict[str, object]
 
 
 def once(connection: Connection, provider: SamlProvider, found: Accepted) -> Proven:
-    """Use an assertion up, and return who it is about. Raises `UpstreamFailed` for one that was used before."""
+    """Mark an assertion as used and return its user's login. Raises `UpstreamFailed` if it was used before."""
     assertion = found.assertion
     claims = claims_in(provider, assertion)
     use_assertion(connection, found)
@@ -157,5 +157,5 @@ def _renewed(connection: Connection) -> SamlProvider | None:
     try:
         return renewed_provider(connection)
     except UpstreamFailed:
-        # What is wrong with the message is worth more words than that the provider does not answer.
+        # The error of the message is more useful than the error that the provider is unreachable.
         return None

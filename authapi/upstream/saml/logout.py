@@ -22,14 +22,14 @@ from foundation.secrets.random_secrets import new_secret
 from identity.models import Connection
 
 LOGOUT_PATH = "logout"
-# So many logins of one user through one connection are looked at when the provider ends them.
+# The maximum number of a user's sessions that are searched when the provider ends a login.
 _MOST_SESSIONS = 200
-# So many of all users, where the name of a logout is not what identifies users here.
+# The maximum for sessions of all users, if the name in a logout request does not identify the user here.
 _MOST_SEARCHED = 5_000
 
 
 def addresses_of(base: str, connection: str) -> frozenset[str]:
-    """Return the addresses under which a provider may know where logout messages go; `base` is the issuer of the host."""
+    """Return the addresses to which a provider may send logout messages; `base` is the issuer of the host."""
     return frozenset((logout_address(base, connection), f"{base}{LOGOUT_PATH}"))
 
 
@@ -38,7 +38,7 @@ def logout_address(base: str, connection: str) -> str:
 
 
 def round_trip_of(connection: Connection, kept: Mapping[str, Any]) -> Callable[[str], RoundTrip] | None:
-    """Return what makes the visit to the provider, None where it has no address for logouts, or the login had no name.
+    """Return the function that makes the visit to the provider; None if it has no logout address, or if the login had no NameID.
 
     Raises `UpstreamFailed`.
     """
@@ -47,7 +47,7 @@ def round_trip_of(connection: Connection, kept: Mapping[str, Any]) -> Callable[[
     if provider.sign_out is None or not named:
         return None
     endpoint, name_id = provider.sign_out, NameId(*named)
-    # A logout request is always signed (SAML Profiles 2.0, 4.4.3.1).
+    # Logout requests must be signed (SAML Profiles 2.0, 4.4.3.1).
     signer = signer_of(connection, provider.options)
 
     def trip(handle: str) -> RoundTrip:
@@ -67,18 +67,18 @@ def round_trip_of(connection: Connection, kept: Mapping[str, Any]) -> Callable[[
 
 
 def check_answer(connection: Connection, sent: Sent, *, base: str, request_id: str) -> None:
-    """Check the provider's answer to our request. Raises `UpstreamFailed`, also where it could not end the login."""
+    """Check the provider's answer to our request. Raises `UpstreamFailed`, also if the provider could not end the login."""
     check_logout_answer(sent, saml_provider(connection), addresses=addresses_of(base, connection.name), request_id=request_id)
 
 
 def demand_of(connection: Connection, sent: Sent, *, base: str) -> LogoutDemand:
-    """Return a verified request of the provider to end logins. Raises `UpstreamFailed`."""
+    """Return a verified logout request of the provider. Raises `UpstreamFailed`."""
     provider = saml_provider(connection)
     return logout_demand(sent, provider, addresses=addresses_of(base, connection.name), keys=keys_of(connection), now=timezone.now())
 
 
 def demanded_sessions(connection: Connection, demand: LogoutDemand) -> list[Session]:
-    """Return the sessions that a request is about, newest first. Raises `UpstreamFailed`."""
+    """Return the sessions that a logout request names, newest first. Raises `UpstreamFailed`."""
     rows = Session.objects.of(connection.tenant_id).filter(connection=connection).exclude(sealed_upstream="")
     rows = rows.select_related("user", "connection").order_by("-created_at")
     subject = demand.name_id.value
@@ -86,7 +86,7 @@ def demanded_sessions(connection: Connection, demand: LogoutDemand) -> list[Sess
     is_mapped = options.user_id_attributes or "user_id" in dict(options.fields)
     user = None if is_mapped else known_user(connection, subject)
     found = []
-    # The logins of others must not hide the one that is to end.
+    # For a known user, search that user's sessions only, so that sessions of other users do not use up the limit.
     for session in rows[:_MOST_SEARCHED] if user is None else rows.filter(user=user)[:_MOST_SESSIONS]:
         kept = orjson.loads(upstream_of(session) or "{}")
         named = kept.get("name_id") or [""]
@@ -96,7 +96,7 @@ def demanded_sessions(connection: Connection, demand: LogoutDemand) -> list[Sess
 
 
 def answers_to(connection: Connection, demand: LogoutDemand, *, relay_state: str) -> tuple[BrowserCall, BrowserCall] | None:
-    """Return where the browser goes with our answer: with a full success, and with a partial one. None without an address.
+    """Return two browser requests with our answer: one for full success and one for partial success. None without an address.
 
     Raises `UpstreamFailed`.
     """

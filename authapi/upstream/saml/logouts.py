@@ -1,4 +1,4 @@
-"""Logout messages of a provider: whose login it ends, and what it answers to our own request. Pure: the clock is an argument."""
+"""Checks logout messages of a provider: its requests, and its answers to our requests. Pure: the clock is an argument."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from authapi.xml.failures import XmlError
 from authapi.xml.parsing import Element, children, local_name, parse, text_of
 from authapi.xml.verifying import verified
 
-# A request without an end counts for so long, so that an old address from a history ends no login.
+# The lifetime of a request without an expiry, so that an old address from a browser history ends no login.
 _LONGEST_AGE = SKEW
 
 
 @dataclass(frozen=True)
 class Sent:
-    """What a browser brought: the parameters, and for the redirect binding the query as it was written."""
+    """The parameters that a browser sent, and for the redirect binding the unchanged query string."""
 
     parameters: dict[str, str]
     query: str | None = None
@@ -39,7 +39,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class LogoutDemand:
-    """A verified request of the provider to end logins. Without session indexes every login of the user ends."""
+    """A verified request of the provider to end logins. Without session indexes, all logins of the user end."""
 
     id: str
     name_id: NameId
@@ -49,7 +49,7 @@ class LogoutDemand:
 def logout_demand(
     sent: Sent, provider: SamlProvider, *, addresses: frozenset[str], keys: Sequence[RSAPrivateKey], now: datetime
 ) -> LogoutDemand:
-    """Return a request of the provider. It must be signed (SAML Profiles 2.0, 4.4.3.1). Raises `UpstreamFailed`."""
+    """Return a logout request of the provider. It must be signed (SAML Profiles 2.0, 4.4.3.1). Raises `UpstreamFailed`."""
     try:
         root = _verified(sent, provider, REQUEST, "LogoutRequest")
         _check(root, provider, addresses)
@@ -64,7 +64,7 @@ def logout_demand(
 
 
 def check_logout_answer(sent: Sent, provider: SamlProvider, *, addresses: frozenset[str], request_id: str) -> None:
-    """Check the answer to our own request. Raises `UpstreamFailed`, also where the provider could not end the login."""
+    """Check the answer to our own request. Raises `UpstreamFailed`, also if the provider could not end the login."""
     try:
         root = _verified(sent, provider, RESPONSE, "LogoutResponse")
         _check(root, provider, addresses)
@@ -78,7 +78,7 @@ def check_logout_answer(sent: Sent, provider: SamlProvider, *, addresses: frozen
 
 
 def _verified(sent: Sent, provider: SamlProvider, parameter: str, expected: str) -> Element:
-    """Return the message as it was signed: by an address beside it, or by a signature inside."""
+    """Return the message after its signature is verified: a signature in the query string, or one inside the message."""
     text = sent.parameters.get(parameter, "")
     certificates = [certificate.parsed for certificate in provider.certificates]
     if sent.query is not None:
@@ -97,7 +97,7 @@ def _check(root: Element, provider: SamlProvider, addresses: frozenset[str]) -> 
         raise UpstreamFailed(
             LoginCase.UPSTREAM_ISSUER_MISMATCH, "The logout message is from another issuer than the metadata of the connection."
         )
-    # SAML Bindings 2.0, 3.4.5.2 and 3.5.5.2: a signed message says where it goes.
+    # SAML Bindings 2.0, 3.4.5.2 and 3.5.5.2: a signed message must name its destination.
     if destination not in addresses:
         raise _refused(f"The Destination of the logout message is not '{max(addresses, key=len, default='')}'.")
 
@@ -108,7 +108,7 @@ def _check_age(root: Element, now: datetime) -> None:
     except TimeUnreadable as error:
         raise _refused("A time in the logout request cannot be read.") from error
     if issued is None or issued - SKEW > now or (ends or issued + _LONGEST_AGE) + SKEW <= now:
-        raise _refused("The logout request is too old, or of the future. Compare the clocks of both servers.")
+        raise _refused("The logout request is too old, or its time is in the future. Compare the clocks of both servers.")
 
 
 def _refused(detail: str) -> UpstreamFailed:

@@ -1,7 +1,7 @@
-"""What a provider publishes about itself: its entity id, addresses and certificates (SAML Metadata 2.0). Pure: the clock is an argument.
+"""Metadata of a provider: its entity id, addresses and certificates (SAML Metadata 2.0). Pure: the clock is an argument.
 
-The document is believed because of where it comes from: an administrator uploads it, or it is fetched over TLS from an address that an
-administrator names. A signature on it is not checked; there is no key to check it with.
+The document is trusted for its source: an administrator uploads it, or it is fetched over TLS from an address that an administrator
+entered. A signature on it is not checked, because no key to check it with is known.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from authapi.xml.parsing import Element, child, children, local_name, parse, tex
 _BINDINGS = (REDIRECT, POST)
 _PROTOCOL = SAMLP
 _LONGEST_ENTITY_ID = 1024
-# XML Schema, 3.2.6: days and times of a duration; years and months are no lengths.
+# XML Schema, 3.2.6: days and times of a duration. Years and months are not accepted, because they have no fixed length.
 _DURATION = re.compile(r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,8})H)?(?:(\d{1,8})M)?(?:(\d{1,10})(?:\.\d+)?S)?)?")
 
 
 class MetadataUnreadable(ValueError):
-    """The document cannot be used as metadata of a provider. The message says why."""
+    """The document cannot be used as metadata of a provider. The message gives the reason."""
 
 
 @dataclass(frozen=True)
 class ProviderMetadata:
-    """One provider, as it describes itself. Addresses by binding."""
+    """One provider as its metadata describes it. Addresses are keyed by binding."""
 
     entity_id: str
     sign_in: Mapping[str, str] = field(default_factory=dict)
     sign_out: Mapping[str, str] = field(default_factory=dict)
-    # Where answers to logout requests go; empty where they go to the same address.
+    # Addresses for answers to logout requests; empty if they go to the address for requests.
     sign_out_answers: Mapping[str, str] = field(default_factory=dict)
     certificates: tuple[Certificate, ...] = ()
     wants_signed_requests: bool = False
@@ -46,7 +46,7 @@ class ProviderMetadata:
     cache_seconds: int | None = None
 
     def kept(self) -> dict[str, Any]:
-        """Return it as JSON, to be stored."""
+        """Return the metadata as JSON for storage."""
         return {
             "entity_id": self.entity_id,
             "sign_in": dict(self.sign_in),
@@ -59,7 +59,7 @@ class ProviderMetadata:
 
     @classmethod
     def of_kept(cls, kept: Mapping[str, Any]) -> ProviderMetadata:
-        """Return what was stored."""
+        """Return the metadata from its stored JSON."""
         valid_until = instant_of(kept.get("valid_until"))
         return cls(**{**kept, "certificates": read_certificates(kept["certificates"]), "valid_until": valid_until})
 
@@ -67,15 +67,15 @@ class ProviderMetadata:
 def read_metadata(raw: bytes, *, allows_http: bool = False) -> ProviderMetadata:
     """Return the one identity provider that a document describes. Raises `MetadataUnreadable`.
 
-    Leaves out what cannot be used: addresses that are no web addresses, and certificates of odd keys. A document without any
-    address for logins, or without any certificate, is refused.
+    Skips unusable parts: addresses that are not web addresses, and certificates with unsupported keys. A document without an
+    address for logins, or without a certificate, is refused.
     """
     try:
         root = parse(raw, METADATA_BOUNDS)
         entity, descriptor = _provider_in(root)
         entity_id = (entity.get("entityID") or "").strip()
         if not 0 < len(entity_id) <= _LONGEST_ENTITY_ID:
-            raise MetadataUnreadable("The metadata names no entityID.")
+            raise MetadataUnreadable("The metadata has no entityID.")
         found = ProviderMetadata(
             entity_id=entity_id,
             sign_in=_addresses(descriptor, "SingleSignOnService", allows_http=allows_http),
@@ -89,9 +89,9 @@ def read_metadata(raw: bytes, *, allows_http: bool = False) -> ProviderMetadata:
     except XmlError as error:
         raise MetadataUnreadable(f"The metadata cannot be read: {error}") from error
     if not found.sign_in:
-        raise MetadataUnreadable("The metadata names no SingleSignOnService for HTTP-Redirect or HTTP-POST at an https address.")
+        raise MetadataUnreadable("The metadata has no SingleSignOnService for HTTP-Redirect or HTTP-POST at an https address.")
     if not found.certificates:
-        raise MetadataUnreadable("The metadata has no certificate for signing that can be used: an RSA key of 2048 bits or more is needed.")
+        raise MetadataUnreadable("The metadata has no usable certificate for signing: an RSA key of 2048 bits or more is needed.")
     return found
 
 
@@ -100,9 +100,9 @@ def _md(name: str) -> str:
 
 
 def _provider_in(root: Element) -> tuple[Element, Element]:
-    """Return the entity and its role as identity provider; refuse a document of several."""
+    """Return the entity and its role as identity provider. Refuses a document with several."""
     if root.tag not in (_md("EntityDescriptor"), _md("EntitiesDescriptor")):
-        raise MetadataUnreadable(f"The document is no SAML metadata: it begins with {local_name(root)}.")
+        raise MetadataUnreadable(f"The document is not SAML metadata: it begins with {local_name(root)}.")
     found = [
         (entity, descriptor)
         for entity in entities(root)
@@ -110,14 +110,14 @@ def _provider_in(root: Element) -> tuple[Element, Element]:
         if _PROTOCOL in (descriptor.get("protocolSupportEnumeration") or "").split()
     ]
     if not found:
-        raise MetadataUnreadable("The metadata describes no identity provider (IDPSSODescriptor) that speaks SAML 2.0.")
+        raise MetadataUnreadable("The metadata has no identity provider (IDPSSODescriptor) that supports SAML 2.0.")
     if len(found) > 1:
-        raise MetadataUnreadable("The metadata describes several identity providers. Take the document of the one that is meant.")
+        raise MetadataUnreadable("The metadata describes several identity providers. Use a document that describes only one.")
     return found[0]
 
 
 def entities(root: Element) -> Iterator[Element]:
-    """Yield each entity of a document, which may hold one or a tree of them."""
+    """Yield each entity of a document, which may contain one or a tree of them."""
     if root.tag == _md("EntityDescriptor"):
         yield root
         return
@@ -127,7 +127,7 @@ def entities(root: Element) -> Iterator[Element]:
 
 
 def _addresses(descriptor: Element, service: str, attribute: str = "Location", *, allows_http: bool) -> dict[str, str]:
-    """Return the first usable address of each binding that is spoken here."""
+    """Return the first usable address of each supported binding."""
     found: dict[str, str] = {}
     for endpoint in children(descriptor, _md(service)):
         binding, address = endpoint.get("Binding") or "", (endpoint.get(attribute) or "").strip()
@@ -137,7 +137,7 @@ def _addresses(descriptor: Element, service: str, attribute: str = "Location", *
 
 
 def signing_certificates(descriptor: Element) -> tuple[Certificate, ...]:
-    """Return the certificates for signing, in their order; a key without a use has both."""
+    """Return the certificates for signing, in order. A key without a use is for signing and encryption."""
     found: dict[Certificate, None] = {}
     for key in children(descriptor, _md("KeyDescriptor")):
         if key.get("use") not in (None, "signing"):
@@ -146,7 +146,7 @@ def signing_certificates(descriptor: Element) -> tuple[Certificate, ...]:
             try:
                 found |= dict.fromkeys(read_certificates(text))
             except CertificateUnreadable:
-                # One odd certificate beside a good one must not lock people out; where none is left the document is refused.
+                # One unsupported certificate beside a usable one must not lock users out. A document without any usable one is refused.
                 continue
     return tuple(found)[:MOST_CERTIFICATES]
 
@@ -159,7 +159,7 @@ def _certificate_texts(key: Element) -> Iterator[str]:
 
 
 def valid_until(*elements: Element) -> datetime | None:
-    """Return the earliest end of validity. A time that cannot be read is none."""
+    """Return the earliest end of validity. An unreadable time is ignored."""
     found = []
     for element in elements:
         try:
@@ -183,7 +183,7 @@ def cache_seconds(*elements: Element) -> int | None:
 
 
 def next_fetch(metadata: ProviderMetadata, now: datetime, *, shortest: timedelta, longest: timedelta) -> datetime:
-    """Return when to fetch the document again: as often as it asks for within bounds, and before it ends."""
+    """Return when to fetch the document again: at the interval that it names, within bounds, and before it expires."""
     wanted = longest if metadata.cache_seconds is None else timedelta(seconds=metadata.cache_seconds)
     if metadata.valid_until is not None:
         wanted = min(wanted, (metadata.valid_until.astimezone(UTC) - now) / 2)

@@ -1,7 +1,7 @@
-"""The options of a `samlp` connection, read once into one value, and what is wrong with them in a sentence. Pure.
+"""Reads the options of a `samlp` connection into one value, and describes an invalid option in a sentence. Pure.
 
-Options that another shape makes useless are refused when they are written. Options that are missing are not: a connection may be
-saved before its provider is known, and a login through it says what it lacks.
+An option with an unusable value is refused when it is written. Missing options are accepted: a connection may be saved before its
+provider is known, and a login through it names the missing option.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ POST = "urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST"
 STRATEGIES = ("samlp", "pingfederate")
 SIGNATURE_ALGORITHMS = ("rsa-sha256", "rsa-sha1", "rsa-sha384", "rsa-sha512")
 DIGEST_ALGORITHMS = ("sha256", "sha1", "sha384", "sha512")
-# The names under which client programs write the protocol of an application.
+# The names that management clients use for the protocol of an application.
 CLIENT_PROTOCOLS = {"oauth2": "oauth2", "oidc": "oauth2", "openid": "oauth2", "samlp": "samlp", "saml": "samlp", "wsfed": "wsfed"}
-# What a field of the profile may be filled from; `user_id` stands for the identifier.
+# The profile fields that attributes may set; `user_id` means the identifier of the user.
 FIELDS = (
     "user_id",
     "email",
@@ -37,7 +37,7 @@ FIELDS = (
 _LONGEST_ADDRESS = 2048
 _LONGEST_NAME = 500
 _LONGEST_ENTITY_ID = 1024
-# SAML Metadata 2.0 sets no bound; documents of federations have megabytes, one provider takes some KiB.
+# SAML Metadata 2.0 sets no limit. Documents of federations have megabytes; that of one provider has some KiB.
 MOST_METADATA_CHARACTERS = 512 * 1024
 _ADDRESSES = ("signInEndpoint", "signOutEndpoint", "metadataUrl", "destinationUrl", "recipientUrl", "pingFederateBaseUrl")
 _SWITCHES = ("signSAMLRequest", "disableSignout", "debug")
@@ -48,7 +48,7 @@ class OptionsInvalid(ValueError):
 
 
 class ClientProtocol(Enum):
-    """How the application of a login that the provider began is answered."""
+    """The protocol in which the application is answered after a login that the provider began."""
 
     OAUTH2 = "oauth2"
     SAML = "samlp"
@@ -57,7 +57,7 @@ class ClientProtocol(Enum):
 
 @dataclass(frozen=True)
 class IdpInitiated:
-    """Where a login leads that the provider began on its own."""
+    """The application for logins that the provider begins."""
 
     client_id: str
     protocol: ClientProtocol
@@ -66,7 +66,7 @@ class IdpInitiated:
 
 @dataclass(frozen=True)
 class SamlOptions:
-    """What the connection itself says. Empty texts and None stand for what the metadata or a default decides."""
+    """The settings of the connection itself. Empty texts and None leave the decision to the metadata or to a default."""
 
     sign_in_endpoint: str = ""
     sign_out_endpoint: str = ""
@@ -97,7 +97,7 @@ def read_options(options: Mapping[str, Any], *, allows_http: bool = False) -> Sa
         sign_in_endpoint=read_text(options, "signInEndpoint", _LONGEST_ADDRESS),
         sign_out_endpoint=read_text(options, "signOutEndpoint", _LONGEST_ADDRESS),
         is_sign_out_disabled=options.get("disableSignout") is True,
-        # `cert` is the older name.
+        # `cert` is the older name of the option.
         certificates=shown_certificates(options, "signingCert", "cert"),
         entity_id=read_text(options, "entityId", _LONGEST_ENTITY_ID),
         binding=_one_of(options, "protocolBinding", (REDIRECT, POST)),
@@ -124,7 +124,7 @@ def read_text(options: Mapping[str, Any], name: str, longest: int) -> str:
 
 
 def checked_address(options: Mapping[str, Any], name: str, *, allows_http: bool) -> str:
-    """Return a web address, empty where there is none. Raises `OptionsInvalid`."""
+    """Return a web address; empty if the option is missing. Raises `OptionsInvalid`."""
     address = read_text(options, name, _LONGEST_ADDRESS)
     if address and not is_web_address(address, allows_http=allows_http):
         raise OptionsInvalid(f"{name} must be an https address.")
@@ -154,7 +154,7 @@ def _one_of(options: Mapping[str, Any], name: str, known: tuple[str, ...]) -> st
 
 
 def shown_certificates(options: Mapping[str, Any], *names: str) -> tuple[Certificate, ...]:
-    """Return the certificates of options; each may hold several, for a rollover. Raises `OptionsInvalid`."""
+    """Return the certificates of options; each option may have several, for a rollover. Raises `OptionsInvalid`."""
     found: dict[Certificate, None] = {}
     for name in names:
         value = options.get(name)
@@ -168,7 +168,7 @@ def shown_certificates(options: Mapping[str, Any], *names: str) -> tuple[Certifi
 
 
 def named_attributes(value: Any, option: str) -> tuple[str, ...]:
-    """Return names of attributes, given as one text or as a list; the first that the provider sends counts."""
+    """Return names of attributes from one text or a list; the first attribute that the provider sends is used."""
     if value in (None, ""):
         return ()
     named = value if isinstance(value, list) else [value]
@@ -178,16 +178,16 @@ def named_attributes(value: Any, option: str) -> tuple[str, ...]:
 
 
 def field_names(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the attributes of each field that the profile has; other fields have no meaning here and are kept as they are."""
+    """Return the attribute names of each profile field. Unknown fields have no effect and stay stored."""
     if value is None:
         return ()
     if not isinstance(value, Mapping):
-        raise OptionsInvalid("fieldsMap must be an object of names of attributes.")
+        raise OptionsInvalid("fieldsMap must be an object that maps fields to names of attributes.")
     return tuple((field, names) for field in FIELDS if (names := named_attributes(value.get(field), f"fieldsMap.{field}")))
 
 
 def email_trust(options: Mapping[str, Any]) -> bool | None:
-    """Return whether addresses are verified because this provider sends them; None where an attribute must say so."""
+    """Return whether every email address from this provider is verified; None if an attribute must say so."""
     return {"always_set_emails_as_verified": True, "never_set_emails_as_verified": False}.get(
         str(options.get("should_trust_email_verified_connection"))
     )
@@ -207,5 +207,5 @@ def _idp_initiated(value: Any) -> IdpInitiated | None:
     if not value.get("enabled"):
         return None
     if not named["client_id"]:
-        raise OptionsInvalid("idpinitiated.client_id must name the application that such logins lead to.")
+        raise OptionsInvalid("idpinitiated.client_id must name the application of such logins.")
     return IdpInitiated(named["client_id"], ClientProtocol(protocol), (named["client_authorizequery"] or "").lstrip("?"))

@@ -1,4 +1,4 @@
-"""What a provider needs to know of us, as one document: entity id, addresses, certificates (SAML Metadata 2.0, 2.4.4). Pure."""
+"""Our metadata for a provider, as one document: entity id, addresses, certificates (SAML Metadata 2.0, 2.4.4). Pure."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def own_metadata(
     encryption: Sequence[x509.Certificate],
     signs_requests: bool,
 ) -> bytes:
-    """Return the document. Several certificates stand there while keys are changed."""
+    """Return the document. It has several certificates during a key rollover."""
     keys = [*(_key("signing", one) for one in signing), *(_key("encryption", one) for one in encryption)]
     descriptor = element(
         _md("SPSSODescriptor"),
         {
             "protocolSupportEnumeration": SAMLP,
             "AuthnRequestsSigned": "true" if signs_requests else "false",
-            # The response may be signed in its place, which the schema has no word for.
+            # A signed response is accepted, too, and the schema cannot express that.
             "WantAssertionsSigned": "false",
         },
         *keys,

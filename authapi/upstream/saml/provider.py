@@ -1,4 +1,4 @@
-"""A provider as a login needs it: what the connection says, and where it is silent what the metadata says. Pure."""
+"""A provider in the form that logins use: the values of the connection, completed by its metadata. Pure."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from authapi.upstream.saml.certificates import Certificate
 from authapi.upstream.saml.metadata import ProviderMetadata
 from authapi.upstream.saml.options import POST, REDIRECT, SamlOptions
 
-# PingFederate has its service at this path below its base address.
+# The path of PingFederate's service below its base address.
 PING_FEDERATE_PATH = "/idp/SSO.saml2"
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An address of the provider, and how a message is brought there."""
+    """An address of the provider, and the binding for messages to it."""
 
     address: str
     binding: str
@@ -29,7 +29,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class SamlProvider:
-    """One provider, and who we are to it. An empty `entity_id` is not known: then the certificates alone say whose message it is."""
+    """One provider, and our name at it. With an empty `entity_id`, only the certificates identify the provider."""
 
     connection: str
     own_entity_id: str
@@ -43,14 +43,14 @@ class SamlProvider:
 
 
 def own_entity_id(tenant_id: str, connection: str, options: SamlOptions) -> str:
-    """Return the name under which the provider knows us (contract, 2.6)."""
+    """Return the name by which the provider knows us (contract, 2.6)."""
     return options.entity_id or f"urn:auth0:{tenant_id}:{connection}"
 
 
 def provider_of(
     options: SamlOptions, metadata: ProviderMetadata | None, *, tenant_id: str, connection: str, base_address: str = ""
 ) -> SamlProvider:
-    """Return the provider. Raises `UpstreamFailed` where it has no address for logins, or no certificate."""
+    """Return the provider. Raises `UpstreamFailed` if it has no address for logins, or no certificate."""
     sign_in = _sign_in(options, metadata, base_address)
     certificates = options.certificates or (metadata.certificates if metadata else ())
     if sign_in is None:
@@ -92,7 +92,7 @@ def _sign_out_answer(options: SamlOptions, metadata: ProviderMetadata | None) ->
 
 
 def _chosen(addresses: Mapping[str, str], binding: str) -> Endpoint | None:
-    """Return the address of the binding that the connection asks for, else by redirect, else by post."""
+    """Return the address of the binding that the connection names, otherwise of the redirect binding, otherwise of the POST binding."""
     return next((Endpoint(addresses[one], one) for one in (binding, REDIRECT, POST) if one in addresses), None)
 
 

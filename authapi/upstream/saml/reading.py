@@ -1,4 +1,4 @@
-"""From XML to plain values. What is read from an element that no signature covers is for comparison and for words only. Pure."""
+"""Reads XML into plain values. Values from elements without a signature are only compared or shown. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from authapi.xml.failures import AmbiguousText
 from authapi.xml.names import SAML, SAMLP, qualified
 from authapi.xml.parsing import Element, child, children, local_name, text_of
 
-# A user of very many groups has as many values.
+# A user in many groups has as many values.
 _MOST_VALUES = 5_000
 _KNOWN_CONDITIONS = frozenset(qualified(SAML, name) for name in ("AudienceRestriction", "OneTimeUse", "ProxyRestriction"))
 
@@ -29,7 +29,7 @@ def samlp(name: str) -> str:
 
 
 def response_of(root: Element, *, is_signed: bool = False) -> Response:
-    """Read what stands around the assertion."""
+    """Read the parts of a response outside its assertion."""
     codes, message = status_of(root)
     return Response(
         id=root.get("ID") or "",
@@ -62,7 +62,7 @@ def issuer_of(element: Element) -> str:
 
 
 def assertion_of(element: Element, keys: Sequence[RSAPrivateKey] = ()) -> Assertion:
-    """Read a verified assertion; `keys` open an encrypted NameID. Raises `UpstreamFailed` and `XmlError`."""
+    """Read a verified assertion; `keys` decrypt an encrypted NameID. Raises `UpstreamFailed` and `XmlError`."""
     if element.get("Version") != "2.0":
         raise _refused(f"The assertion is of SAML {(element.get('Version') or 'without a version')[:20]}; 2.0 is needed.")
     subject, conditions, login = (child(element, saml(name)) for name in ("Subject", "Conditions", "AuthnStatement"))
@@ -88,7 +88,7 @@ def assertion_of(element: Element, keys: Sequence[RSAPrivateKey] = ()) -> Assert
 
 
 def name_id_in(holder: Element | None, keys: Sequence[RSAPrivateKey] = ()) -> NameId | None:
-    """Return the NameID of a subject or of a logout request, opened where it is encrypted."""
+    """Return the NameID of a subject or of a logout request, decrypted if needed."""
     if holder is None:
         return None
     named = child(holder, saml("NameID"))
@@ -117,16 +117,16 @@ def _confirmation(element: Element) -> Confirmation:
 def _audiences(conditions: Element | None) -> tuple[tuple[str, ...], ...]:
     if conditions is None:
         return ()
-    # SAML Core 2.0, 2.5.1: an assertion whose conditions are not understood is not valid.
+    # SAML Core 2.0, 2.5.1: an assertion with an unknown condition is not valid.
     unknown = next((condition for condition in conditions if condition.tag not in _KNOWN_CONDITIONS), None)
     if unknown is not None:
-        raise _refused(f"The assertion has a condition that is not known here: {local_name(unknown)[:60]}.")
+        raise _refused(f"The assertion has an unknown condition: {local_name(unknown)[:60]}.")
     restrictions = children(conditions, saml("AudienceRestriction"))
     return tuple(tuple(text_of(audience) for audience in children(restriction, saml("Audience"))) for restriction in restrictions)
 
 
 def _attributes(element: Element) -> dict[str, tuple[str, ...]]:
-    """Return the values of each attribute by its name, and by its friendly name where no other attribute has that name."""
+    """Return the values of each attribute by its name, and by its friendly name if no other attribute has that name."""
     found: dict[str, tuple[str, ...]] = {}
     friendly: dict[str, tuple[str, ...]] = {}
     count = 0
@@ -144,7 +144,7 @@ def _attributes(element: Element) -> dict[str, tuple[str, ...]]:
 
 
 def text_or_nothing(element: Element) -> str:
-    """Return the text of a value; one that is made of elements has none that could be kept."""
+    """Return the text of a value; empty for a value that consists of elements."""
     try:
         return text_of(element)
     except AmbiguousText:

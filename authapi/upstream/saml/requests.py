@@ -1,4 +1,4 @@
-"""Requests to a provider: to log a user in, and to end a login (SAML Core 2.0, 3.4.1 and 3.7). Pure: ids and the clock are arguments."""
+"""Requests to a provider that log a user in or end a login (SAML Core 2.0, 3.4.1 and 3.7). Pure: ids and the clock are arguments."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from authapi.xml.parsing import Element
 def login_request(
     provider: SamlProvider, *, request_id: str, acs: str, now: datetime, is_forced: bool = False, contexts: tuple[str, ...] = ()
 ) -> Element:
-    """Return an `AuthnRequest`. `is_forced` asks for a fresh login, `contexts` for the classes of authentication, best first.
+    """Return an `AuthnRequest`. `is_forced` requests a new login, `contexts` the classes of authentication, best first.
 
-    It asks for no format of the NameID: providers refuse what they do not have, and send what they are configured for.
+    It requests no format of the NameID: providers refuse a format that they do not have, and otherwise send the configured one.
     """
     wanted = [element(saml("AuthnContextClassRef"), None, context) for context in contexts]
     return element(
@@ -41,7 +41,7 @@ def login_request(
 def logout_request(
     provider: SamlProvider, *, destination: str, request_id: str, name_id: NameId, session_index: str, now: datetime
 ) -> Element:
-    """Return a `LogoutRequest` about the login that `name_id` and `session_index` name."""
+    """Return a `LogoutRequest` for the login that `name_id` and `session_index` name."""
     return element(
         samlp("LogoutRequest"),
         {"ID": request_id, "Version": "2.0", "IssueInstant": wire_instant(now), "Destination": destination},
@@ -62,7 +62,7 @@ def logout_request(
 def logout_response(
     provider: SamlProvider, *, destination: str, response_id: str, in_response_to: str, now: datetime, is_complete: bool = True
 ) -> Element:
-    """Return a `LogoutResponse`. One that is not complete says that some participant could not be told."""
+    """Return a `LogoutResponse`. Without `is_complete`, it says that some participant could not be logged out."""
     partial = None if is_complete else element(samlp("StatusCode"), {"Value": f"{PREFIX}PartialLogout"})
     return element(
         samlp("LogoutResponse"),

@@ -1,4 +1,4 @@
-"""From the bytes that a browser brings to an assertion that may be believed (SAML Profiles 2.0, 4.1.4). Pure: the clock is an argument."""
+"""Turns the bytes that a browser sends into a trusted assertion (SAML Profiles 2.0, 4.1.4). Pure: the clock is an argument."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CERTIFICATE_PATH = ("Signature", "KeyInfo", "X509Data", "X509Certificate")
 
 @dataclass(frozen=True)
 class Accepted:
-    """An assertion that counts, once: its id must be remembered until `until`."""
+    """A valid assertion, to be accepted once: its id must be remembered until `until`."""
 
     assertion: Assertion
     until: datetime
@@ -40,7 +40,7 @@ def read_message(encoded: str) -> bytes:
 
 
 def request_id_of(raw: bytes) -> str:
-    """Return which request a response says it answers, empty for none. Proves nothing. Raises `UpstreamFailed`."""
+    """Return the id of the request that a response claims to answer; empty without one. Verifies nothing. Raises `UpstreamFailed`."""
     try:
         return _response(raw).get("InResponseTo") or ""
     except XmlError as error:
@@ -48,13 +48,13 @@ def request_id_of(raw: bytes) -> str:
 
 
 def accepted(raw: bytes, certificates: Sequence[Certificate], expected: Expected, *, keys: Sequence[RSAPrivateKey] = ()) -> Accepted:
-    """Return the assertion of a response. `keys` open an encrypted one. Raises `UpstreamFailed`.
+    """Return the assertion of a response. `keys` decrypt an encrypted one. Raises `UpstreamFailed`.
 
-    1. A refusal of the provider is told in its words.
-    2. The signature of the response, where there is one, is verified; from then on only what it covers is read.
-    3. The response is about this login.
-    4. Its one assertion is decrypted and its own signature verified; one of the two signatures there must be.
-    5. The assertion is for us, about this login, and now.
+    1. A refusal is raised with the provider's own text.
+    2. If the response is signed, its signature is verified; then only the signed part is read.
+    3. The response must be about this login.
+    4. Its one assertion is decrypted, and its own signature verified. At least one of the two signatures is required.
+    5. The assertion must be for us, about this login, and valid now.
     """
     try:
         root = _response(raw)
@@ -75,7 +75,7 @@ def _response(raw: bytes) -> Element:
     if root.tag != samlp("Response"):
         raise _refused(f"A Response is expected; the message is of the type {local_name(root)[:60]}.")
     if root.get("Version") != "2.0":
-        raise _refused("The response is not of SAML 2.0.")
+        raise _refused("The response is not SAML 2.0.")
     return root
 
 
@@ -86,13 +86,13 @@ def _assertion(root: Element, certificates: Sequence[Certificate], keys: Sequenc
     if encrypted:
         element = opened(encrypted[0], keys)
         if element.tag != saml("Assertion"):
-            raise _refused("What was encrypted is no assertion.")
+            raise _refused("The encrypted element is not an assertion.")
     else:
         element = plain[0]
     if is_signed(element):
         return verified_by(element, certificates, "assertion")
     if not is_covered:
-        raise _refused("Neither the response nor the assertion is signed. Let the provider sign one of them.")
+        raise _refused("Neither the response nor the assertion is signed. Configure the provider to sign one of them.")
     return element
 
 
@@ -112,22 +112,22 @@ def verified_by(element: Element, certificates: Sequence[Certificate], what: str
     try:
         return verified(element, [certificate.parsed for certificate in certificates], id_attribute=id_attribute)
     except SignatureInvalid as error:
-        raise UnknownSigner(f"The signature of the {what} does not fit. {_whose(element, certificates)}") from error
+        raise UnknownSigner(f"The signature of the {what} is invalid. {_whose(element, certificates)}") from error
 
 
 class UnknownSigner(UpstreamFailed):
-    """No certificate of the connection made a signature: the provider may have rolled over, so its metadata is worth another look."""
+    """No certificate of the connection verifies a signature. The provider may have rolled over, so fetch its metadata again."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(LoginCase.UPSTREAM_TOKEN_REFUSED, detail)
 
 
 def _whose(element: Element, certificates: Sequence[Certificate]) -> str:
-    """Say which certificate the message names and which ones count: most often the provider signs with a new one."""
+    """Return which certificate the message names and which ones are known. The usual cause is a new certificate of the provider."""
     known = ", ".join(certificate.thumbprint[:16] for certificate in certificates)
     named = _named_certificate(element)
     if named is None:
-        return f"The message names no certificate; those of the connection begin with {known}."
+        return f"The message names no certificate; the SHA-256 thumbprints of the connection's certificates begin with {known}."
     if named in certificates:
         return "It names a certificate of the connection, so the message was changed after it was signed."
     return (

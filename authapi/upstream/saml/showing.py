@@ -1,6 +1,6 @@
-"""A message as an administrator reads it: indented, without what would let a reader use it. Pure.
+"""A message in readable form for an administrator: indented, without the parts that would allow its reuse. Pure.
 
-Signatures and ciphers are left out, so the text opens no session, here or elsewhere.
+Signatures and encrypted data are left out, so the text cannot open a session, here or at another service.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LEFT_OUT = "(left out)"
 
 
 def shown_message(raw: bytes) -> str:
-    """Return the message as an outline of elements, attributes and texts; of what is no XML only how long it is."""
+    """Return the message as an outline of elements, attributes and texts. For a message that is not XML, return only its length."""
     try:
         root = parse(raw)
     except XmlError as error:

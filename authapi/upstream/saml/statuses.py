@@ -1,4 +1,4 @@
-"""What the status codes of SAML responses mean, in words that help to mend it (SAML Core 2.0, 3.2.2.2). Pure."""
+"""The meaning of the status codes of SAML responses, in words that help an administrator (SAML Core 2.0, 3.2.2.2). Pure."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ PREFIX = "urn:oasis:names:tc:SAML:2.0:status:"
 _WORDS = {
     "Requester": "The provider refuses the request as it was sent.",
     "Responder": "The provider failed.",
-    "VersionMismatch": "The provider does not speak SAML 2.0.",
+    "VersionMismatch": "The provider does not support SAML 2.0.",
     "AuthnFailed": "The provider could not log the user in.",
-    "InvalidAttrNameOrValue": "The provider does not take an attribute of the request.",
-    "InvalidNameIDPolicy": "The provider cannot send a NameID in the format that was asked for.",
-    "NoAuthnContext": "The provider cannot log the user in as strongly as was asked for.",
+    "InvalidAttrNameOrValue": "The provider does not accept an attribute of the request.",
+    "InvalidNameIDPolicy": "The provider cannot send a NameID in the requested format.",
+    "NoAuthnContext": "The provider cannot log the user in as strongly as requested.",
     "NoAvailableIDP": "The provider is a proxy and reaches no provider behind it.",
     "NoPassive": "The provider would have to show a page, and the request forbids it.",
     "NoSupportedIDP": "The provider is a proxy and supports no provider behind it.",
     "PartialLogout": "The provider could not end all sessions.",
-    "ProxyCountExceeded": "The provider is not allowed to ask a further provider.",
+    "ProxyCountExceeded": "The provider may not forward the request to a further provider.",
     "RequestDenied": "The provider does not answer this service. Check that the service is registered there, and that the user may use it.",
     "RequestUnsupported": "The provider does not support the request.",
-    "RequestVersionDeprecated": "The provider no longer takes this version of SAML.",
-    "RequestVersionTooHigh": "The provider does not take this version of SAML.",
-    "RequestVersionTooLow": "The provider does not take this version of SAML.",
-    "ResourceNotRecognized": "The provider does not know what was asked for.",
-    "TooManyResponses": "The provider has more to say than it can send.",
+    "RequestVersionDeprecated": "The provider no longer accepts this version of SAML.",
+    "RequestVersionTooHigh": "The provider does not accept this version of SAML.",
+    "RequestVersionTooLow": "The provider does not accept this version of SAML.",
+    "ResourceNotRecognized": "The provider does not know the requested resource.",
+    "TooManyResponses": "The provider has more responses than it can send.",
     "UnknownAttrProfile": "The provider does not know the attribute profile.",
     "UnknownPrincipal": "The provider does not know the user.",
     "UnsupportedBinding": "The provider does not answer by HTTP POST. Allow HTTP-POST for the assertion consumer service there.",
@@ -34,9 +34,9 @@ _LONGEST_TOLD = 300
 
 
 def status_words(codes: Sequence[str], message: str = "") -> str:
-    """Return what a status other than success means: the innermost code that is known, and the provider's own message."""
+    """Return the meaning of a status other than success: that of the innermost known code, and the provider's own message."""
     names = [code.removeprefix(PREFIX) for code in codes]
-    known = next((_WORDS[name] for name in reversed(names) if name in _WORDS), "The provider refuses without a reason that is known here.")
+    known = next((_WORDS[name] for name in reversed(names) if name in _WORDS), "The provider refuses the request without a known reason.")
     shown = " / ".join(_printable(name, 80) for name in names[:4])
     told = _printable(message, _LONGEST_TOLD)
     return f"{known} Status: {shown or 'missing'}.{f' It says: {told}' if told else ''}"

@@ -1,1 +1,1 @@
-"""Social providers and generic OAuth 2.0: one table of what is known of each, and what reads it."""
+"""Social providers and generic OAuth 2.0: one table of the known providers, and the code that reads it."""

@@ -1,6 +1,6 @@
 """Providers that the service knows, by the strategy of their connections: addresses, scopes, profile calls and peculiarities. Pure.
 
-A row is data. What a peculiarity means stands where it is read; no provider has code of its own. A connection names its client at the
+A row is data. No provider has code of its own; the code that reads a peculiarity implements it. A connection names its client at the
 provider and never an address: an operator may replace addresses (`PROVIDER_ADDRESSES`), a tenant may not.
 """
 
@@ -11,39 +11,39 @@ from dataclasses import dataclass, field
 from enum import Enum, auto, unique
 from typing import Literal
 
-# Where the directory of a Microsoft account stands in an issuer, as Microsoft publishes it.
+# The placeholder for the directory id in an issuer, as Microsoft publishes it.
 TENANT_ID = "{tenantid}"
 
 
 @unique
 class Peculiarity(Enum):
-    """How a provider departs from OAuth 2.0 or OpenID Connect."""
+    """A way in which a provider departs from OAuth 2.0 or OpenID Connect."""
 
-    # The answer comes as a form: `response_mode=form_post`.
+    # The answer is a posted form: `response_mode=form_post`.
     FORM_POST = auto()
-    # The name of the user comes in the field `user` of that form, at the first login only, and in no token.
+    # The user's name is in the field `user` of that form, at the first login only, and in no token.
     NAME_IN_FORM = auto()
     # The client secret is a JSON Web Token that the client signs itself.
     SIGNED_SECRET = auto()
-    # The client secret travels in the form and not in the Authorization header.
+    # The client secret is sent in the form, not in the Authorization header.
     POSTED_SECRET = auto()
-    # Code challenges are refused or not documented.
+    # Code challenges are refused or undocumented.
     NO_PKCE = auto()
-    # Id tokens carry no nonce, although one was sent.
+    # Id tokens have no nonce, although the request has one.
     NO_NONCE = auto()
-    # The issuer names the directory of the user: a template stands in its place until the token says which.
+    # The issuer names the directory of the user. The table has a template, and the token names the directory.
     DIRECTORY_ISSUER = auto()
-    # The claim `hd` names the organization of the user, and a connection may allow some only.
+    # The claim `hd` names the organization of the user, and a connection may allow some organizations only.
     HOSTED_DOMAIN = auto()
-    # Calls carry an HMAC of the access token under the client secret, so that a stolen token is worth nothing.
+    # Requests have an HMAC of the access token with the client secret as key, so that a stolen token is worthless.
     SECRET_PROOF = auto()
 
 
 @dataclass(frozen=True)
 class ProfileCall:
-    """One request with the access token. The answer stands as `name` in the document that fields are read from.
+    """One request with the access token. Its answer is the member `name` of the document from which fields are read.
 
-    An empty `name` makes the answer itself the document. An optional call may be refused with 403 or 404: the user or the
+    With an empty `name` the answer itself is the document. An optional call may answer 403 or 404, if the user or an
     administrator did not grant its scope.
     """
 
@@ -56,11 +56,11 @@ class ProfileCall:
 
 @dataclass(frozen=True)
 class TokenCheck:
-    """How the provider says for which client it issued an access token.
+    """How to check for which client the provider issued an access token.
 
-    `sent` says where the token stands, `proof` how our client proves itself. The other fields are expressions over the answer: `alive` must
-    be true, each of `clients` must be ours, and `subject` names the user where the provider says so. A provider that answers with an error
-    about a dead token needs no `alive`.
+    `sent` is the place of the token in the request, `proof` the authentication of our client. The other fields are expressions over the
+    answer: `alive` must be true, each of `clients` must be ours, and `subject` names the user, if the provider tells it. A provider that
+    answers with an error for an invalid token needs no `alive`.
     """
 
     address: str
@@ -75,23 +75,23 @@ class TokenCheck:
 
 @dataclass(frozen=True)
 class KnownProvider:
-    """What is known of a provider. Without an issuer it issues no id tokens, and `calls` fetch the profile.
+    """The known facts of a provider. A provider without an issuer issues no id tokens, and `calls` read the profile.
 
-    `fields` are claims of OpenID Connect by expressions over the document of the calls, or over the id token.
+    `fields` are claims of OpenID Connect as expressions over the document of the calls, or over the id token.
     """
 
     scope: str
     addresses: Mapping[str, str] = field(default_factory=dict)
     issuer: str = ""
-    # The same issuer as some of its tokens spell it.
+    # Other spellings of the issuer in some of its tokens.
     other_issuers: tuple[str, ...] = ()
     peculiarities: frozenset[Peculiarity] = frozenset()
     calls: tuple[ProfileCall, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
     token_check: TokenCheck | None = None
-    # Parameters of ours by the provider's name for them.
+    # Parameters of this service by the provider's names for them.
     hints: Mapping[str, str] = field(default_factory=lambda: {"login_hint": "login_hint", "ui_locales": "ui_locales"})
-    # What makes the provider ask for the password again.
+    # The parameters that make the provider ask for the password again.
     again: Mapping[str, str] = field(default_factory=lambda: {"prompt": "login"})
 
     def has(self, peculiarity: Peculiarity) -> bool:
@@ -108,7 +108,7 @@ _MICROSOFT_ADDRESSES = {
     "userinfo_endpoint": "https://graph.microsoft.com/oidc/userinfo",
     "end_session_endpoint": f"{_MICROSOFT}/{{directory}}/oauth2/v2.0/logout",
 }
-# A directory writes any address into its tokens. `xms_edov` says that Microsoft saw proof of the domain.
+# A directory can put any address into its tokens. `xms_edov` means that Microsoft has verified the domain.
 _MICROSOFT_FIELDS = {"email_verified": "to_bool(xms_edov)"}
 _VERIFIED = "emails[?primary == `true` && verified == `true`]"
 
@@ -141,7 +141,7 @@ KNOWN: Mapping[str, KnownProvider] = {
         peculiarities=frozenset({Peculiarity.POSTED_SECRET}),
         calls=(
             ProfileCall("user", "user_endpoint", accept="application/vnd.github+json"),
-            # The profile shows the address that the user chose to publish. Only this call says which ones are verified.
+            # The profile has the address that the user chose to publish. Only this call tells which addresses are verified.
             ProfileCall("emails", "emails_endpoint", accept="application/vnd.github+json", is_optional=True),
         ),
         fields={
@@ -205,7 +205,7 @@ KNOWN: Mapping[str, KnownProvider] = {
         },
         peculiarities=frozenset({Peculiarity.POSTED_SECRET, Peculiarity.NO_PKCE, Peculiarity.SECRET_PROOF}),
         calls=(ProfileCall("me", "me_endpoint", parameters={"fields": "id,name,first_name,last_name,email,picture.width(256)"}),),
-        # Graph says of no address whether it is verified.
+        # Graph does not tell whether an address is verified.
         fields={
             "sub": "me.id",
             "name": "me.name",
@@ -229,7 +229,7 @@ KNOWN: Mapping[str, KnownProvider] = {
     ),
     "linkedin": KnownProvider(
         scope="openid profile email",
-        # The discovery document names the first one; id tokens were seen with either.
+        # The discovery document names the first issuer. Id tokens were seen with either.
         issuer="https://www.linkedin.com/oauth",
         other_issuers=("https://www.linkedin.com",),
         addresses={
@@ -247,25 +247,25 @@ KNOWN: Mapping[str, KnownProvider] = {
         again={},
     ),
 }
-# A provider that a tenant describes by OpenID Connect, and one that it describes by OAuth 2.0.
+# The rows for providers that a tenant describes itself, by OpenID Connect or by OAuth 2.0.
 OPENID = KnownProvider(scope="openid profile email")
 OAUTH2 = KnownProvider(scope="", calls=(ProfileCall("", "userinfo_endpoint"),), peculiarities=frozenset({Peculiarity.POSTED_SECRET}))
-# The version of Facebook's Graph that a connection gets which names none. A version lives for two years and more.
+# The version of Facebook's Graph for connections that name none. A version is supported for two years or longer.
 GRAPH_VERSION = "v23.0"
-# Accounts of every organization, and personal ones.
+# Accounts of every organization, and personal accounts.
 COMMON_DIRECTORY = "common"
 
 
 class AddressUnknown(ValueError):
-    """An operator names an address that no provider has."""
+    """A setting replaces an address that no provider has."""
 
 
 def check_addresses(replaced: Mapping[str, Mapping[str, str]]) -> None:
-    """Raise `AddressUnknown` where addresses of an operator replace none: a misspelled name would leave the old one in use."""
+    """Raise `AddressUnknown` for a replacement that matches no address. A misspelled name would otherwise leave the old address in use."""
     for strategy, addresses in replaced.items():
         row = KNOWN.get(strategy)
         if row is None:
-            raise AddressUnknown(f"PROVIDER_ADDRESSES: there is no strategy {strategy}; there are {', '.join(KNOWN)}.")
+            raise AddressUnknown(f"PROVIDER_ADDRESSES: unknown strategy {strategy}; known strategies are {', '.join(KNOWN)}.")
         known = [*row.addresses, *(["issuer"] if row.issuer else [])]
         for name in addresses:
             if name not in known:

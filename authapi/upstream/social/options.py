@@ -1,7 +1,6 @@
-"""What is wrong with the options of social and OAuth 2.0 connections, in a sentence; and those that need reading. Pure.
+"""Reads the options of social and OAuth 2.0 connections, and describes an invalid option in a sentence. Pure.
 
-Options that are missing are no problem here: a connection may be saved before its provider is known, and a login through it says what
-it lacks.
+Missing options are accepted: a connection may be saved before its provider is known, and a login through it names the missing option.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from urllib.parse import urlsplit
 from authapi.upstream.social.signed_secret import SigningKeyInvalid, check_key
 from foundation.expressions.language import MAX_CHARACTERS, ExpressionRefused, compile_expression
 
-# A domain, or the id of a directory.
+# A domain, or a directory id.
 DIRECTORY = re.compile(r"[a-z0-9][a-z0-9.-]{0,252}")
 VERSION = re.compile(r"v[0-9]{1,3}\.[0-9]{1,2}")
-# What of a profile may be filled from an expression; `user_id` stands for the identifier.
+# The profile fields that an expression may set; `user_id` means the identifier of the user.
 FIELDS = (
     *("user_id", "email", "email_verified", "name", "nickname", "given_name", "family_name", "picture"),
     *("phone_number", "phone_number_verified"),
@@ -28,7 +27,7 @@ _MOST_DOMAINS = 100
 _LONGEST_ADDRESS = 2048
 _ADDRESSES = ("authorizationURL", "tokenURL", "userInfoURL", "authorization_endpoint", "token_endpoint", "userinfo_endpoint")
 _APPLE_ID = re.compile(r"[A-Za-z0-9]{1,20}")
-# RFC 9110, 5.1: a token. Headers that frame the request, and those that every request sets, are not free.
+# RFC 9110, 5.1: a token. Headers that frame the request, and those that every request sets, cannot be configured.
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _FIXED_HEADERS = frozenset(
     {
@@ -39,13 +38,13 @@ _FIXED_HEADERS = frozenset(
 _MOST_HEADERS = 20
 _LONGEST_HEADER = 4096
 _NO_SCRIPT = (
-    "scripts.fetchUserProfile is not run here. Name the address of the profile in userInfoURL and its members in fieldsMap, "
+    "scripts.fetchUserProfile is not supported. Name the address of the profile in userInfoURL and its members in fieldsMap, "
     "such as user_id: id."
 )
 
 
 def oauth2_problem(_strategy: str, options: Mapping[str, Any], *, allows_http: bool) -> str | None:
-    """Return a sentence about the options of an `oauth2` connection, or None."""
+    """Return a sentence about an invalid option of an `oauth2` connection, or None."""
     scripts = options.get("scripts")
     if isinstance(scripts, Mapping) and scripts.get("fetchUserProfile"):
         return _NO_SCRIPT
@@ -60,19 +59,19 @@ def oauth2_problem(_strategy: str, options: Mapping[str, Any], *, allows_http: b
 
 
 def social_problem(strategy: str, options: Mapping[str, Any]) -> str | None:
-    """Return a sentence about the options of a provider that the service knows, or None."""
+    """Return a sentence about an invalid option of a known provider, or None."""
     check = _CHECKS.get(strategy)
     return check(options) if check is not None else None
 
 
 def hosted_domains_in(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the domains of organizations whose users may log in; empty: every account may."""
+    """Return the domains of organizations whose users may log in. If empty, every account may."""
     named = options.get("hosted_domains")
     return tuple(one.lower() for one in named if isinstance(one, str)) if isinstance(named, list) else ()
 
 
 def written_fields(fields: Any) -> dict[str, str]:
-    """Return claims by expressions, as `fieldsMap` writes them; `user_id` is the claim `sub`."""
+    """Return the expressions of `fieldsMap` by claim; `user_id` is the claim `sub`."""
     if not isinstance(fields, Mapping):
         return {}
     named = {name: text for name, text in fields.items() if name in FIELDS and isinstance(text, str) and text}
@@ -133,7 +132,7 @@ def _fields_problem(fields: Any) -> str | None:
         return "fieldsMap must be an object: a field of the profile and an expression, such as user_id: id."
     for name, text in fields.items():
         if name not in FIELDS:
-            return f"fieldsMap: there is no field {str(name)[:100]}; there are {', '.join(FIELDS)}."
+            return f"fieldsMap: there is no field {str(name)[:100]}. The fields are {', '.join(FIELDS)}."
         if not isinstance(text, str) or not 0 < len(text) <= MAX_CHARACTERS:
             return f"fieldsMap: {name} must be an expression of 1 to {MAX_CHARACTERS} characters, such as data.email."
         try:
@@ -150,8 +149,8 @@ def _headers_problem(headers: Any) -> str | None:
         return f"customHeaders must be an object of at most {_MOST_HEADERS} names and values."
     for name, value in headers.items():
         if not _HEADER.fullmatch(name) or name.lower() in _FIXED_HEADERS:
-            return f"customHeaders: {str(name)[:100]} is not the name of a header that may be set."
-        # Null removes the header that is kept.
+            return f"customHeaders: {str(name)[:100]} is not the name of a header that can be set."
+        # Null deletes the stored header.
         if value is not None and not _is_header_value(value):
             return f"customHeaders: the value of {name} must be a text of visible characters."
     return None

@@ -1,4 +1,4 @@
-"""From an access token to claims, for providers that issue no id tokens; and what the table adds to the claims of those that do."""
+"""Reads claims with an access token, for providers without id tokens, and applies the expressions of the table to all claims."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from foundation.expressions.language import ExpressionFailed, ExpressionRefused,
 from foundation.json_values import text_problem
 
 _LONGEST_TOKEN = 8192
-# RFC 6749, A.12: visible characters. A space would end the token in the header that carries it.
+# RFC 6749, A.12: visible characters. A space would end the token in the Authorization header.
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _LONGEST_SUBJECT = 255
-# What a profile says under the names of OpenID Connect counts without an expression.
+# Members of a profile with the names of OpenID Connect need no expression.
 _STANDARD = (
     *("sub", "name", "nickname", "preferred_username", "given_name", "family_name", "picture"),
     *("email", "email_verified", "phone_number", "phone_number_verified"),
 )
-# What one says of an address or a number is no proof of another one.
+# The verification of one address or number does not apply to another one.
 _PROOFS = {"email": "email_verified", "phone_number": "phone_number_verified"}
 
 
 def profile_claims(provider: Provider, metadata: Metadata, access_token: Any) -> dict[str, Any]:
-    """Return the claims of the user behind an access token. Raises `UpstreamFailed`, also where no subject is named."""
+    """Return the claims of the user of an access token. Raises `UpstreamFailed`, also if the profile has no subject."""
     token = checked_token(access_token)
     document: dict[str, Any] = {}
     whole: Any = document
@@ -48,45 +48,45 @@ def profile_claims(provider: Provider, metadata: Metadata, access_token: Any) ->
 
 
 def judged_claims(provider: Provider, claims: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the claims of an id token, with those that the table reads in its own way. Raises `UpstreamFailed`.
+    """Return the claims of an id token, changed by the expressions of the table. Raises `UpstreamFailed`.
 
     A user of an organization that the connection does not allow is refused: any organization can open accounts at the provider.
     """
     domains = provider.hosted_domains
     named = claims.get("hd")
     if domains and (not isinstance(named, str) or named.lower() not in domains):
-        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The account belongs to no organization of hosted_domains.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The organization of the account is not in hosted_domains.")
     return {**claims, **_mapped(provider.fields, claims)}
 
 
 def checked_token(token: Any) -> str:
-    """Return an access token that fits into a header. Raises `UpstreamFailed`."""
+    """Return an access token that can be sent in a header. Raises `UpstreamFailed` for any other value."""
     if not isinstance(token, str) or len(token) > _LONGEST_TOKEN or not _TOKEN.fullmatch(token):
-        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "There is no access token, or one that fits into no header.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The access token is missing, or cannot be sent in a header.")
     return token
 
 
 def with_subject(claims: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the claims with their subject as text; ids are numbers at some providers. Raises `UpstreamFailed`."""
+    """Return the claims with their subject as text; some providers use numbers. Raises `UpstreamFailed` without a valid subject."""
     subject = claims.get("sub")
     if isinstance(subject, int) and not isinstance(subject, bool):
         subject = str(subject)
     if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT or text_problem(subject):
-        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The profile names no subject. Map user_id to the member that does.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The profile has no subject. Map user_id to the member that has it.")
     return {**claims, "sub": subject}
 
 
 def value_of(expression: str, document: Any) -> Any:
-    """Return what an expression finds, None where it finds nothing or cannot be evaluated."""
+    """Return the value of an expression; None if it finds nothing or cannot be evaluated."""
     try:
         return compile_expression(expression)(document)
     except (ExpressionRefused, ExpressionFailed):
-        # What does not fit into a profile is left out: it stops no login.
+        # A value that does not fit into a profile is dropped. It stops no login.
         return None
 
 
 def secret_proof(provider: Provider, token: str) -> dict[str, str]:
-    """Return the proof that the caller of an access token knows the client secret, for providers that take it."""
+    """Return the proof that the sender of an access token knows the client secret; empty for providers that do not accept it."""
     if not provider.row.has(Peculiarity.SECRET_PROOF) or not provider.secret:
         return {}
     return {"appsecret_proof": hmac.new(provider.secret.encode(), token.encode(), hashlib.sha256).hexdigest()}
@@ -102,7 +102,7 @@ def _answer(session: ProviderSession, provider: Provider, metadata: Metadata, ca
 
 
 def _mapped(fields: Mapping[str, str], document: Any) -> dict[str, Any]:
-    """Return a claim for each expression. A claim that is mapped anew loses the proof of the old one."""
+    """Return a claim for each expression. A claim with a new value loses the verification of the old one."""
     found = {name: value_of(expression, document) for name, expression in fields.items()}
     lost = {proof: None for name, proof in _PROOFS.items() if name in found and proof not in found}
     return {**lost, **found}

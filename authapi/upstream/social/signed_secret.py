@@ -1,4 +1,4 @@
-"""Client secrets that the client signs itself, as Apple wants them: a JSON Web Token of a key that the developer downloaded. Pure."""
+"""Client secrets that the client signs itself, as Apple requires: a JSON Web Token with a key that the developer downloaded. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey
 
-# Apple takes up to six months. It is signed anew for each request, so that a copy in a log is worth little.
+# Apple accepts up to six months. The secret is signed for each request, so that a copy in a log is soon worthless.
 LIFE_SECONDS = 300
 _CURVE = "P-256"
 
@@ -20,7 +20,7 @@ class SigningKeyInvalid(ValueError):
 
 @dataclass(frozen=True)
 class SigningKey:
-    """The key of a developer account, and the names under which the provider knows both."""
+    """The key of a developer account, with the ids of the key and of the account at the provider."""
 
     team_id: str
     key_id: str
@@ -35,14 +35,14 @@ def signed_secret(key: SigningKey, *, client_id: str, audience: str, now: float 
 
 
 def check_key(pem: str) -> ECKey:
-    """Return the key in a PEM text. Raises `SigningKeyInvalid`, whose message names no part of it."""
-    # People paste the text with blanks around it.
+    """Return the key in a PEM text. Raises `SigningKeyInvalid`; its message repeats nothing of the text."""
+    # Pasted text often has white space around it.
     text = pem.strip()
     if not text.startswith("-----BEGIN"):
         raise SigningKeyInvalid
     try:
         key = ECKey.import_key(text)
-        # Asking for the name of a curve that has none in RFC 7518 raises `KeyError`.
+        # `curve_name` raises `KeyError` for a curve without a name in RFC 7518.
         is_fitting = key.is_private and key.curve_name == _CURVE
     except (JoseError, ValueError, TypeError, KeyError) as error:
         raise SigningKeyInvalid from error

@@ -1,1 +1,1 @@
-"""Login by WS-Federation providers elsewhere: connections of the strategies `adfs` and `waad`, where this service is the relying party."""
+"""Login through WS-Federation providers: connections of the strategies `adfs` and `waad`, where this service is the relying party."""

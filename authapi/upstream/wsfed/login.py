@@ -1,4 +1,4 @@
-"""Sending a browser to a WS-Federation provider, and turning the token that it brings back into claims that are proven."""
+"""Sends a browser to a WS-Federation provider, and turns the token of its answer into verified claims."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MOST_RESULT_CHARACTERS = 512 * 1024
 
 @dataclass(frozen=True)
 class WsFedProvider:
-    """One provider, and the realm under which it knows us. An empty `entity_id` is not known."""
+    """One provider, and the realm by which it knows us. An empty `entity_id` is unknown."""
 
     realm: str
     entity_id: str
@@ -47,8 +47,8 @@ class WsFedProvider:
 def options_of(connection: Connection) -> WsFedOptions:
     """Return the options. Raises `UpstreamFailed`, also for a connection of another protocol."""
     if not is_wsfed(connection.strategy, connection.options):
-        # The browser says which protocol the answer is in. A token here names no request, so it must not stand in for one that does.
-        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"The answer is in WS-Federation, which {connection.name} does not speak.")
+        # The browser decides in which protocol it sends the answer. A token here names no request, so it must not replace one that does.
+        raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"The answer is in WS-Federation, but {connection.name} uses another protocol.")
     try:
         return read_options(connection.strategy, connection.options, allows_http=settings.OUTBOUND_ALLOW_HTTP)
     except OptionsInvalid as error:
@@ -56,13 +56,13 @@ def options_of(connection: Connection) -> WsFedOptions:
 
 
 def wsfed_provider(connection: Connection) -> WsFedProvider:
-    """Return the provider of a connection. Raises `UpstreamFailed`, also where its metadata cannot be had."""
+    """Return the provider of a connection. Raises `UpstreamFailed`, also if its metadata is unavailable."""
     options = options_of(connection)
     return _provider(connection, options, _metadata(connection, options))
 
 
 def begin(login: Login, connection: Connection) -> BrowserCall:
-    """Return where the browser goes. Raises `UpstreamFailed`."""
+    """Return the browser's request to the provider. Raises `UpstreamFailed`."""
     provider = wsfed_provider(connection)
     callback = login.host.issuer + CALLBACK_PATH
     _, state = begin_request(login.row, connection_id=connection.pk, issuer=provider.entity_id, callback=callback)
@@ -72,23 +72,23 @@ def begin(login: Login, connection: Connection) -> BrowserCall:
 
 
 def sign_in_call(provider: WsFedProvider, *, callback: str, state: str, is_forced: bool = False, login_hint: str = "") -> BrowserCall:
-    """Return where the browser goes with a request for a token (WS-Federation 1.2, 13.2.1)."""
+    """Return the browser's request for a token (WS-Federation 1.2, 13.2.1)."""
     parameters = {"wa": "wsignin1.0", "wtrealm": provider.realm, "wreply": callback, "wctx": state}
     if is_forced:
         parameters["wfresh"] = "0"
     if login_hint:
-        # Both AD FS and Entra fill in the name.
+        # AD FS and Entra fill in this name.
         parameters["username"] = login_hint
     return BrowserCall(_with(provider.endpoint, parameters))
 
 
 def sign_out_call(provider: WsFedProvider, *, return_to: str) -> BrowserCall:
-    """Return where the browser ends its login at the provider."""
+    """Return the browser's request that ends its login at the provider."""
     return BrowserCall(_with(provider.endpoint, {"wa": "wsignout1.0", "wtrealm": provider.realm, "wreply": return_to}))
 
 
 def proven(connection: Connection, request: AuthenticationRequest, result: str) -> Proven:
-    """Return who logged in, for a `wresult`. Raises `UpstreamFailed`. The token counts once."""
+    """Return the verified login of a `wresult`. Raises `UpstreamFailed`. Each token is accepted once."""
     provider = wsfed_provider(connection)
     if provider.entity_id != request.issuer:
         raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The connection has another provider than when the login began.")
@@ -99,9 +99,9 @@ def proven(connection: Connection, request: AuthenticationRequest, result: str) 
 
 
 def judged(connection: Connection, provider: WsFedProvider, result: str) -> Accepted:
-    """Return the token, judged with the certificates that are known, and once more with fresh ones where its signer is not."""
+    """Return the checked token. If the known certificates do not include its signer, check it again with fresh metadata."""
     if not result or len(result) > _MOST_RESULT_CHARACTERS:
-        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "There is no wresult, or a very long one.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The wresult is missing or too long.")
     expected = Expected(issuer=provider.entity_id, realm=provider.realm, now=timezone.now())
     keys = decryption_keys(connection.tenant_id)
     try:
@@ -143,7 +143,7 @@ def _provider(connection: Connection, options: WsFedOptions, metadata: ProviderM
     certificates = options.certificates or (metadata.certificates if metadata else ())
     if not endpoint or not certificates:
         wanted = "adfs_server or fedMetadataXml" if connection.strategy == "adfs" else "tenant_domain"
-        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} names no provider: set {wanted}.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, f"{connection.name} has no provider: set {wanted}.")
     realm = options.realm or f"urn:auth0:{connection.tenant_id}:{connection.name}"
     return WsFedProvider(realm, metadata.entity_id if metadata else "", endpoint, certificates, options)
 
@@ -155,7 +155,7 @@ def _renewed(connection: Connection, options: WsFedOptions) -> WsFedProvider | N
         found = looked_again(connection, options.metadata_url, read_federation_metadata)
         return None if found is None else _provider(connection, options, found)
     except UpstreamFailed:
-        # What is wrong with the message is worth more words than that the provider does not answer.
+        # The error of the message is more useful than the error that the provider is unreachable.
         return None
 
 

@@ -1,4 +1,4 @@
-"""Ending a login at a WS-Federation provider (WS-Federation 1.2, 13.2.4)."""
+"""Ends a login at a WS-Federation provider (WS-Federation 1.2, 13.2.4)."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from identity.models import Connection
 
 
 def sign_out_of(connection: Connection, *, return_to: str) -> BrowserCall:
-    """Return where the browser goes; the provider sends it back to `return_to`. Raises `UpstreamFailed`."""
+    """Return the browser's request; the provider sends the browser back to `return_to`. Raises `UpstreamFailed`."""
     return sign_out_call(wsfed_provider(connection), return_to=return_to)

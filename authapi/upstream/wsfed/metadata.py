@@ -1,6 +1,6 @@
-"""What a WS-Federation provider publishes about itself (WS-Federation 1.2, 3.1). Pure.
+"""Metadata of a WS-Federation provider (WS-Federation 1.2, 3.1). Pure.
 
-The result has the shape of SAML metadata, so that both are kept and fetched again in one way.
+The result has the type of SAML metadata, so that both are stored and refreshed in the same way.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from authapi.xml.names import FED, METADATA, WSA, XSI, qualified
 from authapi.xml.parsing import METADATA as METADATA_BOUNDS
 from authapi.xml.parsing import Element, child, children, local_name, parse, text_of
 
-# Under which name the one address stands among those of bindings.
+# The key of the only address, among addresses that SAML metadata keys by binding.
 WSFED = "wsfed"
 _SERVICE = "SecurityTokenServiceType"
 
@@ -27,8 +27,8 @@ def read_federation_metadata(raw: bytes, *, allows_http: bool = False) -> Provid
         entity, role = _service_in(root)
         entity_id = (entity.get("entityID") or "").strip()
         if not entity_id or "{" in entity_id:
-            # Entra describes its common directory with a placeholder: every organization would be the issuer.
-            raise MetadataUnreadable("The metadata names no entityID, or one with a placeholder.")
+            # Entra describes its common directory with a placeholder. With it, every organization would be an accepted issuer.
+            raise MetadataUnreadable("The metadata has no entityID, or one with a placeholder.")
         address = next((one for one in _addresses(role) if is_web_address(one, allows_http=allows_http)), "")
         certificates: tuple[Certificate, ...] = signing_certificates(role)
         found = ProviderMetadata(
@@ -42,25 +42,25 @@ def read_federation_metadata(raw: bytes, *, allows_http: bool = False) -> Provid
     except XmlError as error:
         raise MetadataUnreadable(f"The metadata cannot be read: {error}") from error
     if not address:
-        raise MetadataUnreadable("The metadata names no PassiveRequestorEndpoint at an https address.")
+        raise MetadataUnreadable("The metadata has no PassiveRequestorEndpoint at an https address.")
     if not certificates:
-        raise MetadataUnreadable("The metadata has no certificate for signing that can be used: an RSA key of 2048 bits or more is needed.")
+        raise MetadataUnreadable("The metadata has no usable certificate for signing: an RSA key of 2048 bits or more is needed.")
     return found
 
 
 def _service_in(root: Element) -> tuple[Element, Element]:
     if root.tag not in (_md("EntityDescriptor"), _md("EntitiesDescriptor")):
-        raise MetadataUnreadable(f"The document is no federation metadata: it begins with {local_name(root)}.")
+        raise MetadataUnreadable(f"The document is not federation metadata: it begins with {local_name(root)}.")
     found = [(entity, role) for entity in entities(root) for role in children(entity, _md("RoleDescriptor")) if _is_service(role)]
     if not found:
-        raise MetadataUnreadable("The metadata describes no security token service (RoleDescriptor of the SecurityTokenServiceType).")
+        raise MetadataUnreadable("The metadata has no security token service (RoleDescriptor of the SecurityTokenServiceType).")
     if len(found) > 1:
-        raise MetadataUnreadable("The metadata describes several security token services. Take the document of the one that is meant.")
+        raise MetadataUnreadable("The metadata describes several security token services. Use a document that describes only one.")
     return found[0]
 
 
 def _is_service(role: Element) -> bool:
-    # The prefix is the document's own.
+    # The document chooses the prefix.
     return (role.get(qualified(XSI, "type")) or "").rpartition(":")[2] == _SERVICE
 
 

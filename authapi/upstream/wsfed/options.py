@@ -1,4 +1,4 @@
-"""The options of `adfs` and `waad` connections, read once into one value, and what is wrong with them in a sentence. Pure."""
+"""Reads the options of `adfs` and `waad` connections into one value, and describes an invalid option in a sentence. Pure."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from authapi.upstream.saml.options import (
 METADATA_PATH = "FederationMetadata/2007-06/FederationMetadata.xml"
 _MICROSOFT = "https://login.microsoftonline.com"
 _LONGEST = 2048
-# A host with an optional port, as people enter `adfs_server`.
+# A host with an optional port, the usual form of `adfs_server`.
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?(?::[0-9]{1,5})?")
 _DOMAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,252}")
-# These issuers serve accounts of every organization, so an attacker has an account there as well.
+# These issuers serve accounts of every organization, so an attacker can have an account there, too.
 _SHARED_TENANTS = ("common", "organizations", "consumers")
 WSFED_NAMES = ("ws-federation", "wsfed", "ws-fed")
 
 
 @dataclass(frozen=True)
 class WsFedOptions:
-    """What the connection says. Empty texts stand for what the metadata or a default decides."""
+    """The settings of the connection. Empty texts leave the decision to the metadata or to a default."""
 
     metadata_url: str = ""
     metadata_xml: str = ""
@@ -46,7 +46,7 @@ class WsFedOptions:
 
 
 def is_wsfed(strategy: str, options: Mapping[str, Any]) -> bool:
-    """Tell whether a connection speaks WS-Federation: AD FS always, Entra where the options ask for it."""
+    """Tell whether a connection uses WS-Federation: AD FS always, Entra if its options select it."""
     if strategy == "adfs":
         return True
     asked = str(options.get("waad_protocol") or "").lower()
@@ -69,7 +69,7 @@ def read_options(strategy: str, options: Mapping[str, Any], *, allows_http: bool
 
 
 def _adfs_metadata(options: Mapping[str, Any], *, allows_http: bool) -> str:
-    """Return where AD FS publishes: `adfs_server` is a host, or the address of the document."""
+    """Return the metadata address of AD FS; `adfs_server` is a host, or that address itself."""
     named = read_text(options, "adfs_server", _LONGEST)
     if not named:
         return ""
@@ -80,12 +80,12 @@ def _adfs_metadata(options: Mapping[str, Any], *, allows_http: bool) -> str:
 
 
 def _entra_metadata(options: Mapping[str, Any]) -> str:
-    """Return where Entra publishes for one directory; the keys may be those of one application."""
+    """Return the metadata address of Entra for one directory; the keys may be those of one application."""
     domain = read_text(options, "tenantId", 255) or read_text(options, "tenant_domain", 255) or read_text(options, "domain", 255)
     if not domain:
         return ""
     if options.get("useCommonEndpoint") or domain.lower() in _SHARED_TENANTS:
-        raise OptionsInvalid("tenant_domain must name one directory: in the common one every organization could log in.")
+        raise OptionsInvalid("tenant_domain must name one directory: with the common one, users of every organization could log in.")
     if not _DOMAIN.fullmatch(domain):
         raise OptionsInvalid("tenant_domain must be a domain or the id of a directory.")
     client = options.get("client_id")

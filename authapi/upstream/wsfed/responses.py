@@ -1,7 +1,7 @@
-"""From a `wresult` to an assertion that may be believed (WS-Federation 1.2, 13.2.3). Pure: the clock is an argument.
+"""Turns a `wresult` into a trusted assertion (WS-Federation 1.2, 13.2.3). Pure: the clock is an argument.
 
-The token is a SAML 1.1 or 2.0 assertion. Neither says which request it answers: the `wctx` and the browser tie it to a login, and its
-id is used up.
+The token is a SAML 1.1 or 2.0 assertion. It does not name the request that it answers: the `wctx` and the browser tie it to a login, and
+its id is accepted once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LONGEST_TOLD = 300
 
 @dataclass(frozen=True)
 class Expected:
-    """What a token must match; an empty `issuer` is not known."""
+    """What a token must match. An empty `issuer` is not checked."""
 
     issuer: str
     realm: str
@@ -43,9 +43,9 @@ class Expected:
 def accepted_token(raw: bytes, certificates: Sequence[Certificate], expected: Expected, *, keys: Sequence[RSAPrivateKey] = ()) -> Accepted:
     """Return the assertion of a `wresult`. Raises `UpstreamFailed`.
 
-    1. A SOAP fault is told in its words.
-    2. The one token is decrypted where it is encrypted, and its signature verified.
-    3. It is for us and counts now.
+    1. A SOAP fault is raised with the provider's own text.
+    2. The one token is decrypted if needed, and its signature verified.
+    3. It must be for us and valid now.
     """
     try:
         root = parse(raw)
@@ -64,7 +64,7 @@ def _checked(assertion: Assertion, expected: Expected, *, is_saml2: bool) -> dat
     if not assertion.id:
         raise _refused("The token has no id.")
     if not assertion.has_authentication:
-        raise _refused("The token has no statement about a login: it tells of attributes only.")
+        raise _refused("The token has no statement about a login: it only describes attributes.")
     check_audience(assertion.audiences, expected.realm)
     check_times("The token", assertion.not_before, assertion.not_on_or_after, expected.now)
     if is_saml2:
@@ -72,12 +72,12 @@ def _checked(assertion: Assertion, expected: Expected, *, is_saml2: bool) -> dat
     if assertion.not_on_or_after is None:
         raise _refused("The token has no NotOnOrAfter.")
     if assertion.not_on_or_after > expected.now + LONGEST_LIFE + timedelta(minutes=5):
-        raise _refused("The token counts for more than a day. Shorten the life of tokens at the provider.")
+        raise _refused("The token is valid for more than a day. Shorten the lifetime of tokens at the provider.")
     return assertion.not_on_or_after + SKEW
 
 
 def _check_bearer(assertion: Assertion, now: datetime) -> None:
-    """Check that a browser may present a token of SAML 2.0 (SAML Core 2.0, 2.4.1): its holder is not asked for a key here."""
+    """Check that a browser may present a SAML 2.0 token (SAML Core 2.0, 2.4.1), because no proof of a key is possible here."""
     bearers = [one for one in assertion.confirmations if one.method == BEARER]
     if not bearers:
         raise _refused("The token has no SubjectConfirmation of the method bearer.")
@@ -97,7 +97,7 @@ def _check_fault(root: Element) -> None:
             continue
         texts = [text_or_nothing(one) for one in root.iter(qualified(namespace, "Text"), "faultstring")]
         told = "".join(character for character in " ".join(texts) if character.isprintable())[:_LONGEST_TOLD]
-        raise UpstreamFailed(LoginCase.UPSTREAM_DENIED, told or "The provider answers with a fault and no reason.")
+        raise UpstreamFailed(LoginCase.UPSTREAM_DENIED, told or "The provider answers with a fault without a reason.")
 
 
 def _token(root: Element, keys: Sequence[RSAPrivateKey]) -> Element:
@@ -110,15 +110,15 @@ def _token(root: Element, keys: Sequence[RSAPrivateKey]) -> Element:
     else:
         inside = list(holder)
         if len(inside) != 1:
-            raise _refused("The RequestedSecurityToken does not hold exactly one token.")
+            raise _refused("The RequestedSecurityToken must have exactly one token.")
         element = opened(inside[0], keys) if inside[0].tag == saml("EncryptedAssertion") else inside[0]
     if element.tag not in (saml("Assertion"), _saml11("Assertion")):
-        raise _refused(f"The token is no SAML assertion: {local_name(element)[:60]}.")
+        raise _refused(f"The token is not a SAML assertion: {local_name(element)[:60]}.")
     return element
 
 
 def _holders(root: Element) -> list[Element]:
-    """Return each RequestedSecurityToken of one response, or of the responses of a collection (WS-Trust 1.3)."""
+    """Return each RequestedSecurityToken of one response, or of all responses in a collection (WS-Trust 1.3)."""
     for namespace in _TRUST:
         if root.tag == qualified(namespace, "RequestSecurityTokenResponseCollection"):
             responses = list(children(root, qualified(namespace, "RequestSecurityTokenResponse")))
@@ -133,7 +133,7 @@ def _holders(root: Element) -> list[Element]:
 def _assertion11(element: Element) -> Assertion:
     """Read a verified assertion of SAML 1.1."""
     if (element.get("MajorVersion"), element.get("MinorVersion")) != ("1", "1"):
-        raise _refused("The token is no assertion of SAML 1.1.")
+        raise _refused("The token is not an assertion of SAML 1.1.")
     conditions, login = child(element, _saml11("Conditions")), child(element, _saml11("AuthenticationStatement"))
     try:
         return Assertion(
@@ -152,16 +152,16 @@ def _assertion11(element: Element) -> Assertion:
 def _audiences(conditions: Element | None) -> tuple[tuple[str, ...], ...]:
     if conditions is None:
         return ()
-    # SAML 1.1 Core, 2.3.2.1: an assertion whose conditions are not understood is not valid.
+    # SAML 1.1 Core, 2.3.2.1: an assertion with an unknown condition is not valid.
     unknown = next((condition for condition in conditions if condition.tag not in _KNOWN_CONDITIONS), None)
     if unknown is not None:
-        raise _refused(f"The token has a condition that is not known here: {local_name(unknown)[:60]}.")
+        raise _refused(f"The token has an unknown condition: {local_name(unknown)[:60]}.")
     restrictions = children(conditions, _saml11("AudienceRestrictionCondition"))
     return tuple(tuple(text_of(audience) for audience in children(restriction, _saml11("Audience"))) for restriction in restrictions)
 
 
 def _name(element: Element) -> NameId | None:
-    """Return the name of the subject. Every statement has a subject, and all must be of one name, confirmed as bearer."""
+    """Return the name of the subject. Every statement must have the same subject, with a bearer confirmation."""
     names: set[NameId] = set()
     for statement in element:
         subject = child(statement, _saml11("Subject"))
@@ -180,11 +180,11 @@ def _check_confirmation(subject: Element) -> None:
     confirmation = child(subject, _saml11("SubjectConfirmation"))
     methods = [] if confirmation is None else [text_of(method) for method in children(confirmation, _saml11("ConfirmationMethod"))]
     if methods and _BEARER11 not in methods:
-        raise _refused("The token is not of the confirmation method bearer.")
+        raise _refused("The token does not have the confirmation method bearer.")
 
 
 def _attributes(element: Element) -> dict[str, tuple[str, ...]]:
-    """Return values by claim URI, which stands in two parts; and by the last part alone where no other attribute has it."""
+    """Return values by claim URI, which consists of two attributes, and by the last part of the URI if no other attribute has it."""
     found: dict[str, tuple[str, ...]] = {}
     short: dict[str, tuple[str, ...]] = {}
     for statement in children(element, _saml11("AttributeStatement")):

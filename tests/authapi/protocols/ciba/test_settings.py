@@ -35,7 +35,7 @@ def test_a_webhook_requires_an_address_and_a_secret_and_its_address_cannot_chang
     row = update_tenant_settings(tenant_id=tenant.pk, changes={SETTING: WEBHOOK})
     assert SECRET not in str((row.values, row.sealed_values))
     assert row.secret("webhook_secret") == SECRET
-    with pytest.raises(Invalid, match="give the secret again"):
+    with pytest.raises(Invalid, match="needs the secret again"):
         update_tenant_settings(tenant_id=tenant.pk, changes={SETTING: {"webhook_url": "https://evil.example.test/"}})
     # Setting only the channel leaves the other settings unchanged.
     row = update_tenant_settings(tenant_id=tenant.pk, changes={SETTING: {"channel": "email"}})

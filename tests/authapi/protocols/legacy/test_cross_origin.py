@@ -22,7 +22,7 @@ from tests.authapi.memory import forget_all
 from tests.authapi.protocols.legacy.conftest import CALLBACK, ORIGIN, OldClient, change, refusal
 from tests.factories.sign_in import web_client
 
-INVALID = {"error": "access_denied", "error_description": "The login ticket is invalid, used, expired, or of another browser or page."}
+INVALID = {"error": "access_denied", "error_description": "The login ticket is invalid, used, expired, or from another browser or page."}
 
 
 def cookie_from(answer: Received) -> str:

@@ -65,7 +65,7 @@ def test_an_unknown_user_costs_one_hash_like_a_known_one(old: OldClient, monkeyp
 def test_only_the_right_password_reveals_at_either_old_endpoint_that_it_is_breached(old: OldClient, tmp_path: Path, settings: Any) -> None:
     use_list(settings, write_list(tmp_path / "list", PASSWORD, "wrong"))
     detect(old.tenant.pk, "block")
-    leaked = (401, "password_leaked", "This password was part of a breach elsewhere. Choose a new one.")
+    leaked = (401, "password_leaked", "This password was found in a data breach. Choose a new one.")
     assert refusal(old.log_in()) == leaked
     assert refusal(old.authenticate()) == leaked
     assert refusal(old.log_in(password="wrong")) == WRONG

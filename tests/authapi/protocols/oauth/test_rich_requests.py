@@ -336,7 +336,7 @@ def test_a_grant_without_a_page_refuses_details_instead_of_ignoring_them(bank: B
     set_client(bank.login, grant_types=["http://auth0.com/oauth/grant-type/password-realm"])
     realm = "http://auth0.com/oauth/grant-type/password-realm"
     answer = bank.token(grant_type=realm, username="x", password="x", realm="people", authorization_details=json.dumps([PAYMENT]))
-    assert refused(answer) == "This grant takes no authorization_details."
+    assert refused(answer) == "This grant does not accept authorization_details."
 
 
 def test_another_tenant_does_not_know_the_types(bank: Bank, tenant: Tenant) -> None:

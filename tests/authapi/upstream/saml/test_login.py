@@ -223,7 +223,7 @@ def test_an_answer_of_another_provider_than_the_requested_one_is_refused(login: 
     request, state = login.leave()
     options = {"signInEndpoint": SIGN_IN, "signingCert": OTHER.text}
     update_connection(tenant_id=login.tenant.pk, connection_id=login.connection.pk, changes={"options": options})
-    assert "does not fit" in refused(login, login.come_back(login.answer(request), state))
+    assert "is invalid" in refused(login, login.come_back(login.answer(request), state))
 
 
 def test_a_connection_that_was_removed_from_the_client_during_the_login_is_refused(login: SamlLogin) -> None:
@@ -379,4 +379,4 @@ def test_a_token_of_another_protocol_is_not_accepted_as_an_answer(tenant: Tenant
     _, state = login.leave()
     stolen = Token(realm=login.entity_id, is_saml2=True)
     response = login.browser.post("/login/callback", {"wa": "wsignin1.0", "wresult": stolen.result(), "wctx": state})
-    assert "does not speak" in refused(login, response)
+    assert "uses another protocol" in refused(login, response)

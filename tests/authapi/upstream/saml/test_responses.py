@@ -143,7 +143,7 @@ def test_clocks_may_differ_by_at_most_three_minutes() -> None:
 
 def test_an_answer_without_a_request_may_not_name_one() -> None:
     assert judged(answer(in_response_to=None).raw, expected(request_id=None)).assertion.id
-    assert "did not begin here" in why(answer().raw, expected(request_id=None))
+    assert "did not begin in this browser" in why(answer().raw, expected(request_id=None))
 
 
 def test_an_unknown_issuer_is_not_compared() -> None:
@@ -182,7 +182,7 @@ def test_both_forms_of_our_address_are_accepted_and_also_one_with_an_organizatio
     [
         (("urn:oasis:names:tc:SAML:2.0:status:Responder", "urn:oasis:names:tc:SAML:2.0:status:AuthnFailed"), "could not log the user in"),
         (("urn:oasis:names:tc:SAML:2.0:status:Requester", "urn:odd"), "refuses the request as it was sent"),
-        (("urn:odd",), "without a reason that is known here"),
+        (("urn:odd",), "without a known reason"),
     ],
 )
 def test_a_refusal_of_the_provider_is_explained(statuses: tuple[str, ...], told: str) -> None:
@@ -222,7 +222,7 @@ def _set(path: str, name: str, value: str) -> Callable[[Element], None]:
         (_set(f"{{{SAML}}}AuthnStatement", "SessionNotOnOrAfter", "2026-03-01T11:00:00Z"), "The session of the user ended"),
         (_set(f"{{{SAML}}}AuthnStatement", "AuthnInstant", "yesterday"), "A time in the assertion cannot be read"),
         (_set(f"{{{SAML}}}Conditions", "NotBefore", "2026-03-01T13:00:00Z"), "counts from 2026-03-01T13:00:00Z"),
-        (lambda tree: tree.find(f"{{{SAML}}}Conditions").append(element("{urn:odd}Weather")), "not known here: Weather"),
+        (lambda tree: tree.find(f"{{{SAML}}}Conditions").append(element("{urn:odd}Weather")), "an unknown condition: Weather"),
     ],
 )
 def test_an_invalid_assertion_is_refused_with_an_explanation(spoil: Callable[[Element], None], told: str) -> None:

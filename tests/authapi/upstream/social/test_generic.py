@@ -126,7 +126,7 @@ def test_a_profile_without_an_id_is_refused(tenant: Tenant, provider: Provider, 
     login = generic(tenant, provider)
     provider.answers["/userinfo"] = reply(200, profile)
     assert_refused(login, login.come_back(login.leave()))
-    assert "names no subject" in said(login)
+    assert "has no subject" in said(login)
 
 
 def test_a_subject_in_the_format_of_a_user_id_is_not_the_user_with_that_id(tenant: Tenant, provider: Provider) -> None:
@@ -234,7 +234,7 @@ def test_an_address_with_a_query_is_sealed_and_still_used(tenant: Tenant, provid
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"scripts": {"fetchUserProfile": "function (a, b) {}"}}, "is not run here"),
+        ({"scripts": {"fetchUserProfile": "function (a, b) {}"}}, "is not supported"),
         ({"authorizationURL": "javascript:alert(1)"}, "authorizationURL must be an https address"),
         ({"tokenURL": "https://user:pw@t.example.test"}, "tokenURL must be an https address"),
         ({"tokenURL": "https://t.example.test/#x"}, "tokenURL must be an https address"),
@@ -248,7 +248,7 @@ def test_an_address_with_a_query_is_sealed_and_still_used(tenant: Tenant, provid
         ({"fieldsMap": {"name": "a["}}, "is not understood"),
         ({"fieldsMap": {"name": "sum(a)"}}, "There is no function sum()"),
         ({"customHeaders": "X-Key: x"}, "customHeaders must be an object"),
-        ({"customHeaders": {"Host": "x"}}, "Host is not the name of a header that may be set"),
+        ({"customHeaders": {"Host": "x"}}, "Host is not the name of a header that can be set"),
         ({"customHeaders": {"X Key": "x"}}, "is not the name of a header"),
         ({"customHeaders": {"X-Key": "x\r\nHost: y"}}, "must be a text of visible characters"),
         ({"customHeaders": {"X-Key": "é"}}, "must be a text of visible characters"),

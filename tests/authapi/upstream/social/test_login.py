@@ -84,7 +84,7 @@ def test_an_unknown_state_shows_an_error_page(at: Begin, strategy: str) -> None:
 @pytest.mark.parametrize("strategy", ["github", "google-oauth2", "windowslive", "waad", "linkedin"])
 def test_an_answer_of_another_issuer_is_refused_before_its_code_is_used(at: Begin, strategy: str) -> None:
     login = at(strategy)
-    assert "not the issuer that was asked" in refusal(login, login.come_back(login.leave(), iss="https://attacker.example.test"))
+    assert "not the issuer that got the request" in refusal(login, login.come_back(login.leave(), iss="https://attacker.example.test"))
     assert login.provider.paths == [path for path in login.provider.paths if path.endswith("openid-configuration")]
 
 
@@ -202,7 +202,7 @@ def test_private_addresses_get_no_request(at: Begin, settings: Settings) -> None
 
 def test_an_unknown_provider_in_the_setting_prevents_the_start() -> None:
     check_addresses({"github": {"token_endpoint": "https://github.example.test/token"}, "apple": {"issuer": "https://apple.example.test"}})
-    with pytest.raises(AddressUnknown, match="no strategy gitlab"):
+    with pytest.raises(AddressUnknown, match="unknown strategy gitlab"):
         check_addresses({"gitlab": {"token_endpoint": "https://gitlab.example.test"}})
     with pytest.raises(AddressUnknown, match="github has no address tokens"):
         check_addresses({"github": {"tokens": "https://github.example.test"}})
@@ -342,7 +342,7 @@ def test_a_key_of_one_directory_is_not_valid_for_another(at: Begin) -> None:
         for key in login.provider.published
     ]
     login.provider.answers["jwks_uri"] = reply(200, {"keys": keys})
-    assert "key is that of another directory" in refusal(login, login.come_back(sent))
+    assert "key belongs to another directory" in refusal(login, login.come_back(sent))
 
 
 def test_an_entra_directory_can_be_named_by_its_domain(at: Begin) -> None:

@@ -68,7 +68,7 @@ def test_a_failed_test_explains_what_to_fix(at: Begin, staff: AdminBrowser) -> N
     sent = begun(staff, login)
     login.provider.nonce = "of another login"
     assert b"The test failed" in login.browser.get("/login/callback", {"code": CODE, "state": sent["state"]}).content
-    assert "A claim does not fit" in shown(staff, login.connection)
+    assert "A claim is invalid" in shown(staff, login.connection)
 
 
 @pytest.mark.parametrize("answer", [{"SAMLResponse": "PHgvPg=="}, {"wresult": "x"}], ids=["SAML", "WS-Federation"])
@@ -77,7 +77,7 @@ def test_an_answer_of_another_protocol_makes_the_connection_test_fail(at: Begin,
     state = begun(staff, login)["state"]
     response = login.browser.post("/login/callback", {**answer, "RelayState" if "SAMLResponse" in answer else "wctx": state})
     assert b"The test failed" in response.content
-    assert "which the connection does not speak" in shown(staff, login.connection)
+    assert "but the connection uses another protocol" in shown(staff, login.connection)
 
 
 def test_the_page_names_the_callback_and_what_is_missing(tenant: Tenant, staff: AdminBrowser) -> None:

@@ -172,7 +172,7 @@ def test_a_directory_for_all_tenants_is_refused(tenant: Tenant, domain: str) -> 
     [
         (federation_metadata(entity_id="https://sts.windows.net/{tenantid}/"), "placeholder"),
         (federation_metadata(endpoint="javascript:alert(1)"), "PassiveRequestorEndpoint"),
-        (federation_metadata(key_pair(bits=1024)), "no certificate"),
+        (federation_metadata(key_pair(bits=1024)), "no usable certificate"),
         (b"<html/>", "begins with html"),
         (b"<EntityDescriptor xmlns='urn:oasis:names:tc:SAML:2.0:metadata' entityID='x'/>", "no security token service"),
     ],
@@ -300,7 +300,7 @@ def test_a_message_of_one_protocol_is_not_checked_with_the_options_of_another(te
     sent = leave(login)
     response = login.come_back(login.answer(None), sent["wctx"])
     assert "code" not in login.told(response)
-    assert "The answer is in SAML, which" in SignIn.objects.of(tenant.pk).filter(is_success=False).latest("created_at").description
+    assert "The answer is in SAML, but" in SignIn.objects.of(tenant.pk).filter(is_success=False).latest("created_at").description
     sent = leave(login)
     told = login.told(login.browser.get("/login/callback", {"code": "c", "state": sent["wctx"]}))
     assert "error" in told
@@ -312,4 +312,4 @@ def test_a_ws_federation_token_is_not_accepted_for_a_saml_login(tenant: Tenant) 
     _, state = other.leave()
     result = Token(realm=other.entity_id).result()
     assert "code" not in other.told(other.browser.post("/login/callback", {"wresult": result, "wctx": state}))
-    assert "The answer is in WS-Federation, which" in SignIn.objects.of(tenant.pk).filter(is_success=False).latest("created_at").description
+    assert "The answer is in WS-Federation, but" in SignIn.objects.of(tenant.pk).filter(is_success=False).latest("created_at").description
