@@ -166,7 +166,7 @@ def test_it_stops_when_who_began_it_may_do_it_no_more(tenant: Tenant, staff: Sta
         Staff.objects.filter(email=staff.email).update(**changes)  # type: ignore[arg-type]
 
     assert ended(job).status == "failed"
-    assert "may not do this any more" in job.status_details
+    assert "may no longer do this" in job.status_details
     assert blocked(tenant) == 0
 
 
@@ -180,7 +180,7 @@ def test_an_act_that_the_service_knows_no_more_fails_the_job(tenant: Tenant, sta
     job.parameters = {**job.parameters, "act": "identity.user:forget"}
     job.save()
 
-    assert ended(job).status_details == "This service knows the action no more."
+    assert ended(job).status_details == "The service no longer has this act."
 
 
 def test_a_step_that_is_cut_off_leaves_nothing_and_is_done_once(

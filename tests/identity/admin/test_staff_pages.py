@@ -37,12 +37,12 @@ def test_an_operator_who_chose_no_tenant_makes_operators_and_is_told_so(operator
 def test_a_weak_password_and_a_taken_address_are_said_on_the_form(browser: Client, staff: Staff) -> None:
     sent = {"email": "a@b.test", "password": "short", "role": "auditor"}
     assert "too short" in browser.post(reverse(ADD), sent).content.decode()
-    assert "already there" in browser.post(reverse(ADD), {**sent, "email": staff.email, "password": PASSWORD}).content.decode()
+    assert "already exists" in browser.post(reverse(ADD), {**sent, "email": staff.email, "password": PASSWORD}).content.decode()
 
 
 def test_a_role_is_asked_for_and_never_assumed(browser: Client, tenant: Tenant) -> None:
     form = browser.get(reverse(ADD)).content.decode()
-    assert "Sees neither clients and keys nor staff accounts" in form
+    assert "Sees no clients, keys or staff accounts" in form
     assert 'type="radio"' in form
     assert "checked" not in form.partition('name="role"')[2].partition("</fieldset>")[0]
 
@@ -75,7 +75,7 @@ def test_another_role_counts_from_the_next_request_on(browser: Client, tenant: T
 def test_nobody_switches_off_their_own_account(browser: Client, staff: Staff) -> None:
     answer = browser.post(page(staff), {"password": ""})
 
-    assert "Nobody can switch off their own account" in answer.content.decode()
+    assert "You cannot switch off your own account" in answer.content.decode()
     assert Staff.objects.get(pk=staff.pk).is_active
 
 

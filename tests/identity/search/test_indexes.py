@@ -100,4 +100,4 @@ def test_the_command_builds_what_is_missing_or_was_left_invalid(without_indexes:
     said = StringIO()
     call_command("build_search_indexes", stdout=said)
     assert (missing_search_indexes(connection), check_search_indexes(databases=["default"])) == ([], [])
-    assert "are there" in said.getvalue()
+    assert "All indexes of the search of users exist" in said.getvalue()

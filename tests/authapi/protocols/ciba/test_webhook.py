@@ -76,7 +76,7 @@ def test_a_private_address_is_never_reached_and_a_webhook_that_is_gone_is_told_n
     update_tenant_settings(tenant_id=center.tenant.pk, changes={"backchannel_authentication": None})
     forget_all()
     run_job(job_of(center).pk)
-    assert "no webhook any more" in job_of(center).status_details
+    assert "no longer has a webhook" in job_of(center).status_details
 
 
 def test_a_webhook_without_its_secret_is_named_as_missing(center: CallCenter) -> None:
