@@ -72,7 +72,7 @@ class Absent:
     writes: dict[str, str] = field(default_factory=dict)
 
 
-_NO_SMS = "Who sends text messages, and what they say, is set at the sms connection and in the admin."
+_NO_SMS = "Provider and texts of text messages are set at the sms connection and in the admin."
 _NO_PUSH = "The service sends no push notifications."
 _NO_TEXTS = "The pages are those of the service; a tenant sets their looks and single texts."
 _NO_CODE = "Code of tenants is not run."

@@ -140,7 +140,7 @@ GRANTS_OF_USER = (Parameter("user_id", TEXT, "Whose grants are taken back.", is_
 CONSIDER_ENABLEMENT = Parameter(
     "consider_brute_force_enablement",
     {"type": "boolean", "default": False},
-    "Answer with an empty list where the protection blocks nobody.",
+    "Answer with an empty list if the protection blocks no users.",
 )
 IDENTIFIER = Parameter("identifier", TEXT, "E-mail address, username or phone number.", is_required=True)
 _LOG_PAGE = LIST_FORMS[:3]
@@ -149,8 +149,8 @@ LOG_PARAMETERS = (
     Parameter(
         "from",
         TEXT,
-        "`log_id` of the last line of an answer in this form: the lines after it follow, oldest first. Of a page, take a line that is "
-        "older than ten minutes. One that is not there any more stands for the oldest. `q` is ignored.",
+        "`log_id` of the last line of a response in this form; the lines after it follow, oldest first. To continue from a page, use a "
+        "line that is older than ten minutes. If the line no longer exists, the oldest line is first. `q` is ignored.",
     ),
     Parameter("take", {"type": "integer", "minimum": 1, "maximum": 100, "default": 50}, "Lines per answer; asks for the checkpoint form."),
     Parameter("q", {**TEXT, "maxLength": 1024}, 'Query, such as `type:fp AND date:[2026-01-01 TO *]` or `user_name:"ada@example.com"`.'),
