@@ -1,13 +1,13 @@
-# Every command of the project; `make help` lists them. Only Python 3.11 and make are needed to begin.
+# All commands of the project; `make help` lists them. A new checkout needs only Python 3.11 and make.
 
 PYTHON ?= python3.11
 PY := .venv/bin/python
 BOOTSTRAP := @$(PYTHON) config/launcher/bootstrap.py
 LAUNCHER := @exec $(PY) -m config.launcher
-# Values that only let the production settings load; nothing is signed or encrypted with them.
+# A key that only makes the production settings load. It signs and encrypts nothing.
 CHECK_KEY := check:only-to-load-the-production-settings-0123456789-ABCDEFGHIJKLMNOPQRSTUV
 
-# Without bytecode on disk every process that starts, and a run starts hundreds, first compiles Django and all the rest again.
+# A test run starts hundreds of processes. Without bytecode on disk, each would compile Django again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
