@@ -3,7 +3,7 @@
 The provider confirms a message in its response, and no transaction can include both that response and our row. So the job is marked
 before the call and settled after it:
 
-1. Commit `sending`, with the time until which the worker may take.
+1. Commit `sending`, with the time at which the worker must be done.
 2. Call the provider.
 3. Commit the result: accepted, refused or surely not accepted. The last one sets `waiting` again, for a retry.
 
