@@ -1,13 +1,13 @@
-# Every command of the project; `make help` lists them. Only Python 3.11 and make are needed to begin.
+# All commands of the project; `make help` lists them. A new checkout needs only Python 3.11 and make.
 
 PYTHON ?= python3.11
 PY := .venv/bin/python
 BOOTSTRAP := @$(PYTHON) config/launcher/bootstrap.py
 LAUNCHER := @exec $(PY) -m config.launcher
-# Values that only let the production settings load; nothing is signed or encrypted with them.
+# A key that only makes the production settings load. It signs and encrypts nothing.
 CHECK_KEY := check:only-to-load-the-production-settings-0123456789-ABCDEFGHIJKLMNOPQRSTUV
 
-# Without bytecode on disk every process that starts, and a run starts hundreds, first compiles Django and all the rest again.
+# A test run starts hundreds of processes. Without bytecode on disk, each would compile Django again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -16,64 +16,64 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-14s %s\n", $$1, $$2}'
 
-up: embedded ## Start everything and prove it: PORT=8000, DETACH=1, TLS=1, DATABASE_URL and REDIS_URL are honored
+up: embedded ## Start everything and check that it works: PORT=8000, DETACH=1, TLS=1, DATABASE_URL and REDIS_URL are honored
 	$(LAUNCHER) up
 
 down: embedded ## Stop what `make up` started
 	$(LAUNCHER) down
 
-reset: embedded ## Remove .data with everything in it; asks first unless YES=1; never touches an outside server
+reset: embedded ## Delete .data with all its content; asks first unless YES=1; never changes an external server
 	$(LAUNCHER) reset
 
-scim-stop: embedded ## Stop the downstream SCIM server alone, to see retries and dead letters
+scim-stop: embedded ## Stop only the downstream SCIM server, to see retries and dead letters
 	$(LAUNCHER) scim-stop
 
 scim-start: embedded ## Start the downstream SCIM server again
 	$(LAUNCHER) scim-start
 
-run: embedded ## Run Django's development server beside a running `make up`, on port 8001
+run: embedded ## Run Django's development server on port 8001, while `make up` runs
 	@exec $(PY) manage.py runserver 127.0.0.1:8001
 
-worker: embedded ## Run one more worker beside a running `make up`
+worker: embedded ## Run another worker, while `make up` runs
 	@DJANGO_SETTINGS_MODULE=config.settings.development exec $(PY) -m celery -A config worker --concurrency 2 --loglevel INFO
 
 test: dev ## Run the tests, in parallel, on private servers unless DATABASE_URL and REDIS_URL are set
 	@$(PY) -m pytest -n 3 -q --ignore=tests/peers -m "not fault and not deep" --turn=$(or $(TURN),8) --durations=10
 
-test-deep: peers ## Run in full what `make test` and `make test-peers` take samples of, and what takes minutes
+test-deep: peers ## Run the full cases of which `make test` and `make test-peers` run samples, and the tests that take minutes
 	@TEST_DEPTH=deep $(PY) -m pytest -n 2 -q -m "(deep or sized) and not fault" --durations=10
 
-test-peers: peers ## Run the tests against programs of other makers; installs what they need
+test-peers: peers ## Run the tests against third-party programs; installs the programs
 	@CONFORMANCE_SERVERS="uvicorn-2 nginx" $(PY) -m pytest -n 2 -q -m "not deep" tests/peers tests/conformance -k "peers or uvicorn-2 or nginx" --durations=10
 
-peers: dev ## Install what `make test-peers` needs
+peers: dev ## Install the programs for `make test-peers`
 	@$(PY) -m config.launcher.peers
 
 test-faults: dev ## Run the tests that kill, freeze and cut off servers: FAULT_ROUNDS=3 random kills, FAULT_SEED repeats a run
 	@$(PY) -m pytest -q tests/faults
 
-test-outage: dev ## Let a SCIM server be away for ten true minutes while 1,000 users change: SECONDS=600
+test-outage: dev ## Stop a SCIM server for ten real minutes while 1,000 users change: SECONDS=600
 	@OUTAGE_SECONDS=$(or $(SECONDS),600) $(PY) -m pytest -q -s tests/faults/test_provisioning_outage.py
 
-soak: dev ## Let streams live through a fault a minute and judge what grows: MINUTES=30
+soak: dev ## Keep streams open through one fault per minute and check for growth: MINUTES=30
 	@DJANGO_SETTINGS_MODULE=config.settings.test $(PY) -m benchmarks.soak --minutes $(or $(MINUTES),30)
 
 bench: dev ## Measure the figures of the service on this machine
 	@exec $(PY) -m benchmarks
 
-bench-stream: dev ## Measure the event stream beside its peers, into docs/performance.md; OPTIONS=--quick only tries it out
+bench-stream: dev ## Compare the event stream with other servers, in docs/performance.md; OPTIONS=--quick for a trial run
 	@exec $(PY) -m benchmarks.stream $(or $(OPTIONS),--document)
 
-bench-auth: dev ## Measure tokens beside npm oidc-provider, into docs/performance.md
+bench-auth: dev ## Compare token requests with npm oidc-provider, in docs/performance.md
 	@$(PY) -m config.launcher.peers
 	@exec $(PY) -m benchmarks auth --document
 
-bench-provisioning: dev ## Measure deliveries beside a bare loop, recovery, memory and lists, into docs/performance.md; OPTIONS=--quick only tries it out
+bench-provisioning: dev ## Measure deliveries, recovery, memory and lists, in docs/performance.md; OPTIONS=--quick for a trial run
 	@exec $(PY) -m benchmarks.provisioning $(or $(OPTIONS),--document)
 
-check: static test ## Everything that must pass: lint, types, contracts, migrations, settings, tests
+check: static test ## Run all checks: lint, types, contracts, migrations, settings, tests
 
-static: types lint contracts migrations deploy-check ## Everything that must pass and runs no test; -j2 takes two cores
+static: types lint contracts migrations deploy-check ## Run all checks except tests; -j2 uses two cores
 
 lint: dev ## Check format, style, templates, spelling, plain English and security of the source
 	@$(PY) -m ruff format --check .
@@ -90,27 +90,27 @@ format: dev ## Rewrite the source in the house format
 types: dev ## Check types, strictly
 	@$(PY) -m mypy .
 
-contracts: dev ## Check that imports run one way and pure files stay pure
+contracts: dev ## Check the import rules, such as layers and pure files
 	@.venv/bin/lint-imports
 
-migrations: dev ## Check that no migration is missing, and that the dump of the schema is what the migrations make
+migrations: dev ## Check that no migration is missing, and that the schema dump matches the migrations
 	@DJANGO_SETTINGS_MODULE=config.settings.test $(PY) -W ignore manage.py makemigrations --check --dry-run
 	@$(PY) -W ignore -m config.schema --check
 
-schema: dev ## Write config/schema/schema.sql, from which a new database starts: after every change of a migration or of requirements
+schema: dev ## Write config/schema/schema.sql, the start of a new database; run after changes of migrations or requirements
 	@$(PY) -W ignore -m config.schema
 
 deploy-check: dev ## Check the production settings
 	@SESSION_KEYS=$(CHECK_KEY) ENCRYPTION_KEYS=$(CHECK_KEY) DIGEST_KEYS=$(CHECK_KEY) CURSOR_KEYS=$(CHECK_KEY) \
 	  DJANGO_SETTINGS_MODULE=config.settings.production $(PY) manage.py check --deploy --fail-level WARNING
 
-docs: dev ## Build the manual into .manual/html, with warnings as errors and every link followed
+docs: dev ## Build the manual in .manual/html, with warnings as errors, and check every link
 	@$(PY) -m config.launcher.manual
 
-describe: dev ## Write the reference of the manual from the code into docs/reference
+describe: dev ## Generate the reference of the manual from the code into docs/reference
 	@DJANGO_SETTINGS_MODULE=config.settings.test $(PY) manage.py describe
 
-messages: dev ## Take the texts of pages, mails and messages into the catalogues of every language, and compile them
+messages: dev ## Update the catalogs of all languages with the texts of pages, mails and messages, and compile them
 	@$(PY) -m config.catalogues
 
 lock: dev ## Compile requirements/*.in into locks with hashes and without hosts

@@ -14,7 +14,7 @@ def main() -> None:
 
     from foundation.acting import act_of_command, acting
 
-    # What an operator changes by a command stands in the audit log, as what is changed in the admin does.
+    # Changes by a command are in the audit log, like changes in the admin.
     with acting(act_of_command(sys.argv)):
         execute_from_command_line(sys.argv)
 

@@ -1,4 +1,4 @@
-"""The wiring: the only package that knows every app."""
+"""The wiring of the apps. The only package that imports all of them."""
 
 from config.celery import app as celery_app
 

@@ -1,4 +1,4 @@
-"""The management interface, put together: endpoints of the apps behind tokens, and the document that describes them."""
+"""Assembles the management interface: the endpoints of all apps, their authentication, and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ from provisioning.api import action_schemas, delivery_schemas, event_stream_sche
 
 register_converter(Segment, "segment")
 
-# The page runs only scripts of its own; Swagger UI sets styles and small pictures from its script.
+# The page runs only its own scripts. Swagger UI sets styles and small images from its script.
 _BROWSER_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 
 
-# Modules that describe what answers hold.
+# Modules with the schemas of responses.
 _DESCRIBED: tuple[Any, ...] = (
     user_schemas,
     connection_schemas,
@@ -80,9 +80,9 @@ _DESCRIBED: tuple[Any, ...] = (
 
 
 class UnknownAddress(ManagementMixin, APIView):
-    """Every address below `/api/v2` that is no operation: 404 with the usual body, once the token is good.
+    """Every path below `/api/v2` without an operation: 404 with the usual body, if the token is valid.
 
-    The body of an operation that client libraries know says that it is not supported, and why (`config.upstream`).
+    If client libraries know the operation, the body says that it is not supported, and why (`config.upstream`).
     """
 
     permission_classes = ()
@@ -97,7 +97,7 @@ class UnknownAddress(ManagementMixin, APIView):
 
 
 class _Managed(ManagementMixin):
-    """What every endpoint gets here. A request that is for an unbuilt operation never reaches the endpoint that has its address."""
+    """Mixin of every endpoint. A request for an unbuilt operation gets 404, even if the path pattern of this endpoint matches it."""
 
     hidden: ClassVar[tuple[Entry, ...]] = ()
 
@@ -108,7 +108,7 @@ class _Managed(ManagementMixin):
 
 
 class ApiBrowser(SpectacularSwaggerSplitView):
-    """Swagger UI from files of our own, on the platform's host only."""
+    """Swagger UI from local files, only on the platform's host."""
 
     authentication_classes = ()
     permission_classes = ()
@@ -126,20 +126,20 @@ _unknown = UnknownAddress.as_view()
 
 
 def management_urls() -> list[URLPattern]:
-    """Return every address of the management interface that Django answers."""
+    """Return the URL patterns of the management interface that Django serves."""
     routes = [path(f"api/v2/{route.path}", _view(route)) for route in ROUTES]
     unknown = re_path(r"^api/v2(?:/.*)?$", _unknown)
     return [*routes, path("api/v2/openapi.json", openapi), unknown]
 
 
 def browser_urls() -> list[URLPattern]:
-    """Return the addresses of the API browser."""
+    """Return the URL patterns of the API browser."""
     return [path("api/docs", ApiBrowser.as_view()), path("api/docs/openapi.json", platform_openapi)]
 
 
 @require_safe
 def openapi(request: HttpRequest) -> HttpResponse:
-    """Answer with the OpenAPI document; it needs no token, so its address pays, as for a page (`config.server.rates`)."""
+    """Return the OpenAPI document. It needs no token, so it counts against the rate of the client's address (`config.server.rates`)."""
     if resolve_host(request.META.get("HTTP_HOST", "")) is None:
         raise Http404
     return HttpResponse(openapi_document(), content_type="application/json; charset=utf-8")
@@ -147,20 +147,20 @@ def openapi(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def platform_openapi(request: HttpRequest) -> HttpResponse:
-    """Answer with the same document on the platform's host, where no tenant is."""
+    """Return the same document on the platform's host, which has no tenant."""
     require_platform_host(request)
     return HttpResponse(openapi_document(), content_type="application/json; charset=utf-8")
 
 
 def require_platform_host(request: HttpRequest) -> None:
-    """Raise `Http404` everywhere but on the platform's host."""
+    """Raise `Http404` on every host except the platform's."""
     if not is_platform_host(request.META.get("HTTP_HOST", "")):
         raise Http404
 
 
 @lru_cache(maxsize=1)
 def openapi_document() -> bytes:
-    """Return the document: operations of the endpoints, and `/events`, which is described by hand."""
+    """Return the OpenAPI document: the operations of the endpoints, and `/events`, which is described by hand."""
     generator: Any = SchemaGenerator
     document: Schema = generator(patterns=management_urls()[:-2]).get_schema(request=None, public=True)
     document["paths"]["/events"] = {"get": subscribe_operation()}
@@ -183,7 +183,7 @@ def _security_schemes() -> Schema:
 
 
 def _view(route: Route) -> Any:
-    """Return the endpoint behind tokens, tenant and rates: the apps below cannot name what verifies a token."""
+    """Return the endpoint with authentication, tenant and rates. The apps below cannot import the verification of tokens."""
     members = {"__doc__": route.endpoint.__doc__, "hidden": hidden_behind(route)}
     managed = type(route.endpoint.__name__, (_Managed, route.endpoint), members)
     return managed.as_view(dict(route.actions))  # type: ignore[attr-defined]  # an APIView, as every endpoint

@@ -1,7 +1,7 @@
-"""The ASGI application: the stream and the hot endpoints beside Django, one router for all, no WebSocket.
+"""The ASGI application: the event stream and the hot endpoints beside Django, with one router and without WebSockets.
 
-Order of a request: TLS, then host and tenant, then the route. Django gets whole, bounded bodies and a bounded number of
-requests at once; the stream and the token endpoint do not wait behind it.
+Order of a request: TLS, then host and tenant, then the route. Django receives complete bodies of limited size, and a limited number of
+requests at once. The stream and the token endpoint do not wait for these.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from config import collector
 
 collector.rest()
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.production")
-# A busy thread keeps the interpreter for 5 ms by default, which every event on its way to a subscriber would wait for.
+# By default a busy thread holds the interpreter for 5 ms. Every event on its way to a subscriber would wait that long.
 sys.setswitchinterval(0.0005)
 django_application: Any = get_asgi_application()
-# Django's part is loaded; what follows is as much again.
+# Django is loaded now; the imports below load as much again.
 collector.rest()
 
 from django.conf import settings  # noqa: E402  (models may be imported only after the line above)
@@ -43,19 +43,19 @@ from events.stream.refusals import Refused  # noqa: E402
 
 
 async def unserved(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer for what another role serves."""
+    """Answer 404 at paths that a process of another role serves."""
     await answer(send, Refused(404, "This process does not serve this address."), head_only=scope["method"] == "HEAD")
 
 
 async def refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:
-    """Close a WebSocket before it opens: nothing here speaks it."""
+    """Close a WebSocket before it opens: the service has none."""
     await receive()
     await send({"type": "websocket.close", "code": 1000})
 
 
 def routes(role: str) -> URLRouter:
-    """Return the addresses that a process of this role serves."""
-    # Django's types know views only; Channels routes ASGI applications with the same functions.
+    """Return the router with the paths that a process of this role serves."""
+    # Django's types allow only views; Channels routes ASGI applications with the same functions.
     events: Any = for_tenant(EventsConsumer.as_asgi()) if role != "app" else unserved
     live: Any = live_events if role != "app" else unserved
     rest: Any = unserved
@@ -72,7 +72,7 @@ def routes(role: str) -> URLRouter:
 
 
 def straight(router: URLRouter, role: str) -> Application:
-    """Fast path: find a hot endpoint by its exact path. The plain path is the router, which tries its patterns in turn."""
+    """Find a hot endpoint by its exact path before the router, which tries its patterns in turn."""
     endpoints: dict[str, Any] = dict(HOT_ENDPOINTS) if role != "stream" else {}
 
     def found(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -83,7 +83,7 @@ def straight(router: URLRouter, role: str) -> Application:
 
 
 def begun(http: Application) -> Application:
-    """Start the process with its first request where the server speaks no lifespan."""
+    """Start the process with its first request if the server does not support lifespan."""
 
     async def after_begin(scope: Scope, receive: Receive, send: Send) -> None:
         await begin()

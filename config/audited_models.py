@@ -1,4 +1,4 @@
-"""Which rows the audit log watches: all of ours but those that stand here with the reason. The wiring alone knows every app."""
+"""The models that the audit log watches: all models of the apps, except those listed here with a reason."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from django.apps import apps
 from identity.audit import row_audit
 
 _APPS = ("identity", "authapi", "events", "provisioning")
-_IS_A_LOG = "a log itself"
-_BY_THE_SERVICE = "only the service writes it, for itself"
+_IS_A_LOG = "is a log itself"
+_BY_THE_SERVICE = "only the service itself writes it"
 _PART_OF_A_JOB = "part of a job, whose start and end are noted"
-# Thousands of them come and go; deleting them stays one statement. Buttons that end one note that themselves.
+# There are thousands of these rows, and one statement deletes many. Buttons that end a single one write their own entry.
 _SHORT_LIVED = "short-lived; the act that ends one is noted with the row"
 NOT_WATCHED: Mapping[str, str] = {
     "identity.auditentry": _IS_A_LOG,
@@ -67,7 +67,7 @@ NOT_WATCHED: Mapping[str, str] = {
     "provisioning.pace": _BY_THE_SERVICE,
     "provisioning.synchronizationrow": _IS_A_LOG,
 }
-# Rows of people: applications write them by the thousand, and the event of each change says which client it was.
+# Rows of users. Applications write thousands of them, and the event of each change names the client.
 OF_PEOPLE = frozenset(
     {
         "identity.user",
@@ -85,7 +85,7 @@ OF_PEOPLE = frozenset(
 
 
 def watch_models() -> None:
-    """Let the audit log note the changes of every model of ours that is not left out above."""
+    """Watch all models of the apps that are not excluded above."""
     row_audit.connect()
     for label in _APPS:
         for model in apps.get_app_config(label).get_models():

@@ -1,7 +1,7 @@
-"""The Celery application, and what its worker processes do once they exist.
+"""The Celery application, and the setup of its worker processes.
 
-A worker needs the prefork pool: the sweeper and the numberer are threads of the forked children, never of the parent,
-because a child forked beside running threads may inherit their locks.
+A worker needs the prefork pool: the sweeper and the numberer are threads of the forked children. The parent has no such threads, because
+a child forked from a threaded process may inherit held locks.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _CONNECTION_SECONDS = 600
 
 @signals.setup_logging.connect
 def keep_the_logging_of_the_settings(**_: Any) -> None:
-    """Answer the signal, so that Celery leaves the handlers alone, which mask secrets."""
+    """Handle the signal, so that Celery keeps the log handlers of the settings, which mask secrets."""
 
 
 @signals.worker_init.connect
 def use_one_connection_per_thread(**_: Any) -> None:
-    """Give each worker thread a lasting connection instead of the pool, which Celery would close after each task."""
+    """Give each worker thread a persistent connection instead of the pool, which Celery would close after each task."""
     database = settings.DATABASES["default"]
     database["OPTIONS"].pop("pool", None)
     database["CONN_MAX_AGE"] = _CONNECTION_SECONDS
@@ -46,7 +46,7 @@ def start_sweeper(**_: Any) -> None:
 
 @signals.worker_ready.connect
 def compare_database(**_: Any) -> None:
-    """Alarm when this is not the database that was noted; once per worker, on a connection that is closed again."""
+    """Raise an alarm if the database is not the recorded one. Runs once per worker, on a connection that is closed afterwards."""
     from events.log.database_identity import compare_at_start  # noqa: PLC0415  (models are not ready when this module is read)
 
     compare_at_start()
@@ -55,5 +55,5 @@ def compare_database(**_: Any) -> None:
 @signals.task_prerun.connect
 @signals.task_postrun.connect
 def check_connections(**_: Any) -> None:
-    """Drop a connection that an error or the server has broken."""
+    """Drop connections that an error or the server has closed."""
     close_old_connections()

@@ -1,7 +1,7 @@
-"""The garbage collector, and the 160,000 objects that a process makes while it starts and keeps to its end.
+"""Controls the garbage collector, because a process creates 160,000 objects at its start and keeps them until it ends.
 
-Looking at them takes 110 ms, in which nothing else happens. It is done neither while they are made, where it took a third of
-the time of a start, nor later, where every event on its way to a subscriber would wait.
+A scan of these objects takes 110 ms, during which the process does nothing else. It is skipped during the start, where scans took a third
+of the time, and afterwards, where every event on its way to a subscriber would wait.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import gc
 
 
 def rest() -> None:
-    """Collect nothing until `begin`."""
+    """Stop collections until `begin`."""
     gc.disable()
 
 
 def begin() -> None:
-    """Collect from now on, and leave alone what is there already. May be called again after more was loaded."""
+    """Start collections, excluding all present objects. Can be called again after more objects were loaded."""
     gc.freeze()
     gc.enable()

@@ -1,6 +1,6 @@
-"""Typed readers of environment variables, and the one list of every setting the service knows.
+"""Typed readers of environment variables, and the list of all settings of the service.
 
-A reader refuses an odd value with a sentence that names the variable and says what it expected; it never guesses.
+For an invalid value, a reader raises a sentence with the variable and the expected form; it never guesses.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FALSE = frozenset({"0", "false", "no", "off"})
 
 @dataclass(frozen=True)
 class Setting:
-    """One environment variable: its name, kind, default as text, what it changes, and which values it takes."""
+    """One environment variable: its name, kind, default as text, effect, and allowed values."""
 
     name: str
     kind: str
@@ -36,7 +36,7 @@ SETTINGS: dict[str, Setting] = {}
 
 
 def text(name: str, default: str, effect: str, *, choices: tuple[str, ...] = ()) -> str:
-    """Read a string, one of `choices` where they are given."""
+    """Read a string: one of `choices`, if given."""
     expected = f"one of {', '.join(choices)}" if choices else ""
     _register(name, "text", default, effect, expected)
     value = os.environ.get(name, "") or default
@@ -46,13 +46,13 @@ def text(name: str, default: str, effect: str, *, choices: tuple[str, ...] = ())
 
 
 def secret(name: str, default: str, effect: str) -> str:
-    """Read a value that must never be shown; its default is not listed either."""
+    """Read a value that is never shown; the list omits its default."""
     _register(name, "secret", "", effect)
     return os.environ.get(name, "") or default
 
 
 def integer(name: str, default: int, effect: str, *, minimum: int = 0, maximum: int | None = None) -> int:
-    """Read a whole number between `minimum` and `maximum`, both included."""
+    """Read an integer between `minimum` and `maximum`, both included."""
     bounds = f"at least {minimum}" + (f" and at most {maximum}" if maximum is not None else "")
     expected = f"a whole number of {bounds}"
     _register(name, "integer", str(default), effect, bounds)
@@ -74,7 +74,7 @@ def number(name: str, default: float, effect: str, *, minimum: float = 0.0) -> f
 
 
 def flag(name: str, *, default: bool, effect: str) -> bool:
-    """Read a switch: 1/true/yes/on or 0/false/no/off."""
+    """Read a boolean: 1/true/yes/on or 0/false/no/off."""
     _register(name, "flag", "1" if default else "0", effect)
     raw = os.environ.get(name, "")
     if not raw:
@@ -85,7 +85,7 @@ def flag(name: str, *, default: bool, effect: str) -> bool:
 
 
 def listing(name: str, default: str, effect: str) -> list[str]:
-    """Read a comma-separated list; blanks around items and empty items are dropped."""
+    """Read a comma-separated list; drops surrounding spaces and empty items."""
     _register(name, "list", default, effect)
     raw = os.environ.get(name, "") or default
     return [item.strip() for item in raw.split(",") if item.strip()]
@@ -104,7 +104,7 @@ def replacements(name: str, effect: str) -> dict[str, dict[str, str]]:
 
 
 def networks(name: str, default: str, effect: str) -> list[str]:
-    """Read a comma-separated list of addresses and networks, and `unix:` for every unix socket."""
+    """Read a comma-separated list of addresses and networks. `unix:` means every unix socket."""
     found = listing(name, default, effect)
     for item in found:
         try:
@@ -115,7 +115,7 @@ def networks(name: str, default: str, effect: str) -> list[str]:
 
 
 def servers(name: str, default_port: int, effect: str) -> list[tuple[str, int]]:
-    """Read a comma-separated list of addresses, each with its port or without: `192.0.2.53`, `192.0.2.53:5353`, `[::1]:5353`."""
+    """Read a comma-separated list of addresses, with or without ports: `192.0.2.53`, `192.0.2.53:5353`, `[::1]:5353`."""
     found = []
     for item in listing(name, "", effect):
         address, _, port = item.rpartition(":") if item.count(":") == 1 or "]:" in item else (item, "", str(default_port))
@@ -123,7 +123,7 @@ def servers(name: str, default_port: int, effect: str) -> list[tuple[str, int]]:
             parsed = str(ip_address(address[1:-1] if address.startswith("[") and address.endswith("]") else address))
             number_of_port = int(port)
         except ValueError as error:
-            raise _refusal(name, item, "an address, perhaps with a port,") from error
+            raise _refusal(name, item, "an address, optionally with a port,") from error
         if not 0 < number_of_port < 65536:
             raise _refusal(name, item, "a port from 1 to 65535")
         found.append((parsed, number_of_port))
@@ -131,7 +131,7 @@ def servers(name: str, default_port: int, effect: str) -> list[tuple[str, int]]:
 
 
 def numbers(name: str, default: str, effect: str) -> list[float]:
-    """Read a comma-separated list of numbers that are not negative."""
+    """Read a comma-separated list of non-negative numbers."""
     values: list[float] = []
     for item in listing(name, default, effect):
         try:
@@ -139,7 +139,7 @@ def numbers(name: str, default: str, effect: str) -> list[float]:
         except ValueError as error:
             raise _refusal(name, item, "a comma-separated list of numbers") from error
         if not 0 <= value < float("inf"):
-            raise _refusal(name, item, "numbers that are not negative")
+            raise _refusal(name, item, "non-negative numbers")
         values.append(value)
     return values
 
@@ -147,7 +147,7 @@ def numbers(name: str, default: str, effect: str) -> list[float]:
 def keys(name: str, default: str, effect: str) -> dict[str, str]:
     """Read a key list `id:value,id:value`, newest first; ids are 1 to 8 letters or digits, values 32 or more.
 
-    Returns the keys by id in the order given. Raises `ImproperlyConfigured` without ever repeating a value.
+    Returns the keys by id in the given order. Raises `ImproperlyConfigured`, without quoting a value.
     """
     _register(name, "keys", "", effect)
     raw = os.environ.get(name, "") or default
@@ -159,13 +159,13 @@ def keys(name: str, default: str, effect: str) -> dict[str, str]:
                 f"{name}: entry {position + 1} is not of the form <id>:<at least 32 characters>, id 1 to 8 letters or digits."
             )
         if key_id in found:
-            raise ImproperlyConfigured(f"{name}: the key id {key_id} stands there twice.")
+            raise ImproperlyConfigured(f"{name}: the key id {key_id} appears twice.")
         found[key_id] = value
     return found
 
 
 def _register(name: str, kind: str, default: str, effect: str, allowed: str = "") -> None:
-    # The settings files come first; a later reader of the same variable adds nothing.
+    # The settings modules are read first; a later reader of the same variable adds no entry.
     SETTINGS.setdefault(name, Setting(name, kind, default, effect, allowed))
 
 

@@ -1,4 +1,4 @@
-"""How log lines look and what never stands in one: readable on a terminal, JSON in production, secrets masked in both."""
+"""Formats of log lines: readable on a terminal, JSON in production. Both mask secrets."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import orjson
 import structlog
 
 MASKED = "[masked]"
-# A bearer or basic credential, a JWT, and the members and parameters that carry secrets, wherever they end up in a line.
-# First the texts of which each kind of secret has one, in lower case: most lines have none, and looking for them is cheap.
+# Patterns of bearer and basic credentials, JWTs, and members and parameters with secrets, anywhere in a line.
+# Each has lower-case texts, of which a matching line contains one. Most lines contain none, and this check is cheap.
 _SECRETS = (
     (("bearer", "basic"), re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"), rf"\1 {MASKED}"),
     (("eyj",), re.compile(r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"), MASKED),
@@ -24,13 +24,13 @@ _SECRETS = (
         ),
         rf"\1{MASKED}",
     ),
-    # A password inside a database or broker address.
+    # A password in the address of a database or broker.
     (("://",), re.compile(r"(?i)\b([a-z+]+://[^\s:/@]*:)[^\s@/]+@"), rf"\1{MASKED}@"),
 )
 
 
 def masked(text: str) -> str:
-    """Return `text` with everything that looks like a credential replaced."""
+    """Return `text` with every likely credential masked."""
     lowered = text.lower()
     for signs, pattern, replacement in _SECRETS:
         if any(sign in lowered for sign in signs):
@@ -39,7 +39,7 @@ def masked(text: str) -> str:
 
 
 def mask_secrets(_: Any, __: str, event: dict[str, Any]) -> dict[str, Any]:
-    """A processor that masks every text of a log entry, its traceback included."""
+    """Processor that masks every text of a log entry, including its traceback."""
     return {name: _masked_value(value) for name, value in event.items()}
 
 
@@ -54,7 +54,7 @@ def _masked_value(value: Any) -> Any:
 
 
 def rendered(event: Any, **options: Any) -> str:
-    """Return an entry as JSON; what the fast encoder refuses, such as huge numbers or half a surrogate pair, is written by the other."""
+    """Return an entry as JSON. The standard encoder writes what the fast one refuses, such as huge numbers or unpaired surrogates."""
     try:
         return orjson.dumps(event, default=options.get("default")).decode()
     except TypeError:
@@ -70,7 +70,7 @@ _SHARED: tuple[Any, ...] = (
 
 
 def configure_structlog() -> None:
-    """Send structlog's entries through the standard library, where the formatter below masks and writes them."""
+    """Send structlog's entries through the standard library, whose formatter masks and writes them."""
     structlog.configure(
         processors=[*_SHARED, structlog.stdlib.PositionalArgumentsFormatter(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
@@ -101,17 +101,17 @@ def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
         "root": {"handlers": ["out"], "level": level},
         "loggers": {
             "django": {"handlers": [], "propagate": True, "level": level},
-            # Two lines per message say nothing about deliveries, whose attempts are rows.
+            # These log two lines per message. Deliveries have their attempts as rows instead.
             "celery.app.trace": {"level": "WARNING"},
             "celery.worker.strategy": {"level": "WARNING"},
-            # One line for each request that is no HTTP, which anybody can send; what the application fails with stays.
+            # Suppresses one line for each malformed request, which any client can send. Exceptions of the application are still logged.
             "uvicorn": {"handlers": [], "propagate": True},
             "uvicorn.error": {"level": "ERROR"},
-            # Addresses hold codes, hints and offsets. Named here, because a logger below one that is named would be let speak again.
+            # Addresses contain codes, hints and offsets. Named here, because a configured parent logger would enable it again.
             "uvicorn.access": {"handlers": [], "propagate": False},
-            # Its lines of level DEBUG show whole addresses, and some providers take tokens in a query.
+            # DEBUG lines contain whole addresses, and some providers expect tokens in a query.
             "urllib3": {"level": "INFO"},
-            # A 404 or 403 is an answer and no event of ours; failures of 500 stay.
+            # 404 and 403 are ordinary responses. Errors with status 500 are still logged.
             "django.request": {"level": "ERROR"},
             "django.security.DisallowedHost": {"handlers": [], "level": "CRITICAL"},
         },

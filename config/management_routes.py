@@ -1,4 +1,4 @@
-"""The routes of the management interface, of every app. The wiring alone knows them all."""
+"""The routes of the management interface of all apps."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from identity.api.routes import ROUTES as IDENTITY_ROUTES
 from provisioning.api.routes import ROUTES as PROVISIONING_ROUTES
 
 ROUTES: tuple[Route, ...] = (*IDENTITY_ROUTES, *AUTHAPI_ROUTES, *EVENTS_ROUTES, *PROVISIONING_ROUTES)
-# What `config.asgi` routes past Django.
+# Operations that `config.asgi` routes past Django.
 OUTSIDE_DJANGO = frozenset({("GET", "events")})

@@ -1,7 +1,7 @@
-"""`/metrics` for Prometheus: on the platform's host alone, and only for whoever the settings let in.
+"""`/metrics` for Prometheus: on the platform's host only, and only for clients that the settings allow.
 
-Each process counts for itself. With `PROMETHEUS_MULTIPROC_DIR` they share their counts through files, so it does not
-matter which process of a machine answers; without it a scrape sees the process that it happens to reach.
+Each process has its own counters. With `PROMETHEUS_MULTIPROC_DIR` processes share them through files, so every process of a machine can
+answer for all. Without it, a scrape reads only the process that answers.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ async def metrics(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def require_reader(scope: Scope) -> None:
-    """Refuse whoever may not read the figures.
+    """Refuse a client that may not read the metrics.
 
-    On a tenant's host the address does not exist. With `METRICS_TOKEN` the token alone decides, wherever it comes
-    from: 401 without it. Otherwise `METRICS_NETWORKS` decide, and everybody else gets 404.
+    Answers 404 on a tenant's host. If `METRICS_TOKEN` is set, only the token counts, from any address: 401 without it. Otherwise
+    `METRICS_NETWORKS` decides: 404 for other addresses.
     """
     if not is_platform_host(header(scope, b"host")):
         raise Refused(404, "The address does not exist.")
@@ -57,18 +57,18 @@ def require_reader(scope: Scope) -> None:
     if settings.METRICS_TOKEN:
         scheme, _, token = header(scope, b"authorization").partition(" ")
         if scheme.lower() != "bearer" or not compare_digest(token.strip().encode(), settings.METRICS_TOKEN.encode()):
-            raise Refused(401, "The token of the metrics is needed.", headers=[(b"www-authenticate", BEARER)])
+            raise Refused(401, "This operation needs the token of the metrics.", headers=[(b"www-authenticate", BEARER)])
     elif not is_believed(_reader_of(scope), settings.METRICS_NETWORKS):
         raise Refused(404, "The address does not exist.")
 
 
 def exposition() -> bytes:
-    """Return every figure as text. Reads the database, so not for the event loop's own thread."""
+    """Return all metrics as text. Reads the database, so do not call it on the thread of the event loop."""
     return generate_latest(scraped())
 
 
 def scraped() -> CollectorRegistry:
-    """Return a registry of what all processes have counted and what the database knows."""
+    """Return a registry with the counters of all processes and the metrics from the database."""
     registry = CollectorRegistry()
     directory = settings.PROMETHEUS_MULTIPROC_DIR
     if directory:
@@ -82,7 +82,7 @@ def scraped() -> CollectorRegistry:
 
 
 def forget_dead_processes(directory: Path) -> None:
-    """Drop the gauges of processes that have ended. Their counters stay: what happened has happened."""
+    """Drop the gauges of ended processes. Counters are kept, because they count past events."""
     for pid in {path.stem.rpartition("_")[2] for path in directory.glob(_LIVE_GAUGES)}:
         if not Path(f"/proc/{pid}").exists():
             mark_process_dead(pid, path=str(directory))  # type: ignore[no-untyped-call]  # the library has no types there
@@ -92,7 +92,7 @@ def _reader_of(scope: Scope) -> str:
     peer = str((scope.get("client") or ("",))[0] or "")
     if not any(name in _FORWARDED for name, _ in scope["headers"]):
         return peer
-    # Behind a proxy that nobody has declared, everybody in the world would look like a neighbour.
+    # Behind an undeclared proxy, every client on the internet would appear to be a neighbor with the proxy's address.
     if not is_believed(peer, settings.TRUSTED_PROXIES):
         return ""
     return client_address(peer, header(scope, b"x-forwarded-for"), settings.TRUSTED_PROXIES)

@@ -1,8 +1,8 @@
-"""What a worker takes from its queue: messages of the one shape that our processes write, and nothing else.
+"""Checks messages before a worker accepts them from its queue: only the shape that processes of this service write is allowed.
 
-Redis has no rights per queue: a process that may write there can write anything. Celery refuses pickled bodies and unknown names by
-itself, but an odd header ends the worker, a compressed body fills its memory, and a message of the wrong shape stays unsettled and
-takes the place of a good one. So the transport drops such messages before Celery reads them.
+Redis has no permissions per queue: a process with write access can write anything. Celery itself refuses pickled bodies and unknown
+names. But an unexpected header ends the worker, a compressed body fills its memory, and a malformed message stays unsettled and occupies
+the place of a valid one. So the transport drops such messages before Celery reads them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from config.settings.queue import TASK_SECONDS
 
 logger = logging.getLogger(__name__)
 
-# Arguments are ids.
+# Large enough for arguments that are ids.
 MAX_BODY_BYTES = 64 * 1024
 _LONGEST_TEXT = 4096
 _LONGEST_ID = 255
@@ -30,7 +30,7 @@ _MOST_RETRIES = 1_000_000
 
 
 def is_task_message(message: Any, names: Container[str]) -> bool:
-    """Tell whether a message from the queue, read as JSON, is a call of one of the tasks `names` as our processes write it."""
+    """Tell whether a message, parsed as JSON, calls one of the tasks `names` in the form that processes of this service write."""
     if not isinstance(message, dict):
         return False
     kinds = (message.get("content-type"), message.get("content-encoding"))
@@ -42,7 +42,7 @@ def is_task_message(message: Any, names: Container[str]) -> bool:
 
 def _are_headers(headers: dict[str, Any], names: Container[str]) -> bool:
     name, retries = headers.get("task"), headers.get("retries", 0)
-    # Celery's own tasks, which run others, are called by none of ours.
+    # Refuses Celery's own tasks, which can run other tasks. No process of the service calls them.
     if (
         not isinstance(name, str)
         or name not in names
@@ -71,7 +71,7 @@ def _are_properties(properties: dict[str, Any]) -> bool:
 
 
 def _is_body(body: Any) -> bool:
-    """Tell whether a body calls with arguments and asks for nothing after the call."""
+    """Tell whether a body holds only arguments, without callbacks, chains or groups."""
     if not isinstance(body, str) or len(body) > MAX_BODY_BYTES:
         return False
     try:
@@ -84,7 +84,7 @@ def _is_body(body: Any) -> bool:
 
 
 def _is_limit(value: Any) -> bool:
-    """Tell whether the limits of time of a message are none, or no longer than ours: it would outlive them."""
+    """Tell whether the time limits of a message are absent or at most ours, because they override ours."""
     if value is None:
         return True
     return isinstance(value, list) and all(part is None or (isinstance(part, int) and 0 < part <= TASK_SECONDS) for part in value)
@@ -109,19 +109,19 @@ def _is_moment(value: Any) -> bool:
 
 
 class CheckedChannel(Channel):
-    """A channel that passes over what is no JSON."""
+    """A channel that skips messages that are not JSON."""
 
     def _brpop_read(self, **options: Any) -> Any:
         try:
             return super()._brpop_read(**options)  # type: ignore[misc]  # kombu's types leave it out
         except (ValueError, RecursionError) as error:
-            # It was taken from the queue already; its text stays out of the log.
+            # The message is already removed from the queue. Its text must not be logged.
             logger.error("a message that cannot be read was dropped: %s", type(error).__name__)  # noqa: TRY400  (the trace quotes it)
             return True
 
 
 class CheckedTransport(Transport):
-    """A transport that drops what our processes do not write."""
+    """A transport that drops messages which no process of the service has written."""
 
     Channel = CheckedChannel
 
@@ -135,6 +135,6 @@ class CheckedTransport(Transport):
 
 
 def use_checked_transport() -> None:
-    """Let every broker address of Redis mean the transport that checks."""
+    """Use the checked transport for all broker addresses of Redis."""
     for scheme in ("redis", "rediss"):
         TRANSPORT_ALIASES[scheme] = f"{__name__}:{CheckedTransport.__name__}"

@@ -1,4 +1,4 @@
-"""Every address that Django itself answers; `config.asgi` answers the stream and the hot endpoints before it."""
+"""The addresses that Django serves. `config.asgi` serves the stream and the hot endpoints before it."""
 
 from __future__ import annotations
 

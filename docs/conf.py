@@ -1,4 +1,4 @@
-"""How Sphinx builds the manual: `make docs` runs it, with warnings as errors."""
+"""Configuration of Sphinx, which builds the manual in `make docs` with warnings as errors."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ extensions = ["myst_parser"]
 exclude_patterns = ["_static"]
 nitpicky = True
 
-# Links name headings as code hosts do, so the same files read well in both places.
+# Builds anchors of headings like code hosts, so that links work in both places.
 myst_heading_anchors = 4
 suppress_warnings = [
-    # Captions and examples in blocks of languages that the highlighter does not know are shown as they are.
+    # Code blocks in languages without a highlighter are shown as plain text.
     "misc.highlighting_failure",
 ]
 
@@ -18,7 +18,7 @@ html_theme = "furo"
 html_title = "Identity service"
 html_static_path = ["_static"]
 html_css_files = ["manual.css"]
-# What is made at each build, such as the OpenAPI document.
+# Files that each build generates, such as the OpenAPI document.
 html_extra_path = ["../.manual/extra"]
 html_copy_source = False
 html_show_sphinx = False

@@ -6,11 +6,11 @@ class IdentityConfig(AppConfig):
     verbose_name = "People"
 
     def ready(self) -> None:
-        # Models are loaded only now; the checks register themselves.
+        # Imported here because models are loaded only now. The import registers the checks.
         from identity import checks  # noqa: F401, PLC0415
         from identity.purging import cover  # noqa: PLC0415
 
-        # Who ended a tenant, and what was done in it before, is still asked when it is gone.
+        # The audit log outlives its tenant: it still tells who deleted the tenant and what was changed in it.
         cover("identity", platform_wide=("Tenant", "FormerTenant"), outliving=("AuditEntry",))
-        # What staff did in the admin, found by the account.
+        # Acts of staff in the admin, found by the account.
         cover("admin")

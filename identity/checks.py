@@ -1,4 +1,4 @@
-"""System checks of what the database keeps beside the rows: triggers and indexes that no model declares."""
+"""System checks of database objects that no model declares: triggers and indexes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from identity.search.indexes import TABLE, missing_search_indexes
 
 @register(Tags.database)
 def check_audit_log(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report an audit log that anybody could change: its triggers are missing or disabled."""
+    """Report an audit log whose entries could be changed, because its triggers are missing or disabled."""
     if not databases or "default" not in databases or AuditEntry._meta.db_table not in connection.introspection.table_names():
         return []
     if is_guarded():
@@ -23,7 +23,7 @@ def check_audit_log(databases: Sequence[str] | None = None, **_: Any) -> list[Ch
     return [
         Warning(
             "The triggers that keep the audit log append-only are missing or disabled.",
-            hint="Create them as migration 0014 of identity does.",
+            hint="Create them as in migration 0014 of identity.",
             id="identity.W001",
         )
     ]
@@ -31,7 +31,7 @@ def check_audit_log(databases: Sequence[str] | None = None, **_: Any) -> list[Ch
 
 @register(Tags.database)
 def check_search_indexes(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report indexes of the search of users that are missing: such searches read users row by row."""
+    """Report missing indexes of the search of users: without them such searches read users row by row."""
     if not databases or "default" not in databases or TABLE not in connection.introspection.table_names():
         return []
     return [

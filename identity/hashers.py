@@ -1,4 +1,4 @@
-"""Django's view of imported hashes: `check_password` verifies them and asks for a renewal with the first hasher at once."""
+"""Django hasher for imported hashes: `check_password` verifies them and requests a rehash with the first hasher."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from identity.imports import imported_passwords
 
 
 class ImportedPasswordHasher(BasePasswordHasher):
-    """Verifies what `identity.imports.imported_passwords` stored. It never makes a hash, so a password that fits gets a new one."""
+    """Verifies hashes that `identity.imports.imported_passwords` stored. Never creates a hash: a correct password is hashed anew."""
 
     algorithm = imported_passwords.PREFIX
 
@@ -30,4 +30,4 @@ class ImportedPasswordHasher(BasePasswordHasher):
         return {"algorithm": self.algorithm}
 
     def harden_runtime(self, password: str, encoded: str) -> None:
-        """Do nothing: the costs of a foreign hash are its own."""
+        """Do nothing: an imported hash has its own costs."""

@@ -1,4 +1,4 @@
-"""From the Host of a request to the tenant that answers it. The only source of issuers and links."""
+"""Maps the Host of a request to its tenant. The only source of issuers and links."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from identity.models import CustomDomain, Tenant
 # A name of 253 characters (RFC 1035, 3.1), a final dot, and a port.
 LONGEST_AUTHORITY = 260
 _REMEMBERED_SECONDS = 1.0
-# Before a registered host: where clients send their certificates to.
+# Prefix of a registered host: the alias to which clients send their certificates.
 _EDGE_ALIAS = "mtls."
 
 
 @dataclass(frozen=True)
 class HostMatch:
-    """A registered host and the tenant behind it. `authority` is the host with its port as the client named it."""
+    """A registered host and its tenant. `authority` is the host with its port, as the client sent it."""
 
     tenant_id: str
     status: str
@@ -33,12 +33,12 @@ class HostMatch:
 
     @property
     def issuer(self) -> str:
-        """The issuer of tokens asked for on this host, with the trailing slash (OpenID Connect Discovery 1.0, 3)."""
+        """The issuer of tokens that this host issues, with the trailing slash (OpenID Connect Discovery 1.0, 3)."""
         return f"{scheme()}://{self.authority}/"
 
     @property
     def base_url(self) -> str:
-        """Base of the management interface, `{base_url}` of the document."""
+        """Base of the management interface: `{base_url}` in the description of the interface."""
         return f"{self.issuer}api/v2"
 
 
@@ -51,12 +51,12 @@ class _Registered:
 
 
 def scheme() -> str:
-    """Return the scheme of every address the service names."""
+    """Return the scheme of all addresses of the service."""
     return "http" if settings.INSECURE_HTTP else "https"
 
 
 def split_authority(authority: str) -> tuple[str, str]:
-    """Split `host[:port]` into the lower-case host without a final dot, and the port, either possibly empty."""
+    """Split `host[:port]` into the lower-case host without a final dot, and the port. Either may be empty."""
     if authority.startswith("["):
         host, _, rest = authority[1:].partition("]")
         return host.lower(), rest.removeprefix(":")
@@ -81,13 +81,13 @@ def is_platform_host(authority: str) -> bool:
 
 
 def resolve_host(authority: str) -> HostMatch | None:
-    """Return the tenant that answers on `authority` (a Host header), or None when no tenant does.
+    """Return the tenant of `authority` (a Host header), or None if no tenant has that host.
 
-    Only verified domains count, and `mtls.` before one of them. `localhost` and loopback addresses belong to the tenant that
-    `LOCALHOST_TENANT` names.
-    Answers are kept for a second per process, so a change is seen that much later. Reads the database on a miss.
+    Only verified domains match, also with the prefix `mtls.`. `localhost` and loopback addresses belong to the tenant that
+    `LOCALHOST_TENANT` names. Results are cached for one second per process, so a change takes effect with that delay. Reads the
+    database on a miss.
     """
-    # No registered host is longer, and what is remembered must not be filled with long ones.
+    # No registered host is longer. The check keeps long names out of the cache.
     return None if len(authority) > LONGEST_AUTHORITY else matches.get(authority)
 
 
@@ -99,7 +99,7 @@ def _resolved(authority: str) -> HostMatch | None:
         return None
     found = _registered(host)
     if found is None and host.startswith(_EDGE_ALIAS):
-        # RFC 8705, 5: the edge asks browsers and other clients for no certificate elsewhere. The tenant's issuer stays the same.
+        # RFC 8705, 5: only at this alias does the edge request client certificates. The issuer of the tenant stays the same.
         host = host.removeprefix(_EDGE_ALIAS)
         found = None if is_loopback(host) else _registered(host)
     if found is None:
@@ -112,28 +112,28 @@ matches: Remembered[str, HostMatch | None] = Remembered(_resolved, seconds=_REME
 
 
 def default_address(tenant_id: str) -> str:
-    """Return `https://<default domain>` of a tenant, for links in mails: a custom domain it has chosen, else the canonical one."""
+    """Return `https://<default domain>` of a tenant, for links in mails: the chosen custom domain, or the canonical one."""
     chosen = CustomDomain.objects.of(tenant_id).filter(is_default=True, verified_at__isnull=False).values_list("host", flat=True).first()
     return f"{scheme()}://{chosen}" if chosen else canonical_address(tenant_id)
 
 
 def canonical_address(tenant_id: str) -> str:
-    """Return `https://<canonical domain>` of a tenant; empty when it has no domain."""
+    """Return `https://<canonical domain>` of a tenant; empty if it has no domain."""
     host = canonical_host(tenant_id)
     return f"{scheme()}://{host}" if host else ""
 
 
 def address_beside(authority: str, tenant_id: str) -> str:
-    """Return the address of a tenant for somebody who reads a page at `authority`, the checked Host of their request.
+    """Return the address of a tenant for the reader of a page at `authority`, the checked Host of the request.
 
-    Where the service is asked without a proxy, the hosts of all tenants are reached on the same port as that page.
+    Without a proxy, the hosts of all tenants have the same port as that page.
     """
     address, (_, port) = canonical_address(tenant_id), split_authority(authority)
     return f"{address}:{port}" if address and port else address
 
 
 def hosts_of(tenant_id: str) -> frozenset[str]:
-    """Return every host whose tokens verify for this tenant, without ports."""
+    """Return every host whose tokens are valid for this tenant, without ports."""
     hosts = set(CustomDomain.objects.of(tenant_id).filter(verified_at__isnull=False).values_list("host", flat=True))
     if tenant_id == settings.LOCALHOST_TENANT:
         hosts |= {"localhost", "127.0.0.1", "::1"}
@@ -141,7 +141,7 @@ def hosts_of(tenant_id: str) -> frozenset[str]:
 
 
 def forget_hosts() -> None:
-    """Drop what this process remembers, for a change that must be seen at once."""
+    """Clear the cache of this process, for a change that must take effect at once."""
     matches.clear()
 
 
@@ -156,5 +156,5 @@ def _registered(host: str) -> _Registered | None:
 
 
 def canonical_host(tenant_id: str) -> str:
-    """Return the tenant's canonical domain, empty for a tenant without one."""
+    """Return the tenant's canonical domain, or an empty text."""
     return CustomDomain.objects.of(tenant_id).filter(is_canonical=True).values_list("host", flat=True).first() or ""

@@ -1,4 +1,4 @@
-"""Whose work a job is: which scopes of the management interface read it, and which permission of staff ends it."""
+"""Rights on jobs: the scopes of the management interface that read a job, and the permission with which staff end it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ ANY_READER = tuple(dict.fromkeys((*_USER_SCOPES, *_STREAM_SCOPES, *_REDELIVERY_S
 
 
 def readers_of(job: Job) -> tuple[str, ...]:
-    """Return the scopes of which one is enough to read the job: those of users, or of streams for what works on streams."""
+    """Return the scopes that may read the job; one is enough. They are scopes of streams for jobs on streams, otherwise of users."""
     if job.type == Job.Type.EVENT_REDELIVERY:
         return _REDELIVERY_SCOPES
     return _STREAM_SCOPES if job.type in _OF_STREAMS else _USER_SCOPES
 
 
 def permission_to_end(job: Job) -> str:
-    """Return the permission that staff needs to cancel the job, or to answer what it waits for: of a bulk action that of the action."""
+    """Return the permission that staff need to cancel the job or to answer its question. A bulk action needs the permission of its
+    action."""
     if job.type == Job.Type.BULK_ACTION:
         return str(job.parameters["permission"])
     return "events.change_eventstream" if job.type in _OF_STREAMS else "identity.change_job"

@@ -1,4 +1,4 @@
-"""Takes secret options of connections out of rows and out of the audit log, and keeps what was found (docs/adr/0075)."""
+"""Removes secret options of connections from rows and from the audit log, and reports what it found (docs/adr/0075)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from identity.services.saving import validated_save
 
 _AT_ONCE = 500
 _OBJECT_TYPE = "identity.connection"
-# Shorter texts stand in too much that is no secret.
+# Masking shorter texts would also hide harmless parts of other texts.
 _SHORTEST_MASKED = 6
 
 
 @dataclass
 class Finding:
-    """One secret that was readable: how often in which table, and whether the connection still uses the value."""
+    """A secret that was readable: the number of finds per table, and whether the connection still uses the value."""
 
     tables: Counter[str] = field(default_factory=Counter)
     is_declared: bool = False
@@ -33,7 +33,7 @@ class Finding:
 
 
 class Findings:
-    """Every secret that was found, by tenant, connection and path. Values are kept for masking and shown nowhere."""
+    """All secrets that were found, by tenant, connection and path. Values are kept only for masking and never shown."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[str, str, Path], Finding] = {}
@@ -41,7 +41,7 @@ class Findings:
         self._now: dict[tuple[str, str], tuple[Members, dict[str, Any]] | None] = {}
 
     def note(self, tenant_id: str, connection_id: str, path: Path, value: Any, *, table: str) -> None:
-        """Note that a value stood in a table; one that was hidden already is none."""
+        """Count a value that was found in a table. Ignores values that are already hidden."""
         texts = set(_texts(value))
         if not texts:
             return
@@ -54,11 +54,11 @@ class Findings:
             finding.is_in_use |= value_at(path, now[1]) == value
 
     def texts(self, tenant_id: str) -> list[str]:
-        """Return every text that has to be masked where the tenant's connection events were sent."""
+        """Return every text to mask at the destinations of the tenant's connection events."""
         return [text for text in self._texts.get(tenant_id, ()) if len(text) >= _SHORTEST_MASKED]
 
     def of(self, tenant_id: str) -> list[tuple[str, Path, Finding]]:
-        """Return what was found of a tenant, in order."""
+        """Return the findings of a tenant, in order."""
         return sorted(
             ((connection_id, path, finding) for (owner, connection_id, path), finding in self.found.items() if owner == tenant_id),
             key=lambda row: row[:2],
@@ -83,7 +83,7 @@ def _opened(row: Connection) -> dict[str, Any]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield every text and number in a value, but for what says that one is hidden."""
+    """Yield every text and number in a value, except the marker of a hidden value."""
     if isinstance(value, Mapping):
         for inner in value.values():
             yield from _texts(inner)
@@ -95,9 +95,9 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def plain_rows(findings: Findings, *, tenant_id: str | None) -> list[tuple[str, str]]:
-    """Note the secrets that stand in clear in rows of connections, of all tenants for None; return tenant and key of these rows."""
+    """Note the unsealed secrets in rows of connections of one tenant, or of all for None. Returns tenant and key of these rows."""
     found = []
-    # Every tenant: the command is the platform's.
+    # Reads all tenants, because an operator of the platform runs the command.
     rows = Connection.all_tenants.order_by("pk") if tenant_id is None else Connection.objects.of(tenant_id).order_by("pk")
     for row in rows.iterator(chunk_size=_AT_ONCE):
         secrets = split(row.option_schema, row.options).secrets
@@ -110,7 +110,7 @@ def plain_rows(findings: Findings, *, tenant_id: str | None) -> list[tuple[str, 
 
 @unit_of_work
 def seal_row(*, tenant_id: str, connection_id: str) -> bool:
-    """Seal what a row holds in clear, as a change of the connection with its event; False when nothing is left to seal."""
+    """Seal the unsealed secrets of a row, as a change of the connection with its event. False if nothing is left to seal."""
     row = Connection.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=connection_id).first()
     if row is None or row.shown_options == row.options:
         return False
@@ -120,7 +120,7 @@ def seal_row(*, tenant_id: str, connection_id: str) -> bool:
 
 
 def redact_audit_log(findings: Findings, *, tenant_id: str | None, is_applied: bool) -> int:
-    """Note the secrets that entries about connections show, and hide them where `is_applied`; return how many entries."""
+    """Note the secrets in entries about connections, and hide them if `is_applied`. Returns the number of entries."""
     count, last = 0, 0
     rows = AuditEntry.objects.filter(object_type=_OBJECT_TYPE).order_by("pk")
     rows = rows if tenant_id is None else rows.filter(tenant_id=tenant_id)
@@ -133,7 +133,7 @@ def redact_audit_log(findings: Findings, *, tenant_id: str | None, is_applied: b
 
 
 def _store(entries: list[AuditEntry]) -> None:
-    """Write the entries; the trigger of the log lets nothing but options of connections change, and only in such a transaction."""
+    """Write the entries. The trigger of the log permits changes only of connection options, and only after this `set_config`."""
     with transaction.atomic(), database.cursor() as cursor:
         cursor.execute("SELECT set_config('identity.audit_redaction', 'connection options', true)")
         for entry in entries:
@@ -142,7 +142,7 @@ def _store(entries: list[AuditEntry]) -> None:
 
 
 def _hide(entry: AuditEntry, findings: Findings) -> bool:
-    """Hide the secrets in both images of an entry; tell whether there were any."""
+    """Hide the secrets in both images of an entry. Returns whether there were any."""
     is_changed = False
     for name in ("before", "after"):
         image = getattr(entry, name)
@@ -160,7 +160,7 @@ def _hide(entry: AuditEntry, findings: Findings) -> bool:
 
 
 def _strategy_of(entry: AuditEntry) -> str:
-    """Return the strategy of the connection that an entry is about; it never changes, and goes with the row."""
+    """Return the strategy of the connection of an entry. It never changes; a deleted row has left it in other entries."""
     for image in (entry.before, entry.after):
         if image and isinstance(image.get("strategy"), str):
             return str(image["strategy"])
@@ -169,5 +169,5 @@ def _strategy_of(entry: AuditEntry) -> str:
         return str(row)
     about = AuditEntry.objects.filter(object_type=_OBJECT_TYPE, object_id=entry.object_id, kind__in=("add", "delete"))
     images = [image for pair in about.values_list("before", "after") for image in pair if image]
-    # Without a strategy the schema of any provider counts, which lists no more than harmless names.
+    # Without a strategy, the schema for unknown providers applies, which lists only harmless names.
     return next((str(image["strategy"]) for image in images if "strategy" in image), "")

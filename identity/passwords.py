@@ -1,4 +1,4 @@
-"""Which passwords a database connection takes, by the policy in its options. Pure."""
+"""Checks passwords against the policy in the options of a database connection. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _USUAL_HISTORY, _LONGEST_HISTORY = 5, 24
 
 
 class Weakness(Enum):
-    """Kinds of refusal, by the names that clients know."""
+    """Codes of refusals, with the names that clients know."""
 
     STRENGTH = "PasswordStrengthError"
     DICTIONARY = "PasswordDictionaryError"
@@ -31,7 +31,7 @@ class Weakness(Enum):
 
 @dataclass(frozen=True)
 class PasswordProblem:
-    """Why a password is refused; the text never repeats it."""
+    """Why a password is refused. The text never contains the password."""
 
     weakness: Weakness
     text: str
@@ -46,8 +46,8 @@ def password_problem(
 ) -> PasswordProblem | None:
     """Return why `password` is too weak for a connection with these options, or None.
 
-    `personal` are the user's own names and addresses, refused inside a password where the connection asks for that; `common`
-    are passwords that everybody tries first, in lower case, refused where its dictionary is on.
+    `personal` are the user's own names and addresses, which the password must not contain if the connection says so. `common` are the
+    most frequent passwords, in lower case, which are refused if the connection enables its dictionary.
     """
     policy = policy_of(options)
     shortest = shortest_length(options)
@@ -63,19 +63,19 @@ def password_problem(
 
 
 def policy_of(options: Mapping[str, Any]) -> str:
-    """Return the name of the policy in force."""
+    """Return the name of the policy that applies."""
     named = options.get("passwordPolicy")
     return named if named in POLICIES else DEFAULT_POLICY
 
 
 def shortest_length(options: Mapping[str, Any]) -> int:
-    """Return how many characters a password needs."""
+    """Return the minimum length of a password in characters."""
     own = _member(options, "password_complexity_options", "min_length")
     return own if isinstance(own, int) and not isinstance(own, bool) and own > 0 else _SHORTEST[policy_of(options)]
 
 
 def history_size(options: Mapping[str, Any]) -> int:
-    """Return how many former passwords are refused; 0 where none is."""
+    """Return the number of former passwords that are refused; 0 if there is no history."""
     if not _member(options, "password_history", "enable"):
         return 0
     size = _member(options, "password_history", "size")

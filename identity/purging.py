@@ -1,8 +1,8 @@
-"""Which rows are a tenant's, in every table of every app: what a purge deletes, and in what order.
+"""Finds the rows of a tenant in the tables of all apps, and the order in which a purge deletes them.
 
-Each app says once, when it is ready, that its tables are covered (`cover`). How a row leads to its tenant is read from the
-models: a `tenant_id` column, or a relation to a row that has one. A model that leads to no tenant must be named as the
-platform's own, so that no new table is forgotten.
+When an app is ready, it registers its tables once with `cover`. The path from a row to its tenant comes from the models: a
+`tenant_id` column, or a relation to a row that has one. A model without such a path must be named as a model of the platform, so that
+no new table is forgotten.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from django.db import models
 
 
 class Stage(IntEnum):
-    """When rows go: the head of a log before everything else, since without it nothing new is recorded or numbered."""
+    """Order of deletion. The head of a log is first: without it no event can be recorded or numbered."""
 
     FIRST = 0
     ROWS = 1
@@ -27,7 +27,7 @@ class Stage(IntEnum):
 
 @dataclass(frozen=True)
 class OwnedTable:
-    """A table with rows of tenants; `path` leads from a row to the tenant's id."""
+    """A table with rows of tenants; `path` is the lookup from a row to the tenant's id."""
 
     model: type[models.Model]
     path: str
@@ -40,7 +40,7 @@ class OwnedTable:
 
 @dataclass
 class Coverage:
-    """What the apps have said."""
+    """The tables that apps have registered."""
 
     tables: list[OwnedTable] = field(default_factory=list)
     platform_wide: set[type[models.Model]] = field(default_factory=set)
@@ -48,7 +48,7 @@ class Coverage:
 
     @cached_property
     def ordered(self) -> tuple[OwnedTable, ...]:
-        """The tables in the order of a purge: by stage, then what refers to a row before the row."""
+        """The tables in the order of a purge: by stage, then referring rows before the rows that they refer to."""
         by_model = {table.model: table for table in self.tables}
         order = TopologicalSorter({model: _referring(model) & by_model.keys() for model in by_model}).static_order()
         return tuple(sorted((by_model[model] for model in order), key=lambda table: table.stage))
@@ -66,10 +66,10 @@ def cover(
     platform_wide: Iterable[str] = (),
     outliving: Iterable[str] = (),
 ) -> None:
-    """Let a purge delete the rows of an app's tables. Models are named by their class.
+    """Register the tables of an app for purges. Models are named by their class.
 
-    Credentials go already when the tenant's people have gone, before the wait for deliveries and for the log. What outlives the
-    tenant stays until a retention of its own ends.
+    Credentials are deleted as soon as the tenant's users are deleted, before the wait for deliveries and for the log. Rows of `outliving`
+    models stay until their own retention ends.
     """
     stages = {**dict.fromkeys(first, Stage.FIRST), **dict.fromkeys(last, Stage.LAST)}
     exempt = set(platform_wide)
@@ -85,12 +85,12 @@ def cover(
 
 
 def coverage() -> Coverage:
-    """Return what a purge knows of."""
+    """Return the registered tables."""
     return _coverage
 
 
 def path_to_tenant(model: type[models.Model], seen: frozenset[type[models.Model]] = frozenset()) -> str | None:
-    """Return the lookup from a row to its tenant's id, or None where nothing leads there."""
+    """Return the lookup from a row to its tenant's id, or None if the model has no path to a tenant."""
     for row_field in model._meta.concrete_fields:
         if row_field.attname == "tenant_id":
             return "tenant_id"
@@ -108,9 +108,9 @@ def _relations(model: type[models.Model]) -> Iterator[models.Field[object, objec
 
 
 def _referring(model: type[models.Model]) -> set[type[models.Model]]:
-    """Return the models whose rows must go first: those that point here, but by a column that is emptied instead."""
+    """Return the models with foreign keys to this model, whose rows must be deleted first. Ignores keys that are set to null instead."""
     found: set[type[models.Model]] = set()
-    # Relations without a name for the way back are hidden, and refer all the same.
+    # Relations without a reverse name are hidden, but they refer to the model too.
     for relation in model._meta.get_fields(include_hidden=True):
         other = relation.related_model
         points_here = relation.auto_created and not relation.concrete and other is not model

@@ -1,4 +1,4 @@
-"""The resources, each declared once: the OpenAPI document, the schemas of events and the documents are made of these. Pure."""
+"""The resources, each declared once. The OpenAPI document, the schemas of events and the documents use these declarations. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ IDENTITY = Resource(
             PROFILE.shape(),
             shown=mapping,
             additionalProperties=True,
-            description="Only where the user has two identities or more.",
+            description="Only if the user has two or more identities.",
         ),
     }
 )
@@ -80,12 +80,12 @@ CONNECTION = Resource(
         "options": maybe(
             mapping,
             additionalProperties=True,
-            description="Secrets, and members that the strategy does not know, are written and never returned. Such a member stays until "
-            "it is sent again; null removes it, and so does a change that leaves out the readable object around it. Credentials have to be "
-            "sent again where an address changes that they are sent to.",
+            description="Secrets, and members that the strategy does not know, are written and never returned. Such a member is kept until "
+            "it is sent again; null removes it, and so does a change that omits the readable object around it. Credentials must be "
+            "sent again if an address that receives them changes.",
         ),
         "realms": maybe(ListOf(text)),
-        "enabled_clients": maybe(ListOf(text), description="Not in lists, unless named in `fields`."),
+        "enabled_clients": maybe(ListOf(text), description="In lists only if named in `fields`."),
         "show_as_button": maybe(switch),
         "metadata": maybe(mapping, additionalProperties=_TEXTS),
         "authentication": maybe(mapping, properties=_ACTIVITY),
@@ -113,7 +113,7 @@ ORGANIZATION = Resource(
         "enabled_connections": unrecorded(
             ListOf(mapping),
             items={"$ref": "#/components/schemas/EnabledConnection"},
-            description="In the answer of the call that created it, never later.",
+            description="Only in the response of the call that created it.",
         ),
     },
     in_events={"branding": "metadata"},

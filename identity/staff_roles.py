@@ -1,7 +1,7 @@
-"""What each role of a staff account may do in the admin: the one table of it. Pure.
+"""The permissions of each role of staff accounts in the admin. Pure.
 
-A role says what, the tenant of the account says where: without a tenant it holds in every tenant. Permissions have Django's
-names, `<app>.<verb>_<model>`.
+The role says which permissions an account has. Its tenant says where: an account without a tenant has them in every tenant.
+Permissions have Django's names, `<app>.<verb>_<model>`.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ AUDITOR = "auditor"
 
 @dataclass(frozen=True)
 class RoleRule:
-    """A role in words, and patterns of the permissions it has."""
+    """A role with its name, its description, and patterns of its permissions."""
 
     label: str
     meaning: str
     permissions: tuple[str, ...]
 
     def allows(self, permission: str) -> bool:
-        """Tell whether a pattern names the permission."""
+        """Tell whether one of the patterns matches the permission."""
         return any(fnmatchcase(permission, pattern) for pattern in self.permissions)
 
 
 ROLES: dict[str, RoleRule] = {
-    ADMINISTRATOR: RoleRule("Administrator", "May do everything, staff accounts and their roles included.", ("*",)),
+    ADMINISTRATOR: RoleRule("Administrator", "Has all permissions, including staff accounts and their roles.", ("*",)),
     PROVISIONING_OPERATOR: RoleRule(
         "Provisioning operator",
-        "Runs event streams, actions, synchronizations and dead letters. Sees users, connections, jobs and the log, and changes none "
-        "of them. Sees neither clients and keys nor staff accounts.",
+        "Runs event streams, actions, synchronizations and dead letters. Sees users, connections, jobs and the log without changing "
+        "them. Sees no clients, keys or staff accounts.",
         (
             "provisioning.*",
             "events.*_eventstream",
@@ -43,11 +43,11 @@ ROLES: dict[str, RoleRule] = {
             ),
         ),
     ),
-    AUDITOR: RoleRule("Auditor", "Sees everything that an administrator sees, and changes, sends and takes away nothing.", ("*.view_*",)),
+    AUDITOR: RoleRule("Auditor", "Sees everything that an administrator sees. Cannot change, send or delete anything.", ("*.view_*",)),
 }
 
 
 def is_allowed(role: str, permission: str) -> bool:
-    """Tell whether the role has the permission; a role that nobody knows has none."""
+    """Tell whether the role has the permission. An unknown role has none."""
     rule = ROLES.get(role)
     return rule is not None and rule.allows(permission)

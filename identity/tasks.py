@@ -1,4 +1,4 @@
-"""Celery's edges of identity. Arguments are ids only; running any of them twice is harmless."""
+"""Celery tasks of identity. Arguments are ids only; every task can run twice without harm."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from identity.services.jobs import run_job
 from identity.services.tenant_purge import PurgeBlocked, due_tenants, purge_tenant
 
 RUN_JOB = "identity.run_job"
-# Some seconds of work; then the rest goes to the end of the queue, so that deliveries are not kept waiting.
+# Bounds a turn to some seconds. The rest of the job returns to the end of the queue, so that deliveries do not wait.
 _CHUNKS_PER_TURN = 5
 _PURGE_SECONDS = 10.0
 
 
 @shared_task(name=RUN_JOB)
 def work_on_job(job_id: str) -> None:
-    """Work on a job for one turn, then send what is left; a lost message is sent again by the sweep."""
+    """Run one turn of a job, then send a message for the rest. The sweep replaces lost messages."""
     if not run_job(job_id, chunks=_CHUNKS_PER_TURN):
         work_on_job.delay(job_id)
 
 
 @shared_task(name="identity.purge_tenants")
 def purge_tenants() -> None:
-    """Purge the tenants that are due for one turn, one after the other, then send what is left."""
+    """Purge due tenants in sequence for one turn, then send a message for the rest."""
     for tenant_id in due_tenants():
         try:
             is_done = purge_tenant(tenant_id, seconds=_PURGE_SECONDS)
@@ -42,11 +42,11 @@ def purge_tenants() -> None:
 
 @shared_task(name="identity.prune_jobs")
 def prune() -> None:
-    """Delete jobs that are past their retention; a run that is cut off is continued by the next."""
+    """Delete jobs that are older than their retention. The next run continues an interrupted one."""
     prune_jobs()
 
 
 @shared_task(name="identity.prune_audit_log")
 def prune_audit() -> None:
-    """Delete entries of the audit log that are past their retention; a run that is cut off is continued by the next."""
+    """Delete entries of the audit log that are older than their retention. The next run continues an interrupted one."""
     prune_audit_log()

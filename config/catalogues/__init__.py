@@ -1,4 +1,4 @@
-"""The catalogues of hosted pages, mails and messages: texts are found in the source, merged into `locale`, judged and compiled.
+"""Catalogs of translations for hosted pages, mails and messages: extract texts, merge them into `locale`, check and compile.
 
-For developers only (`make messages`): Babel stands in no lock of a running service. Decision: docs/adr/0099.
+For developers only (`make messages`): Babel is not in the lock file of a running service. Decision: docs/adr/0099.
 """

@@ -1,4 +1,4 @@
-"""`make messages`: take the texts of the source into every catalogue, compile it, and say what translators still have to do."""
+"""`make messages`: update every catalog from the source, compile it, and list what translators still have to do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from config.catalogues.sources import ROOT, texts_of_source  # noqa: E402  (need
 
 
 def main(arguments: list[str]) -> int:
-    """Write the catalogues, or with `--check` only judge them; return 1 where something is to be done."""
+    """Write the catalogs, or only check them with `--check`. Returns 1 if something is left to do."""
     texts = texts_of_source()
     problems: list[str] = []
     for language in translated_languages():
@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
         catalogue = merged(language, texts)
         found = list(problems_of(language, catalogue, texts))
         problems += found
-        print(f"{path_of(language).relative_to(ROOT)}: {len(texts)} texts, {len(found)} to look at")
+        print(f"{path_of(language).relative_to(ROOT)}: {len(texts)} texts, {len(found)} to check")
     for problem in problems:
         print(problem)
     return 1 if problems else 0

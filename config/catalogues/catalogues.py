@@ -1,4 +1,4 @@
-"""The catalogues under `locale`: read, merged with the texts of the source, written and compiled. Writing is repeatable to the byte."""
+"""Reads, merges, writes and compiles the catalogs below `locale`. Repeated runs write identical bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.conf import settings
 
 from config.catalogues.sources import Text
 
-# The rules of GNU gettext; Django's own catalogues have the same.
+# The plural rules of GNU gettext, which Django's own catalogs also use.
 _PLURALS = {
     "de": (2, "(n != 1)"),
     "fr": (2, "(n > 1)"),
@@ -20,16 +20,16 @@ _PLURALS = {
     "ja": (1, "0"),
     "ar": (6, "n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 : n%100>=11 && n%100<=99 ? 4 : 5"),
 }
-_HEADER = "# Texts of hosted pages, mails and messages. Written by `make messages`; the words stand in docs/how-to/translate.md.\n#"
+_HEADER = "# Texts of hosted pages, mails and messages. Written by `make messages`; glossary: docs/how-to/translate.md.\n#"
 
 
 class Catalogue(Catalog):
-    """A catalogue whose header says nothing of times, names and programs, which would change the files at every run."""
+    """A catalog whose header has no times, names or programs, which would change the files at every run."""
 
     def __init__(self, language: str) -> None:
         self._language = language
         super().__init__(locale=language, fuzzy=False)
-        # Babel has rules of its own for each language; these are the ones that Django counts by.
+        # Babel has its own plural rules for each language; Django counts by these.
         self._num_plurals, self._plural_expr = _PLURALS[language]  # type: ignore[assignment]  # declared by a None
         self.header_comment = _HEADER
 
@@ -49,17 +49,17 @@ class Catalogue(Catalog):
 
 
 def translated_languages() -> tuple[str, ...]:
-    """Return the languages that need a catalogue: all but English, in which the source is written."""
+    """Return the languages that need a catalog: all except English, the language of the source."""
     return tuple(code for code, _ in settings.LANGUAGES if code != settings.LANGUAGE_CODE)
 
 
 def path_of(language: str) -> Path:
-    """Return the file that translators edit."""
+    """Return the path of the file that translators edit."""
     return Path(settings.LOCALE_PATHS[0]) / language / "LC_MESSAGES" / "django.po"
 
 
 def read_catalogue(language: str) -> Catalogue:
-    """Return a catalogue as it stands, with its obsolete texts; an empty one where there is none yet. Raises what is malformed."""
+    """Return a catalog with its obsolete texts; an empty one if the file does not exist. Raises an error for a malformed file."""
     catalogue, path = Catalogue(language), path_of(language)
     if path.exists():
         PoFileParser(catalogue, abort_invalid=True).parse(path.read_text(encoding="utf-8").splitlines(keepends=True))
@@ -68,10 +68,10 @@ def read_catalogue(language: str) -> Catalogue:
 
 
 def merged(language: str, texts: dict[tuple[str, str], Text]) -> Catalogue:
-    """Return the catalogue with exactly the texts of the source: those that are gone are dropped, new ones are empty.
+    """Return the catalog with exactly the texts of the source: obsolete ones are dropped, new ones are empty.
 
-    Nothing is guessed from texts that look alike (fuzzy), since a guess is shown as if it were a translation. A text that has
-    got a plural is empty again.
+    There is no fuzzy matching of similar texts, because pages would show a guess like a translation. A text that gains a plural is
+    emptied.
     """
     known, fresh = read_catalogue(language), Catalogue(language)
     for text in texts.values():
@@ -84,14 +84,14 @@ def merged(language: str, texts: dict[tuple[str, str], Text]) -> Catalogue:
             auto_comments=text.comments,
             user_comments=old.user_comments if old is not None else (),
             context=text.context or None,
-            # Without lines, so that code moves without touching a catalogue.
+            # Without line numbers, so that moved code changes no catalog.
             locations=[(text.place.rpartition(":")[0], 0)],
         )
     return fresh
 
 
 def write_catalogue(language: str, catalogue: Catalog) -> None:
-    """Write a catalogue and its compiled form."""
+    """Write a catalog and its compiled form."""
     path = path_of(language)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(as_po(catalogue))
@@ -99,14 +99,14 @@ def write_catalogue(language: str, catalogue: Catalog) -> None:
 
 
 def as_po(catalogue: Catalog) -> bytes:
-    """Return a catalogue as translators read it, grouped by the file that a text stands in."""
+    """Return a catalog for translators, grouped by source file."""
     file = BytesIO()
     write_po(file, catalogue, width=132, sort_by_file=True, ignore_obsolete=True, include_lineno=False)
     return file.getvalue()
 
 
 def as_mo(catalogue: Catalog) -> bytes:
-    """Return a catalogue as gettext reads it."""
+    """Return a catalog in the compiled form of gettext."""
     file = BytesIO()
     write_mo(file, catalogue)
     return file.getvalue()
@@ -118,5 +118,5 @@ def strings_of(message: Message) -> tuple[str, ...]:
 
 
 def ids_of(message: Message) -> tuple[str, ...]:
-    """Return the English of a text: singular, and plural where it has one."""
+    """Return the English text: singular, and plural if there is one."""
     return tuple(message.id) if isinstance(message.id, tuple | list) else (message.id,)

@@ -1,4 +1,4 @@
-"""What is wrong with a catalogue: presence is no translation. The test of the catalogues and `make messages` say the same."""
+"""Checks of catalogs: an existing entry is not yet a translation. The test of the catalogs and `make messages` share them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from babel.messages.catalog import Message
 from config.catalogues.catalogues import Catalogue, as_mo, as_po, ids_of, merged, path_of, strings_of
 from config.catalogues.sources import Text, placeholders_of
 
-# Texts that are the same in a language, each with its reason.
+# Texts that are identical to the English one, each with its reason.
 SAME: dict[str, dict[str, str]] = {
     "de": {
         "(optional)": "The German word is the same.",
@@ -31,7 +31,7 @@ _SCRIPTS = {"ja": ("\u3040", "\u9fff"), "ar": ("\u0600", "\u06ff")}
 
 
 def problems_of(language: str, catalogue: Catalogue, texts: dict[tuple[str, str], Text]) -> Iterator[str]:
-    """Yield a sentence for each text that would be shown in English, wrongly, or not at all."""
+    """Yield a sentence for each text that is missing, obsolete, untranslated or wrong."""
     for key in texts:
         if catalogue.get(key[1], context=key[0] or None) is None:
             yield f"{language}: missing, run make messages: {key[1]!r}"
@@ -43,11 +43,11 @@ def problems_of(language: str, catalogue: Catalogue, texts: dict[tuple[str, str]
 
 
 def problems_of_files(language: str, texts: dict[tuple[str, str], Text]) -> Iterator[str]:
-    """Yield a sentence for each file that is not what `make messages` writes."""
+    """Yield a sentence for each file that differs from the output of `make messages`."""
     catalogue, path = merged(language, texts), path_of(language)
     for file, expected in ((path, as_po(catalogue)), (path.with_suffix(".mo"), as_mo(catalogue))):
         if not file.exists() or file.read_bytes() != expected:
-            yield f"{language}: {file.name} is not what make messages writes"
+            yield f"{language}: {file.name} differs from the output of make messages"
 
 
 def _problems_of_message(language: str, message: Message, texts: dict[tuple[str, str], Text]) -> Iterator[str]:
@@ -56,22 +56,22 @@ def _problems_of_message(language: str, message: Message, texts: dict[tuple[str,
     if (message.context or "", english[0]) not in texts:
         yield f"{said} is obsolete, run make messages"
     if message.fuzzy:
-        yield f"{said} is fuzzy: a guess"
+        yield f"{said} is fuzzy"
     if not all(text.strip() for text in strings):
         yield f"{said} is not translated"
         return
     if english[0] in strings and english[0] not in SAME[language]:
-        yield f"{said} is the same as in English; if it should be, say why in SAME"
+        yield f"{said} is the same as in English; if that is correct, add the reason to SAME"
     yield from (f"{said} {problem}" for text in strings for problem in _differences(language, english, text))
 
 
 def _differences(language: str, english: tuple[str, ...], text: str) -> Iterator[str]:
     wanted, found = placeholders_of(english[-1]), placeholders_of(text)
-    # "One minute" names no number: a singular, a dual and a zero may do without it.
+    # A text such as "One minute" has no number, so its singular, dual and zero forms may omit the placeholder.
     if found != wanted and not (len(english) > 1 and found < wanted):
-        yield f"has the placeholders {sorted(found)} in place of {sorted(wanted)}: {text!r}"
+        yield f"has the placeholders {sorted(found)} instead of {sorted(wanted)}: {text!r}"
     if english[0].startswith("\n") != text.startswith("\n") or english[0].endswith("\n") != text.endswith("\n"):
-        yield f"begins or ends with another line: {text!r}"
+        yield f"begins or ends with another line break: {text!r}"
     if text != text.strip() and english[0] == english[0].strip():
         yield f"has spaces around it: {text!r}"
     first, last = _SCRIPTS.get(language, ("", ""))

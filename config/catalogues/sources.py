@@ -1,4 +1,4 @@
-"""Which files hold texts for people, and the texts in them, with the placeholders that belong to each."""
+"""Finds the files with texts for users, the texts in them, and the placeholders of each text."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from babel.messages.extract import extract_python
 from django.utils.translation.template import templatize
 
 ROOT = Path(__file__).resolve().parents[2]
-# Texts of the admin, of operators and of the management interface are English and stand in no catalogue.
+# Texts of the admin, of operators and of the management interface are English and in no catalog.
 _FOLDERS = ("foundation", "identity", "authapi", "events", "provisioning", "templates")
 _ENGLISH = ("templates/admin", "identity/admin", "authapi/admin", "events/admin", "provisioning/admin", "foundation/admin")
 _TEMPLATES = (".html", ".txt", ".jinja")
-# The functions of Django.
+# The translation functions of Django.
 _FUNCTIONS = (
     "_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy", "pgettext", "pgettext_lazy", "npgettext", "npgettext_lazy",
 )  # fmt: skip
@@ -26,7 +26,7 @@ _COMMENT = "Translators:"
 
 @dataclass(frozen=True)
 class Text:
-    """One text of the source: with a context where the same words mean two things, with a plural where they count."""
+    """One text of the source. A context separates equal words with two meanings; a plural belongs to a number."""
 
     singular: str
     plural: str = ""
@@ -36,7 +36,7 @@ class Text:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Under which a catalogue finds it."""
+        """The key of the text in a catalog."""
         return self.context, self.singular
 
 
@@ -50,7 +50,7 @@ def source_files(root: Path = ROOT) -> Iterator[Path]:
 
 
 def texts_of_source(root: Path = ROOT) -> dict[tuple[str, str], Text]:
-    """Return every text of the source by its key. Raises `ValueError` where two files disagree about a plural."""
+    """Return every text of the source by its key. Raises `ValueError` if two files have different plurals for a text."""
     found: dict[tuple[str, str], Text] = {}
     for path in source_files(root):
         for text in texts_of_file(path, root):
@@ -74,15 +74,15 @@ def texts_of_file(path: Path, root: Path = ROOT) -> Iterator[Text]:
 
 
 def _python_of(template: str, path: Path) -> str:
-    """Return a template as the calls of its texts. Indentation means nothing there, and Python would judge it."""
+    """Convert a template to Python calls with its texts. Strips indentation, which Python would reject."""
     return "\n".join(line.strip() for line in templatize(template, origin=str(path)).splitlines())
 
 
 def _texts_of_python(source: str, place: str) -> Iterator[Text]:
-    # Its types name every keyword of a program; the functions are all that it reads here.
+    # The declared types require all keywords of a gettext program; the function reads only these.
     extract: Any = extract_python
     for line, function, arguments, comments in extract(BytesIO(source.encode()), _FUNCTIONS, [_COMMENT], {"encoding": "utf-8"}):
-        # None is a variable or an f-string.
+        # A None argument is a variable or an f-string.
         texts = [*arguments] if isinstance(arguments, tuple) else [arguments]
         text = _text_of(function, texts)
         if text is not None:
@@ -90,7 +90,7 @@ def _texts_of_python(source: str, place: str) -> Iterator[Text]:
 
 
 def _text_of(function: str, arguments: list[str | None]) -> Text | None:
-    """Return the text of a call, None where it is no literal: a variable is translated where its literal stands."""
+    """Return the text of a call, or None for a variable, whose text is found at its literal."""
     context = ""
     if function.startswith(("p", "np")):
         context, arguments = arguments[0] or "", arguments[1:]
@@ -105,5 +105,5 @@ _MARKUP = re.compile(r"</?[a-z]+>")
 
 
 def placeholders_of(text: str) -> set[str]:
-    """Return the placeholders and the marks of HTML of a text; a translation has the same ones."""
+    """Return the placeholders and HTML tags of a text. A translation must have the same ones."""
     return {match.group() for match in _PLACEHOLDER.finditer(text)} | set(_MARKUP.findall(text))

@@ -1,6 +1,6 @@
-"""The demo of `make up`: one tenant with an admin, a global client, three connections, a way to log in, and a stream to a SCIM server.
+"""The demo of `make up`: one tenant with an admin, a global client, three connections, an application, and a stream to a SCIM server.
 
-Everything here is made so, or made so again: a second run changes nothing but what has drifted.
+Idempotent: a second run creates what is missing and resets what has changed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from provisioning.engine.streams import create_stream
 from provisioning.models.actions import SCIM_USER_PROVISIONING, Action
 from provisioning.services.actions import create_action, deploy_action, update_action
 
-# By this a later run knows that the tenant is the demo and not a customer's.
+# Marks the client of the demo, so that a later run never takes a customer's tenant for the demo.
 _MARK = {"made_by": "make up"}
 _ACTION = "SCIM provisioning"
 _STREAM = "Users to the SCIM server"
@@ -36,7 +36,7 @@ class ForeignTenants(Exception):
 
 @dataclass(frozen=True)
 class DemoSecrets:
-    """What the demo is made with. No value shows in a `repr`."""
+    """The secrets of the demo. The `repr` omits their values."""
 
     admin_password: str = field(repr=False)
     client_secret: str = field(repr=False)
@@ -48,7 +48,7 @@ class DemoSecrets:
 
 @dataclass(frozen=True)
 class Demo:
-    """What was made, for those who want to use it."""
+    """The accounts and ids of the demo."""
 
     tenant: str
     admin_user: str
@@ -59,7 +59,7 @@ class Demo:
 
 
 def make_demo(*, tenant_id: str, secrets: DemoSecrets) -> Demo:
-    """Make the demo complete; what an interrupted run left out is added. Raises `ForeignTenants` when the database is somebody's."""
+    """Create the demo, or what an interrupted run left out. Raises `ForeignTenants` if the database has other tenants."""
     client = _client(tenant_id)
     if not client.secret_matches(secrets.client_secret):
         client.set_secret(secrets.client_secret)
@@ -73,7 +73,7 @@ def make_demo(*, tenant_id: str, secrets: DemoSecrets) -> Demo:
 
 @unit_of_work
 def _client(tenant_id: str) -> Client:
-    """Return the demo's client; it is made with its tenant in one transaction, so the mark stands for both."""
+    """Return the demo's client. One transaction creates client and tenant, so the mark on the client identifies both."""
     client = Client.all_tenants.filter(tenant_id=tenant_id, metadata__contains=_MARK).first()
     if client is not None:
         return client
@@ -103,7 +103,7 @@ def _action(tenant_id: str, secrets: DemoSecrets) -> Action:
     if action is None:
         action = create_action(tenant_id=tenant_id, name=_ACTION, template=SCIM_USER_PROVISIONING, secrets=values)
     elif not values.items() <= open_secrets(action).items():
-        # The server's port is free to change from one start to the next.
+        # The server may have another port after each start.
         action = update_action(tenant_id=tenant_id, action_id=action.pk, secrets=values)
     return deploy_action(tenant_id=tenant_id, action_id=action.pk)
 

@@ -1,4 +1,4 @@
-"""A way to log in for whoever tries the demo: a web application without a server, and a user."""
+"""A login for the demo: a web application without a server, and a user."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from identity.services.connections import change_enabled_clients
 from identity.services.passwords import check_credential, set_password
 from identity.services.users import create_user
 
-# Nothing listens there: the browser shows the address with the code in it, which can be copied into an exchange.
+# No server listens there. The browser shows the address with the code, which the reader can copy into a code exchange.
 CALLBACK = "http://localhost:3000/callback"
 _MARK = {"made_by": "make up for logins"}
 
 
 def make_sign_in(*, tenant_id: str, client_secret: str, password: str) -> tuple[str, str]:
-    """Make the application and the user, or set what has drifted; return client id and e-mail address."""
+    """Create the application and the user, or reset what has changed. Returns client id and email address."""
     client = _application(tenant_id)
     if not client.secret_matches(client_secret):
         client.set_secret(client_secret)
@@ -32,7 +32,7 @@ def make_sign_in(*, tenant_id: str, client_secret: str, password: str) -> tuple[
 
 
 def _open_account_page(tenant_id: str) -> None:
-    """Let the people of the demo look after their account, unless an administrator has decided about that."""
+    """Enable the account page of the demo, unless an administrator has configured it."""
     row = TenantSettings.objects.of(tenant_id).first()
     if row is None or "account_page" not in row.values:
         update_tenant_settings(tenant_id=tenant_id, changes={"account_page": {"enabled": True, "deletion": True}})

@@ -1,4 +1,4 @@
-"""The content policy of every page: nothing but our own files, no inline script or style, no frame, no foreign form target."""
+"""The content security policy of every page: local files only, no inline script or style, no frames, no foreign form targets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HEADER = "Content-Security-Policy"
 
 @sync_and_async_middleware
 def content_policy(get_response: Any) -> Any:
-    """Set the policy on every answer that has none of its own."""
+    """Set the policy on every response that has none."""
     if iscoroutinefunction(get_response):
 
         async def asynchronous(request: HttpRequest) -> Any:

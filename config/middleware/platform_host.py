@@ -1,4 +1,4 @@
-"""The pages of the platform answer on its own host only: on the host of a tenant they do not exist."""
+"""Limits the platform's pages to its own host: on the host of a tenant they answer 404."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLATFORM_PREFIXES = ("/admin",)
 
 @sync_and_async_middleware
 def platform_host(get_response: Any) -> Any:
-    """Answer 404 for the platform's pages elsewhere, and 400 where their address holds what no column can."""
+    """Answer 404 for the platform's pages on other hosts, and 400 for addresses with a NUL character."""
     if iscoroutinefunction(get_response):
 
         async def asynchronous(request: HttpRequest) -> Any:
@@ -34,11 +34,11 @@ def platform_host(get_response: Any) -> Any:
 
 
 def check(request: HttpRequest) -> None:
-    """Raise `Http404` or `BadRequest` for what the platform's pages do not answer."""
+    """Raise `Http404` for a platform page on another host, and `BadRequest` for a NUL character in its address."""
     if not any(request.path_info == prefix or request.path_info.startswith(f"{prefix}/") for prefix in PLATFORM_PREFIXES):
         return
     if not is_platform_host(request.META.get("HTTP_HOST", "")):
         raise Http404
     if "\x00" in request.path_info or "\x00" in unquote(request.META.get("QUERY_STRING", "")):
-        # PostgreSQL has no text with a NUL character, so no address can mean one.
-        raise BadRequest("A NUL character.")
+        # Text in PostgreSQL cannot contain NUL characters, so no valid address has one.
+        raise BadRequest("The address contains a NUL character.")

@@ -1,1 +1,1 @@
-"""The operations of the interface whose client libraries this service answers: all of them, built or not."""
+"""The operations of the interface that the public client libraries call, implemented here or not."""

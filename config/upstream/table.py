@@ -1,4 +1,4 @@
-"""One table of every operation that client libraries know, with its standing; *served* is read off the routes and never typed."""
+"""The table of all operations that client libraries know, with their status. The status *served* is derived from the routes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from config.upstream.reasons import REASONS, Standing
 from foundation.api.operations import Route
 from foundation.api.paths import MANAGEMENT_PREFIX
 
-# Method, path with `{}` for each id, and the name of the method in the Python library, ordered by path.
+# One line per operation, ordered by path: method, path with `{}` for each id, name of the method in the Python library.
 OPERATIONS = Path(__file__).with_name("operations.txt")
 _ID = "{}"
 _PARAMETER = re.compile(r"<[^>]*>")
 
 
 class Kind(StrEnum):
-    """What the table says of an operation: one of the words of `Standing`, that it is served, neutral, or ours alone."""
+    """The status of an operation: a value of `Standing`, or served, neutral, or an addition of this service."""
 
     SERVED = "served"
     NEUTRAL = "neutral"
@@ -33,7 +33,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Entry:
-    """One operation. An addition has no name in libraries; what is served has no reason, and what is neutral says what there is not."""
+    """One operation. An addition has no name. A served operation has no reason. The reason of a neutral one says what does not exist
+    here."""
 
     method: str
     path: str
@@ -47,13 +48,13 @@ class Entry:
 
     @property
     def refusal(self) -> str:
-        """The sentence of the error body."""
+        """The sentence of the error response."""
         return f"{self.method} /{self.path} is not supported{' yet' if self.kind is Kind.PLANNED else ''}: {self.reason}"
 
 
 @lru_cache(maxsize=1)
 def table() -> tuple[Entry, ...]:
-    """Return every operation of the libraries, and every addition of this service, each once, ordered by path."""
+    """Return every operation of the libraries and every addition of this service once, ordered by path."""
     served = {(method.upper(), template_of(route)): _refusal_of(route) for route in ROUTES for method in route.actions}
     served |= dict.fromkeys(OUTSIDE_DJANGO, "")
     known = [_entry(*line.split(), served=served) for line in OPERATIONS.read_text().splitlines()]
@@ -63,14 +64,14 @@ def table() -> tuple[Entry, ...]:
 
 
 def unbuilt_at(method: str | None, path: str) -> Entry | None:
-    """Return the operation of the libraries that stands at a path as it was sent, if this service does not have it."""
+    """Return the unbuilt operation of the libraries at a requested path, if there is one."""
     segments = tuple(path.removeprefix(MANAGEMENT_PREFIX).split("/"))
     found = [entry for entry in _unbuilt() if entry.method == _method(method) and _covers(entry.segments, segments)]
     return max(found, key=lambda entry: _literals(entry.segments), default=None)
 
 
 def hidden_behind(route: Route) -> tuple[Entry, ...]:
-    """Return the unbuilt operations whose requests a route would take: those of another method, and those of a word where it has an id."""
+    """Return the unbuilt operations whose requests match a route: with another method, or with a fixed word in place of an id."""
     segments, methods = tuple(template_of(route).split("/")), {method.upper() for method in route.actions}
     return tuple(
         entry
@@ -113,7 +114,7 @@ def _method(sent: str | None) -> str:
 
 
 def _literals(segments: tuple[str, ...]) -> tuple[bool, ...]:
-    """Return which segments are words: of two paths that fit, the one with the earlier word is meant."""
+    """Return which segments are fixed words. Of two matching paths, the one with the earlier fixed word takes precedence."""
     return tuple(segment != _ID for segment in segments)
 
 

@@ -1,4 +1,4 @@
-"""Whether the web process of this container answers: run by its health check. Anything below 500 is an answer."""
+"""Health check of the container's web process. Any status below 500 is healthy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 def main() -> int:
     connection = http.client.HTTPConnection("127.0.0.1", int(os.environ.get("PORT", "8000")), timeout=4)
     try:
-        # Neither TLS nor the proxy is used here: the service looks up the host in the database and answers with a redirect to https.
+        # Uses neither TLS nor the proxy: the service looks up the host in the database and answers with a redirect to https.
         connection.request("GET", "/", headers={"Host": os.environ.get("PLATFORM_HOST", "localhost")})
         return 0 if connection.getresponse().status < 500 else 1
     except (OSError, http.client.HTTPException):

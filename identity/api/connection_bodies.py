@@ -1,4 +1,4 @@
-"""Bodies about connections."""
+"""Request bodies for connections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from foundation.api.fields import Closed, JsonObject, ListOf, Switch, Text
 from identity.models.connections import known_strategies
 
 _MOST_METADATA = 10
-# What null leaves behind where the row itself holds no null.
+# Values that a null sets where the column is not nullable.
 _CLEARED: dict[str, Any] = {
     "display_name": "",
     "enabled_clients": [],
@@ -25,7 +25,7 @@ class Activity(Closed):
 
 
 class ConnectionSettings(Closed):
-    """What creating and changing a connection have in common; null clears."""
+    """Members that creating and changing a connection share. Null clears a member."""
 
     display_name = Text(required=False, allow_null=True, max_length=128)
     options = JsonObject(required=False, allow_null=True)
@@ -40,7 +40,7 @@ class ConnectionSettings(Closed):
 
 @extend_schema_field({"type": "string", "enum": list(known_strategies())})
 class Strategy(Text):
-    """How the users of a connection prove who they are."""
+    """How the users of a connection authenticate."""
 
 
 class ConnectionToCreate(ConnectionSettings):
@@ -53,5 +53,5 @@ class ConnectionToChange(ConnectionSettings):
 
 
 def cleared(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the members of a body with what each null stands for."""
+    """Return the members of a body, with each null replaced by the value that it sets."""
     return {name: _CLEARED.get(name) if value is None else value for name, value in body.items()}

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about connections."""
+"""OpenAPI schemas and parameters of connections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CONNECTION_FIELDS = shapes.CONNECTION.names
 CONNECTION = reference("Connection")
 CONNECTIONS = list_of("connections", CONNECTION)
 DELETED: Schema = {"type": "object", "required": ["deleted_at"], "properties": {"deleted_at": TIME}}
-# Nothing is required: `fields` leaves out what it does not name.
+# No member is required, because `fields` can leave out any of them.
 COMPONENTS: dict[str, Schema] = {"Connection": {"type": "object", "properties": shapes.CONNECTION.properties}}
 
 LIST_PARAMETERS = (

@@ -1,4 +1,4 @@
-"""The standing of a connection, and its users by address: `/connections/{id}/status`, `/connections/{id}/users`."""
+"""The status of a connection, and its users by email address: `/connections/{id}/status`, `/connections/{id}/users`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from foundation.api.refusals import Refusal, invalid_query
 from identity.api.lookups import connection_at
 from identity.services.users import delete_users_by_email
 
-# Such a connection is online while an agent in the network of its directory is connected. The service has no agent.
+# A connection of this strategy is online while an agent in the network of its directory is connected. The service has no agent.
 _NEEDS_AGENT = "ad"
 _ONLINE: Schema = {"type": "object", "additionalProperties": False}
 _EMAIL = Parameter("email", {"type": "string"}, "E-mail address, in any case of letters.", is_required=True)
 
 
 class ConnectionStatusEndpoint(Endpoint):
-    """Whether a connection can be reached."""
+    """Whether a connection is online."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(

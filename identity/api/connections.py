@@ -26,7 +26,7 @@ from identity.options.discovery import STRATEGIES, discovered_metadata
 from identity.services import connections
 from identity.services.failures import Invalid, NotFound
 
-# Deploy tools send back what a list shows, so it shows no times, which are never written.
+# Deploy tools send a list entry back as a change. Times cannot be written, so a list shows them only on request.
 _LISTING = Listing("connections", CONNECTION_FIELDS, only_on_request=("enabled_clients", "created_at", "updated_at"))
 
 
@@ -52,7 +52,7 @@ class ConnectionEndpoint(Endpoint):
         ),
         "partial_update": Operation(
             "update_connection",
-            "Change a connection; `options` are replaced whole, but sealed members that are not named stay",
+            "Change a connection; `options` are replaced whole, but sealed members that the body does not name are kept",
             ("update:connections",),
             200,
             CONNECTION,
@@ -102,7 +102,7 @@ class ConnectionEndpoint(Endpoint):
         try:
             job = connections.delete_connection(tenant_id=self.tenant_id, connection_id=id)
         except NotFound:
-            # Clients repeat a delete whose answer was lost: gone is gone.
+            # Clients repeat a delete if its response was lost, so a missing row is a success.
             return Response(status=204)
         return Response({"deleted_at": wire_time(job.created_at if job else timezone.now())}, status=202)
 
@@ -115,7 +115,7 @@ def _connection_at(connection_id: str) -> Connection:
 
 
 def _discovered(tenant_id: str, strategy: str, options: dict[str, Any] | None) -> dict[str, Any]:
-    """Ask the provider, before anything is locked; nothing is asked for options that will be refused."""
+    """Fetch what the provider publishes, before any row is locked. Sends no request for options that will be refused."""
     if not options or strategy not in STRATEGIES or options_problem(strategy, options, is_database=False):
         return {}
     return discovered_metadata(tenant_id, strategy, options)
@@ -123,7 +123,7 @@ def _discovered(tenant_id: str, strategy: str, options: dict[str, Any] | None) -
 
 @contextmanager
 def _options_refused() -> Iterator[None]:
-    """Answer with the bare sentence what is wrong with options: client programs compare it."""
+    """Answer invalid options with only the sentence of the error, because client programs compare it."""
     try:
         yield
     except Invalid as error:

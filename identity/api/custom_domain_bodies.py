@@ -1,4 +1,4 @@
-"""Bodies about custom domains."""
+"""Request bodies for custom domains."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from foundation.api.refusals import not_supported
 from identity.models import CustomDomain
 from identity.services.domains import LONGEST_HOST, MOST_METADATA
 
-# By the names that clients know; the wire names the system behind the contract.
+# Keys are the names that clients use; one of them contains the name of the upstream service.
 CERTIFICATE_TYPES = {
     f"{settings.DATABASE_STRATEGY}_managed_certs": CustomDomain.CertificateType.MANAGED,
     "self_managed_certs": CustomDomain.CertificateType.SELF_MANAGED,
 }
-# The service reads the address of a client from this header when a trusted proxy sends it, and from no other one.
+# The service reads the address of a client from this header if a trusted proxy sends it, and from no other header.
 _HEADERS = ("", "x-forwarded-for")
 _KNOWN_HEADERS = (*_HEADERS, "true-client-ip", "cf-connecting-ip", "x-azure-clientip")
 _LONGEST_VALUE = 255
 
 
 class DomainMetadata(JsonObject):
-    """Texts of a bounded length under at most ten names; null removes a name."""
+    """At most ten names with texts of limited length; null removes a name."""
 
     default_error_messages = {"value": "Expected string values of at most {most} characters, or null"}
 
@@ -43,7 +43,7 @@ class DomainMetadata(JsonObject):
 
 
 class CustomDomainToChange(Closed):
-    """What may change about a custom domain; null clears."""
+    """The members of a custom domain that can change; null clears a member."""
 
     tls_policy = serializers.ChoiceField(choices=["recommended"], required=False)
     custom_client_ip_header = serializers.ChoiceField(choices=_KNOWN_HEADERS, required=False, allow_null=True)
@@ -52,7 +52,7 @@ class CustomDomainToChange(Closed):
 
 
 class CustomDomainToCreate(CustomDomainToChange):
-    """A host that is to be proven."""
+    """A host that awaits verification."""
 
     domain = Text(max_length=LONGEST_HOST)
     type = serializers.ChoiceField(choices=list(CERTIFICATE_TYPES))
@@ -64,7 +64,7 @@ class DefaultDomainToSet(Closed):
 
 
 def domain_fields(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns that a checked body sets; 400 for values that promise what the service does not do."""
+    """Return the columns that a checked body sets. Answers 400 for values that the service does not implement."""
     if (body.get("custom_client_ip_header") or "") not in _HEADERS:
         raise not_supported("The address of a client is read from X-Forwarded-For of a trusted proxy, and from no other header.")
     if body.get("relying_party_identifier"):

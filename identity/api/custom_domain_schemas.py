@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about custom domains."""
+"""OpenAPI schemas and parameters of custom domains."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _PROPERTIES: dict[str, Schema] = {
     "primary": SWITCH,
     "is_default": {**SWITCH, "description": "Whether links in mails lead to it."},
     "status": {**TEXT, "enum": ["pending_verification", "ready"]},
-    "type": {**TEXT, "enum": list(CERTIFICATE_TYPES), "description": "Certificates are those of the edge, for each type."},
-    "origin_domain_name": {**TEXT, "description": "The canonical domain of the tenant: where an alias or a proxy leads."},
+    "type": {**TEXT, "enum": list(CERTIFICATE_TYPES), "description": "For each type, the edge manages the certificates."},
+    "origin_domain_name": {**TEXT, "description": "The canonical domain of the tenant: the target of an alias or a proxy."},
     "verification": {
         "type": "object",
         "required": ["methods", "status"],
@@ -40,7 +40,7 @@ _PROPERTIES: dict[str, Schema] = {
 CUSTOM_DOMAIN_FIELDS = tuple(_PROPERTIES)
 CUSTOM_DOMAIN = reference("CustomDomain")
 CUSTOM_DOMAINS: Schema = {"oneOf": [{"type": "array", "items": CUSTOM_DOMAIN}, taken_list("custom_domains", CUSTOM_DOMAIN)]}
-# The canonical domain is no custom domain and has a name only.
+# The canonical domain is not a custom domain; its document has only a name.
 DEFAULT_DOMAIN: Schema = {
     "anyOf": [
         CUSTOM_DOMAIN,
@@ -48,7 +48,7 @@ DEFAULT_DOMAIN: Schema = {
     ]
 }
 DOMAIN_TEST: Schema = {"type": "object", "required": ["success"], "properties": {"success": SWITCH, "message": TEXT}}
-# Nothing is required: `fields` leaves out what it does not name.
+# No member is required, because `fields` can leave out any of them.
 COMPONENTS: dict[str, Schema] = {"CustomDomain": {"type": "object", "properties": _PROPERTIES}}
 _SORT = Parameter("sort", {**TEXT, "enum": ["domain:1"]}, "By name; not in the checkpoint form.")
 LIST_PARAMETERS = (*TAKE_FORM, _SORT)

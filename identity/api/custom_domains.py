@@ -1,4 +1,4 @@
-"""Custom domains: `/custom-domains`, `/custom-domains/{id}` and below. The canonical domain is none of them."""
+"""Custom domains: `/custom-domains`, `/custom-domains/{id}` and below. The canonical domain is not a custom domain."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _INEXISTENT = "inexistent_custom_domain"
 _TYPES = {value: name for name, value in CERTIFICATE_TYPES.items()}
 
 
-# Deploy tools send back what a list shows, so it shows nothing that is never written.
+# Deploy tools send a list entry back as a change, so a list leaves out members that cannot be written.
 _LISTING = Listing("custom_domains", CUSTOM_DOMAIN_FIELDS, only_on_request=("origin_domain_name",))
 
 
@@ -88,7 +88,7 @@ class CustomDomainEndpoint(Endpoint):
             raise invalid_query("Expected domain:1", "sort")
         if query.get("take") or query.get("from"):
             return Response(answer_list(_rows(), query, _LISTING, render, order=order))
-        # A tenant has few, and clients know no further page of the bare list.
+        # The bare list has no pages: a tenant has few domains.
         return Response([project.of_list(render(row), *_LISTING.only_on_request) for row in order.apply(_rows())])
 
     def create(self, request: Request) -> Response:
@@ -107,7 +107,7 @@ class CustomDomainEndpoint(Endpoint):
         body = self.body_of(request, CustomDomainToChange)
         changes = domain_fields(body)
         if body.get("domain_metadata", {}) in (None, {}) and "domain_metadata" in body:
-            # As the other maps of names and texts: an empty one clears all.
+            # An empty map clears all names, as in other maps of names and texts.
             changes["metadata"] = dict.fromkeys(_domain_at(id).metadata)
         domain = domains.update_domain(tenant_id=self.tenant_id, domain_id=_domain_at(id).pk, changes=changes)
         return Response(rendering(self.tenant_id)(domain))
@@ -118,7 +118,7 @@ class CustomDomainEndpoint(Endpoint):
             try:
                 domains.remove_domain(tenant_id=self.tenant_id, domain_id=domain.pk)
             except NotFound:
-                # Clients repeat a delete whose answer was lost: gone is gone.
+                # Clients repeat a delete if its response was lost, so a missing row is a success.
                 return Response(status=204)
         return Response(status=204)
 
@@ -130,7 +130,7 @@ class DomainVerificationEndpoint(Endpoint):
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "verify_custom_domain",
-            "Look for the TXT record of a custom domain, which answers from then on",
+            "Look for the TXT record of a custom domain, and let the domain answer if the record is there",
             ("create:custom_domains",),
             200,
             CUSTOM_DOMAIN,
@@ -166,13 +166,13 @@ class DomainTestEndpoint(Endpoint):
 
 
 class DefaultDomainEndpoint(Endpoint):
-    """The domain that links in mails lead to."""
+    """The domain of links in mails."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("get_default_domain", "Read the default domain", ("read:custom_domains",), 200, DEFAULT_DOMAIN),
         "partial_update": Operation(
             "set_default_domain",
-            "Let links in mails lead to a verified domain of the tenant",
+            "Choose the verified domain of the tenant that links in mails use",
             ("update:custom_domains",),
             200,
             DEFAULT_DOMAIN,
@@ -195,7 +195,7 @@ class DefaultDomainEndpoint(Endpoint):
 
 
 def rendering(tenant_id: str) -> Callable[[CustomDomain], dict[str, Any]]:
-    """Return what makes a domain its document: the canonical domain of the tenant is read once."""
+    """Return a function that renders a domain as a document. Reads the canonical domain of the tenant once."""
     origin = canonical_host(tenant_id)
 
     def render(domain: CustomDomain) -> dict[str, Any]:
@@ -237,7 +237,7 @@ def _domain_at(domain_id: str) -> CustomDomain:
 
 @contextmanager
 def _named_domain() -> Iterator[None]:
-    """Name the member of the body where the service names the column."""
+    """Name the member of the body in errors of the service, which names the column."""
     try:
         yield
     except Invalid as error:

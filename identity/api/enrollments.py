@@ -15,7 +15,7 @@ from identity.factors.user_factors import factors_of
 from identity.models import EnrolledFactor
 
 Kind = EnrolledFactor.Kind
-# How older clients call the kinds that they know.
+# Names that older clients use for the kinds they know.
 _METHODS = {Kind.TOTP: "authenticator", Kind.PHONE: "sms"}
 _READABLE = 4
 _ENROLLMENTS: Schema = {
@@ -31,7 +31,7 @@ _ENROLLMENTS: Schema = {
 
 
 class EnrollmentEndpoint(Endpoint):
-    """Second factors of a user, without passkeys and the recovery code. Of numbers and addresses the end alone is shown."""
+    """Second factors of a user, without passkeys and the recovery code. Shows only the end of phone numbers and addresses."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("list_user_enrollments", "List the second factors of a user", ("read:users",), 200, _ENROLLMENTS, refuses=(404,))

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about groups and their members."""
+"""OpenAPI schemas and parameters of groups and their members."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GROUP = reference("Group")
 TAKEN_GROUPS = taken_list("groups", GROUP)
 MEMBERS = taken_list("members", reference("GroupMember"))
 COMPONENTS: dict[str, Schema] = {
-    # Nothing is required: `fields` leaves out what it does not name.
+    # No member is required, because `fields` can leave out any of them.
     "Group": {"type": "object", "properties": shapes.GROUP.properties},
     "GroupMember": {"type": "object", "properties": shapes.GROUP_MEMBER.properties},
 }

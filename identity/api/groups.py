@@ -74,7 +74,7 @@ class GroupEndpoint(Endpoint):
             refuses=(404, 409),
             lifecycle=Lifecycle.EARLY_ACCESS,
         ),
-        "destroy": Operation("delete_group", "Empty and delete a group", ("delete:groups",), 204, refuses=(404,)),
+        "destroy": Operation("delete_group", "Delete a group and its memberships", ("delete:groups",), 204, refuses=(404,)),
     }
 
     def list(self, request: Request) -> Response:
@@ -178,10 +178,10 @@ class GroupRoleEndpoint(Endpoint):
             snapshot_of="group.role",
         ),
         "create": Operation(
-            "assign_group_roles", "Give roles to a group", ("create:group_roles",), 204, body=RolesToChange, refuses=(404,)
+            "assign_group_roles", "Assign roles to a group", ("create:group_roles",), 204, body=RolesToChange, refuses=(404,)
         ),
         "destroy": Operation(
-            "remove_group_roles", "Take roles from a group", ("delete:group_roles",), 204, body=RolesToChange, refuses=(404,)
+            "remove_group_roles", "Remove roles from a group", ("delete:group_roles",), 204, body=RolesToChange, refuses=(404,)
         ),
     }
 

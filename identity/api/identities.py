@@ -47,7 +47,7 @@ class IdentityEndpoint(Endpoint):
         self._require_user(id)
         primary = users.unlink_identity(tenant_id=self.tenant_id, user_id=id, provider=provider, identifier=user_id)
         left = _identities(primary)
-        # Client programs read the profile of what is left here also where one identity is left, which otherwise shows none.
+        # Lists omit the profile of a primary identity. Client programs read it from this response, even if only one identity is left.
         return Response([{**left[0], "profileData": profile_data(primary)}, *left[1:]])
 
     def _require_user(self, user_id: str) -> None:
@@ -64,7 +64,7 @@ class IdentityEndpoint(Endpoint):
 
 
 def _user_id(provider: str, sent: str) -> str:
-    """Return the whole id of a user named by provider and an id with or without it."""
+    """Return the complete id of a user. `sent` may be complete or lack the provider."""
     return sent if sent.startswith(f"{provider}|") else f"{provider}|{sent}"
 
 

@@ -1,4 +1,4 @@
-"""Bodies that start jobs."""
+"""Request bodies that start jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from identity.exports.exports import CSV, JSON
 
 
 class WholeNumber(serializers.IntegerField):
-    """A whole number, or its digits in a form: neither `true` nor `5.0`."""
+    """An integer; in a form its digits. Refuses `true` and `5.0`."""
 
     default_error_messages = {"invalid": "Expected type integer"}
 
@@ -29,9 +29,9 @@ class WholeNumber(serializers.IntegerField):
 class UsersToImport(Closed):
     users = Upload(help_text="A JSON array of users, or one JSON object per line.")
     connection_id = connection_id()
-    upsert = Switch(required=False, help_text="Overwrite users that exist; without it they count as failed.")
+    upsert = Switch(required=False, help_text="Overwrite users that exist; without it their rows count as failed.")
     external_id = Text(required=False, allow_blank=True, max_length=500)
-    send_completion_email = Switch(required=False, help_text="To the admins of the tenant.")
+    send_completion_email = Switch(required=False, help_text="Mail a summary to the administrators of the tenant.")
 
 
 class ExportedField(Closed):

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about jobs, and the documents themselves."""
+"""OpenAPI schemas of jobs, and the functions that render jobs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _JOB: Schema = {
         "id": {**TEXT, "pattern": f"^{JOB_ID}$"},
         "type": {**TEXT, "enum": [str(value) for value in Job.Type.values if value != Job.Type.BULK_ACTION]},
         "status": {**TEXT, "enum": [str(value) for value in Job.Status.values]},
-        "status_details": {**TEXT, "description": "Why it failed, what it waits for, or what to know about how it ended."},
+        "status_details": {**TEXT, "description": "Why the job failed, what it waits for, or a note about how it ended."},
         "created_at": TIME,
         "connection_id": TEXT,
         "connection": {**TEXT, "description": "Name of the connection."},
@@ -34,14 +34,14 @@ _JOB: Schema = {
         "limit": {"type": "integer", "minimum": 1},
         "fields": {"type": "array", "items": {"type": "object", "properties": {"name": TEXT, "export_as": TEXT}}},
         "percentage_done": {"type": "integer", "minimum": 0, "maximum": 100},
-        "time_left_seconds": {**_COUNT, "description": "At the rate so far; left out before there is one."},
+        "time_left_seconds": {**_COUNT, "description": "Estimated from the rate so far; left out before an estimate exists."},
         "summary": {
             "type": "object",
-            "description": "Of an import; of a synchronization the users in all and how many ended how, such as created or skipped.",
+            "description": "Of an import; of a synchronization the number of users and the count of each result, such as created.",
             "properties": dict.fromkeys(_COUNTS, _COUNT),
             "additionalProperties": _COUNT,
         },
-        "location": {**TEXT, "format": "uri", "description": "Of a completed export: a link that lives for a minute."},
+        "location": {**TEXT, "format": "uri", "description": "Of a completed export: a link that works for one minute."},
         "events_cursor": {**TEXT, "description": "Of an export: `GET /events?from=` continues it."},
     },
 }
@@ -79,7 +79,7 @@ COMPONENTS: dict[str, Schema] = {
 
 
 def job_resource(job: Job, *, base: str) -> dict[str, Any]:
-    """Return the document of a job; `base` is the address of the tenant, without a slash at its end."""
+    """Return the document of a job. `base` is the address of the tenant, without a slash at its end."""
     document: dict[str, Any] = {**failed_job(job), "connection": job.connection.name if job.connection else None}
     document |= {name: job.parameters.get(name) for name in ("format", "limit", "fields")}
     document["external_id"] = job.parameters.get("external_id") or None
@@ -95,7 +95,7 @@ def job_resource(job: Job, *, base: str) -> dict[str, Any]:
 
 
 def failed_job(job: Job) -> dict[str, Any]:
-    """Return what every answer about a job begins with, and all that is said of one that failed as a whole."""
+    """Return the members that every job has. For a job that failed as a whole, this is the complete document."""
     document = {"id": job.pk, "type": job.type, "status": job.status, "created_at": wire_time(job.created_at)}
     found = {"connection_id": job.connection_id, "status_details": job.status_details}
     return document | {name: value for name, value in found.items() if value}

@@ -1,4 +1,4 @@
-"""Jobs: imports and exports of users, mails that verify an address, and what became of them."""
+"""Jobs: imports and exports of users, mails that verify an address, and the results of jobs."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class UsersExportEndpoint(Endpoint):
 
 
 class VerificationEmailEndpoint(Endpoint):
-    """Mails that ask users to prove their address."""
+    """Mails that ask users to verify their address."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
@@ -128,7 +128,7 @@ class JobEndpoint(Endpoint):
 
 
 class JobErrorEndpoint(Endpoint):
-    """What a job could not do."""
+    """Errors of a job."""
 
     path_schemas: ClassVar[dict[str, Schema]] = {"id": {"pattern": f"^{JOB_ID}$"}}
     operations: ClassVar[dict[str, Operation]] = {
@@ -139,7 +139,7 @@ class JobErrorEndpoint(Endpoint):
             200,
             ERRORS,
             refuses=(404,),
-            # Nothing went wrong, so far.
+            # 204: no error so far.
             repeated_status=204,
         ),
     }
@@ -154,10 +154,10 @@ class JobErrorEndpoint(Endpoint):
 
 
 def job_at(job_id: str) -> Job:
-    """Return the job; 404 when there is none, 400 for an id that no job can have."""
+    """Return the job; 404 if it does not exist, 400 for an id that no job can have."""
     if not re.fullmatch(JOB_ID, job_id):
         raise invalid_path("Object didn't pass validation for format job-id", "id")
-    # What staff do in the admin is no part of the interface.
+    # Bulk actions of staff in the admin are not part of the management interface.
     job = Job.objects.exclude(type=Job.Type.BULK_ACTION).select_related("connection").filter(pk=job_id).first()
     if job is None:
         raise NotFound("The job does not exist.")

@@ -1,4 +1,4 @@
-"""Finding the row that a path names, or refusing with the words that clients know."""
+"""Find the row that a path names. Error texts are those that clients know."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GROUP_ID = re.compile(GROUP_ID)
 
 
 def user_at(user_id: str) -> User:
-    """Return the user; 404 when there is none, 400 for an id that no user can have."""
+    """Return the user; 404 if it does not exist, 400 for an id that no user can have."""
     check_user_id(user_id)
     user = User.objects.filter(user_id=user_id).first()
     if user is None:
@@ -27,7 +27,7 @@ def user_at(user_id: str) -> User:
 
 
 def role_at(role_id: str) -> Role:
-    """Return the role; 404 when there is none."""
+    """Return the role; 404 if it does not exist."""
     role = Role.objects.filter(pk=role_id).first()
     if role is None:
         raise Refusal(404, "The role does not exist.")
@@ -35,7 +35,7 @@ def role_at(role_id: str) -> Role:
 
 
 def group_at(group_id: str) -> Group:
-    """Return the group; 404 when there is none, 400 for an id that no group can have."""
+    """Return the group; 404 if it does not exist, 400 for an id that no group can have."""
     check_group_id(group_id)
     group = Group.objects.filter(pk=group_id).first()
     if group is None:
@@ -50,7 +50,7 @@ def check_group_id(group_id: str, name: str = "id") -> None:
 
 
 def organization_at(organization_id: str) -> Organization:
-    """Return the organization; 404 when there is none."""
+    """Return the organization; 404 if it does not exist."""
     organization = Organization.objects.filter(pk=organization_id).first()
     if organization is None:
         raise NotFound(NO_ORGANIZATION)
@@ -58,7 +58,7 @@ def organization_at(organization_id: str) -> Organization:
 
 
 def connection_at(connection_id: str) -> Connection:
-    """Return the connection; 404 when there is none."""
+    """Return the connection; 404 if it does not exist."""
     connection = Connection.objects.filter(pk=connection_id).first()
     if connection is None:
         raise Refusal(404, "The connection does not exist", "inexistent_connection")
@@ -66,12 +66,12 @@ def connection_at(connection_id: str) -> Connection:
 
 
 def scopes_of(request: Request) -> frozenset[str]:
-    """Return the scopes of the token behind the request."""
+    """Return the scopes of the access token of the request."""
     held: Any = request.auth
     return frozenset(held.scopes)
 
 
 def short_user(user: User) -> dict[str, Any]:
-    """Return what lists of members show of a user."""
+    """Return the members of a user that lists of members show."""
     shown = {name: getattr(user, name) for name in ("email", "name", "picture")}
     return {"user_id": user.user_id, **{name: value for name, value in shown.items() if value}}

@@ -1,4 +1,4 @@
-"""Ids in bodies, and the bodies of relations: lists of what is added or taken away."""
+"""Ids in bodies, and the bodies of relations: lists of ids to add or remove."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TYPES = ("user", "group")
 
 
 class Id(Text):
-    """An id of a known form."""
+    """An id that matches a pattern."""
 
     def __init__(self, pattern: str, **options: Any) -> None:
         validator = RegexValidator(rf"\A{pattern}\Z", f"String does not match pattern ^{pattern}$")
@@ -70,7 +70,7 @@ class GroupMemberToChange(Closed):
     }
 )
 class _GroupMember(serializers.Field[str, Any, str, Any]):
-    """A user's or a group's id, alone or as an object that says which."""
+    """The id of a user or a group: a string, or an object with the id and its type."""
 
     def to_internal_value(self, data: Any) -> str:
         if isinstance(data, str):
@@ -91,5 +91,5 @@ class GroupMembersToChange(Closed):
 
 
 def member_type(member_id: str) -> str:
-    """Tell a user's id, which holds a bar, from a group's."""
+    """Return the type of a member id: ids of users contain a bar, ids of groups do not."""
     return "user" if "|" in member_id else "group"

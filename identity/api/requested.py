@@ -1,4 +1,4 @@
-"""What was asked for, beyond path, query and body."""
+"""Facts about a request beyond path, query and body."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from identity.hosts import resolve_host
 
 
 def base_of(request: Request) -> str:
-    """Return the address of the tenant as the client named it, one of its registered domains, without a slash at its end."""
+    """Return the address of the tenant at the registered domain that the client used, without a slash at its end."""
     match = resolve_host(request.META.get("HTTP_HOST", ""))
     return match.issuer.removesuffix("/") if match else ""

@@ -1,4 +1,4 @@
-"""Who has a role in the whole tenant: `/roles/{id}/users`, `/roles/{id}/groups`, `/users/{id}/roles`."""
+"""Assignments of roles in the whole tenant: `/roles/{id}/users`, `/roles/{id}/groups`, `/users/{id}/roles`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from identity.services import groups, roles
 
 
 class RoleUserEndpoint(Endpoint):
-    """The users who have a role directly. They lose it on their own side."""
+    """The users with a direct assignment of a role. Removal is at `/users/{id}/roles`."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -36,7 +36,7 @@ class RoleUserEndpoint(Endpoint):
         ),
         "create": Operation(
             "assign_role_users",
-            "Give a role to users",
+            "Assign a role to users",
             ("update:roles", "create:role_members"),
             200,
             NOTHING,
@@ -70,10 +70,10 @@ class RoleGroupEndpoint(Endpoint):
             snapshot_of="group.role",
         ),
         "create": Operation(
-            "assign_role_groups", "Give a role to groups", ("create:group_roles",), 204, body=GroupsToChange, refuses=(404,)
+            "assign_role_groups", "Assign a role to groups", ("create:group_roles",), 204, body=GroupsToChange, refuses=(404,)
         ),
         "destroy": Operation(
-            "remove_role_groups", "Take a role from groups", ("delete:group_roles",), 204, body=GroupsToChange, refuses=(404,)
+            "remove_role_groups", "Remove a role from groups", ("delete:group_roles",), 204, body=GroupsToChange, refuses=(404,)
         ),
     }
 
@@ -94,7 +94,7 @@ class RoleGroupEndpoint(Endpoint):
 
 
 class UserRoleEndpoint(Endpoint):
-    """The roles a user has directly."""
+    """The roles that are assigned to a user directly."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -108,7 +108,7 @@ class UserRoleEndpoint(Endpoint):
         ),
         "create": Operation(
             "assign_user_roles",
-            "Give roles to a user",
+            "Assign roles to a user",
             ("update:users", "create:role_members"),
             204,
             body=RolesToChange,
@@ -116,7 +116,7 @@ class UserRoleEndpoint(Endpoint):
         ),
         "destroy": Operation(
             "remove_user_roles",
-            "Take roles from a user",
+            "Remove roles from a user",
             ("update:users", "delete:role_members"),
             204,
             body=RolesToChange,

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about roles and those who have them."""
+"""OpenAPI schemas and parameters of roles and their assignments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EFFECTIVE_ROLES = taken_list("roles", reference("EffectiveRole"))
 SHORT_USER = reference("ShortUser")
 USERS = list_of("users", SHORT_USER)
 NOTHING: Schema = {"type": "object", "description": "Empty.", "maxProperties": 0}
-# Nothing is required: `fields` leaves out what it does not name.
+# No member is required, because `fields` can leave out any of them.
 COMPONENTS: dict[str, Schema] = {
     "Role": {"type": "object", "properties": shapes.ROLE.properties},
     "EffectiveRole": {

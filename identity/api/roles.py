@@ -44,11 +44,13 @@ class RoleEndpoint(Endpoint):
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("list_roles", "List roles", ("read:roles",), 200, ROLES, parameters=LIST_PARAMETERS),
-        # Clients know 200 here, not 201.
+        # The status is 200 and not 201: clients expect it.
         "create": Operation("create_role", "Create a role", ("create:roles",), 200, ROLE, RoleToCreate, refuses=(409,)),
         "retrieve": Operation("get_role", "Read a role", ("read:roles",), 200, ROLE, refuses=(404,)),
         "partial_update": Operation("update_role", "Change a role", ("update:roles",), 200, ROLE, RoleToChange, refuses=(404, 409)),
-        "destroy": Operation("delete_role", "Take a role from everybody and delete it", ("delete:roles",), 200, NOTHING, refuses=(404,)),
+        "destroy": Operation(
+            "delete_role", "Delete a role and remove it from all users and groups", ("delete:roles",), 200, NOTHING, refuses=(404,)
+        ),
     }
 
     def list(self, request: Request) -> Response:
@@ -82,5 +84,5 @@ class RoleEndpoint(Endpoint):
 
 
 def _without_null(body: dict[str, Any]) -> dict[str, Any]:
-    """Clear what was sent as null: a description is never absent."""
+    """Replace null with an empty text: a description is never absent."""
     return {name: "" if value is None else value for name, value in body.items()}

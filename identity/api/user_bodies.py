@@ -1,4 +1,4 @@
-"""Bodies about users."""
+"""Request bodies for users."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ CONNECTION_ID = RegexValidator(r"^con_[A-Za-z0-9]{16}\Z", "String does not match
 _PHONE_NUMBER = RegexValidator(r"^\+[0-9]{1,15}\Z", r"String does not match pattern ^\+[0-9]{1,15}$")
 _NO_SPACE = RegexValidator(r"^\S+\Z", "String must not hold white space")
 _PICTURE = URLValidator(schemes=["http", "https"], message="Object didn't pass validation for format strict-uri")
-# Members that ask for a message or name its template; nothing of them is stored.
+# Members that request a message or name its template. They are not stored.
 UNSTORED = ("verify_email", "verify_phone_number", "client_id")
 
 
 class AppMetadata(JsonObject):
-    """Metadata that users cannot change themselves; some names are taken."""
+    """Metadata that users cannot change themselves. Some names are reserved."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         value = super().to_internal_value(data)
@@ -30,7 +30,7 @@ class AppMetadata(JsonObject):
 
 
 class Profile(Closed):
-    """What creating and changing a user have in common; null unsets."""
+    """Members that creating and changing a user share. Null clears a member."""
 
     email = Email(required=False, allow_null=True)
     email_verified = Switch(required=False)
@@ -61,14 +61,14 @@ class UserToChange(Profile):
 
 
 class UserId(Text):
-    """The id of an identity: text, or the number that some providers use."""
+    """The id of an identity: a text, or a number as some providers send it."""
 
     def run_validation(self, data: Any = serializers.empty) -> Any:
         return super().run_validation(str(data) if type(data) is int else data)
 
 
 class IdentityToLink(Closed):
-    """Names the secondary user, by provider and id or by an id token of theirs."""
+    """Names the secondary user, by provider and id or by an ID token of the secondary user."""
 
     provider = Text(required=False, max_length=40)
     user_id = UserId(required=False, max_length=300, help_text="With or without the provider.")

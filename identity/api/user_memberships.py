@@ -1,4 +1,4 @@
-"""What a user belongs to: organizations, groups, and the roles that count for it."""
+"""Relations of a user: organizations, groups, and effective roles."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EFFECTIVE = Listing("roles", EFFECTIVE_ROLE_FIELDS, only_take=True)
 
 
 class UserOrganizationEndpoint(Endpoint):
-    """The organizations a user is a member of."""
+    """The organizations of which a user is a member."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -52,7 +52,7 @@ class UserOrganizationEndpoint(Endpoint):
 
 
 class UserGroupEndpoint(Endpoint):
-    """The groups a user is a member of."""
+    """The groups of which a user is a member."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -77,12 +77,12 @@ class UserGroupEndpoint(Endpoint):
 
 
 class EffectiveRoleEndpoint(Endpoint):
-    """The roles that count for a user in the whole tenant, given directly or through groups."""
+    """The effective roles of a user in the whole tenant: assigned directly or through groups."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
             "list_user_effective_roles",
-            "List the roles that count for a user",
+            "List the effective roles of a user",
             ("read:user_effective_roles",),
             200,
             EFFECTIVE_ROLES,

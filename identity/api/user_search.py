@@ -1,4 +1,4 @@
-"""What the list of users is asked for: a search, an order, and the limit on what they may cost."""
+"""Query parameters of the list of users: the search, the order, and the time limit of both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ALL: Node[Condition] = AllOf(())
 _SEARCH_ENGINES = ("v1", "v2", "v3")
 _FOLDED = ("username", "name", "nickname", "given_name", "family_name")
 _PLAIN = ("email_verified", "phone_number", "phone_verified", "picture", "blocked", "updated_at", "last_ip", "logins_count")
-# The first four have an index that begins with the tenant; the others put a whole result in order, within the time limit.
+# The first four have an index that begins with the tenant. The other orders sort the whole result, within the time limit.
 SORTS: dict[str, Any] = {
     "created_at": "created_at",
     "email": Lower("email"),
@@ -38,7 +38,7 @@ SORTS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class AskedSearch:
-    """How the users are read for one answer."""
+    """The search and the order of one list request."""
 
     order: Order
     condition: Node[Condition]
@@ -46,7 +46,8 @@ class AskedSearch:
 
     @contextmanager
     def reading(self) -> Iterator[Reading]:
-        """Limit the time of a search or of an order without an index; the rest of the lists cost what a page costs."""
+        """Limit the time of a search, and of an order without an index. Other lists need no limit: their cost depends on the page size
+        alone."""
         if self.order.is_indexed and self.condition == _ALL:
             yield PlainReading()
             return
@@ -54,17 +55,17 @@ class AskedSearch:
             with search_time_limited():
                 yield self._reading()
         except SearchTookTooLong as error:
-            raise Refusal(503, "The search took too long. Ask for fewer users, or sort by created_at.") from error
+            raise Refusal(503, "The search took too long. Request fewer users, or sort by created_at.") from error
 
     def _reading(self) -> Reading:
         if self.condition == _ALL:
             return PlainReading()
-        # Linked identities are looked up here already, so within the limit.
+        # `of` already looks up linked identities, so it runs inside the time limit.
         return SearchReading(UserConditions(self.tenant_id).of(self.condition), is_selective(self.condition))
 
 
 def asked_search(query: QueryDict, tenant_id: str) -> AskedSearch:
-    """Read `q`, `search_engine`, `primary_order` and `sort`. An invalid value is 400 with the reason."""
+    """Read `q`, `search_engine`, `primary_order` and `sort`. Answers an invalid value with 400 and the reason."""
     engine = text_of(query, "search_engine")
     if engine not in (None, *_SEARCH_ENGINES):
         raise invalid_query(f"Expected one of {', '.join(_SEARCH_ENGINES)}", "search_engine")

@@ -70,7 +70,7 @@ class UserEndpoint(Endpoint):
         rows = with_identities(User.objects.all())
         name = text_of(query, "connection")
         if name:
-            # By key, so that the index of a connection's users serves the page.
+            # Filters by key, so that the index of a connection's users serves the page.
             rows = rows.filter(connection__in=list(Connection.objects.filter(name=name).values_list("pk", flat=True)))
         with asked.reading() as reading:
             return Response(answer_list(rows, query, _LISTING, listed_user, order=asked.order, reading=reading))
@@ -116,7 +116,7 @@ class UserEndpoint(Endpoint):
         try:
             users.delete_user(tenant_id=self.tenant_id, user_id=id)
         except NotFound:
-            # Clients repeat a delete whose answer was lost: gone is gone.
+            # Clients repeat a delete if its response was lost, so a missing row is a success.
             return Response(status=204)
         return Response(status=204)
 
@@ -128,7 +128,7 @@ class UserEndpoint(Endpoint):
         return user
 
     def _check_against_connection(self, user_id: str, changes: dict[str, Any]) -> None:
-        """Judge, before the row is locked, what depends on the user's connection: it stays the same for life."""
+        """Check the changes against the user's connection. No lock is needed, because the connection of a user never changes."""
         user = User.objects.select_related("connection").filter(user_id=user_id).first()
         if user is None:
             raise NotFound("The user does not exist.")
@@ -139,7 +139,7 @@ class UserEndpoint(Endpoint):
 
 
 class UsersByEmailEndpoint(Endpoint):
-    """Users by their exact e-mail address, in any case of letters."""
+    """Users by their exact email address; letter case is ignored."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -162,18 +162,18 @@ class UsersByEmailEndpoint(Endpoint):
 
 
 def with_identities(rows: QuerySet[User]) -> QuerySet[User]:
-    """Read users with all that their documents show: two statements, however many users."""
+    """Add all rows that documents of users show. Costs two statements for any number of users."""
     linked = LinkedIdentity.objects.select_related("connection").order_by("pk")
     return rows.select_related("connection").prefetch_related(Prefetch("linked_identities", linked))
 
 
 def listed_user(user: User) -> dict[str, Any]:
-    """Return the document of a user that was read `with_identities`."""
+    """Return the document of a user that was read by `with_identities`."""
     return user_resource(user, list(user.linked_identities.all()))
 
 
 def user_resource(user: User, linked: Sequence[LinkedIdentity] | None = None) -> dict[str, Any]:
-    """Return the document of a user with what only the management interface shows."""
+    """Return the document of a user with the members that only the management interface shows."""
     document = user_document(user, linked)
     if user.last_password_reset:
         document["last_password_reset"] = wire_time(user.last_password_reset)
@@ -188,7 +188,7 @@ def check_user_id(user_id: str) -> None:
 
 @contextmanager
 def password_refused() -> Iterator[None]:
-    """Say in the words clients look for that a password is too weak."""
+    """Refuse a weak password with the text that clients parse."""
     try:
         yield
     except PasswordTooWeak as error:

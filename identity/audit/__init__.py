@@ -1,1 +1,1 @@
-"""The audit log: what staff, clients and commands changed."""
+"""The audit log: changes by staff, clients and commands."""

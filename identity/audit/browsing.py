@@ -1,4 +1,4 @@
-"""What people ask of the audit log, and the lines of its export."""
+"""Filters of the audit log, and the lines of its export."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FIELDS = [Field(name, name) for name in _COLUMNS]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is looked for; what is empty does not narrow. `tenant_id` None means all tenants and the platform."""
+    """The filters of a list. An empty filter does not apply. `tenant_id` None selects all tenants and the platform."""
 
     tenant_id: str | None
     actor: str = ""
@@ -39,7 +39,7 @@ class Question:
     until: datetime | None = None
 
     def walked(self) -> QuerySet[AuditEntry]:
-        """Return the entries that an index finds: those of a tenant, a person, an object, a request, a time."""
+        """Return the entries that match the filters with an index: tenant, actor, object, act and time."""
         rows = AuditEntry.objects.all() if self.tenant_id is None else AuditEntry.objects.filter(tenant_id=self.tenant_id)
         exact = {"actor_name": self.actor, "object_id": self.object_id, "act_id": self.act_id}
         rows = rows.filter(**{name: value for name, value in exact.items() if value})
@@ -47,17 +47,17 @@ class Question:
         return rows if self.until is None else rows.filter(at__lte=self.until)
 
     def further(self) -> Q:
-        """Return what entries are judged by one by one; false where nothing else is asked."""
+        """Return the filters without an index, which are checked entry by entry. Empty if there are none."""
         return Q(**{name: value for name, value in (("object_type", self.object_type), ("kind", self.kind)) if value})
 
 
 def browse(question: Question, place: Place | None = None) -> KeysetPage[AuditEntry]:
-    """Return one page of what is asked for."""
+    """Return one page of the entries that match."""
     return page_of(question.walked(), place, moment="at", further=question.further())
 
 
 def exported(question: Question, form: Format) -> Iterator[str]:
-    """Yield the heading of a table, then the entries from the oldest on, some hundred at a time."""
+    """Yield the header of a CSV file, then the entries, oldest first, in pages of some hundreds."""
     if form == "csv":
         yield heading_of(_FIELDS)
     write = record_of(_FIELDS) if form == "csv" else line_of(_FIELDS)

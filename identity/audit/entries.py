@@ -1,4 +1,4 @@
-"""The only writer of the audit log: `record` notes an act, `record_row` the change of one row. Both stand in the caller's transaction."""
+"""The only writer of the audit log: `record` notes an act, `record_row` the change of one row. Both write in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def record(
     user_agent: str = "",
     **facts: Any,
 ) -> AuditEntry:
-    """Note in the audit log that `act` was done, such as "Enrolled a passkey", to the row `about` or to something of the tenant.
+    """Write an entry that `act` was done, such as "Enrolled a passkey", to the row `about` or in the tenant.
 
-    Who did it, from where, comes from the present act; `actor`, `ip` and `user_agent` name it where there is none yet, as during
-    a login. `before` and `after` are whole images, of which what differs is kept. Values named like secrets are hidden; a
-    secret must all the same never be passed. Facts are whatever else explains it. Call it inside the transaction of the change.
+    The present act supplies the actor and the address. Pass `actor`, `ip` and `user_agent` where there is no present act, as
+    during a login. `before` and `after` are whole images; only the differences are kept. Values whose names look like secrets are
+    hidden, but never pass a secret. `facts` are further details. Call inside the transaction of the change.
     """
     present = current_act()
     if actor is not None or present is None:
@@ -52,7 +52,7 @@ def record(
 
 
 def record_row(act: Act, row: models.Model, before: Image | None, after: Image | None) -> None:
-    """Note that a row came, went or changed in the course of `act`; no entry where nothing differs that anybody decides."""
+    """Write an entry that `act` added, deleted or changed a row. Writes none if only columns that the service maintains differ."""
     if before is not None and after is not None:
         was, became = differing(before, _decided(after))
         if not was:
@@ -71,7 +71,7 @@ def record_row(act: Act, row: models.Model, before: Image | None, after: Image |
     _saved(entry, row)
 
 
-# What moves along with any change, or without anybody's doing.
+# Columns that change together with others, or without an actor.
 _KEPT_BY_THE_SERVICE = frozenset({"updated_at", "updated", "last_login", "auth_version"})
 
 
@@ -107,7 +107,7 @@ def _name(entry: AuditEntry, row: models.Model | None) -> None:
 
 
 def is_noted(row: models.Model, key: str | None = None) -> bool:
-    """Tell whether the present act has an entry about the row already."""
+    """Tell whether the present act already has an entry about the row."""
     act = current_act()
     if act is None:
         return False
@@ -116,12 +116,12 @@ def is_noted(row: models.Model, key: str | None = None) -> bool:
 
 
 def image_of(row: models.Model) -> dict[str, Any] | None:
-    """Return the columns of the row as they stand in the database now, None when it is not there."""
+    """Return the columns of the row as stored now, or None if the row does not exist."""
     return images_of(models.QuerySet(type(row)).filter(pk=row.pk)).get(row.pk)
 
 
 def images_of(rows: models.QuerySet[Any]) -> dict[Any, dict[str, Any]]:
-    """Return the columns of each row by its key, as they stand in the database now."""
+    """Return the stored columns of each row, by key."""
     key = rows.model._meta.pk.attname
     shown = getattr(rows.model, "shown_image", None)
     images: models.QuerySet[Any, dict[str, Any]] = models.QuerySet(rows.model).filter(pk__in=rows.values("pk")).values()
@@ -129,7 +129,7 @@ def images_of(rows: models.QuerySet[Any]) -> dict[Any, dict[str, Any]]:
 
 
 def tenant_of(row: models.Model) -> str | None:
-    """Return the id of the tenant that the row belongs to; None for what is the platform's."""
+    """Return the id of the tenant that owns the row, or None for rows of the platform."""
     if isinstance(row, Tenant):
         return str(row.pk)
     value: Any = row

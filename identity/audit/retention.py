@@ -1,4 +1,4 @@
-"""The one way in which entries of the audit log go: when they are older than the retention, some at a time."""
+"""Deletes entries of the audit log that are older than the retention, in chunks. Nothing else deletes entries."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _AT_ONCE = 5_000
 
 
 def prune_audit_log() -> int:
-    """Delete the entries that are older than `AUDIT_RETENTION_DAYS`, and note how many; return it.
+    """Delete the entries that are older than `AUDIT_RETENTION_DAYS`. Note and return their number.
 
-    The trigger lets a deletion pass only of entries older than the moment that the transaction names, and never of entries of
-    the last thirty days, whatever it names.
+    The trigger permits the deletion only of entries older than the time that the transaction names. It never permits the deletion of
+    entries of the last thirty days.
     """
     before = timezone.now() - timedelta(days=settings.AUDIT_RETENTION_DAYS)
     total = 0
@@ -43,7 +43,7 @@ def _prune_some(before: str) -> int:
 
 
 def is_guarded() -> bool:
-    """Tell whether the triggers that keep the log as it is are there and enabled."""
+    """Tell whether the triggers that protect the log exist and are enabled."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_trigger WHERE tgrelid = %s::regclass AND tgname LIKE 'identity_audit_%%' AND tgenabled <> 'D'",

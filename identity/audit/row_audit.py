@@ -1,7 +1,7 @@
-"""Notes every change of a watched row in the audit log, in the transaction of the change, while somebody acts.
+"""Writes an audit entry for every change of a watched row, in the transaction of the change, if there is a present act.
 
-It hears Django's signals, and the bulk writes of guarded managers through `hooks.bulk_writes`. Where nobody acts (a login,
-a worker) a look at a context variable is all it costs.
+Receives Django's signals, and the bulk writes of guarded managers through `hooks.bulk_writes`. Without a present act (a login, a
+worker) the only cost is one read of a context variable.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BEFORE = "_image_before"
 
 
 def watch(model: type[models.Model], *, of_clients: bool) -> None:
-    """Note changes of such rows from now on; those made by clients of the management interface only where `of_clients` says so."""
+    """Watch rows of this model from now on. Changes by clients of the management interface count only if `of_clients`."""
     _watched.add(model)
     if not of_clients:
         _not_of_clients.add(model)
@@ -38,12 +38,12 @@ def watch(model: type[models.Model], *, of_clients: bool) -> None:
 
 
 def watched() -> frozenset[type[models.Model]]:
-    """Return the models whose changes are noted row by row."""
+    """Return the models whose rows are watched."""
     return frozenset(_watched)
 
 
 def connect() -> None:
-    """Hear of bulk writes."""
+    """Register for bulk writes."""
     bulk_writes.fill(_around_bulk_write)
 
 
@@ -79,7 +79,7 @@ def _note_deleted(sender: type[models.Model], instance: models.Model, **_: Any) 
 
 @contextmanager
 def _around_bulk_write(model: type[models.Model], rows: Any) -> Iterator[None]:
-    """Note what a statement over many rows did to each; `rows` are those of a query, or those that are about to be written."""
+    """Write an entry for each row that a bulk statement changed. `rows` is a query, or the rows to be written."""
     act = _act_on(model)
     if act is None:
         yield

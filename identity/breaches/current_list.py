@@ -1,4 +1,4 @@
-"""The list that this process searches now: opened when first asked for, and again when another file has taken its place."""
+"""The list that this process searches. Opened on first use, and again after the file was replaced."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from identity.breaches.list_file import BreachList, Facts, ListUnreadable
 
 logger = logging.getLogger(__name__)
 
-# A new list is seen after this long; until then a search costs no look at the directory.
+# A process uses a new list after this time. Until then a search does not read the directory.
 _LOOKED_EVERY_SECONDS = 1.0
 _NO_LIST = "No list: BREACHED_PASSWORDS_FILE is not set."
 _NOT_MADE = "No list: there is no file at BREACHED_PASSWORDS_FILE yet. Make it with manage.py breached_passwords."
@@ -22,7 +22,7 @@ _NOT_MADE = "No list: there is no file at BREACHED_PASSWORDS_FILE yet. Make it w
 
 @dataclass(frozen=True)
 class ListStatus:
-    """Whether passwords can be searched. Without `facts` they cannot, and `problem` says why."""
+    """Whether passwords can be searched. Without `facts` no list can be read, and `problem` says why."""
 
     facts: Facts | None
     problem: str = ""
@@ -36,7 +36,7 @@ class ListStatus:
 
 
 class CurrentList:
-    """The open list and when it was last compared with the directory. Threads share it."""
+    """The open list, and the time at which the directory was last checked. Threads share it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -45,7 +45,7 @@ class CurrentList:
         self._place: tuple[str, float] = ("", 0.0)
 
     def get(self) -> BreachList | None:
-        """Return the list of the settings, None where there is none that can be read."""
+        """Return the list that the settings name, or None if no list can be read."""
         path, now = settings.BREACHED_PASSWORDS_FILE, time.monotonic()
         if self._place[0] == path and now - self._place[1] < _LOOKED_EVERY_SECONDS:
             return self._list
@@ -55,13 +55,13 @@ class CurrentList:
             return self._list
 
     def status(self) -> ListStatus:
-        """Return what there is, looked up now."""
+        """Check the directory now and return the status."""
         self._place = ("", 0.0)
         found = self.get()
         return ListStatus(found.facts) if found is not None else ListStatus(None, self._problem)
 
     def drop(self, problem: str) -> None:
-        """Forget a list that could not be read, until it is looked for again."""
+        """Stop using a list that could not be read, until the next check of the directory."""
         with self._lock:
             self._lose(problem)
 
@@ -88,7 +88,8 @@ _current = CurrentList()
 
 
 def is_in_breach(password: str) -> bool:
-    """Tell whether the list of this service holds a password. False without a list, and for one that fails: logins go on."""
+    """Tell whether the list of this service holds a password. False without a list, and for a list that cannot be read: logins
+    continue."""
     found = _current.get()
     if found is None:
         return False
@@ -100,5 +101,5 @@ def is_in_breach(password: str) -> bool:
 
 
 def list_status() -> ListStatus:
-    """Return what this process can search now."""
+    """Return the status of the list in this process."""
     return _current.status()

@@ -1,7 +1,7 @@
-"""Making a list: range by range into a working file that survives a stop, then put in the place of the old one in one step.
+"""Builds a list: writes range by range into a working file that survives a stop, then replaces the old list in one step.
 
-Beside the list stand, while it is made: `.part`, head and records; `.ranges`, the number of records of each range that is done; and
-`.lock`, which one process holds. A record is safe on the disk before its range counts as done.
+While it is built, these files are next to the list: `.part`, head and records; `.ranges`, the number of records of each finished
+range; and `.lock`, which one process holds. A record is on the disk before its range counts as finished.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from typing import BinaryIO
 
 from identity.breaches.list_file import HEAD_BYTES, RANGES, RECORD_BYTES, BreachList, Facts, ListUnreadable
 
-# Ranges between two points from which a stopped run goes on.
+# Ranges between two points from which a stopped run can resume.
 _RANGES_AT_ONCE = 2048
-# Of an array of integers of this machine; the working files never leave it.
+# Items of an array of integers of this machine; the working files never leave the machine.
 _COUNT_BYTES = array("I").itemsize
-# A list that shrinks like this was cut off: published lists only grow.
+# A new list below this share of the old one is refused as cut off: published lists only grow.
 _LEAST_SHARE = 0.9
 
 
 class BuildRefused(Exception):
-    """The list cannot be made; the text says why, and what to do."""
+    """The list cannot be built; the text says why, and what to do."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Where a list comes from, and which passwords it takes: those seen at least `at_least` times."""
+    """The source of a list, and its threshold: passwords seen at least `at_least` times are included."""
 
     path: Path
     source: str
@@ -48,7 +48,7 @@ class Plan:
 
 @contextmanager
 def building(plan: Plan, *, restarts: bool = False) -> Iterator[ListBuilder]:
-    """Yield the builder of a list, which goes on where an earlier run of the same plan stopped. Raises `BuildRefused`."""
+    """Yield the builder of a list, which resumes an earlier run of the same plan if that was stopped. Raises `BuildRefused`."""
     plan.path.parent.mkdir(parents=True, exist_ok=True)
     with plan.beside("lock").open("wb") as lock:
         try:
@@ -65,7 +65,7 @@ def building(plan: Plan, *, restarts: bool = False) -> Iterator[ListBuilder]:
 
 
 class ListBuilder:
-    """Takes the records of one range after the other; `count` is how many there are. Use it in `building`."""
+    """Accepts the records of the ranges in order; `count` is the number of records. Use it inside `building`."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -78,16 +78,16 @@ class ListBuilder:
 
     @property
     def done(self) -> int:
-        """How many ranges are done."""
+        """Number of ranges that are finished."""
         return len(self._counts)
 
     @property
     def began_at(self) -> datetime:
-        """When the making of the list began, in its first run."""
+        """Time at which the first run began to build the list."""
         return self._began_at
 
     def add_all(self, ranges: Iterable[bytes], *, tell: Callable[[ListBuilder], None]) -> None:
-        """Add the records of the ranges that follow; call `tell` after each part that is safe. Raises what the source raises."""
+        """Add the records of the next ranges. Calls `tell` after each part that is on the disk. Raises the errors of the source."""
         try:
             for records in ranges:
                 self._part.write(records)
@@ -102,20 +102,20 @@ class ListBuilder:
         tell(self)
 
     def finish(self, *, accepts_smaller: bool = False) -> Facts:
-        """Put the list in the place of the old one and return its facts. Readers see the old one or this one, whole.
+        """Replace the list and return its facts. Readers see either the complete old list or the complete new one.
 
-        Raises `BuildRefused` for a list that lacks ranges, is empty, or is much smaller than the one that is there.
+        Raises `BuildRefused` for a list that lacks ranges, is empty, or is much smaller than the existing one.
         """
         facts = Facts(self.count, self._plan.source, self._plan.at_least, self._began_at)
         if self.done != RANGES:
-            raise BuildRefused(f"Only {self.done} of {RANGES} ranges are there.")
+            raise BuildRefused(f"Only {self.done} of {RANGES} ranges are complete.")
         self._check_size(facts, accepts_smaller=accepts_smaller)
         table = array("Q", accumulate(self._counts, initial=0))
         if sys.byteorder == "big":
             table.byteswap()
         self._part.seek(0, os.SEEK_END)
         self._part.write(table.tobytes())
-        # The head comes last: without it the file is no list.
+        # The head is written last: a file without it is not a list.
         self._part.seek(0)
         self._part.write(facts.head())
         _to_disk(self._part)
@@ -137,11 +137,11 @@ class ListBuilder:
         if present is None or accepts_smaller or present.facts.at_least != facts.at_least:
             return
         if facts.count < present.facts.count * _LEAST_SHARE:
-            text = f"The new list has {facts.count:,} passwords, the present one {present.facts.count:,}. Nothing was replaced."
-            raise BuildRefused(f"{text} If that is right, run the command again with --accept-smaller.")
+            text = f"The new list has {facts.count:,} passwords, the existing one {present.facts.count:,}. Nothing was replaced."
+            raise BuildRefused(f"{text} If this is correct, run the command again with --accept-smaller.")
 
     def _cut_to_kept(self) -> None:
-        """Cut the working files to what is safe in both; begin them where nothing is."""
+        """Cut the working files to the records that are safe in both. Starts new files if no record is safe."""
         size = os.fstat(self._part.fileno()).st_size
         while self._counts and HEAD_BYTES + RECORD_BYTES * self.count > size:
             del self._counts[-_RANGES_AT_ONCE:]
@@ -163,7 +163,7 @@ class ListBuilder:
 
 
 def present_list(path: Path) -> BreachList | None:
-    """Return the list that is at a path, None where there is none that can be read."""
+    """Return the list at a path, or None if no list can be read there."""
     try:
         return BreachList(path)
     except (OSError, ListUnreadable):
@@ -175,7 +175,7 @@ def _journal_head(plan: Plan, began_at: datetime) -> bytes:
 
 
 def _kept_counts(plan: Plan) -> tuple[array[int], datetime]:
-    """Return the counts of the ranges that an earlier run of this plan has done, and when it began."""
+    """Return the counts of the ranges that an earlier run of this plan has finished, and the time at which that run began."""
     counts = array("I")
     began_at = datetime.now(UTC)
     if not plan.beside("ranges").exists():
@@ -187,7 +187,9 @@ def _kept_counts(plan: Plan) -> tuple[array[int], datetime]:
     except (ValueError, KeyError, TypeError) as error:
         raise BuildRefused("The working files of an earlier run are damaged: run the command again with --restart.") from error
     if (stated.get("source"), stated.get("at_least")) != (plan.source, plan.at_least):
-        raise BuildRefused("An earlier run with another source or another --at-least was stopped. Go on with that, or use --restart.")
+        raise BuildRefused(
+            "An earlier run with another source or another --at-least was stopped. Continue with those values, or use --restart."
+        )
     counts.frombytes(packed[: min(len(packed) // _COUNT_BYTES, RANGES) * _COUNT_BYTES])
     return counts, began_at
 
@@ -198,7 +200,7 @@ def _clear(plan: Plan) -> None:
 
 
 def _opened(path: Path) -> BinaryIO:
-    # Opened without cutting what is there.
+    # Opened without truncation, because a resumed run keeps the content.
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), "r+b")
 
 

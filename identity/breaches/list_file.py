@@ -1,4 +1,4 @@
-"""The list of passwords from breaches elsewhere: one local file of truncated SHA-1 digests, and the search in it.
+"""The list of breached passwords: one local file of truncated SHA-1 digests, and the search in it.
 
 Layout, all integers little-endian (docs/adr/0117):
 
@@ -8,7 +8,7 @@ Layout, all integers little-endian (docs/adr/0117):
 3. A table of 2^20 + 1 integers of 8 bytes: the number of the first record of each range, and the number of all records.
 
 A search reads 16 bytes of the table and the records of one range, about 5 KB in a list of 900 million entries. The file is read with
-`pread` and never mapped: a file that is cut short under a mapping kills the process, under `pread` the read only ends early.
+`pread` and never mapped: if a mapped file is truncated, the process is killed; `pread` only returns fewer bytes.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ RECORD_BYTES = 6
 _ENTRY = struct.Struct("<QQ")
 ENTRY_BYTES = 8
 TABLE_BYTES = (RANGES + 1) * ENTRY_BYTES
-# More would be no list of passwords: a damaged table must not make a process read gigabytes.
+# Bound on the records of one range: a damaged table must not make a process read gigabytes.
 _MOST_IN_RANGE = 1 << 20
 
 
 class ListUnreadable(Exception):
-    """The file is no list of breached passwords, or it is damaged."""
+    """The file is not a list of breached passwords, or it is damaged."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
@@ -44,7 +44,7 @@ class ListUnreadable(Exception):
 
 @dataclass(frozen=True)
 class Facts:
-    """What a list says of itself. `at_least` is how often a password was seen to be in it, `made_at` when its making began."""
+    """The facts in the head of a list. Passwords seen at least `at_least` times are in it; `made_at` is the start of the build."""
 
     count: int
     source: str
@@ -52,7 +52,7 @@ class Facts:
     made_at: datetime
 
     def head(self) -> bytes:
-        """Return the head of the file. Raises `ValueError` for a source with a longer name than fits."""
+        """Return the head of the file. Raises `ValueError` if the name of the source does not fit."""
         text = json.dumps({"count": self.count, "source": self.source, "at_least": self.at_least, "made_at": self.made_at.isoformat()})
         head = MAGIC + text.encode()
         if len(head) > HEAD_BYTES:
@@ -73,10 +73,10 @@ class Facts:
 
 
 class BreachList:
-    """An open list. It stays whole for its readers after another file has taken its place, and closes with its last reader."""
+    """An open list. Its readers can finish after another file has replaced it; the file closes with the last reader."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file. Raises `ListUnreadable`, and `OSError` where it cannot be opened."""
+        """Open the file. Raises `ListUnreadable`, and `OSError` if the file cannot be opened."""
         self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         weakref.finalize(self, os.close, self._file)
         stat = os.fstat(self._file)
@@ -87,9 +87,9 @@ class BreachList:
             raise ListUnreadable
 
     def holds(self, password: str) -> bool:
-        """Tell whether the list holds this password. Raises `ListUnreadable`, and `OSError` where the disk fails.
+        """Tell whether the list holds this password. Raises `ListUnreadable`, and `OSError` if the disk fails.
 
-        With 900 million entries a password that is in no breach is found by chance once in 3 * 10^11 times.
+        False positives: with 900 million entries, once in 3 * 10^11 passwords that are in no breach.
         """
         number, record = truncated_digest(password)
         records = self.records_of(number)
@@ -98,7 +98,7 @@ class BreachList:
         return records[place * RECORD_BYTES : (place + 1) * RECORD_BYTES] == record
 
     def records_of(self, number: int) -> bytes:
-        """Return the records of a range, one after the other. Raises `ListUnreadable`."""
+        """Return the records of a range, concatenated. Raises `ListUnreadable`."""
         first, end = self._bounds(number)
         if not 0 <= first <= end <= self.facts.count or end - first > _MOST_IN_RANGE:
             raise ListUnreadable
@@ -120,7 +120,7 @@ class BreachList:
 
 
 def truncated_digest(password: str) -> tuple[int, bytes]:
-    """Return the number of the range of a password, and its record in there."""
-    # The published lists are SHA-1 of UTF-8. It protects nothing here: the list is public.
+    """Return the number of a password's range, and its record in that range."""
+    # The published lists use SHA-1 of UTF-8. The digest protects no secret: the list is public.
     digest = hashlib.sha1(password.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
     return int(digest[:5], 16), bytes.fromhex(digest[5:17])

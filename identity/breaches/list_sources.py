@@ -1,6 +1,6 @@
-"""Where lists come from: a downloaded file or directory in the format of Pwned Passwords, or an interface that answers ranges.
+"""Sources of lists: a downloaded file or directory in the format of Pwned Passwords, or an interface that serves ranges.
 
-Every source yields the records of one range after the other. What is not in the format is refused, and never taken in part.
+Every source yields the records of the ranges in order. Input in another format is refused as a whole.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from foundation.outbound.retry_after import retry_after
 from foundation.outbound.session import OutboundSession
 from identity.breaches.list_file import RANGES, BreachList
 
-# SHA-1 in hexadecimal digits and how often the password was seen; in ranges without the first five digits.
+# SHA-1 in hexadecimal digits, then the number of times that the password was seen. Files of ranges omit the first five digits.
 _LINE = re.compile(rb"^([0-9A-F]{5})([0-9A-F]{12})[0-9A-F]{23}:([0-9]{1,12})\r?$", re.MULTILINE)
 _RANGE_LINE = re.compile(rb"^([0-9A-F]{12})[0-9A-F]{23}:([0-9]{1,12})\r?$", re.MULTILINE)
 _BLOCK_BYTES = 4 * 1024 * 1024
@@ -30,17 +30,17 @@ _NAMES = ("{:05X}.txt", "{:05X}", "{:05x}.txt", "{:05x}")
 _DEADLINE_SECONDS = 30.0
 _TRIES = 6
 _LONGEST_PAUSE = 60.0
-# Clocks differ, and a range may have been read from a cache.
+# Margin for clocks that differ, and for ranges that were read from a cache.
 _MARGIN = timedelta(days=1)
 
 
 class SourceRefused(Exception):
-    """The source is not in the format, or does not answer; the text says where."""
+    """The source has another format or does not answer; the text says where."""
 
 
 @dataclass(frozen=True)
 class Taking:
-    """Which entries are taken: those seen `at_least` times. An empty range is refused unless `may_lack_ranges`."""
+    """Which entries are included: those seen at least `at_least` times. An empty range is refused unless `may_lack_ranges`."""
 
     at_least: int = 1
     may_lack_ranges: bool = False
@@ -49,7 +49,7 @@ class Taking:
 def packed_range(body: bytes, taking: Taking, *, name: str) -> bytes:
     """Return the records of a range from its lines, `SUFFIX:COUNT`. Raises `SourceRefused`.
 
-    Entries that were seen 0 times are padding, which hides how long a range is.
+    Entries with a count of 0 are padding, which hides the true size of the range.
     """
     lines = body.upper().strip()
     entries = _RANGE_LINE.findall(lines)
@@ -61,16 +61,16 @@ def packed_range(body: bytes, taking: Taking, *, name: str) -> bytes:
 
 
 def ranges_of_directory(directory: Path, taking: Taking, *, start: int) -> Iterator[bytes]:
-    """Yield the ranges of a directory with one file for each range, from number `start`. Raises `SourceRefused`."""
+    """Yield the ranges from number `start` of a directory with one file per range. Raises `SourceRefused`."""
     for number in range(start, RANGES):
         path = next((found for name in _NAMES if (found := directory / name.format(number)).is_file()), None)
         if path is None and not taking.may_lack_ranges:
-            raise SourceRefused(f"The file of the range {number:05X} is missing. If it should be, use --allow-missing.")
+            raise SourceRefused(f"The file of the range {number:05X} is missing. If this is intended, use --allow-missing.")
         yield b"" if path is None else packed_range(path.read_bytes(), taking, name=path.name)
 
 
 def ranges_of_file(path: Path, taking: Taking, *, start: int) -> Iterator[bytes]:
-    """Yield the ranges of one sorted file of lines `DIGEST:COUNT`, from number `start`. Raises `SourceRefused`."""
+    """Yield the ranges from number `start` of one sorted file of lines `DIGEST:COUNT`. Raises `SourceRefused`."""
     number, has_lines = start, False
     kept: list[bytes] = []
     with path.open("rb") as file:
@@ -78,7 +78,7 @@ def ranges_of_file(path: Path, taking: Taking, *, start: int) -> Iterator[bytes]
         for digits, record, count in _entries(file, path.name):
             found = int(digits, 16)
             if found < start and not has_lines:
-                # The search may end one line early.
+                # The binary search may stop one line before the range.
                 continue
             if found < number:
                 raise SourceRefused(f"{path.name} is not sorted: the range {found:05X} follows {number:05X}.")
@@ -97,7 +97,7 @@ def ranges_of_file(path: Path, taking: Taking, *, start: int) -> Iterator[bytes]
 class RangeInterface:
     """An interface that answers `GET {base}{first five digits}` with the lines of a range.
 
-    `present` is the list from this very interface that is there already: what has not changed since is taken from it.
+    `present` is the existing list if it came from this interface; ranges that have not changed since are copied from it.
     """
 
     session: OutboundSession
@@ -107,7 +107,7 @@ class RangeInterface:
     pause: Callable[[float], None] = time.sleep
 
     def ranges(self, taking: Taking, *, start: int) -> Iterator[bytes]:
-        """Yield the ranges from number `start`, some fetched ahead. Raises `SourceRefused` for one that fails again and again."""
+        """Yield the ranges from number `start`; fetches some ahead. Raises `SourceRefused` for a range that fails repeatedly."""
         ahead: deque[Future[bytes]] = deque()
         with ThreadPoolExecutor(self.parallel, thread_name_prefix="ranges") as pool:
             try:
@@ -137,11 +137,11 @@ class RangeInterface:
                 if answer.status == 304 and self.present is not None:
                     return self.present.records_of(number)
                 if answer.status != 429 and answer.status < 500:
-                    raise SourceRefused(f"The range {name} was answered with {answer.status}.")
+                    raise SourceRefused(f"The server answered the range {name} with {answer.status}.")
                 problem, wait = f"status {answer.status}", _wait_of(answer, attempt)
             if attempt + 1 < _TRIES:
                 self.pause(min(wait, _LONGEST_PAUSE))
-        raise SourceRefused(f"The range {name} cannot be fetched: {problem}. Run the command again: it goes on from there.")
+        raise SourceRefused(f"The range {name} cannot be fetched: {problem}. Run the command again to resume there.")
 
     def _conditions(self) -> dict[str, str]:
         if self.present is None:
@@ -154,7 +154,7 @@ def _wait_of(answer: Answer, attempt: int) -> float:
 
 
 def _entries(file: BinaryIO, name: str) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Yield first digits, record and count of each line from where the file stands."""
+    """Yield first digits, record and count of each line, from the current place in the file."""
     rest, at = b"", file.tell()
     while block := file.read(_BLOCK_BYTES):
         whole, mark, left = (rest + block).rpartition(b"\n")
@@ -162,7 +162,7 @@ def _entries(file: BinaryIO, name: str) -> Iterator[tuple[bytes, bytes, bytes]]:
             whole, left = b"", left
         rest = left
         if len(rest) > _LONGEST_LINE:
-            raise SourceRefused(f"{name} has a line that is no digest, near byte {at:,}.")
+            raise SourceRefused(f"{name} has a line that is not a digest, near byte {at:,}.")
         yield from _checked(whole, name, at)
         at = file.tell() - len(rest)
     yield from _checked(rest, name, at)
@@ -177,7 +177,7 @@ def _checked(text: bytes, name: str, at: int) -> list[tuple[bytes, bytes, bytes]
 
 
 def _seek_range(file: BinaryIO, number: int) -> None:
-    """Move to the first line of a range or of one behind it, by halving; the file is sorted."""
+    """Seek to the first line of a range, or of the next existing range. A binary search in the sorted file."""
     low, high, wanted = 0, file.seek(0, 2), f"{number:05X}".encode()
     if not number:
         file.seek(0)
@@ -198,7 +198,7 @@ def _seek_range(file: BinaryIO, number: int) -> None:
 
 def _whole(records: list[bytes], number: int, taking: Taking, *, has_lines: bool) -> bytes:
     if not has_lines and not taking.may_lack_ranges:
-        raise SourceRefused(f"The range {number:05X} is missing: the file is cut off or not whole. If it should be, use --allow-missing.")
+        raise SourceRefused(f"The range {number:05X} is missing: the file is incomplete. If this is intended, use --allow-missing.")
     return _packed(records)
 
 

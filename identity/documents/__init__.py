@@ -1,4 +1,4 @@
-"""The one JSON shape per resource: API answers, event data and provisioning input are all made here."""
+"""The JSON document of each resource. API responses, event data and the input of provisioning are all built here."""
 
 from identity.documents.connection import connection_document
 from identity.documents.user import user_document

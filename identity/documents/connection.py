@@ -14,13 +14,14 @@ from identity.shapes import CONNECTION
 
 
 def connection_document(connection: Connection) -> dict[str, Any]:
-    """Return the connection as the management interface and its events show it; sealed options are not in it."""
+    """Return the connection as the management interface and its events show it, without sealed options."""
     options = with_endpoints(connection.shown_options)
     return values(partial(getattr, connection), CONNECTION.documented, options=options)
 
 
 def connection_resource(connection: Connection) -> dict[str, Any]:
-    """Return the document with what only the management interface shows: defaults, times, and the clients where there are none."""
+    """Return the document with the members that only the management interface shows: defaults, times, and clients even if there are
+    none."""
     document = connection_document(connection)
     options = options_with_defaults(connection.strategy, document.get("options", {}))
     return {

@@ -11,12 +11,12 @@ from identity.shapes import GROUP, GROUP_MEMBER
 
 
 def group_resource(group: Group) -> dict[str, Any]:
-    """Return the group as the management interface shows it; its events show less."""
+    """Return the group as the management interface shows it. Its events show fewer members."""
     return values(partial(getattr, group), GROUP.names, tenant_name=group.tenant_id)
 
 
 def group_member_resource(member: GroupMember) -> dict[str, Any]:
-    """Return a member, read with its user or group: here a nested group is called so, in events it is a connection's."""
+    """Return a member that was read with its user or group. The type of a nested group is `group` here and differs in events."""
     user, nested = member.user, member.nested_group
     if user is not None:
         shown = {"id": user.user_id, "member_type": "user", "type": None, "connection_id": user.connection_id}

@@ -13,9 +13,9 @@ from identity.shapes import PROFILE, USER
 
 
 def user_document(user: User, linked: Sequence[LinkedIdentity] | None = None) -> dict[str, Any]:
-    """Return the complete profile; empty fields are left out, `blocked` until it was set once.
+    """Return the complete profile. Empty fields are left out, and `blocked` until it was set once.
 
-    `linked` are the linked identities in order of linking; without it they are read.
+    `linked` holds the linked identities in order of linking; without it they are read from the database.
     """
     identities = list(user.linked_identities.select_related("connection").order_by("pk")) if linked is None else linked
     made = {"identities": _identities(user, identities), "logins_count": user.logins_count or None}
@@ -23,12 +23,12 @@ def user_document(user: User, linked: Sequence[LinkedIdentity] | None = None) ->
 
 
 def profile_data(user: User) -> dict[str, Any]:
-    """Return what an identity keeps of the user it was, in `profileData`."""
+    """Return the profile of the former user that a linked identity keeps as `profileData`."""
     return values(partial(getattr, user), PROFILE.documented, **_verified(user))
 
 
 def _verified(user: User) -> dict[str, bool | None]:
-    """Return whether address and number are verified, None where there is none."""
+    """Return whether address and phone number are verified; None for a missing value."""
     return {
         "email_verified": user.email_verified if user.email else None,
         "phone_verified": user.phone_verified if user.phone_number else None,

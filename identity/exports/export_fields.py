@@ -1,4 +1,4 @@
-"""Which fields of a user an export may show: paths into the document, each with a name. Pure."""
+"""Fields of a user that an export can show: paths into the document, each with a name. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from foundation.export_lines import Field, steps_of
 MOST_CSV_FIELDS = 30
 MOST_FIELDS = 100
 LONGEST_PATH = 256
-# The columns of a table where the caller names none.
+# The columns of a CSV export if the caller names none.
 DEFAULT_CSV_FIELDS = (
     "user_id", "email", "email_verified", "username", "phone_number", "phone_verified", "name", "given_name", "family_name", "nickname",
     "picture", "blocked", "identities[0].connection", "last_login", "last_ip", "logins_count", "created_at", "updated_at",
@@ -18,7 +18,7 @@ _METADATA = ("user_metadata", "app_metadata")
 
 
 class InvalidFields(ValueError):
-    """The fields of an export do not fit; `path` says which."""
+    """The fields of an export are invalid; `path` names the invalid one."""
 
     def __init__(self, reason: str, path: str) -> None:
         super().__init__(reason)
@@ -27,7 +27,7 @@ class InvalidFields(ValueError):
 
 
 def fields_of(asked: Sequence[Mapping[str, str]], *, is_table: bool, known: Sequence[str]) -> list[Field]:
-    """Return the fields that were asked for; raise `InvalidFields` with the place of one that does not fit."""
+    """Return the requested fields. Raises `InvalidFields` with the path of the first invalid one."""
     most = MOST_CSV_FIELDS if is_table else MOST_FIELDS
     if len(asked) > most:
         raise InvalidFields(f"Array is too long ({len(asked)}), maximum {most}", "fields")
@@ -49,7 +49,7 @@ def _problem(field: Field, before: list[Field], *, is_table: bool, known: Sequen
     if steps[0] not in known:
         return f"Users have no field {str(steps[0])[:64]}"
     if is_table and len(steps) == 1 and steps[0] in _METADATA:
-        return "A table takes metadata by its path alone, such as app_metadata.plan"
+        return "A CSV export shows metadata only by its path, such as app_metadata.plan"
     if any(field.name == other.name for other in before):
         return "Two fields with the same name"
     return None

@@ -1,4 +1,4 @@
-"""The file of a finished export: a signed link that lives for a minute, and its pieces, which any web process can read."""
+"""The file of a finished export: a signed link that works for one minute, and its pieces, which every web process can read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LinkExpired(ServiceError):
 
 @dataclass(frozen=True)
 class ExportedFile:
-    """A file whose pieces are there."""
+    """An export file whose pieces are still stored."""
 
     job_id: str
     name: str
@@ -37,13 +37,13 @@ def file_name(job: Job) -> str:
 
 
 def signed_path(job: Job) -> str:
-    """Return path and query of a fresh link to the file, good for this tenant and `EXPORT_LINK_SECONDS`."""
+    """Return path and query of a new link to the file. It works for this tenant, for `EXPORT_LINK_SECONDS`."""
     value = signing.TimestampSigner(salt=f"{_SALT}:{job.tenant_id}").sign(file_name(job))
     return f"/exports/{file_name(job)}?signature={value.removeprefix(file_name(job) + ':')}"
 
 
 def open_link(*, tenant_id: str, name: str, signature: str) -> ExportedFile:
-    """Return the file behind a link; raise `LinkExpired`, or `NotFound` for a link that was not made for this tenant and file."""
+    """Return the file of a link. Raises `LinkExpired`, or `NotFound` for a link of another tenant or file."""
     try:
         signing.TimestampSigner(salt=f"{_SALT}:{tenant_id}").unsign(f"{name}:{signature}", max_age=settings.EXPORT_LINK_SECONDS)
     except signing.SignatureExpired as error:
@@ -54,7 +54,7 @@ def open_link(*, tenant_id: str, name: str, signature: str) -> ExportedFile:
 
 
 def exported_file(*, tenant_id: str, name: str) -> ExportedFile:
-    """Return the file of a completed export of the tenant; raise `NotFound`."""
+    """Return the file of a completed export of the tenant. Raises `NotFound`."""
     found = _FILE.fullmatch(name)
     jobs = Job.objects.of(tenant_id).filter(type=Job.Type.USERS_EXPORT, status=Job.Status.COMPLETED)
     job = jobs.filter(pk=found[1]).first() if found else None
@@ -65,7 +65,7 @@ def exported_file(*, tenant_id: str, name: str) -> ExportedFile:
 
 
 def read_piece(file: ExportedFile, number: int) -> bytes:
-    """Return one piece of the file; raise `NotFound` when it was pruned meanwhile."""
+    """Return one piece of the file. Raises `NotFound` if the file was pruned meanwhile."""
     chunk = JobChunk.objects.filter(job_id=file.job_id, number=number).first()
     if chunk is None:
         raise NotFound("There is no such file.")

@@ -1,6 +1,6 @@
-"""Export users: as a job whose file grows by a page per transaction, or row by row for a command; nothing is locked.
+"""Exports of users: a job whose file grows by one page per transaction, or row by row for a command. No row is locked.
 
-The stream's cursor is taken before the first page is read, so export plus stream leave no gap.
+The cursor of the stream is read before the first page, so export plus stream have no gap.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ JSON = "json"
 
 
 def export_cursor(tenant_id: str) -> str:
-    """Return the cursor from which the stream continues a snapshot that is read from now on; empty without a stream."""
+    """Return the cursor from which the stream continues a snapshot that starts now; empty without a stream."""
     return snapshot_cursor.of(tenant_id)
 
 
 def exported_users(*, tenant_id: str, connection_id: str | None = None) -> Iterator[dict[str, Any]]:
     """Yield the documents of all users, oldest first, in pages of constant cost.
 
-    A user that changes meanwhile may be shown as before or after; the stream from the cursor taken first covers it.
+    A user that changes meanwhile may appear in its old or new state. A stream from a cursor that was read before covers the change.
     """
     users = _users(tenant_id, connection_id)
     last = 0
@@ -44,7 +44,7 @@ def exported_users(*, tenant_id: str, connection_id: str | None = None) -> Itera
 
 
 def user_count(*, tenant_id: str, connection_id: str | None = None) -> int:
-    """Return how many users an export would hold now."""
+    """Return the number of users that an export would contain now."""
     return _users(tenant_id, connection_id).count()
 
 
@@ -57,7 +57,7 @@ def start_export(
     limit: int | None = None,
     fields: Sequence[Mapping[str, str]] = (),
 ) -> Job:
-    """Return a pending job that exports users, all or those of one connection; raise `NotFound`. The fields have been checked."""
+    """Return a pending job that exports all users, or those of one connection. Raises `NotFound`. Expects checked fields."""
     connection = Connection.objects.of(tenant_id).filter(pk=connection_id).first() if connection_id else None
     if connection_id and connection is None:
         raise NotFound("The connection does not exist.")
@@ -76,11 +76,11 @@ def start_export(
 
 @step_of(Job.Type.USERS_EXPORT)
 def export_next_page(job: Job) -> bool:
-    """Add the next page of users to the file of a job whose row is locked; with the last one end the file and return False.
+    """Add the next page of users to the file of a job whose row is locked. Returns False after the last page, with the file complete.
 
-    1. In the first turn count the users, for the progress, and begin the file.
-    2. Read the page behind the last key, and no more than the limit leaves.
-    3. Store it as a piece of the file; progress and checksum move on with it in one transaction.
+    1. In the first call, count the users for the progress and begin the file.
+    2. Read the page after the last key, at most up to the limit.
+    3. Store the page as a piece of the file, with progress and checksum, in one transaction.
     """
     if job.connection_id is None and job.parameters.get("of_connection"):
         raise NotFound("The connection does not exist.")
@@ -100,7 +100,7 @@ def export_next_page(job: Job) -> bool:
     if len(page) == PAGE_ROWS and done + len(page) != limit:
         return True
     _store(job, end(Checksum(job.summary["crc"], job.summary["size"])))
-    # Rows that came or went meanwhile make the count at the beginning an estimate.
+    # Users created or deleted meanwhile make the initial count an estimate.
     job.summary["total"] = job.summary["exported"]
     return False
 

@@ -1,6 +1,6 @@
-"""The two ceremonies of WebAuthn level 3, registration and use: what a browser is asked for, and what its answer proves.
+"""The two ceremonies of WebAuthn level 3, registration and use: the options for the browser, and the verification of its response.
 
-Staff and end users share them. Rows are the business of the services.
+Staff and end users share them. This module touches no rows; services store the results.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ANSWER_MOST_CHARACTERS = 20_000
 CHALLENGE_BYTES = 32
 _ALGORITHMS = [COSEAlgorithmIdentifier.EDDSA, COSEAlgorithmIdentifier.ECDSA_SHA_256, COSEAlgorithmIdentifier.RSASSA_PKCS1_v1_5_SHA_256]
 _TRANSPORTS = frozenset(transport.value for transport in AuthenticatorTransport)
-# What the library lets through when a browser, or an attacker that plays one, sends nonsense.
+# Exceptions of the library for malformed input of a browser or an attacker.
 _NONSENSE = (WebAuthnException, ValueError, TypeError, KeyError, AttributeError, IndexError)
 
 
@@ -41,9 +41,9 @@ class CeremonyRefused(Exception):
 
 @dataclass(frozen=True)
 class RelyingParty:
-    """The domain that keys are made for, its name for people, and the one origin whose pages may use them.
+    """The domain of the keys, its name on screens, and the one origin whose pages may use the keys.
 
-    `apps` are further origins: applications of a telephone whose signing keys an administrator has named.
+    `apps` are further origins: mobile applications whose signing keys an administrator has registered.
     """
 
     id: str
@@ -53,13 +53,13 @@ class RelyingParty:
 
     @property
     def origins(self) -> list[str]:
-        """Every origin whose answers count."""
+        """All accepted origins."""
         return [self.origin, *self.apps]
 
 
 @dataclass(frozen=True)
 class Account:
-    """An account as authenticators know it. `handle` says nothing about the person (WebAuthn, 14.6.1)."""
+    """An account as authenticators see it. `handle` contains no personal data (WebAuthn, 14.6.1)."""
 
     handle: bytes
     name: str
@@ -68,7 +68,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Credential:
-    """A registered key: its id in base64url, and how browsers may reach it."""
+    """A registered key: its id in base64url, and its transports."""
 
     id: str
     transports: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class Credential:
 
 @dataclass(frozen=True)
 class NewCredential:
-    """What an authenticator has made and the browser sent, verified."""
+    """The verified result of a registration."""
 
     id: str
     public_key: bytes
@@ -90,7 +90,7 @@ class NewCredential:
 
 @dataclass(frozen=True)
 class Use:
-    """A use of a key, verified."""
+    """The verified result of a use."""
 
     sign_count: int
     is_backed_up: bool
@@ -106,10 +106,10 @@ def registration_options(
     attachment: str = "",
     is_passkey: bool = True,
 ) -> dict[str, Any]:
-    """Return what the browser is asked to make, none that the account has already.
+    """Return the options for the creation of a key. Keys that the account already has are excluded.
 
-    A passkey is discoverable and verifies its user. Another key stands beside a password: it does neither by demand. `attachment`
-    is `platform`, `cross-platform`, or empty for both.
+    A passkey is discoverable and verifies the user. Other keys supplement a password and need neither. `attachment` is `platform`,
+    `cross-platform`, or empty for both.
     """
     options = webauthn.generate_registration_options(
         rp_id=party.id,
@@ -130,7 +130,7 @@ def registration_options(
 
 
 def use_options(party: RelyingParty, challenge: bytes, *, allowed: Iterable[Credential] = (), is_passkey: bool = True) -> dict[str, Any]:
-    """Return what the browser is asked to sign, with one of these keys, or with any passkey that it holds for this domain."""
+    """Return the options for a signature with one of these keys; without keys, with any passkey of the browser for this domain."""
     options = webauthn.generate_authentication_options(
         rp_id=party.id, challenge=challenge, allow_credentials=_descriptors(allowed), user_verification=_verification(is_passkey=is_passkey)
     )
@@ -140,7 +140,7 @@ def use_options(party: RelyingParty, challenge: bytes, *, allowed: Iterable[Cred
 def verified_registration(
     answer: str | Mapping[str, Any], party: RelyingParty, *, challenge: bytes, is_passkey: bool = True
 ) -> NewCredential:
-    """Return the key that a browser says was made. Raises `CeremonyRefused`."""
+    """Verify the response to `registration_options` and return the new key. Raises `CeremonyRefused`."""
     document = parsed(answer)
     try:
         found = webauthn.verify_registration_response(
@@ -168,7 +168,7 @@ def verified_registration(
 
 
 def credential_in(answer: str | Mapping[str, Any]) -> str:
-    """Return the id of the key that an answer says it comes from. Raises `CeremonyRefused`; nothing is verified yet."""
+    """Return the key id that a response names. Nothing is verified yet. Raises `CeremonyRefused`."""
     named = parsed(answer).get("id")
     if not isinstance(named, str) or not named or "\x00" in named:
         raise CeremonyRefused
@@ -185,14 +185,14 @@ def verified_use(
     handle: bytes,
     is_passkey: bool = True,
 ) -> Use:
-    """Return what a use of this very key by the account with this handle proves.
+    """Verify a signature of exactly this key by the account with this handle, and return the result.
 
-    Raises `CeremonyRefused`, also where the sign count did not rise.
+    Raises `CeremonyRefused`, also if the sign count did not increase.
     """
     document = parsed(answer)
     try:
         told = document["response"].get("userHandle")
-        # WebAuthn, 7.2, step 6: the account that the authenticator names must be the owner.
+        # WebAuthn, 7.2, step 6: the account that the authenticator names must own the key.
         if told and base64url_to_bytes(told) != handle:
             raise CeremonyRefused
         found = webauthn.verify_authentication_response(
@@ -210,7 +210,7 @@ def verified_use(
 
 
 def parsed(answer: str | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answer of a browser as an object. Raises `CeremonyRefused` for what cannot be one."""
+    """Parse the response of a browser into an object. Raises `CeremonyRefused` for malformed input."""
     if not isinstance(answer, str):
         document: Any = dict(answer)
     elif len(answer) > ANSWER_MOST_CHARACTERS:

@@ -1,4 +1,4 @@
-"""Factors that the management interface gives to a user as a set. Proofs that they belong to the user were made elsewhere."""
+"""Sets the factors of a user through the management interface. The caller has verified that they belong to the user."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from identity.factors.user_factors import Kind, factors_of, give_factor, remove_
 from identity.models import EnrolledFactor
 from identity.services.users import locked_user
 
-# What such a set may hold: keys are made by authenticators alone.
+# Kinds that such a set may hold. Keys are excluded: only an authenticator can create one.
 KINDS = (Kind.PHONE, Kind.EMAIL, Kind.TOTP)
 
 
 @dataclass(frozen=True)
 class GivenFactor:
-    """A factor as it was described: with an address, or with the secret of an authenticator app."""
+    """A described factor: with an address, or with the secret of an authenticator app."""
 
     kind: str
     address: str = ""
@@ -24,7 +24,7 @@ class GivenFactor:
     name: str = ""
 
     def is_same(self, factor: EnrolledFactor) -> bool:
-        """Tell whether `factor` is the one that this describes."""
+        """Tell whether `factor` matches this description."""
         if self.kind != factor.kind:
             return False
         return self.secret == factor.secret() if self.secret else self.address.casefold() == factor.address.casefold()
@@ -32,9 +32,9 @@ class GivenFactor:
 
 @unit_of_work
 def replace_factors(*, tenant_id: str, user_id: str, wanted: Sequence[GivenFactor]) -> list[EnrolledFactor]:
-    """Give a user exactly these phones, addresses and apps; keys and passkeys stay. Return them in the order of `wanted`.
+    """Replace the phones, addresses and apps of a user by this set, and return them in the order of `wanted`. Keys and passkeys are kept.
 
-    What is there already stays as it is, with its id. Raises like `give_factor`; then nothing changes.
+    A factor that exists already keeps its id. Raises the errors of `give_factor`, and then changes nothing.
     """
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     present, found = factors_of(user, KINDS), []
@@ -42,7 +42,7 @@ def replace_factors(*, tenant_id: str, user_id: str, wanted: Sequence[GivenFacto
         same = next((factor for factor in present if one.is_same(factor)), None)
         found.append(same or _given(tenant_id, user_id, one))
     kept = {factor.pk for factor in found}
-    # Only now: with its last factor a user loses the recovery code.
+    # Remove only after adding: a user who loses the last factor also loses the recovery code.
     for factor in present:
         if factor.pk not in kept:
             remove_factor(tenant_id=tenant_id, user_id=user_id, device=factor.device)

@@ -39,36 +39,37 @@ PasskeyRefused = CeremonyRefused
 
 
 def origin_of(authority: str) -> str:
-    """Return the one origin whose pages may use passkeys: the platform's host, on the port of the request, whose Host was checked."""
+    """Return the one origin whose pages may use passkeys: the platform's host, with the port of the request. The Host was checked."""
     _, port = split_authority(authority)
     return f"{scheme()}://{settings.PLATFORM_HOST}{f':{port}' if port else ''}"
 
 
 def user_handle(staff: Staff) -> bytes:
-    """Return the account's name among passkeys: the same for all of them, and nothing about the person (WebAuthn, 14.6.1)."""
+    """Return the handle of the account: the same for all its passkeys, and without personal data (WebAuthn, 14.6.1)."""
     return hashlib.sha256(f"staff:{staff.pk}:{staff.created_at.isoformat()}".encode()).digest()
 
 
 def enrolment_options(staff: Staff, challenge: bytes) -> dict[str, Any]:
-    """Return what the browser is asked to make: a passkey, none that the account has already."""
+    """Return the options for the creation of a passkey. Passkeys that the account already has are excluded."""
     account = Account(user_handle(staff), staff.email)
     existing = _credentials(staff.factors.filter(kind=StaffFactor.Kind.PASSKEY))
     return ceremonies.registration_options(_party(), account, challenge, existing=existing)
 
 
 def use_options(challenge: bytes, factors: Iterable[StaffFactor] = ()) -> dict[str, Any]:
-    """Return what the browser is asked to sign, with one of these passkeys, or with any that it holds for this host."""
+    """Return the options for a signature with one of these passkeys; without passkeys, with any of the browser for this host."""
     return ceremonies.use_options(_party(), challenge, allowed=_credentials(factors))
 
 
 def verified_enrolment(answer: str, *, challenge: bytes, origin: str) -> NewPasskey:
-    """Return the passkey that a browser says was made. Raises `PasskeyRefused`."""
+    """Verify a registration and return the passkey. Raises `PasskeyRefused`."""
     made = ceremonies.verified_registration(answer, _party(origin), challenge=challenge)
     return NewPasskey(made.id, made.public_key, made.sign_count, made.transports)
 
 
 def verified_use(answer: str, factor: StaffFactor, *, challenge: bytes, origin: str) -> int:
-    """Return the sign count of a use of this very passkey by its user. Raises `PasskeyRefused`, also where the count did not rise."""
+    """Verify a use of exactly this passkey by its user and return the sign count. Raises `PasskeyRefused`, also if the count did not
+    increase."""
     use = ceremonies.verified_use(
         answer,
         _party(origin),

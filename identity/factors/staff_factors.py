@@ -1,6 +1,6 @@
-"""The factors of staff accounts: enrolled, used, renamed, removed. Whatever changes them ends the account's other sessions.
+"""The factors of staff accounts: enroll, use, rename, remove. Every change of the set ends the other sessions of the account.
 
-Codes and counters are taken by guarded updates, so that of two uses at the same moment, in whatever processes, one wins.
+Codes and counters are used by conditional updates, so of two concurrent uses in any processes exactly one succeeds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFoun
 RECOVERY_CODES = 10
 MOST_FACTORS = 20
 LONGEST_NAME = 60
-# 15 bytes are 120 random bits, 24 characters: enough for a digest to be as good as a slow hash.
+# 15 bytes are 120 random bits, 24 characters. With that much entropy a fast digest is as safe as a slow hash.
 _RECOVERY_BYTES = 15
 _GROUP = 6
 
@@ -35,7 +35,7 @@ class WrongCode(Conflict):
 
 @dataclass(frozen=True)
 class NewPasskey:
-    """What an authenticator has made and the browser sent, verified."""
+    """The verified result of a registration."""
 
     credential_id: str
     public_key: bytes
@@ -45,7 +45,7 @@ class NewPasskey:
 
 @dataclass(frozen=True)
 class Enrolled:
-    """A new factor; with the first one of an account come its recovery codes, which nothing can show again."""
+    """A new factor. The first factor of an account comes with recovery codes, which cannot be shown again."""
 
     staff: Staff
     factor: StaffFactor
@@ -53,15 +53,15 @@ class Enrolled:
 
 
 def has_factors(staff: Staff) -> bool:
-    """Tell whether the account has a second factor; recovery codes alone are none."""
+    """Tell whether the account has a second factor. Recovery codes alone do not count."""
     return StaffFactor.objects.filter(staff_id=staff.pk).exists()
 
 
 @unit_of_work
 def add_totp(*, staff_id: int, name: str, secret: str, code: str, moment: float) -> Enrolled:
-    """Enrol an authenticator app that shows `code` now; the code counts as used.
+    """Enroll an authenticator app that shows `code` now; the code counts as used.
 
-    Raises `WrongCode`, and `Invalid` for a name that is empty, too long or taken.
+    Raises `WrongCode`, and `Invalid` for a name that is empty, too long or in use.
     """
     staff = _locked(staff_id)
     factor = StaffFactor(staff=staff, kind=StaffFactor.Kind.TOTP, name=_name(staff, name))
@@ -75,7 +75,7 @@ def add_totp(*, staff_id: int, name: str, secret: str, code: str, moment: float)
 
 @unit_of_work
 def add_passkey(*, staff_id: int, name: str, passkey: NewPasskey) -> Enrolled:
-    """Enrol a passkey. Raises `AlreadyExists` when some account has it, and `Invalid` as above."""
+    """Enroll a passkey. Raises `AlreadyExists` if any account has it, and `Invalid` for a name that is empty, too long or in use."""
     staff = _locked(staff_id)
     if StaffFactor.objects.filter(credential_id=passkey.credential_id).exists():
         raise AlreadyExists("This passkey is enrolled already.")
@@ -93,7 +93,7 @@ def add_passkey(*, staff_id: int, name: str, passkey: NewPasskey) -> Enrolled:
 
 @unit_of_work
 def rename_factor(*, staff_id: int, factor_id: str, name: str) -> StaffFactor:
-    """Give a factor another name. Raises `NotFound` unless it is the account's own, and `Invalid` as above."""
+    """Rename a factor. Raises `NotFound` unless the account owns it, and `Invalid` for a name that is empty, too long or in use."""
     staff = _locked(staff_id)
     factor = _own(staff, factor_id)
     before = factor.name
@@ -106,7 +106,7 @@ def rename_factor(*, staff_id: int, factor_id: str, name: str) -> StaffFactor:
 
 @unit_of_work
 def remove_factor(*, staff_id: int, factor_id: str) -> Staff:
-    """Remove a factor; with the last one go the recovery codes. Raises `NotFound` unless it is the account's own."""
+    """Remove a factor. Removing the last one also removes the recovery codes. Raises `NotFound` unless the account owns the factor."""
     staff = _locked(staff_id)
     factor = _own(staff, factor_id)
     kind, name = factor.kind, factor.name
@@ -120,10 +120,11 @@ def remove_factor(*, staff_id: int, factor_id: str) -> Staff:
 
 @unit_of_work
 def renew_recovery_codes(*, staff_id: int) -> tuple[Staff, tuple[str, ...]]:
-    """Replace all recovery codes; return the new ones, for the only time. Raises `Conflict` for an account without a factor."""
+    """Replace all recovery codes and return the new ones, which cannot be shown again. Raises `Conflict` for an account without a
+    factor."""
     staff = _locked(staff_id)
     if not has_factors(staff):
-        raise Conflict("Recovery codes stand in for a factor: add one first.")
+        raise Conflict("Recovery codes replace a factor. Add a factor first.")
     codes = _new_codes(staff)
     _changed(staff)
     _note(staff, "Made new recovery codes")
@@ -132,7 +133,7 @@ def renew_recovery_codes(*, staff_id: int) -> tuple[Staff, tuple[str, ...]]:
 
 @unit_of_work
 def reset_factors(*, staff_id: int, reason: str = "") -> int:
-    """Take every factor and recovery code from an account and end its sessions; return how many factors it had."""
+    """Remove all factors and recovery codes of an account and end its sessions. Returns the number of factors."""
     staff = _locked(staff_id)
     count = staff.factors.count()
     staff.factors.all().delete()
@@ -143,17 +144,17 @@ def reset_factors(*, staff_id: int, reason: str = "") -> int:
 
 
 def use_totp(staff: Staff, code: str, *, moment: float) -> bool:
-    """Take a code of one of the account's authenticator apps; False for a wrong one and for one that was taken before."""
+    """Use a code of one of the account's authenticator apps. False for a wrong code and for a code that was used before."""
     for factor in staff.factors.filter(kind=StaffFactor.Kind.TOTP):
         step = totp.accepted_step(factor.secret(), code, moment=moment, last_step=factor.last_step)
-        # Whoever comes second, in this process or another one, finds the step taken.
+        # A concurrent use in any process finds that the step is used.
         if step is not None and _took(staff, factor, last_step__lt=step, becomes={"last_step": step}):
             return True
     return False
 
 
 def use_recovery_code(staff: Staff, code: str) -> bool:
-    """Take a recovery code; False for one that is wrong or used."""
+    """Use a recovery code. False for a wrong or used code."""
     typed = _normalised(code)
     for row in StaffRecoveryCode.objects.filter(staff_id=staff.pk, used_at__isnull=True).select_related("staff"):
         if vault.digest_matches(typed, row.digest):
@@ -165,12 +166,12 @@ def use_recovery_code(staff: Staff, code: str) -> bool:
 
 
 def use_passkey(factor: StaffFactor, *, sign_count: int) -> bool:
-    """Keep the count of a verified use; False when another use of the same count came first."""
+    """Store the sign count of a verified use. False if a concurrent use of the same count came first."""
     return _took(factor.staff, factor, sign_count=factor.sign_count, becomes={"sign_count": sign_count})
 
 
 def recovery_codes_left(staff: Staff) -> int:
-    """Return how many recovery codes were not used yet."""
+    """Return the number of unused recovery codes."""
     return StaffRecoveryCode.objects.filter(staff_id=staff.pk, used_at__isnull=True).count()
 
 
@@ -222,12 +223,12 @@ def _new_codes(staff: Staff) -> tuple[str, ...]:
 
 
 def _normalised(code: str) -> str:
-    # The alphabet has neither 0 nor 1 nor 8: what was read as such is O, I or B.
+    # The base32 alphabet has no 0, 1 or 8, so a typed 0, 1 or 8 means O, I or B.
     return "".join(code.upper().split()).replace("-", "").translate(str.maketrans("018", "OIB"))
 
 
 def _changed(staff: Staff) -> None:
-    """End the account's sessions: each holds a hash of this number. The view keeps the one that asked."""
+    """End the sessions of the account, since each holds a hash of this number. The view renews the session of the caller."""
     Staff.objects.filter(pk=staff.pk).update(factors_version=F("factors_version") + 1)
     staff.refresh_from_db(fields=["factors_version"])
 

@@ -1,6 +1,6 @@
-"""The factors and passkeys of end users: enrolled, used, renamed, removed. Every change of the set holds the user's row.
+"""The factors and passkeys of end users: enroll, use, rename, remove. Every change of the set locks the user's row.
 
-Codes and counters are taken by guarded updates, so that of two uses at the same moment, in whatever processes, one wins.
+Codes and counters are used by conditional updates, so of two concurrent uses in any processes exactly one succeeds.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ from identity.services.users import locked_user
 Kind = EnrolledFactor.Kind
 MOST_FACTORS = 20
 LONGEST_NAME = 60
-# An enrolment that is not confirmed by then is gone.
+# An enrollment expires unless it is confirmed by then.
 OPEN_FOR = timedelta(hours=1)
-# 15 bytes are 120 random bits, 24 characters: enough for a digest to be as good as a slow hash.
+# 15 bytes are 120 random bits, 24 characters. With that much entropy a fast digest is as safe as a slow hash.
 _RECOVERY_BYTES = 15
 _GROUP = 6
 
 
 @dataclass(frozen=True)
 class Confirmed:
-    """A factor that proves something from now on. With the first one comes a recovery code, which nothing can show again."""
+    """A confirmed factor. The first one comes with a recovery code, which cannot be shown again."""
 
     factor: EnrolledFactor
     recovery_code: str = ""
 
 
 def user_handle(user: User) -> bytes:
-    """Return the user's name among authenticators: the same for all of them, and nothing about the person (WebAuthn, 14.6.1)."""
+    """Return the handle of the user for authenticators: the same for all keys, and without personal data (WebAuthn, 14.6.1)."""
     return handle_of(user.tenant_id, user.user_id)
 
 
 def handle_of(tenant_id: str, user_id: str) -> bytes:
-    """Return that name for a user who may not exist yet: a sign-up with a passkey makes the passkey first, then the user."""
+    """Return the handle of a user that may not exist yet: a sign-up with a passkey creates the passkey first, then the user."""
     return hashlib.sha256(f"user:{tenant_id}:{user_id}".encode()).digest()
 
 
@@ -63,7 +63,7 @@ def factors_of(user: User, kinds: Collection[str] = EnrolledFactor.SECOND_FACTOR
 
 
 def credentials_of(user: User, kinds: Collection[str], *, relying_party: str) -> list[Credential]:
-    """Return the keys of these kinds that were made for a domain."""
+    """Return the keys of these kinds that belong to a domain."""
     keys = (factor for factor in factors_of(user, kinds) if factor.relying_party == relying_party)
     return [Credential(key.credential_id or "", tuple(key.transports)) for key in keys]
 
@@ -79,10 +79,10 @@ def factor_named(user: User, device: str) -> EnrolledFactor:
 
 @unit_of_work
 def begin_enrolment(*, tenant_id: str, user_id: str, kind: str, address: str = "", secret: str = "", name: str = "") -> EnrolledFactor:
-    """Return a new factor that proves nothing yet: an authenticator app with its `secret`, or an `address` that a code is sent to.
+    """Return a new, unconfirmed factor: an authenticator app with its `secret`, or an `address` that receives codes.
 
-    It takes the place of an older one of its kind that was not confirmed. Raises `NotFound`, `Conflict` for too many factors, `Invalid`
-    for a name, and `AlreadyExists` for an address that is enrolled already.
+    Replaces an older unconfirmed factor of the same kind. Raises `NotFound`, `Conflict` for too many factors, `Invalid` for a name, and
+    `AlreadyExists` for an address that is enrolled already.
     """
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     rows = EnrolledFactor.objects.of(tenant_id).filter(user=user)
@@ -99,9 +99,9 @@ def begin_enrolment(*, tenant_id: str, user_id: str, kind: str, address: str = "
 
 @unit_of_work
 def confirm_enrolment(*, tenant_id: str, user_id: str, device: str, step: int = 0) -> Confirmed:
-    """Let a factor count: the user has proven that they have it. `step` is the time step of the code of an app.
+    """Confirm a factor after the user has proven to own it. `step` is the time step of the code of an app.
 
-    Raises `NotFound` where the enrolment has ended, and `Conflict` where it was confirmed before.
+    Raises `NotFound` if the enrollment has expired, and `Conflict` if the factor was confirmed before.
     """
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     factor = factor_named(user, device)
@@ -125,11 +125,11 @@ def add_key(
     name: str = "",
     is_shown_to_user: bool = True,
 ) -> Confirmed:
-    """Enrol a key that an authenticator has made: a passkey or a second factor.
+    """Enroll a key of an authenticator: a passkey or a second factor.
 
-    Where the answer is not shown to the user, no recovery code is made.
+    Creates no recovery code if the response is not shown to the user.
 
-    Raises `NotFound`, `AlreadyExists` where some account of the tenant has it, `Conflict` for too many, and `Invalid` for a name.
+    Raises `NotFound`, `AlreadyExists` if any account of the tenant has the key, `Conflict` for too many, and `Invalid` for a name.
     """
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     _require_room(user)
@@ -158,9 +158,9 @@ def add_key(
 
 @unit_of_work
 def give_factor(*, tenant_id: str, user_id: str, kind: str, address: str = "", secret: str = "", name: str = "") -> EnrolledFactor:
-    """Enroll an authenticator app by its `secret`, or an `address`, for a user: what it proves was verified elsewhere.
+    """Enroll an authenticator app by its `secret`, or an `address`, for a user. The caller has verified that the user owns it.
 
-    No recovery code is made, since nothing here could show it to the user. Raises `NotFound`, `AlreadyExists` for an address that is
+    Creates no recovery code, because nothing here could show it to the user. Raises `NotFound`, `AlreadyExists` for an address that is
     enrolled already, `Conflict` for too many, and `Invalid` for a name.
     """
     factor = begin_enrolment(tenant_id=tenant_id, user_id=user_id, kind=kind, address=address, secret=secret, name=name)
@@ -172,7 +172,7 @@ def give_factor(*, tenant_id: str, user_id: str, kind: str, address: str = "", s
 
 @unit_of_work
 def give_key(*, tenant_id: str, user_id: str, kind: str, made: NewCredential, relying_party: str, name: str = "") -> EnrolledFactor:
-    """Enroll a key for a user that was made elsewhere, without a recovery code. Raises like `add_key`."""
+    """Enroll a key that was created elsewhere, without a recovery code. Raises the errors of `add_key`."""
     return add_key(
         tenant_id=tenant_id, user_id=user_id, kind=kind, made=made, relying_party=relying_party, name=name, is_shown_to_user=False
     ).factor
@@ -180,7 +180,7 @@ def give_key(*, tenant_id: str, user_id: str, kind: str, made: NewCredential, re
 
 @unit_of_work
 def rename_factor(*, tenant_id: str, user_id: str, device: str, name: str) -> EnrolledFactor:
-    """Give a factor another name. Raises `NotFound` unless it is the user's own, and `Invalid` for a name."""
+    """Rename a factor. Raises `NotFound` unless the user owns it, and `Invalid` for a name."""
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     factor = factor_named(user, device)
     before, factor.name = factor.name, _checked_name(name)
@@ -192,7 +192,8 @@ def rename_factor(*, tenant_id: str, user_id: str, device: str, name: str) -> En
 
 @unit_of_work
 def remove_factor(*, tenant_id: str, user_id: str, device: str, reason: str = "", is_by_user: bool = False) -> EnrolledFactor:
-    """Remove a factor or a passkey; with the last second factor goes the recovery code. Raises `NotFound` unless it is the user's own."""
+    """Remove a factor or a passkey. Removing the last second factor also removes the recovery code. Raises `NotFound` unless the user
+    owns it."""
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     factor = factor_named(user, device)
     EnrolledFactor.objects.of(tenant_id).filter(pk=factor.pk).delete()
@@ -208,7 +209,7 @@ def remove_factor(*, tenant_id: str, user_id: str, device: str, reason: str = ""
 
 @unit_of_work
 def remove_factors_of_kind(*, tenant_id: str, user_id: str, kind: str) -> int:
-    """Remove every factor of one kind; return how many there were. Raises `NotFound` for the user."""
+    """Remove every factor of one kind and return their number. Raises `NotFound` for an unknown user."""
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     found = factors_of(user, (kind,))
     for factor in found:
@@ -218,7 +219,7 @@ def remove_factors_of_kind(*, tenant_id: str, user_id: str, kind: str) -> int:
 
 @unit_of_work
 def remove_all_factors(*, tenant_id: str, user_id: str, reason: str = "", keeps_passkeys: bool = True) -> int:
-    """Remove every second factor, the recovery code with them, and the passkeys where wanted; return how many there were."""
+    """Remove every second factor and the recovery code, and the passkeys if requested. Returns the number of removed factors."""
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     rows = EnrolledFactor.objects.of(tenant_id).filter(user=user)
     rows = rows.exclude(kind=Kind.PASSKEY) if keeps_passkeys else rows
@@ -234,10 +235,11 @@ def remove_all_factors(*, tenant_id: str, user_id: str, reason: str = "", keeps_
 
 @unit_of_work
 def renew_recovery_code(*, tenant_id: str, user_id: str) -> str:
-    """Replace the recovery code; return the new one, for the only time. Raises `Conflict` for a user without a second factor."""
+    """Replace the recovery code and return the new one, which cannot be shown again. Raises `Conflict` for a user without a second
+    factor."""
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     if not factors_of(user):
-        raise Conflict("A recovery code stands in for a second factor: enroll one first.")
+        raise Conflict("A recovery code replaces a second factor. Enroll a factor first.")
     code = _new_recovery_code(user)
     note(user, "Made a new recovery code")
     return code
@@ -245,7 +247,8 @@ def renew_recovery_code(*, tenant_id: str, user_id: str) -> str:
 
 @unit_of_work
 def use_recovery_code(*, tenant_id: str, user_id: str, code: str) -> str | None:
-    """Take the recovery code; return the one that takes its place, None for a wrong code. It counts once, also in a race."""
+    """Use the recovery code and return the code that replaces it, or None for a wrong code. A code works once, also under concurrent
+    use."""
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     row = EnrolledFactor.objects.of(tenant_id).filter(user=user, kind=Kind.RECOVERY_CODE, is_confirmed=True).first()
     if not vault.digest_matches(_said(user, code), row.code_digest if row is not None else "") or row is None:
@@ -256,38 +259,38 @@ def use_recovery_code(*, tenant_id: str, user_id: str, code: str) -> str | None:
 
 
 def take_totp(user: User, code: str, *, moment: float) -> EnrolledFactor | None:
-    """Take a code of one of the user's authenticator apps; None for a wrong one and for one that was taken before."""
+    """Use a code of one of the user's authenticator apps. None for a wrong code and for a code that was used before."""
     for factor in factors_of(user, (Kind.TOTP,)):
         step = totp.accepted_step(factor.secret(), code, moment=moment, last_step=factor.last_step)
         if step is not None:
             taken = EnrolledFactor.objects.of(user.tenant_id).filter(pk=factor.pk, last_step__lt=step)
-            # A second use, in this process or another one, finds the step taken.
+            # A concurrent use in any process finds that the step is used.
             return factor if taken.update(last_step=step, last_used_at=timezone.now()) == 1 else None
     return None
 
 
 def take_key(factor: EnrolledFactor, *, sign_count: int, is_backed_up: bool) -> bool:
-    """Keep the count of a verified use; False when another use of the same count came first."""
+    """Store the sign count of a verified use. False if a concurrent use of the same count came first."""
     rows = EnrolledFactor.objects.of(factor.tenant_id).filter(pk=factor.pk, sign_count=factor.sign_count)
     return rows.update(sign_count=sign_count, is_backed_up=is_backed_up, last_used_at=timezone.now()) == 1
 
 
 def note_use(factor: EnrolledFactor) -> None:
-    """Note that a factor has proven something now."""
+    """Store the time of a use of the factor."""
     EnrolledFactor.objects.of(factor.tenant_id).filter(pk=factor.pk).update(last_used_at=timezone.now())
 
 
 def note(user: User, act: str, *, reason: str = "", **facts: str | int) -> None:
-    """Write an entry of the audit log. The user is the actor, unless a member of staff or a client acts."""
+    """Write an entry of the audit log. The actor is the user, unless there is a present act of staff or of a client."""
     actor = Actor("user", user.user_id, user.email or user.name or user.user_id)
     entries.record(act, about=user, reason=reason, actor=None if current_act() else actor, **facts)  # type: ignore[arg-type]  # facts are any values by name
 
 
 @unit_of_work
 def promise_recovery_code(*, tenant_id: str, user_id: str, device: str) -> str:
-    """Return the recovery code that a user gets once an enrollment is confirmed, for the only time; empty for a user who has one.
+    """Return the recovery code that becomes valid when an enrollment is confirmed. Empty for a user who has a recovery code.
 
-    Its digest stands in the row of that enrollment: another one that is under way brings another code.
+    The code cannot be shown again. The row of the enrollment keeps its digest, so a parallel enrollment has another code.
     """
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     factor = factor_named(user, device)
@@ -314,7 +317,7 @@ def _tell(user: User, factor: EnrolledFactor) -> None:
 
 
 def _say_whether(user: User) -> None:
-    """Let the profile say whether the user has a second factor; only what changes is saved, and becomes an event."""
+    """Update the profile member that says whether the user has a second factor. Saves, and so records an event, only on a change."""
     others = [name for name in user.multifactor if name != EnrolledFactor.PROVIDER]
     said = [*others, EnrolledFactor.PROVIDER] if factors_of(user) else others
     if said != user.multifactor:
@@ -330,12 +333,12 @@ def _require_room(user: User) -> None:
 def _checked_name(name: str) -> str:
     name = " ".join(name.split())
     if len(name) > LONGEST_NAME or not name.isprintable():
-        raise Invalid({"name": [f"At most {LONGEST_NAME} characters, and none that cannot be seen."]})
+        raise Invalid({"name": [f"At most {LONGEST_NAME} characters, all of them visible."]})
     return name
 
 
 def _first_recovery_code(user: User, factor: EnrolledFactor) -> str:
-    """Keep the code that the enrollment has promised, which was shown then; without one return a new one."""
+    """Store the recovery code that the enrollment has shown already. If it has shown none, return a new code."""
     if not factor.code_digest:
         return _new_recovery_code(user)
     _keep_recovery_code(user, factor.code_digest)
@@ -365,7 +368,7 @@ def _keep_recovery_code(user: User, digest: str) -> None:
 
 
 def _said(user: User, code: str) -> str:
-    """Return what a digest is made of: one that is copied to another user fits nothing there."""
-    # The alphabet has neither 0 nor 1 nor 8: what was read as such is O, I or B.
+    """Return the input of a code's digest. It names the user, so a digest that is copied to another user matches no code."""
+    # The base32 alphabet has no 0, 1 or 8, so a typed 0, 1 or 8 means O, I or B.
     typed = "".join(code[:64].upper().split()).replace("-", "").translate(str.maketrans("018", "OIB"))
     return f"recovery\x00{user.tenant_id}\x00{user.pk}\x00{typed}"

@@ -1,1 +1,1 @@
-"""Imports of users: the file, its rows, hashes made elsewhere."""
+"""Imports of users: the file, its rows, and hashes of other systems."""

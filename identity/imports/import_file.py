@@ -1,6 +1,6 @@
-"""The file of a user import, read row by row: a JSON array, or one JSON object per line. Pure; memory stays flat.
+"""Reads the file of a user import row by row: a JSON array, or one JSON object per line. Pure; memory use is constant.
 
-The standard library's scanner decides where a row ends, so a row means here what it means everywhere else.
+The scanner of the standard library finds the end of each row, so rows follow Python's JSON grammar.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import json
 from collections.abc import Iterator
 from typing import IO, Any, NoReturn
 
-# A user's whole profile may have 1 MB; hashes and factors come on top.
+# A user's profile may have 1 MB; hashes and factors are additional.
 LONGEST_ROW = 2 * 1024 * 1024
-# Deeper than anything that is stored, and far from what the interpreter's stack takes.
+# Deeper than any stored value, and far below Python's recursion limit.
 _DEEPEST = 200
 _READ_BYTES = 256 * 1024
-# How near to the end of the window a number, or any other word of JSON, may still be cut in two.
+# Characters before the end of the window within which a number, or another JSON word, may be cut in two.
 _UNDECIDED_NUMBER = 2
 _UNDECIDED_WORD = 16
 _SPACE = " \t\r\n"
@@ -27,9 +27,9 @@ class BadImportFile(ValueError):
 
 
 def read_rows(file: IO[bytes]) -> Iterator[Any]:
-    """Yield the rows of a file of either form, as they are; raise `BadImportFile` at the first place that is no row.
+    """Yield the rows of a file of either form, unchecked. Raises `BadImportFile` at the first place that is not a row.
 
-    What begins with a bracket is an array, anything else is read line by line; blank lines count and hold no row.
+    A file that begins with a bracket is an array. Any other file is read line by line; blank lines are counted but hold no row.
     """
     text = _Text(file)
     text.skip_mark()
@@ -40,7 +40,7 @@ def read_rows(file: IO[bytes]) -> Iterator[Any]:
 
 
 class _Text:
-    """A window on the decoded file: `window[at:]` is what has not been taken yet."""
+    """A window on the decoded file: `window[at:]` is not consumed yet."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -52,14 +52,14 @@ class _Text:
         self.line = 1
 
     def more(self) -> bool:
-        """Put more of the file behind the window, and drop what was taken; False at the end of the file."""
+        """Append more of the file to the window, and drop the consumed part. False at the end of the file."""
         if self._is_over:
             return False
         data = self._file.read(_READ_BYTES)
         try:
             decoded = self._decoder.decode(data, final=not data)
         except UnicodeDecodeError as error:
-            # The decoder judged what it held back together with the new bytes.
+            # The position counts from the bytes that the decoder held back from the last read.
             place = self._bytes_read + len(data) - len(error.object) + error.start
             raise BadImportFile(f"The file is not UTF-8: byte {place + 1}.") from error
         self._bytes_read += len(data)
@@ -75,7 +75,7 @@ class _Text:
             self.at = 1
 
     def skip_space(self) -> str:
-        """Go to the next character that is no white space and return it; empty at the end of the file."""
+        """Skip white space and return the next character; empty at the end of the file."""
         while True:
             while self.at < len(self.window):
                 character = self.window[self.at]
@@ -111,7 +111,7 @@ def _rows_of_array(text: _Text) -> Iterator[Any]:
 
 
 def _next_row(text: _Text, number: int) -> Any:
-    """Return the value that begins here; a value or an error near the end of the window may change with what comes next."""
+    """Return the value that begins here. Near the end of the window more text can change a value or an error, so read more first."""
     while True:
         try:
             row, end = _SCANNER.raw_decode(text.window, text.at)
@@ -129,14 +129,14 @@ def _next_row(text: _Text, number: int) -> Any:
 
 
 def _is_final(error: ValueError, text: _Text) -> bool:
-    """Tell whether more text cannot mend this; the scanner names the beginning of a string that is not over."""
+    """Tell whether more text cannot repair the error. For an unterminated string, the scanner names the beginning of the string."""
     if not isinstance(error, json.JSONDecodeError):
         return True
     return not error.msg.startswith("Unterminated") and error.pos < len(text.window) - _UNDECIDED_WORD
 
 
 def _grown(text: _Text, number: int) -> bool:
-    """Read as much again as the row has already, so that a long one is scanned only a few times over."""
+    """Double the text that the row has so far, so that a long row is scanned only a few times."""
     wanted = 2 * (len(text.window) - text.at)
     if wanted > 2 * LONGEST_ROW:
         raise _refusal(text, number, f"longer than {LONGEST_ROW} characters")
@@ -174,7 +174,7 @@ def _row_of_line(text: _Text) -> Any:
 
 
 def _refuse_deep(row: Any, text: _Text, end: int) -> None:
-    """Refuse a row that nests deeper than the code behind this may walk."""
+    """Refuse a row that nests deeper than later code can process."""
     if text.window.count("[", text.at, end) + text.window.count("{", text.at, end) <= _DEEPEST:
         return
     level = [row]
@@ -191,10 +191,10 @@ def _refusal(text: _Text, number: int, reason: str) -> BadImportFile:
 
 
 def _reason(error: ValueError) -> str:
-    """Return why a text is no JSON without repeating any of it: rows hold hashes."""
+    """Return why a text is not JSON, without quoting it: rows hold hashes."""
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg[:1].lower()}{error.msg[1:]}"
-    return "a number that is none in JSON, or with too many digits"
+    return "a number that JSON does not allow, or with too many digits"
 
 
 def _refuse_constant(_name: str) -> NoReturn:

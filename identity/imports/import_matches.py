@@ -1,4 +1,4 @@
-"""Which users the rows of an import mean."""
+"""Finds the existing users that the rows of an import match."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Key = tuple[str, str]
 
 
 def keys_of(connection: Connection, row: dict[str, Any]) -> list[Key]:
-    """Return by what a row matches an existing user, the strongest first."""
+    """Return the keys by which a row matches an existing user, strongest first."""
     found = {**row, "user_id": user_id_of(connection, row["user_id"]) if row.get("user_id") else None}
     return [(name, found[name] if name == "user_id" else found[name].lower()) for name in _MATCHED_BY if found.get(name)]
 
 
 def matches_of(connection: Connection, rows: list[dict[str, Any]]) -> dict[Key, User]:
-    """Return the users of the connection that rows may mean, their rows locked, by what they match."""
+    """Return the users of the connection that rows may match, by key. Locks the rows of these users."""
     wanted: dict[str, list[str]] = {name: [] for name in _MATCHED_BY}
     for row in rows:
         for name, value in keys_of(connection, row):
@@ -43,7 +43,7 @@ def matches_of(connection: Connection, rows: list[dict[str, Any]]) -> dict[Key, 
 
 
 def linked_rows(connection: Connection, rows: list[dict[str, Any]]) -> set[str]:
-    """Return the ids in rows that belong to identities which are linked to a user: no user can have them."""
+    """Return the ids in rows that belong to linked identities. No user can have these ids."""
     ids = {row["user_id"]: user_id_of(connection, row["user_id"]).partition("|")[2] for row in rows if row.get("user_id")}
     if not ids:
         return set()

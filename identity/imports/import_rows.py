@@ -1,6 +1,6 @@
-"""What a row of a user import may hold. Pure.
+"""Checks a row of a user import. Pure.
 
-A bad row never fails the job: it is counted, and kept with codes that say what is wrong.
+An invalid row never fails the job: it is counted, and stored with codes that say what is wrong.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from foundation.json_values import RESERVED_APP_METADATA, json_problem, text_problem
 from identity.imports import imported_passwords
 
-# What no answer shows and no profile holds.
+# Secret members: not part of the profile, and never shown in a response.
 SECRETS = ("password_hash", "custom_password_hash", "mfa_factors")
 _MOST_FACTORS = 10
 _LONGEST_SHOWN = 2000
@@ -23,7 +23,7 @@ _SHOWN_OF_LONG_ROWS = ("user_id", "email", "username", "phone_number", "name")
 
 @dataclass(frozen=True)
 class RowProblem:
-    """One thing that is wrong with a row: a closed code, a sentence, and the field."""
+    """One error in a row: a code from a closed list, a sentence, and the field."""
 
     code: str
     message: str
@@ -141,7 +141,7 @@ _FIELDS: dict[str, Check] = {
 
 
 def row_problems(row: Any, *, takes_username: bool = True) -> list[RowProblem]:
-    """Return what is wrong with `row`; an empty list for a row that can be written."""
+    """Return the errors in `row`; an empty list for a valid row."""
     if not isinstance(row, Mapping):
         return [RowProblem("OBJECT_REQUIRED", "Each row is an object.")]
     problems = [RowProblem("NOT_PASSED", "Unknown field.", str(name)[:64]) for name in row if name not in _FIELDS]
@@ -150,26 +150,26 @@ def row_problems(row: Any, *, takes_username: bool = True) -> list[RowProblem]:
     if not any(row.get(name) for name in ("email", "username", "phone_number")):
         problems.append(RowProblem("ANY_OF_MISSING", "One of email, username and phone_number is needed."))
     if "username" in row and not takes_username:
-        problems.append(RowProblem("NOT_PASSED", "The connection does not take user names.", "username"))
+        problems.append(RowProblem("NOT_PASSED", "The connection does not support user names.", "username"))
     if "password_hash" in row and "custom_password_hash" in row:
         problems.append(RowProblem("NOT_PASSED", "Only one of password_hash and custom_password_hash.", "custom_password_hash"))
     return problems
 
 
 def profile_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a row is the profile: neither the id nor a secret."""
+    """Return the profile in a row, without the id and the secrets."""
     return {name: value for name, value in row.items() if name != "user_id" and name not in SECRETS}
 
 
 def stored_password(row: Mapping[str, Any]) -> str:
-    """Return the stored form of the hash that came with a row; empty without one."""
+    """Return the stored form of the hash in the row; empty without a hash."""
     if "password_hash" in row:
         return imported_passwords.bcrypt_form(row["password_hash"])
     return imported_passwords.stored_form(row["custom_password_hash"]) if "custom_password_hash" in row else ""
 
 
 def shown_row(row: Any) -> dict[str, Any]:
-    """Return the row as an error may show it: without secrets, and storable whatever was in it; of a long one what names the user."""
+    """Return the row for an error report: without secrets, safe to store, and shortened to the identifying members if it is long."""
     if not isinstance(row, Mapping):
         return {}
     kept = {name: value for name, value in row.items() if name not in SECRETS}

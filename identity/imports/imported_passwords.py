@@ -1,7 +1,7 @@
-"""Passwords whose hashes were made elsewhere: which descriptions are taken, and whether a clear password fits one. Pure.
+"""Passwords with hashes of other systems: which descriptions are accepted, and whether a clear-text password matches one. Pure.
 
-Taking and verifying read a description with the same code, so what was taken can be verified. Costs have ceilings: a hash
-from a hostile file cannot keep a processor busy for longer than about a second.
+Acceptance and verification parse a description with the same code, so every accepted description can be verified. Costs are
+limited: a hash from a hostile file cannot use a processor for longer than about a second.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import bcrypt
 from foundation.secrets.md4 import md4
 
 PREFIX = "imported"
-# A login of the heaviest kind takes about a second and 128 MiB.
+# Limits: the most expensive login takes about a second and 128 MiB.
 _ARGON2_MOST = {"memory_cost": 128 * 1024, "time_cost": 32, "parallelism": 16}
 _ARGON2_MOST_WORK = 512 * 1024
 _BCRYPT_MOST_ROUNDS = 14
@@ -49,7 +49,7 @@ _LDAP = re.compile(r"\{([A-Za-z0-9]+)\}([A-Za-z0-9+/=]+)")
 
 
 class Unusable(ValueError):
-    """A description that no password can be verified with: a closed code, a sentence, and the member."""
+    """A description against which no password can be verified: a code from a closed list, a sentence, and the member."""
 
     def __init__(self, code: str, message: str, path: str) -> None:
         super().__init__(message)
@@ -59,12 +59,12 @@ class Unusable(ValueError):
 
 
 def check(description: Any) -> None:
-    """Raise `Unusable` unless a clear password can be verified against `description`; nothing is computed."""
+    """Raise `Unusable` unless a clear-text password can be verified against `description`. Computes no hash."""
     _reader(description)
 
 
 def stored_form(description: Mapping[str, Any]) -> str:
-    """Return a checked description as the credential keeps it."""
+    """Return the stored form of a checked description."""
     return f"{PREFIX}${json.dumps(description, separators=(',', ':'))}"
 
 
@@ -74,7 +74,7 @@ def bcrypt_form(value: str) -> str:
 
 
 def verify(stored: str, password: str) -> bool:
-    """Tell whether `password` is the one that was hashed; False as well for a stored form that cannot be read."""
+    """Tell whether `password` matches the hash. False also for a stored form that cannot be read."""
     prefix, _, text = stored.partition("$")
     if prefix != PREFIX:
         return False
@@ -107,7 +107,7 @@ def _encoded(password: str, description: Mapping[str, Any]) -> bytes:
         case "utf16le" | "ucs2":
             return password.encode("utf-16-le", "surrogatepass")
         case _:
-            # The systems these come from keep the low byte of each UTF-16 unit.
+            # The source systems of these hashes keep only the low byte of each UTF-16 unit.
             return password.encode("utf-16-le", "surrogatepass")[::2]
 
 
@@ -135,7 +135,7 @@ def _bcrypt(description: Mapping[str, Any]) -> Matches:
         raise Unusable("FORMAT", "A bcrypt hash is expected.", "hash.value")
     if not 4 <= int(parts[1]) <= _BCRYPT_MOST_ROUNDS:
         raise Unusable("MAXIMUM", f"The cost is 4 to {_BCRYPT_MOST_ROUNDS}.", "hash.value")
-    # bcrypt itself reads 72 bytes; the library refuses more instead of leaving them out.
+    # bcrypt itself ignores bytes after the 72nd; the library refuses longer input, so cut it here.
     return lambda password: bcrypt.checkpw(password[:_BCRYPT_BYTES], value.encode())
 
 
@@ -182,7 +182,7 @@ def _scrypt(description: Mapping[str, Any]) -> Matches:
         _whole(description, name, default, 2**24) for name, default in (("cost", 16384), ("blockSize", 8), ("parallelization", 1))
     )
     _require_length(expected, length)
-    # RFC 7914, 2: the cost is a power of two, larger than one.
+    # RFC 7914, 2: the cost is a power of two and greater than one.
     if cost < 2 or cost & (cost - 1):
         raise Unusable("FORMAT", "The cost is a power of two.", "cost")
     if cost * size * lanes > _SCRYPT_MOST_WORK or 128 * cost * size > _SCRYPT_MOST_MEMORY:
@@ -218,10 +218,10 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], Matches]] = {
 
 
 def _own_form(description: Mapping[str, Any]) -> str:
-    """Return a value that holds its own salt and costs; neither may stand beside it."""
+    """Return a value that contains its own salt and costs. Separate members for them are refused."""
     beside = next((name for name in ("salt", "keylen", "cost", "blockSize", "parallelization") if name in description), None)
     if beside is not None:
-        raise Unusable("NOT_PASSED", "The value of this algorithm holds it already.", beside)
+        raise Unusable("NOT_PASSED", "The value of this algorithm contains it already.", beside)
     _choice(description, "hash.encoding", ("utf8",), "utf8")
     return _text(description, "hash.value")
 
@@ -256,7 +256,7 @@ def _from_base64(text: str, path: str) -> bytes:
 
 
 def _unpadded(text: str) -> bytes:
-    # Some libraries write a point for the plus sign.
+    # Some libraries write a dot instead of the plus sign.
     return _from_base64(text.replace(".", "+"), "hash.value")
 
 

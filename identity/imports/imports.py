@@ -1,6 +1,6 @@
-"""Import users as a job: rows are cut into chunks, and a repeated run goes on after the last one that was imported.
+"""Import users as a job: rows are cut into chunks, and a repeated run continues after the last imported chunk.
 
-Other writers of the tenant wait for at most one chunk's rows; new users are inserted and recorded together.
+Other writers of the tenant wait for the rows of at most one chunk. New users are inserted and recorded together.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from identity.services.users import new_user, standing_of, tell_account_change
 logger = logging.getLogger(__name__)
 
 CHUNK_ROWS = 500
-# Long rows make a chunk of fewer.
+# A chunk of long rows has fewer rows.
 _CHUNK_CHARACTERS = 1024 * 1024
 _COUNTS = ("total", "inserted", "updated", "failed")
 _CONFLICTS = {"identity_user_email_unique": "CONFLICT_EMAIL", "identity_user_username_unique": "CONFLICT_USERNAME"}
-# The codes of rows whose user is there already.
-_TAKEN = RowProblem("DUPLICATED_USER", "Another user has this id, address, name or number.")
+# Errors of rows whose user cannot be inserted or updated.
+_TAKEN = RowProblem("DUPLICATED_USER", "Another user has this id, email address, user name or phone number.")
 _TWICE = RowProblem("DUPLICATED_USER", "An earlier row of the file is the same user.")
 _LINKED = RowProblem("CONFLICT", "The id belongs to an identity that is linked to another user.", "user_id")
 _ELSEWHERE = RowProblem("CONFLICT", "The id belongs to a user of another connection.", "user_id")
@@ -48,11 +48,11 @@ NumberedRow = tuple[int, dict[str, Any]]
 
 
 class TooManyImports(NotSupported):
-    """As many imports of this tenant are running as may at once; wait for one to end."""
+    """The tenant has the maximum number of running imports. Wait for one to end."""
 
 
 class NoDatabaseConnection(NotSupported):
-    """Users are imported into database connections only."""
+    """Only database connections support imports of users."""
 
 
 @transaction.atomic
@@ -65,10 +65,10 @@ def start_import(
     external_id: str = "",
     send_completion_email: bool = False,
 ) -> Job:
-    """Store the rows of an import and return its pending job; whatever `rows` raises undoes everything.
+    """Store the rows of an import and return its pending job. An error that `rows` raises rolls everything back.
 
-    Raises `NotFound`, `NoDatabaseConnection` or `TooManyImports` before a row is read. It is never run a second time, as other
-    services are after a deadlock: the rows can be read only once.
+    Raises `NotFound`, `NoDatabaseConnection` or `TooManyImports` before it reads a row. Not repeated after a deadlock, as other services
+    are: the rows can be read only once.
     """
     connection = Connection.objects.of(tenant_id).filter(pk=connection_id).first()
     if connection is None:
@@ -76,7 +76,7 @@ def start_import(
     refuse_if_being_deleted(connection)
     if not connection.is_database:
         raise NoDatabaseConnection
-    # Two that start at once would otherwise not see each other.
+    # Without the lock, two imports that start at once would not count each other.
     lock_name(f"imports:{tenant_id}")
     if unfinished(tenant_id, Job.Type.USERS_IMPORT).count() >= settings.IMPORTS_PER_TENANT:
         raise TooManyImports
@@ -96,7 +96,7 @@ def start_import(
 
 @step_of(Job.Type.USERS_IMPORT)
 def import_next_chunk(job: Job) -> bool:
-    """Import the next open chunk of a job whose row is locked, and count it; return False when none is left."""
+    """Import the next open chunk of a job whose row is locked, and count its rows. Returns False if no chunk is left."""
     chunk = job.chunks.filter(is_done=False).first()
     if chunk is None:
         JobUser.objects.filter(job=job).delete()
@@ -118,7 +118,7 @@ def _import_chunk(job: Job, connection: Connection, chunk: JobChunk) -> Counter[
         with transaction.atomic():
             return counts + _write_rows(job, connection, good)
     except (IntegrityError, ValueError):
-        # Somebody took a name meanwhile, two rows want the same, or an event would be too large: find out which, row by row.
+        # A name was taken meanwhile, two rows want the same name, or an event would be too large. Write row by row to find the row.
         for number, row in good:
             try:
                 with transaction.atomic():
@@ -127,14 +127,15 @@ def _import_chunk(job: Job, connection: Connection, chunk: JobChunk) -> Counter[
                 constraint = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None) or ""
                 _fail(job, number, row, [RowProblem(_CONFLICTS.get(constraint, _TAKEN.code), _TAKEN.message)], counts)
             except ValueError as error:
-                # The recorder refuses an event that is too large with a ValueError; its module is above this one.
+                # The recorder raises ValueError for an event that is too large. Its module is above this one, so its class cannot be
+                # imported.
                 logger.warning("job %s: row %s was refused: %s", job.pk, number, type(error).__name__)
                 _fail(job, number, row, [_TOO_LARGE], counts)
     return counts
 
 
 def _good_rows(job: Job, connection: Connection, chunk: JobChunk, counts: Counter[str]) -> list[NumberedRow]:
-    """Return the rows that can be written, and note the others."""
+    """Return the valid rows, and store the errors of the others."""
     first, rows = chunks.rows_of(chunk)
     has_usernames = takes_username(connection.options)
     good: list[NumberedRow] = []
@@ -153,9 +154,9 @@ def _good_rows(job: Job, connection: Connection, chunk: JobChunk, counts: Counte
 
 
 def _write_rows(job: Job, connection: Connection, rows: list[NumberedRow]) -> Counter[str]:
-    """Insert and update what the rows say, in one transaction; the order of new users is that of the file."""
+    """Insert and update the users of the rows in one transaction. New users are inserted in the order of the file."""
     counts: Counter[str] = Counter()
-    # A link that is being made turns an id from a user into an identity: wait for it, then look.
+    # A link in progress turns the id of a user into an identity. Wait for it, then read.
     lock_names(f"user:{job.tenant_id}:{key}" for _, row in rows for name, key in keys_of(connection, row) if name == "user_id")
     linked = linked_rows(connection, [row for _, row in rows])
     existing = matches_of(connection, [row for _, row in rows])
@@ -192,7 +193,7 @@ def _problem(job: Job, row: dict[str, Any], user: User | None, *, linked: set[st
 
 
 def _update(user: User, row: dict[str, Any]) -> None:
-    """Overwrite the profile, metadata as a whole; passwords and factors of existing users stay."""
+    """Overwrite the profile; metadata is replaced whole. Passwords and factors of existing users are kept."""
     changes, before = profile_of(row), standing_of(user)
     if "email" in changes and changes["email"] != user.email:
         changes.setdefault("email_verified", False)
@@ -204,7 +205,7 @@ def _update(user: User, row: dict[str, Any]) -> None:
 
 def _new_user(connection: Connection, row: dict[str, Any]) -> User:
     user = new_user(connection, row.get("user_id") or new_hex_id(), profile_of(row))
-    # An imported factor counts at the first login, so the profile says so from the beginning.
+    # An imported factor is required at the first login, so the profile says from the start that the user has one.
     user.multifactor = [EnrolledFactor.PROVIDER] if row.get("mfa_factors") else []
     return user
 
@@ -233,7 +234,7 @@ def _fail(job: Job, number: int, row: Any, problems: list[RowProblem], counts: C
 
 @effect_of(Job.Type.USERS_IMPORT)
 def mail_outcome(job: Job) -> Pause | None:
-    """Tell every active admin of the tenant; platform operators belong to no tenant and are told nothing."""
+    """Mail the result to every active administrator of the tenant. Platform operators belong to no tenant and get no mail."""
     admins = Staff.objects.filter(tenant_id=job.tenant_id, is_active=True).order_by("pk")
     addresses = list(admins.values_list("email", flat=True))
     if not addresses:

@@ -1,1 +1,1 @@
-"""Mail to people."""
+"""Mails to users and staff."""

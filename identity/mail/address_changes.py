@@ -1,4 +1,4 @@
-"""Another e-mail address for a user: it counts once its link was opened and confirmed, and until then nothing changes.
+"""Changes of a user's email address. The new address applies only after its link was opened and confirmed.
 
 Mail, ticket and page are those of the verification of an address (`identity.mail.verification`).
 """
@@ -24,10 +24,10 @@ MAIL = "verify_email"
 
 @unit_of_work
 def start_address_change(*, user: User, email: str, client_id: str = "", address: str = "") -> EmailTicket | None:
-    """Issue the link that gives the user this address, and let a worker mail it there; earlier such links work no more.
+    """Issue a link that sets this address of the user, and queue its mail. Voids earlier links.
 
-    The caller holds the user's row. Links point to the canonical domain; to `address` where plain http is served on loopback. Returns
-    None, and mails nothing, where another user of the connection has the address: callers answer alike. Raises `Invalid`.
+    The caller holds the lock of the user's row. Links use the canonical domain, or `address` for plain http on loopback. Returns None
+    and sends no mail if another user of the connection has the address; callers answer both cases alike. Raises `Invalid`.
     """
     void_address_changes(user)
     if _is_taken(user, email):
@@ -39,7 +39,7 @@ def start_address_change(*, user: User, email: str, client_id: str = "", address
         type=Job.Type.VERIFICATION_EMAIL,
         connection=user.connection,
         parameters={name: value for name, value in parameters.items() if value},
-        # The ticket is there already: only the mail is left to do.
+        # The ticket already exists, so only the mail is left to send.
         has_effect_due=True,
     )
     validated_save(job)
@@ -59,7 +59,7 @@ def start_address_change(*, user: User, email: str, client_id: str = "", address
 
 
 def void_address_changes(user: User) -> None:
-    """Let no open link give the user another address; call it with the user's row locked."""
+    """Void all open links that would change the user's address. Call it with the user's row locked."""
     open_links = EmailTicket.objects.of(user.tenant_id).filter(user=user, former_email__isnull=False, used_at__isnull=True)
     open_links.update(used_at=timezone.now())
 

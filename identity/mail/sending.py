@@ -1,4 +1,4 @@
-"""Mails that are sent now, by a worker: those about the work of the service itself, and those of a tenant to its users."""
+"""Sends mails at once, in a worker: mails of the service about its own work, and mails of a tenant to its users."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from identity.messages.outcomes import MailNotConfigured, ProviderAway
 
 __all__ = ["MailNotConfigured", "MailServerAway", "send_mail"]
 
-# The mail server may take the mail later.
+# The mail server is unavailable now; a later attempt may succeed.
 MailServerAway = ProviderAway
 
 
 def send_mail(name: str, *, to: Sequence[str], context: Mapping[str, Any], tenant_id: str | None = None, language: str = "") -> None:
-    """Send the mail `name` to each address in one message per address.
+    """Send the mail `name` to each address, in one message per address.
 
-    With a tenant the mail is one of `identity.messages.catalogue`: the tenant's text, by the tenant's server, of plain data.
-    Without one it is `mail/<name>.txt`, whose first line is the subject, by the server of the platform.
+    With a tenant, the mail is a kind of `identity.messages.catalogue`, with the tenant's text and server and a context of plain data.
+    Without a tenant, it is `mail/<name>.txt`, whose first line is the subject, through the server of the platform.
 
-    Raises `MailNotConfigured`, `ProviderAway` where it may be tried again, `InDoubt` where it must not, or `MessageRefused`.
+    Raises `MailNotConfigured`, `ProviderAway` if a retry is safe, `InDoubt` if a retry could send twice, or `MessageRefused`.
     Never call this inside a transaction: a mail cannot be rolled back.
     """
     if tenant_id is None:

@@ -1,4 +1,4 @@
-"""Mails that ask a user to prove an e-mail address, and the proof: a signed link that works once, and only when it is confirmed."""
+"""Mails that ask a user to verify an email address, and the verification: a signed link that works once, after a confirmation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TicketUnknown(ServiceError):
 
 
 class TicketOver(ServiceError):
-    """The link works no more; `ticket` is what it stands for, None where that is gone."""
+    """The link no longer works. `ticket` is its ticket, or None if that was deleted."""
 
     def __init__(self, ticket: EmailTicket | None = None) -> None:
         super().__init__()
@@ -64,8 +64,7 @@ def start_verification(
 ) -> Job:
     """Return a pending job that mails a link to the address of a user, or to that of a linked `identity` (provider, id).
 
-    Links point to the canonical domain; to `address` where plain http is served on loopback. Raises `NotFound`, or `Invalid`
-    without an address.
+    Links use the canonical domain, or `address` for plain http on loopback. Raises `NotFound`, or `Invalid` without an address.
     """
     user = User.objects.of(tenant_id).filter(user_id=user_id).first()
     if user is None:
@@ -93,9 +92,9 @@ def start_verification(
 
 
 def wants_mail(user: User, *, asked: bool | None) -> bool:
-    """Tell whether a link goes to a user who was just created or changed: `asked` is None where the caller left it open.
+    """Tell whether to mail a link to a user that was created or changed. `asked` is the caller's choice, or None for the default.
 
-    Decision: docs/adr/0051. By default a new, unverified address of a database user gets one where mail reaches people.
+    Decision: docs/adr/0051. By default, a new, unverified address of a database user gets a link if mails reach real recipients.
     """
     if not user.email or user.email_verified:
         return False
@@ -107,7 +106,7 @@ def wants_mail(user: User, *, asked: bool | None) -> bool:
 
 @unit_of_work
 def create_user_with_mail(*, asked: bool | None, address: str, tenant_id: str, **created: Any) -> User:
-    """Create a user as `create_user` does and, where it `wants_mail`, the job of the mail with it."""
+    """Create a user like `create_user`, together with the job of the mail if `wants_mail`."""
     user = create_user(tenant_id=tenant_id, **created)
     if wants_mail(user, asked=asked):
         start_verification(tenant_id=tenant_id, user_id=user.user_id, address=address)
@@ -116,7 +115,7 @@ def create_user_with_mail(*, asked: bool | None, address: str, tenant_id: str, *
 
 @unit_of_work
 def update_user_with_mail(*, address: str, tenant_id: str, user_id: str, changes: dict[str, Any], client_id: str = "") -> User:
-    """Change a user as `update_user` does, if anything is to be changed, and start the job of a mail with it."""
+    """Change a user like `update_user`, together with the job of the mail if `wants_mail`."""
     user = update_user(tenant_id=tenant_id, user_id=user_id, changes=changes)
     if wants_mail(user, asked=True):
         start_verification(tenant_id=tenant_id, user_id=user_id, client_id=client_id, address=address)
@@ -125,7 +124,7 @@ def update_user_with_mail(*, address: str, tenant_id: str, user_id: str, changes
 
 @step_of(Job.Type.VERIFICATION_EMAIL)
 def issue_ticket(job: Job) -> bool:
-    """Issue the ticket of a job and ask for its mail; when it was sent, nothing is left."""
+    """Issue the ticket of a job and request its mail. False once the ticket exists."""
     if EmailTicket.objects.of(job.tenant_id).filter(job=job).exists():
         return False
     user = User.objects.of(job.tenant_id).select_related("connection").filter(user_id=job.parameters["user_id"]).first()
@@ -142,19 +141,19 @@ def issue_ticket(job: Job) -> bool:
 
 @effect_of(Job.Type.VERIFICATION_EMAIL)
 def mail_ticket(job: Job) -> Pause | None:
-    """Send the mail of the job's ticket, once. Raises `MessageRefused` where the tenant has switched it off."""
+    """Send the mail of the job's ticket, once. Raises `MessageRefused` if the tenant has switched the mail off."""
     if not is_switched_on(job.tenant_id, KINDS[MAIL]):
         raise MessageRefused("The tenant has switched this mail off.")
     ticket = EmailTicket.objects.of(job.tenant_id).select_related("user").get(job=job)
     asked_at = job.parameters.get("address", "")
     if ticket.used_at is not None:
-        # Another link, or another password, has voided it meanwhile.
+        # Another link or a new password has voided it meanwhile.
         return None
-    # On loopback the port counts, which no domain names.
+    # On loopback the link needs the port, which registered domains do not have.
     base = (settings.INSECURE_HTTP and asked_at) or default_address(job.tenant_id)
     if not base:
         raise NotFound("The tenant has no verified domain to which a link could point.")
-    # Tickets of the version before have no language.
+    # Tickets of the previous version have no language.
     language = ticket.language or DEFAULT
     context = {
         "url": link_of(ticket, base),
@@ -168,9 +167,9 @@ def mail_ticket(job: Job) -> Pause | None:
 
 @unit_of_work
 def hand_out_ticket(*, user: User, identity: tuple[str, str] | None, life: timedelta, parameters: dict[str, Any]) -> EmailTicket:
-    """Return a ticket for a caller who hands the link over; `parameters` say where the link leads once it was used.
+    """Return a ticket whose link the caller delivers. `parameters` say where the link leads after its use.
 
-    Raises `NotFound` for an identity that is not linked to the user, `Invalid` without an address.
+    Raises `NotFound` for an identity that is not linked to the user, and `Invalid` without an address.
     """
     linked = _linked(user, identity)
     ticket = _new_ticket(user, linked, life=life, parameters=parameters)
@@ -181,17 +180,17 @@ def hand_out_ticket(*, user: User, identity: tuple[str, str] | None, life: timed
 
 
 def link_of(ticket: EmailTicket, base: str) -> str:
-    """Return the link of a ticket at an address of its tenant."""
+    """Return the link of a ticket, at `base`, an address of its tenant."""
     return f"{base}{PATH}?ticket={token_of(ticket)}"
 
 
 def token_of(ticket: EmailTicket) -> str:
-    """Return what the link carries: the id of the ticket, signed for its tenant."""
+    """Return the parameter of the link: the id of the ticket, signed for its tenant."""
     return signing.Signer(salt=f"{_SALT}:{ticket.tenant_id}").sign(ticket.pk)
 
 
 def signed_ticket(*, tenant_id: str, token: str) -> EmailTicket | None:
-    """Return the ticket of a link, also of one that does not work any more; None where it is gone. Raises `TicketUnknown`."""
+    """Return the ticket of a link, even if the link no longer works; None if the ticket was deleted. Raises `TicketUnknown`."""
     try:
         key = signing.Signer(salt=f"{_SALT}:{tenant_id}").unsign(token)
     except signing.BadSignature as error:
@@ -200,10 +199,10 @@ def signed_ticket(*, tenant_id: str, token: str) -> EmailTicket | None:
 
 
 def usable_ticket(*, tenant_id: str, token: str) -> EmailTicket:
-    """Return the ticket of a link that can still be confirmed; raise `TicketUnknown`, `TicketUsed` or `TicketExpired`."""
+    """Return the ticket of a link that can be confirmed. Raises `TicketUnknown`, `TicketUsed` or `TicketExpired`."""
     ticket = signed_ticket(tenant_id=tenant_id, token=token)
     if ticket is None:
-        # It was signed by us, so it is old enough to have been pruned, or its user is gone.
+        # The signature is ours, so the ticket was pruned because of its age, or its user was deleted.
         raise TicketExpired
     if ticket.used_at is not None:
         raise TicketUsed(ticket)
@@ -214,12 +213,12 @@ def usable_ticket(*, tenant_id: str, token: str) -> EmailTicket:
 
 @unit_of_work
 def confirm_ticket(*, tenant_id: str, token: str) -> EmailTicket:
-    """Mark the address of a link as verified, once, with the event of that change; raise what `usable_ticket` raises.
+    """Mark the address of a link as verified, once, with the event of that change. Raises the errors of `usable_ticket`.
 
-    The link of another address gives it to the user. Another user may have it by now: that link has expired, too.
+    A link of an address change also sets the address. If another user has the address by now, the link counts as expired.
     """
     ticket = usable_ticket(tenant_id=tenant_id, token=token)
-    # The user's row is the lock: of two at once the second finds the ticket used.
+    # The lock of the user's row orders concurrent calls: the second one finds the ticket used.
     user = locked_user(tenant_id=tenant_id, user_id=ticket.user.user_id)
     ticket = usable_ticket(tenant_id=tenant_id, token=token)
     if ticket.former_email is not None:
@@ -260,7 +259,7 @@ def _new_ticket(user: User, linked: LinkedIdentity | None, *, life: timedelta, *
 
 def _is_still_meant(ticket: EmailTicket) -> bool:
     if ticket.former_email is not None:
-        # Any change in between voids the link.
+        # A change of the address since then voids the link.
         return (ticket.user.email or "").lower() == ticket.former_email.lower()
     try:
         linked = _linked(ticket.user, (ticket.provider, ticket.identifier) if ticket.provider else None)
@@ -271,7 +270,7 @@ def _is_still_meant(ticket: EmailTicket) -> bool:
 
 
 def _linked(user: User, identity: tuple[str, str] | None) -> LinkedIdentity | None:
-    """Return the linked identity that is named; None for the primary one. Raises `NotFound`."""
+    """Return the linked identity with this provider and id, or None for the primary identity. Raises `NotFound`."""
     if identity is None:
         return None
     provider, identifier = identity[0], identity[1].removeprefix(f"{identity[0]}|")

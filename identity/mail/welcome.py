@@ -1,4 +1,4 @@
-"""The mail that greets a user who has signed up, where the tenant has switched it on."""
+"""The mail that welcomes a user after sign-up, if the tenant has switched it on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAIL = "welcome_email"
 
 
 def start_welcome(user: User, *, application: Mapping[str, Any] | None = None, language: str = "") -> Job | None:
-    """Return the job of the mail; None where the tenant wants none, no server takes it, or the user has no address.
+    """Return the job of the mail. None if the tenant has it off, if no mail server is configured, or if the user has no address.
 
     Call it in the transaction that creates the user.
     """

@@ -1,1 +1,1 @@
-"""Mails and text messages to users: what they say (templates), who sends them (providers, senders), and jobs that send them once."""
+"""Mails and text messages to users: their templates, their providers and senders, and jobs that send them at most once."""

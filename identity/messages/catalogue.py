@@ -1,6 +1,6 @@
-"""Every mail and text message that the service knows by name: whether it is sent, and what its template may say. Pure.
+"""All mails and text messages by name: whether the service sends them, and the variables of their templates. Pure.
 
-The names of mails are those that clients of `/email-templates` know.
+The names of mails are those that clients of `/email-templates` use.
 """
 
 from __future__ import annotations
@@ -10,60 +10,60 @@ from dataclasses import dataclass, field
 from typing import Any
 
 EMAIL, SMS = "email", "sms"
-# Variables of every template, with what stands for them in a preview.
+# Variables of every template, each with a sample value for previews.
 _COMMON: dict[str, tuple[str, Any]] = {
     "friendly_name": ("The name of the tenant.", "Example Ltd"),
     "tenant": ("The id of the tenant.", "example"),
-    "support_email": ("Where people ask for help, empty where none is set.", "help@example.com"),
-    "support_url": ("The page where people ask for help, empty where none is set.", "https://example.com/help"),
+    "support_email": ("Email address of the support; empty if none is set.", "help@example.com"),
+    "support_url": ("Address of the support page; empty if none is set.", "https://example.com/help"),
     "request_language": ("The language of the message.", "en"),
-    "application.name": ("The application that the message came from, empty where there is none.", "Example Shop"),
+    "application.name": ("The application that caused the message; empty if there is none.", "Example Shop"),
     "application.clientID": ("Its client id.", "Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4f"),
     "connection.name": ("The connection of the user.", "people"),
     "user.email": ("The address of the user.", "ada@example.com"),
-    "user.email_verified": ("Whether it is verified.", False),
-    "user.name": ("The name that the user gave. Users write it themselves.", "Ada Lovelace"),
+    "user.email_verified": ("Whether the email address is verified.", False),
+    "user.name": ("The name of the user. Users can write it themselves.", "Ada Lovelace"),
     "user.given_name": ("The first name.", "Ada"),
     "user.family_name": ("The last name.", "Lovelace"),
     "user.nickname": ("The nickname.", "ada"),
     "user.username": ("The user name.", "ada"),
     "user.phone_number": ("The telephone number.", "+4915112345678"),
     "user.picture": ("The address of a picture.", "https://example.com/ada.png"),
-    "user.user_metadata": ("What the user has set, such as user.user_metadata.lang.", {"lang": "en"}),
-    "user.app_metadata": ("What applications have set.", {"plan": "gold"}),
+    "user.user_metadata": ("Metadata that the user can change, such as user.user_metadata.lang.", {"lang": "en"}),
+    "user.app_metadata": ("Metadata that only applications can change.", {"plan": "gold"}),
 }
 _OF_THE_TENANT = frozenset({"friendly_name", "tenant", "support_email", "support_url", "request_language"})
 _LINK = {"url": ("The link.", "https://login.example.com/u/example?ticket=example")}
-_UNTIL = {"until": ("When the link ends, in UTC.", "24 December 2026, 18:00")}
+_UNTIL = {"until": ("When the link expires, in UTC.", "24 December 2026, 18:00")}
 _CODE = {"code": ("The code.", "123456")}
-_SOURCE = {"user.source_ip": ("The network address of the request.", "203.0.113.7")}
+_SOURCE = {"user.source_ip": ("The IP address of the request.", "203.0.113.7")}
 _MAYBE_LINK = {"url": ("The link; empty for a user without a password.", "https://login.example.com/u/example?ticket=example")}
 _LOGIN = {
     "login.time": ("When the user logged in, in UTC.", "24 December 2026, 18:00"),
-    "login.country": ("The code of the country, empty where it is not known.", "DE"),
-    "login.browser": ("The name of the browser, empty where it is not known.", "Firefox"),
-    "login.system": ("The operating system, empty where it is not known.", "Windows"),
+    "login.country": ("The code of the country; empty if unknown.", "DE"),
+    "login.browser": ("The name of the browser; empty if unknown.", "Firefox"),
+    "login.system": ("The operating system; empty if unknown.", "Windows"),
 }
 _INVITATION: dict[str, tuple[str, Any]] = {
-    "inviter.name": ("The person who invites.", "Grace Hopper"),
+    "inviter.name": ("The name of the inviter.", "Grace Hopper"),
     "organization.name": ("The name of the organization.", "engines"),
-    "organization.display_name": ("The name of the organization as people know it.", "Analytical Engines"),
+    "organization.display_name": ("The display name of the organization.", "Analytical Engines"),
     "organization.metadata": ("The metadata of the organization.", {}),
-    "roles": ("The names of the roles that the invitation gives.", ["Editor"]),
+    "roles": ("The names of the roles in the invitation.", ["Editor"]),
 }
 _APPROVAL: dict[str, tuple[str, Any]] = {
-    "binding_message": ("What the application shows as well, so that the user can compare both.", "21-49-38"),
+    "binding_message": ("The text that the application shows as well, so that the user can compare both.", "21-49-38"),
 }
 _PASSWORDLESS: dict[str, tuple[str, Any]] = {
     "send": ("`code` or `link`.", "code"),
-    "code": ("The code, where one is sent.", "123456"),
-    "link": ("The link, where one is sent.", "https://login.example.com/passwordless/verify_redirect?example"),
+    "code": ("The code, if the message has one.", "123456"),
+    "link": ("The link, if the message has one.", "https://login.example.com/passwordless/verify_redirect?example"),
 }
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One message. `built_in` is the file of its text in `templates/mail` or `templates/sms`; without one it is never sent."""
+    """One kind of message. `built_in` is the file of its text in `templates/mail` or `templates/sms`; without one it is never sent."""
 
     name: str
     title: str
@@ -71,11 +71,11 @@ class Kind:
     channel: str = EMAIL
     built_in: str = ""
     variables: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
-    # Sent only where a tenant has switched it on; others go out unless a tenant has switched them off.
+    # Sent only if a tenant has switched it on. Other kinds are sent unless a tenant has switched them off.
     is_off_at_first: bool = False
-    # A person waits for it, or asked for it: switching it off brings the built-in text back.
+    # The user waits for this message. Switching the template off restores the built-in text and does not stop the message.
     is_always_sent: bool = False
-    # The place in /email-templates.
+    # Whether the kind is in /email-templates.
     is_public: bool = True
     has_link: bool = False
     default_life: str = ""
@@ -87,11 +87,11 @@ class Kind:
 
     @property
     def every_variable(self) -> dict[str, tuple[str, Any]]:
-        """The variables of the template, its own ones first."""
+        """The variables of the template, those of this kind first."""
         return {**self.variables, **_COMMON}
 
     def sample(self) -> dict[str, Any]:
-        """Return data that a template is tried with, but for what is known of the tenant itself."""
+        """Return sample data for a template, without the variables that depend on the tenant."""
         data: dict[str, Any] = {}
         for path, (_, value) in self.every_variable.items():
             if path in _OF_THE_TENANT:
@@ -147,7 +147,7 @@ _ALL = (
     Kind(
         "stolen_credentials",
         "Breached password",
-        "Sent once to a user whose password was found in a breach, where Sign-in settings say so: a link to set a new one.",
+        "Sent once to a user whose password was found in a breach, if Sign-in settings enable it: a link to set a new one.",
         built_in="stolen_credentials",
         variables={**_MAYBE_LINK, **_UNTIL, **_SOURCE},
         has_link=True,
@@ -156,7 +156,7 @@ _ALL = (
     Kind(
         "user_invitation",
         "Invitation to an organization",
-        "Invites a person to become a member of an organization.",
+        "Invites a recipient to become a member of an organization.",
         built_in="user_invitation",
         variables={**_LINK, **_INVITATION},
         is_always_sent=True,
@@ -167,7 +167,7 @@ _ALL = (
     Kind(
         "mfa_oob_code",
         "Code of a second factor",
-        "The code that a login asks for after the password.",
+        "The code that a login requires after the password.",
         built_in="mfa_oob_code",
         variables=_CODE,
         is_always_sent=True,
@@ -175,7 +175,7 @@ _ALL = (
     Kind(
         "async_approval",
         "Approval of a request",
-        "Tells a user that an application asks for an approval (CIBA): a link to the page that shows the request.",
+        "Tells a user that an application requests an approval (CIBA): a link to the page that shows the request.",
         built_in="async_approval",
         variables={**_LINK, **_UNTIL, **_APPROVAL},
         is_always_sent=True,
@@ -185,7 +185,7 @@ _ALL = (
     Kind(
         "new_device",
         "Login with a new browser",
-        "Sent when a user logs in with a browser that is not known, where Sign-in settings say so: a link to set a new password.",
+        "Sent when a user logs in with an unknown browser, if Sign-in settings enable it: a link to set a new password.",
         built_in="new_device",
         variables={**_MAYBE_LINK, **_UNTIL, **_SOURCE, **_LOGIN},
         is_public=False,
@@ -195,7 +195,7 @@ _ALL = (
     Kind(
         "passwordless_email",
         "Login without a password",
-        "A code or a link that logs a user in. A connection may have a text of its own, which counts before this one.",
+        "A code or a link that logs a user in. The text of a connection overrides this one.",
         built_in="passwordless_email",
         variables=_PASSWORDLESS,
         is_always_sent=True,
@@ -204,7 +204,7 @@ _ALL = (
     Kind(
         "passwordless_sms",
         "Login without a password",
-        "A code or a link that logs a user in. A connection may have a text of its own, which counts before this one.",
+        "A code or a link that logs a user in. The text of a connection overrides this one.",
         channel=SMS,
         built_in="passwordless_sms",
         variables=_PASSWORDLESS,
@@ -214,7 +214,7 @@ _ALL = (
     Kind(
         "mfa_sms",
         "Code of a second factor",
-        "The code that a login asks for after the password.",
+        "The code that a login requires after the password.",
         channel=SMS,
         built_in="mfa_sms",
         variables=_CODE,
@@ -231,10 +231,10 @@ _ALL = (
     ),
 )
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _ALL}
-# Those of `/email-templates`.
+# The names in `/email-templates`.
 PUBLIC_NAMES = tuple(kind.name for kind in _ALL if kind.is_public)
 
 
 def kind_of(name: str) -> Kind | None:
-    """Return the message of this name, None where there is none."""
+    """Return the kind with this name, or None."""
     return KINDS.get(name)

@@ -1,4 +1,4 @@
-"""What a message says: the text of the connection, that of the tenant, or that of the service, in the language of the user."""
+"""Composes messages, with the text of the connection, of the tenant or of the service, in the language of the user."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ from identity.models import Connection, MessageTemplate
 logger = structlog.get_logger(__name__)
 
 _LONGEST_SUBJECT = 255
-# Six parts of a text message; more is no code and costs as much.
+# Six segments of a text message. A longer text is not a code, and each segment costs.
 LONGEST_TEXT_MESSAGE = 900
 _MACRO = re.compile(r"@@\s*([a-zA-Z_][\w.]*)\s*@@")
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 MACROS = "md_with_macros"
-# Blue with white, which has a contrast of 6.6:1.
+# White on blue, with a contrast of 6.6:1.
 _OWN_COLORS = ("#1f4fd8", "#ffffff")
-# Pictures of `make up` come from a host without TLS.
+# Images of a development environment (`make up`) come from a host without TLS.
 _WEB = ("https://", "http://")
 
 
 @dataclass(frozen=True)
 class Composed:
-    """A message that is ready to be sent. A text message has neither subject nor HTML."""
+    """A message that is ready to send. A text message has neither subject nor HTML."""
 
     text: str
     subject: str = ""
     html: str = ""
     from_address: str = ""
-    # The name of the tenant, as the sender on a server that many tenants share.
+    # The name of the tenant, shown as sender on the mail server that tenants share.
     sender_name: str = ""
-    # What it is written in; empty where the tenant has one text for every language.
+    # The language of the text; empty if the tenant has one text for all languages.
     language: str = ""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What a tenant has written; what is empty is that of the service."""
+    """The texts of a tenant. For an empty one the service's own text applies."""
 
     subject: str = ""
     body: str = ""
@@ -64,8 +64,8 @@ def compose(
 ) -> Composed:
     """Return the message of a kind for a context of plain data.
 
-    A text of the tenant that cannot be rendered is replaced by that of the service, which is noted in log and audit log: the
-    person waits for a code, and the author hears of it by the entry.
+    If the tenant's text cannot be rendered, the message has the built-in text, because the user waits for it. A log line and an entry of
+    the audit log tell the author.
     """
     wanted = language or enabled_languages(tenant_id)[0]
     with speaking(catalogue_for(wanted, tenant_id)):
@@ -82,12 +82,12 @@ def compose(
 
 
 def catalogue_for(language: str, tenant_id: str) -> str:
-    """Return the language of the texts of the service for one that a template may be in, such as `pt-BR`."""
+    """Return the language of the built-in texts for a language of templates, such as `pt-BR`."""
     return named_language(tuple(LANGUAGES), wished=[language]) or enabled_languages(tenant_id)[0]
 
 
 def source_of(kind: Kind, *, tenant_id: str, language: str, connection: Connection | None = None) -> Source | None:
-    """Return the text of the connection, or that of the tenant in this language; None where the service's own one counts."""
+    """Return the text of the connection, else that of the tenant in this language; None if the built-in text applies."""
     own = _of_connection(kind, connection) if connection is not None else None
     if own is not None:
         return own
@@ -97,7 +97,7 @@ def source_of(kind: Kind, *, tenant_id: str, language: str, connection: Connecti
 
 
 def written(kind: Kind, source: Source, data: Mapping[str, Any], *, built_in: Composed) -> Composed:
-    """Return what a tenant has written for `data`; raise `TemplateBroken`."""
+    """Return the tenant's text, rendered with `data`. Raises `TemplateBroken`."""
     if kind.channel != EMAIL:
         body, spoken = built_in.text, built_in.language
         if source.body:
@@ -113,7 +113,7 @@ def written(kind: Kind, source: Source, data: Mapping[str, Any], *, built_in: Co
 
 
 def template_data(context: Mapping[str, Any], *, tenant_id: str, language: str, connection: Connection | None = None) -> dict[str, Any]:
-    """Return what a template may name: what every message knows, and over it the context."""
+    """Return the variables of a template: those of every message, overridden by the context."""
     looks = tenant_looks.of(tenant_id)
     data: dict[str, Any] = {
         "friendly_name": looks.get("friendly_name") or tenant_id,
@@ -126,7 +126,7 @@ def template_data(context: Mapping[str, Any], *, tenant_id: str, language: str, 
         "tenant": tenant_id,
     }
     if isinstance(data.get("code"), str):
-        # The name that texts of older connections use.
+        # Texts of older connections use this name.
         data.setdefault("password", data["code"])
     if "until" in data:
         data["until"] = _as_time(data["until"])
@@ -136,13 +136,13 @@ def template_data(context: Mapping[str, Any], *, tenant_id: str, language: str, 
 
 
 def _as_time(value: Any) -> Any:
-    """Return a moment of ISO 8601 as the spoken language writes it, and anything else as it is."""
+    """Format a text with an ISO 8601 time in the active language. Returns other values unchanged."""
     moment = parse_datetime(value) if isinstance(value, str) else None
     return value if moment is None else written_time(moment)
 
 
 def _in_single_lines(value: Any) -> Any:
-    """Return plain data whose texts have no line breaks: a name that a user has chosen must not look like a paragraph of the mail."""
+    """Return plain data without line breaks: a name that a user has chosen must not look like a paragraph of the mail."""
     if isinstance(value, str):
         return " ".join(value.split())
     if isinstance(value, Mapping):
@@ -151,24 +151,24 @@ def _in_single_lines(value: Any) -> Any:
 
 
 def one_line(text: str) -> str:
-    """Return a text without line breaks and control characters, as headers need it."""
+    """Return a text without line breaks and control characters, as mail headers require."""
     return " ".join("".join(character if character.isprintable() else " " for character in text).split())[:_LONGEST_SUBJECT]
 
 
 def one_text(text: str) -> str:
-    """Return the text of a message without control characters but line breaks."""
+    """Return a text without control characters, except line breaks."""
     return "".join(character for character in text.strip() if character.isprintable() or character == "\n")
 
 
 def _languages(language: str) -> Iterator[str]:
-    """Yield `pt-BR`, `pt` and then the text for every language."""
+    """Yield the language and its parents, such as `pt-BR`, `pt` and the empty text, which means all languages."""
     yield language
     yield language.partition("-")[0]
     yield ""
 
 
 def _of_connection(kind: Kind, connection: Connection) -> Source | None:
-    """Return the text that stands in the options of a passwordless connection."""
+    """Return the text in the options of a passwordless connection."""
     options = connection.options
     if kind.name == "passwordless_email" and connection.strategy == "email":
         mail = options.get("email")
@@ -182,14 +182,14 @@ def _of_connection(kind: Kind, connection: Connection) -> Source | None:
 
 
 def _in_liquid(text: Any, syntax: Any) -> str:
-    """Return a text of a connection as Liquid: `@@code@@` of the older syntax is `{{ code }}`."""
+    """Convert a text of a connection to Liquid: `@@code@@` in the older syntax becomes `{{ code }}`."""
     if not isinstance(text, str):
         return ""
     return _MACRO.sub(r"{{ \1 }}", text) if syntax == MACROS else text
 
 
 def built_in_message(kind: Kind, data: Mapping[str, Any]) -> Composed:
-    """Return the text of the service, in the language that is active."""
+    """Return the built-in text in the active language."""
     spoken = get_language() or settings.LANGUAGE_CODE
     if kind.channel != EMAIL:
         return Composed(text=one_text(render_to_string(f"sms/{kind.built_in}.txt", dict(data))), language=spoken)
@@ -213,13 +213,13 @@ def built_in_message(kind: Kind, data: Mapping[str, Any]) -> Composed:
 
 
 def _organization_of(data: Mapping[str, Any]) -> str:
-    """Return the id of the organization that a message is about; empty where there is none."""
+    """Return the id of the organization of a message; empty if there is none."""
     organization = data.get("organization")
     return str(organization.get("id") or "") if isinstance(organization, Mapping) else ""
 
 
 def _colors(looks: Mapping[str, str]) -> tuple[str, str]:
-    """Return the color of the button and of its label, those of the service where the tenant has none."""
+    """Return the colors of the button and its label; the service's own colors unless the tenant has set both."""
     found = looks.get("primary_color", ""), looks.get("on_primary_color", "")
     return found if all(_COLOR.fullmatch(color) for color in found) else _OWN_COLORS
 

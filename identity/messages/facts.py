@@ -1,4 +1,4 @@
-"""What templates may know of a user and of an organization: plain data, and nothing that proves an identity."""
+"""Variables of templates about a user and an organization: plain data without credentials."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TEXTS = ("email", "name", "given_name", "family_name", "nickname", "username", 
 
 
 def user_facts(user: User, **further: Any) -> dict[str, Any]:
-    """Return the `user` of a template: profile and metadata. `further` facts stand beside them, such as `source_ip`."""
+    """Return the `user` variable of a template: profile, metadata and the `further` facts, such as `source_ip`."""
     return {
         **{name: getattr(user, name) or "" for name in _TEXTS},
         "user_id": user.user_id,
@@ -23,7 +23,7 @@ def user_facts(user: User, **further: Any) -> dict[str, Any]:
 
 
 def organization_facts(organization: Organization) -> dict[str, Any]:
-    """Return the `organization` of a template."""
+    """Return the `organization` variable of a template."""
     return {
         "id": organization.pk,
         "name": organization.name,

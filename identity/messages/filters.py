@@ -1,7 +1,7 @@
-"""The filters of templates of tenants: those that authors of Liquid expect, each with a bound on what it builds. Pure.
+"""The filters of tenants' templates: the usual ones of Liquid, each with a limit on its output. Pure.
 
-A value that is safe HTML (`Markup`: what a template has captured) keeps that through filters that join and cut, since `Markup`
-escapes everything that is added to it. A filter that decodes gives plain text, which is escaped again where it is shown.
+Safe HTML (`Markup`: the result of a capture) stays safe in filters that join and cut, because `Markup` escapes everything that is
+added to it. A filter that decodes returns plain text, which is escaped again on output.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _bounded(filter_: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _text(value: Any) -> str:
-    """Return a value as text; `Markup` stays `Markup`, null and what is not there are empty."""
+    """Return a value as text. `Markup` stays `Markup`; null and undefined values are empty."""
     if isinstance(value, str):
         return value
     if value is None or isinstance(value, Mapping):
@@ -72,12 +72,12 @@ def _number(value: Any) -> int | float:
 def _items(value: Any) -> list[Any]:
     if isinstance(value, list):
         return value
-    # A name that has no value is an empty mapping of the engine.
+    # The engine represents an undefined name as an empty mapping.
     return [value] if value or isinstance(value, int | float) else []
 
 
 def _room(length: int) -> None:
-    """Refuse before it is built what would be too long."""
+    """Refuse a text that would be too long, before it is built."""
     if length > LONGEST_TEXT:
         raise Unbounded
 
@@ -190,7 +190,7 @@ def _round(value: Any, digits: Any = 0) -> int | float:
 
 
 def _date(value: Any, shape: Any = "%Y-%m-%d") -> str:
-    """Return a moment in another shape. Directives are a closed list: C's `%100000000d` fills a memory."""
+    """Return a time in another format. Only listed directives are accepted: C's `%100000000d` would fill the memory."""
     text, pattern = str(_text(value)), str(_text(shape))[:100]
     if any(found[1] not in _KNOWN_DIRECTIVES for found in _DIRECTIVE.finditer(pattern)) or "%" in _DIRECTIVE.sub("", pattern):
         raise Unbounded("The date filter does not know this format.")

@@ -1,4 +1,4 @@
-"""Events that a server of the tenant hears of in the place of a mail: a signed POST to the target that the app above names."""
+"""Posts events to a server of the tenant instead of sending a mail: a signed POST to a target that the app above supplies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from identity.messages.outcomes import MessageRefused
 from identity.messages.senders.webhook import post_signed
 
-# The channel of such a job, beside those of messages.
+# Channel of a job that posts an event, in addition to the channels of messages.
 HOOK = "webhook"
 
 
@@ -29,14 +29,14 @@ _target_of: Callable[[str], Target | None] = _nowhere
 
 
 def let_tenants_be_told(target_of: Callable[[str], Target | None]) -> None:
-    """Look targets up by this function from now on: a tenant's id goes in, None comes out where it has no target."""
+    """Use this function to find targets: it receives a tenant's id and returns the target, or None."""
     global _target_of
     _target_of = target_of
 
 
 def post_event(tenant_id: str, message_id: str, event: Mapping[str, Any]) -> None:
-    """Post one event. Raises as `senders.webhook.post_signed` does, and `MessageRefused` where the tenant has no target any more."""
+    """Post one event. Raises the errors of `senders.webhook.post_signed`, and `MessageRefused` if the tenant no longer has a target."""
     target = _target_of(tenant_id)
     if target is None:
-        raise MessageRefused("The tenant has no webhook any more.")
+        raise MessageRefused("The tenant no longer has a webhook.")
     post_signed(target.url, target.key, message_id=message_id, written=event)

@@ -1,4 +1,4 @@
-"""What a tenant decides about the links in mails: how long they work, and where they lead afterwards."""
+"""Settings of a tenant for the links in mails: how long a link works, and where it leads after its use."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from identity.models.messages import Channel
 
 
 def link_lifetime(tenant_id: str, name: str) -> timedelta | None:
-    """Return how long the link of a mail works, None where the tenant leaves it to the service."""
+    """Return how long the link of a mail works, or None for the default of the service."""
     row = _row(tenant_id, name)
     return timedelta(seconds=row.url_lifetime_seconds) if row is not None and row.url_lifetime_seconds else None
 
 
 def place_after(tenant_id: str, name: str, *, email: str) -> str:
-    """Return where the tenant leads a user whose link has worked, with the address where it wants that; empty for nowhere."""
+    """Return the tenant's redirect target after a link was used, with the email address if the tenant wants it; empty for none."""
     row = _row(tenant_id, name)
     if row is None or not row.result_url:
         return ""

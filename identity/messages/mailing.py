@@ -1,4 +1,4 @@
-"""Hand one mail to the server of the tenant, or to that of the platform."""
+"""Sends one mail through the server of the tenant or of the platform."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NEVER = 500
 
 @dataclass(frozen=True)
 class MailServer:
-    """A backend of Django, and who mails of it are from. A tenant's own server may send from any address the tenant names."""
+    """A mail backend of Django with its default sender. A tenant's own server may send from any address that the tenant names."""
 
     backend: Any
     default_from: str
@@ -36,17 +36,17 @@ class MailServer:
 
 
 def mail_provider(tenant_id: str) -> MessageProvider | None:
-    """Return the mail provider of a tenant, None without one and for one that is switched off."""
+    """Return the enabled mail provider of a tenant, or None."""
     return MessageProvider.objects.of(tenant_id).filter(channel=Channel.EMAIL, is_enabled=True).first()
 
 
 def can_send_mail(tenant_id: str) -> bool:
-    """Tell whether any server takes the mails of a tenant."""
+    """Tell whether a mail server is configured for the tenant."""
     return bool(settings.MAIL_IS_CONFIGURED) or mail_provider(tenant_id) is not None
 
 
 def mail_server(tenant_id: str) -> MailServer:
-    """Return what the mails of a tenant go to. Raises `MailNotConfigured`, or `MessageRefused` where its password cannot be read."""
+    """Return the mail server of a tenant. Raises `MailNotConfigured`, or `MessageRefused` if its password cannot be read."""
     provider = mail_provider(tenant_id)
     if provider is None:
         if not settings.MAIL_IS_CONFIGURED:
@@ -65,10 +65,10 @@ def mail_server(tenant_id: str) -> MailServer:
 def send_composed(server: MailServer, composed: Composed, *, to: str) -> None:
     """Send one mail to one address.
 
-    Raises `ProviderAway` where it may be sent again, `InDoubt` where it must not, `MessageRefused` for good. Never call this
-    inside a transaction: a mail cannot be rolled back.
+    Raises `ProviderAway` if a retry is safe, `InDoubt` if a retry could send twice, and `MessageRefused` for a final refusal. Never call
+    this inside a transaction: a mail cannot be rolled back.
     """
-    # Auto-generated mail is not answered by holiday notices (RFC 3834, 5).
+    # Suppresses automatic replies such as vacation notices (RFC 3834, 5).
     headers = {**server.headers, "Auto-Submitted": "auto-generated"}
     if composed.language:
         headers["Content-Language"] = composed.language
@@ -84,16 +84,16 @@ def send_composed(server: MailServer, composed: Composed, *, to: str) -> None:
     except (smtplib.SMTPRecipientsRefused, smtplib.SMTPResponseException) as error:
         raise _answered(error) from error
     except OSError as error:
-        # A deadline that passed, or a connection that was lost: the server may have the whole mail.
+        # After a timeout or a lost connection, the server may have the whole mail.
         raise InDoubt from error
     finally:
-        # The mail is taken already: what goes wrong with the farewell changes nothing.
+        # The server has accepted the mail, so an error while closing changes nothing.
         with suppress(OSError):
             server.backend.close()
 
 
 def _opened(backend: Any) -> None:
-    """Open the connection apart from sending: what fails here has handed nothing over."""
+    """Open the connection as a separate step: if it fails, nothing was sent."""
     try:
         backend.open()
     except AddressRefused as error:
@@ -109,7 +109,7 @@ def _opened(backend: Any) -> None:
 
 
 def _answered(error: smtplib.SMTPRecipientsRefused | smtplib.SMTPResponseException) -> Exception:
-    """Return what an answer of the server means: 5yz is for good (RFC 5321, 4.2.1), everything else may work later."""
+    """Classify an SMTP error: 5yz is final (RFC 5321, 4.2.1); after any other code a retry may succeed."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         is_final = all(code >= _NEVER for code, _ in error.recipients.values())
         return MessageRefused("The mail server refuses the recipient.") if is_final else ProviderAway()
@@ -120,7 +120,7 @@ def _answered(error: smtplib.SMTPRecipientsRefused | smtplib.SMTPResponseExcepti
 
 
 def _sender(server: MailServer, composed: Composed) -> str:
-    """Return who the mail is from: on the platform's server always the platform's address, under the name of the tenant."""
+    """Return the sender of a mail. The platform's server always uses the platform's address, with the name of the tenant."""
     if server.is_own:
         return checked_sender(composed.from_address) or checked_sender(server.default_from) or settings.DEFAULT_FROM_EMAIL
     name, address = parseaddr(server.default_from)
@@ -128,7 +128,7 @@ def _sender(server: MailServer, composed: Composed) -> str:
 
 
 def checked_sender(text: str) -> str:
-    """Return a sender such as `Example <help@example.com>` in one line; empty where it is none."""
+    """Return a sender such as `Example <help@example.com>` in one line; empty for an invalid sender."""
     name, address = parseaddr(" ".join(text.split()))
     try:
         validate_email(address)

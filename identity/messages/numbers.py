@@ -1,7 +1,7 @@
-"""Telephone numbers: parsed, judged and written in one way (E.164). Pure.
+"""Telephone numbers: parsed, checked and formatted as E.164. Pure.
 
-A number that a person types costs the sender. Numbers that pay their owner for being called are how a fraud works
-that pumps messages, so they are refused, and so is every country that the tenant does not name.
+The sender pays for messages to a number that a user typed. Fraudsters request messages to numbers that pay their owner, so such numbers
+are refused, and so is every country that the tenant has not allowed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import phonenumbers
 from phonenumbers import NumberParseException, PhoneNumberType
 
 _LONGEST_INPUT = 40
-# Calls to these are paid for by the caller at a rate of the owner, end at a machine, or cost the owner.
+# Refused types: the caller pays a rate of the owner, a machine answers, or the owner pays.
 _REFUSED_KINDS = frozenset(
     {
         PhoneNumberType.PREMIUM_RATE,
@@ -24,7 +24,7 @@ _REFUSED_KINDS = frozenset(
         PhoneNumberType.TOLL_FREE,
     }
 )
-# Satellite and international networks (+870, +881, +882, +883, +979): they belong to no country and cost the most.
+# Satellite and international networks (+870, +881, +882, +883, +979) belong to no country and are the most expensive.
 _NO_COUNTRY = "001"
 KNOWN_COUNTRIES: frozenset[str] = frozenset(phonenumbers.SUPPORTED_REGIONS)
 
@@ -37,11 +37,11 @@ class NumberRefused(ValueError):
 
 
 class NumberOdd(NumberRefused):
-    """Give the whole number with the country in front, such as +49 151 12345678."""
+    """Enter the complete number with the country code, such as +49 151 12345678."""
 
 
 class NumberKindRefused(NumberRefused):
-    """Text messages are sent to telephones of people, and not to numbers of this kind."""
+    """Text messages cannot be sent to numbers of this kind."""
 
 
 class CountryRefused(NumberRefused):
@@ -49,9 +49,9 @@ class CountryRefused(NumberRefused):
 
 
 def normalized_number(text: str, *, countries: Collection[str] = ()) -> str:
-    """Return a number as `+4915112345678`. `countries` are the ISO codes that may be sent to, none means every country.
+    """Return a number as `+4915112345678`. `countries` are the allowed ISO codes; empty allows every country.
 
-    Raises `NumberOdd`, `NumberKindRefused` or `CountryRefused`; none of them repeats the number.
+    Raises `NumberOdd`, `NumberKindRefused` or `CountryRefused`. None of them contains the number.
     """
     if len(text) > _LONGEST_INPUT or not text.strip().startswith(("+", "00")):
         raise NumberOdd
@@ -60,7 +60,7 @@ def normalized_number(text: str, *, countries: Collection[str] = ()) -> str:
         number = phonenumbers.parse("+" + stripped[2:] if stripped.startswith("00") else stripped, None)
     except NumberParseException as error:
         raise NumberOdd from error
-    # An extension is dialed by hand, and a message has none.
+    # A text message cannot reach an extension.
     if number.extension or not phonenumbers.is_valid_number(number):
         raise NumberOdd
     country = phonenumbers.region_code_for_number(number)
@@ -72,11 +72,11 @@ def normalized_number(text: str, *, countries: Collection[str] = ()) -> str:
 
 
 def masked_number(number: str) -> str:
-    """Return a number as pages and logs show it: country and the last two digits."""
+    """Return a masked number for pages and logs: country and the last two digits."""
     return f"{number[:3]}…{number[-2:]}" if len(number) > 6 else "…"
 
 
 def masked_address(address: str) -> str:
-    """Return an e-mail address as pages and logs show it."""
+    """Return a masked email address for pages and logs."""
     name, _, domain = address.partition("@")
     return f"{name[:1]}…@{domain}" if domain else "…"

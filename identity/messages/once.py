@@ -1,15 +1,15 @@
-"""Send what a job sends at most once, also when a worker dies (docs/adr/0100).
+"""Sends the message of a job at most once, even if a worker dies (docs/adr/0100).
 
-A provider that took a message says so in its answer, and nothing can make that answer and our row one transaction. So the job is
-marked before the call and settled after it:
+The provider confirms a message in its response, and no transaction can include both that response and our row. So the job is marked
+before the call and settled after it:
 
-1. `sending` is committed, with the time until which the worker may be at it.
-2. The provider is called.
-3. Taken, refused and surely not taken are committed. Surely not taken goes back to `waiting`, and is tried again.
+1. Commit `sending`, with the time at which the worker must be done.
+2. Call the provider.
+3. Commit the result: accepted, refused or surely not accepted. The last one sets `waiting` again, for a retry.
 
-A worker that finds `sending` waits until that time; after it the other worker has died, or its answer was lost. Nobody knows then
-whether the message is on its way, and it is not sent again: a code that comes twice, or a message that bills twice, costs more than
-one that a person asks for again.
+A worker that finds `sending` waits until that time. After it, the other worker has died or lost the response, so it is unknown
+whether the message was sent. It is not sent again: a repeated code or a message that is billed twice costs more than one that the
+user requests again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from identity.services.jobs import Pause
 _STATE, _UNTIL = "delivery", "sending_until"
 WAITING, SENDING, SENT, IN_DOUBT, DROPPED = "waiting", "sending", "sent", "in_doubt", "dropped"
 SETTLED = frozenset({SENT, IN_DOUBT, DROPPED})
-# Longer than any call to a provider may take.
+# Longer than any call to a provider.
 _LONGEST_CALL = timedelta(seconds=60)
 _GIVEN_UP_AFTER = timedelta(hours=24)
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 15.0, 900.0
@@ -36,18 +36,18 @@ _IN_DOUBT_TEXT = "The connection ended while the message was handed over. It may
 
 
 class ProviderAwayTooLong(ServiceError):
-    """The provider has been away for a day."""
+    """The provider has been unavailable for a day."""
 
 
 def state_of(job: Job) -> str:
-    """Return how far the sending of a job is."""
+    """Return the sending state of a job."""
     return str(job.summary.get(_STATE, WAITING))
 
 
 def send_once(job: Job, send: Callable[[], None], *, lasts_until: datetime | None = None) -> Pause | None:
-    """Call `send` if no worker has done so for this job; return how long to wait where it has to be tried again.
+    """Call `send` unless a worker has done so for this job. Returns how long to wait if a retry is needed.
 
-    `send` raises `ProviderAway` and `InDoubt`; a `ServiceError` ends the job. After `lasts_until` nothing is sent any more.
+    `send` may raise `ProviderAway` or `InDoubt`; a `ServiceError` ends the job. After `lasts_until` nothing is sent.
     """
     claimed = _claimed(job, lasts_until)
     if claimed is not None:
@@ -68,9 +68,9 @@ def send_once(job: Job, send: Callable[[], None], *, lasts_until: datetime | Non
 
 
 def pause_of(job: Job, *, lasts_until: datetime | None = None) -> Pause:
-    """Return how long a job waits for its next try: longer each time. After a day raise `ProviderAwayTooLong`.
+    """Return how long a job waits for its next attempt: longer each time. Raises `ProviderAwayTooLong` after a day.
 
-    What ends soon is tried often: a code of five minutes is of no use after fifteen.
+    The pause never exceeds the time until `lasts_until`: a code that is valid for five minutes is useless after fifteen.
     """
     now = timezone.now()
     waited = now - job.created_at
@@ -83,7 +83,7 @@ def pause_of(job: Job, *, lasts_until: datetime | None = None) -> Pause:
 
 @unit_of_work
 def _claimed(job: Job, lasts_until: datetime | None) -> Pause | bool | None:
-    """Mark the job as `sending` and return None; a pause while another worker is at it, True where nothing is left to do."""
+    """Mark the job as `sending` and return None. Returns a pause while another worker sends, and True if nothing is left to do."""
     row = Job.objects.of(job.tenant_id).select_for_update(no_key=True).get(pk=job.pk)
     now = timezone.now()
     state = state_of(row)
@@ -96,10 +96,10 @@ def _claimed(job: Job, lasts_until: datetime | None) -> Pause | bool | None:
         _write(job, row, IN_DOUBT, _IN_DOUBT_TEXT)
         return True
     if lasts_until is not None and lasts_until <= now:
-        _write(job, row, DROPPED, "Not sent: its time was over before the provider could take it.")
+        _write(job, row, DROPPED, "Not sent: it expired before the provider accepted it.")
         return True
     row.summary = {**row.summary, _UNTIL: (now + _LONGEST_CALL).isoformat()}
-    # The sweep must not send another worker while this one waits for the provider.
+    # Extends the lease, so that the sweep sends no other worker while this one waits for the provider.
     row.lease_until = now + _LONGEST_CALL
     _write(job, row, SENDING, "")
     return None
@@ -111,7 +111,7 @@ def _settle(job: Job, state: str, details: str = "") -> None:
 
 
 def _write(job: Job, row: Job, state: str, details: str) -> None:
-    """Store the state in the row, and in the copy that the caller goes on with. What is settled needs its secrets no more."""
+    """Store the state in the row and in the caller's copy. A settled job drops its sealed content."""
     row.summary = {**row.summary, _STATE: state}
     row.status_details = details[:500]
     if state in SETTLED:
@@ -120,5 +120,5 @@ def _write(job: Job, row: Job, state: str, details: str) -> None:
     job.summary, job.status_details, job.parameters, job.lease_until = row.summary, row.status_details, row.parameters, row.lease_until
 
 
-# Where a job keeps what only its message may say.
+# Parameter of a job that holds the sealed content.
 SEALED = "sealed"

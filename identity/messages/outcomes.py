@@ -1,4 +1,4 @@
-"""How sending a message ends when it does not go well, for every channel: each class says what may be done next."""
+"""Errors of sending a message, for every channel. Each class says whether a retry is possible."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from identity.services.failures import ServiceError
 
 
 class ProviderAway(Exception):
-    """The provider could not be reached, or refused for now. It surely has not taken the message, which may be sent again."""
+    """The provider could not be reached, or refused for now. It has surely not accepted the message, so a retry is safe."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
@@ -20,7 +20,7 @@ class InDoubt(Exception):
 
 
 class MessageRefused(ServiceError):
-    """The provider refuses the message for good."""
+    """The provider has finally refused the message."""
 
 
 class MailNotConfigured(ServiceError):

@@ -1,4 +1,4 @@
-"""The text of an HTML mail, for programs that show no HTML. Pure."""
+"""Converts an HTML mail to plain text, for programs that show no HTML. Pure."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Reader(HTMLParser):
 
 
 def text_of_html(html: str) -> str:
-    """Return what a reader of the HTML would see, each link followed by its address."""
+    """Return the visible text of the HTML, each link followed by its address."""
     reader = _Reader()
     reader.feed(html)
     reader.close()

@@ -1,4 +1,4 @@
-"""Write who sends the messages of a tenant. Secrets go in and never come out, and never to a host that their owner did not name."""
+"""Writes the message providers of a tenant. Secrets cannot be read back, and are never sent to a host that their owner did not name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES = {
     Channel.EMAIL: (MessageProvider.Name.SMTP,),
     Channel.SMS: (MessageProvider.Name.TWILIO, MessageProvider.Name.WEBHOOK),
 }
-# The secrets of each provider, and the settings that say where they are sent.
+# The secrets of each provider, and the settings that determine where the secrets are sent.
 SECRETS: Mapping[str, tuple[str, ...]] = {
     MessageProvider.Name.SMTP: ("smtp_pass",),
     MessageProvider.Name.TWILIO: ("twilio_token",),
@@ -41,24 +41,24 @@ _TARGETS: Mapping[str, tuple[str, ...]] = {
 
 
 def provider_of(tenant_id: str, channel: str) -> MessageProvider | None:
-    """Return the provider of a channel, also one that is switched off."""
+    """Return the provider of a channel, even if it is switched off."""
     return MessageProvider.objects.of(tenant_id).filter(channel=channel).first()
 
 
 @unit_of_work
 def create_provider(*, tenant_id: str, channel: str, name: str, **values: Any) -> MessageProvider:
-    """Store the provider of a channel. Raises `AlreadyExists`, or `Invalid`. For the values see `update_provider`."""
+    """Store the provider of a channel. Raises `AlreadyExists` or `Invalid`. For the values see `update_provider`."""
     if provider_of(tenant_id, channel) is not None:
-        raise AlreadyExists("There is a provider already: change or delete it.")
+        raise AlreadyExists("A provider exists already. Change or delete it.")
     return _stored(MessageProvider(tenant_id=tenant_id, channel=channel, name=name), **values)
 
 
 @unit_of_work
 def update_provider(*, tenant_id: str, channel: str, name: str | None = None, **values: Any) -> MessageProvider:
-    """Change a provider; another `name` begins anew, without what belongs to the one before.
+    """Change a provider. Another `name` resets all settings and secrets.
 
-    Values are `is_enabled`, `default_from`, `settings` and `secrets`; what is not given stays, and so do settings and secrets that
-    are not named. Raises `NotFound`, or `Invalid`, also where a secret would go to another host or account than it was saved for.
+    Values are `is_enabled`, `default_from`, `settings` and `secrets`. Values, settings and secrets that are not named are kept. Raises
+    `NotFound`, or `Invalid`, also if a kept secret would be sent to another host or account.
     """
     row = MessageProvider.objects.of(tenant_id).select_for_update(no_key=True).filter(channel=channel).first()
     if row is None:
@@ -70,7 +70,7 @@ def update_provider(*, tenant_id: str, channel: str, name: str | None = None, **
 
 @unit_of_work
 def delete_provider(*, tenant_id: str, channel: str) -> bool:
-    """Delete the provider of a channel, whose messages go by the platform again; tell whether there was one."""
+    """Delete the provider of a channel; the platform sends its messages again. Returns whether there was a provider."""
     row = provider_of(tenant_id, channel)
     if row is None:
         return False
@@ -101,18 +101,18 @@ def _stored(
         row.sealed_settings = {}
     missing = [name for name in SECRETS[row.name] if name not in row.sealed_settings]
     if missing and (row.name != MessageProvider.Name.SMTP or row.settings.get("smtp_user")):
-        raise Invalid({name: ["It is needed."] for name in missing})
+        raise Invalid({name: ["This value is required."] for name in missing})
     validated_save(row)
     return row
 
 
 def _redirected(row: MessageProvider, before: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, list[str]]:
-    """Refuse to keep a secret whose target changes: the caller, who cannot read it, would have it sent there."""
+    """Refuse to keep a secret whose target changes. Otherwise a caller who cannot read the secret could redirect it."""
     kept = [name for name in row.sealed_settings if name not in given]
     moved = [name for name in _TARGETS[row.name] if before.get(name) != row.settings.get(name)]
     if not (kept and moved and row.settings.get("smtp_user", "x")):
         return {}
-    return {name: [f"{moved[0]} changes, and it would be sent there: give it again."] for name in kept}
+    return {name: [f"{moved[0]} changes, so the secret would be sent elsewhere. Enter it again."] for name in kept}
 
 
 def _problems(row: MessageProvider) -> dict[str, list[str]]:
@@ -134,9 +134,9 @@ def _smtp_problems(row: MessageProvider) -> dict[str, list[str]]:
     if not (isinstance(host, str) and (_HOST.fullmatch(host) or (":" in host and _IPV6.fullmatch(host)))):
         problems["smtp_host"] = ["Give the name of the mail server, such as smtp.example.com."]
     if type(port) is not int or not 1 <= port <= 65535:
-        problems["smtp_port"] = ["Give a port, such as 587."]
+        problems["smtp_port"] = ["Give a port number, such as 587."]
     if not _is_line(own.get("smtp_user", "")):
-        problems["smtp_user"] = ["A user name is one line."]
+        problems["smtp_user"] = ["A user name must be one line."]
     if row.default_from and not (_is_line(row.default_from) and checked_sender(row.default_from)):
         problems["default_from"] = ["Give an address, such as Example <mail@example.com>."]
     headers = own.get("headers", {})
@@ -154,7 +154,7 @@ def _twilio_problems(row: MessageProvider) -> dict[str, list[str]]:
     if not (row.default_from or own.get("messaging_service_sid")):
         problems["default_from"] = ["Give a sender, or the SID of a messaging service."]
     if not _is_line(row.default_from):
-        problems["default_from"] = ["A sender is a number such as +15005550006, or a name of eleven letters."]
+        problems["default_from"] = ["A sender is a number such as +15005550006, or a name of up to eleven letters."]
     return problems
 
 
@@ -168,7 +168,7 @@ def _webhook_problems(row: MessageProvider) -> dict[str, list[str]]:
         is_address = False
     problems = {} if is_address else {"url": ["Give an https address without a user name."]}
     if not _is_line(row.default_from):
-        problems["default_from"] = ["A sender is one line."]
+        problems["default_from"] = ["A sender must be one line."]
     return problems
 
 

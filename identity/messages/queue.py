@@ -1,4 +1,4 @@
-"""Messages as jobs: asked for inside a transaction, sent by a worker, once. What only the recipient may read is sealed until then."""
+"""Messages as jobs: queued inside a transaction and sent at most once by a worker. The private content is sealed until then."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from identity.services.jobs import Pause, effect_of, send_after_commit, step_of
 from identity.services.saving import validated_save
 
 _LONGEST_CONTEXT = 60_000
-# As many tests as an author needs, and too few to send spam with.
+# Enough tests for an author, too few for spam.
 TESTS_AT_ONCE = 5
 _TESTS_WITHIN = timedelta(minutes=10)
 
 
 def can_send(tenant_id: str, channel: str, connection: Connection | None = None) -> bool:
-    """Tell whether a provider takes messages of this channel."""
+    """Tell whether a provider is configured for this channel."""
     return can_send_mail(tenant_id) if channel == EMAIL else can_send_texts(tenant_id, connection)
 
 
 @dataclass(frozen=True)
 class _Content:
-    """What of a message is sealed: who gets it, and what it says."""
+    """The sealed part of a message: its recipient and its context."""
 
     recipient: str
     context: Mapping[str, Any]
@@ -76,11 +76,11 @@ def queue_message(
     expires_at: datetime | None = None,
     application: Mapping[str, Any] | None = None,
 ) -> Job:
-    """Return a pending job that sends one message, once; nothing is sent before the surrounding transaction has committed.
+    """Return a pending job that sends one message at most once. Nothing is sent before the surrounding transaction commits.
 
-    `context` is plain data. Recipient and context are sealed in the row, and dropped once the message was sent, refused, or not
-    sent before `expires_at`. Raises `NumberRefused` for a number, `Invalid` for an address or a context that does not fit, and
-    `MailNotConfigured` or `TextsNotConfigured` where nothing takes messages of the channel.
+    `context` is plain data. Recipient and context are sealed in the row, and dropped once the message was sent, was refused, or has
+    expired at `expires_at`. Raises `NumberRefused` for a number, `Invalid` for an invalid address or context, and `MailNotConfigured` or
+    `TextsNotConfigured` if no provider is configured for the channel.
     """
     what = _kind_of(kind, channel)
     if not can_send(tenant_id, channel, connection):
@@ -92,10 +92,10 @@ def queue_message(
 
 @unit_of_work
 def queue_event(*, tenant_id: str, name: str, recipient: str, data: Mapping[str, Any], expires_at: datetime) -> Job:
-    """Return a pending job that posts one event to the server of the tenant, once; as `queue_message` does with messages.
+    """Return a pending job that posts one event to the server of the tenant at most once, like `queue_message`.
 
-    `recipient` is a name of the target for people; jobs show it. `data` is sealed in the row. The target is looked up
-    when the event is posted (`identity.messages.hooks`).
+    `recipient` is a readable name of the target, which jobs show. `data` is sealed in the row. The target is looked up when the event
+    is posted (`identity.messages.hooks`).
     """
     job = Job(tenant_id=tenant_id, type=Job.Type.MESSAGE)
     shown = {"kind": name, "channel": HOOK, "to": recipient, "expires_at": expires_at.isoformat()}
@@ -107,11 +107,11 @@ def queue_event(*, tenant_id: str, name: str, recipient: str, data: Mapping[str,
 
 @unit_of_work
 def queue_test(*, tenant_id: str, kind: str, language: str, staff: Staff) -> Job:
-    """Return a job that mails a message with sample data to the address of a member of staff, and to no other one.
+    """Return a job that mails a message with sample data to a staff account's own address.
 
-    Raises `Conflict` after `TESTS_AT_ONCE` tests within ten minutes, `MailNotConfigured` where nothing takes mails.
+    Raises `Conflict` after `TESTS_AT_ONCE` tests within ten minutes, and `MailNotConfigured` if no mail server is configured.
     """
-    # The row is the lock: two requests at once count one after the other.
+    # The lock of the row makes concurrent requests count one after the other.
     Staff.objects.select_for_update(no_key=True).get(pk=staff.pk)
     since = timezone.now() - _TESTS_WITHIN
     recent = Job.objects.of(tenant_id).filter(type=Job.Type.MESSAGE, parameters__asked_by=str(staff.pk), created_at__gt=since)
@@ -152,7 +152,7 @@ def _started(
 
 @step_of(Job.Type.MESSAGE)
 def ask_for_sending(job: Job) -> bool:
-    """Ask for the sending, until it is settled."""
+    """Request the sending. False once it is settled."""
     if state_of(job) in SETTLED:
         return False
     job.has_effect_due = True
@@ -161,7 +161,7 @@ def ask_for_sending(job: Job) -> bool:
 
 @effect_of(Job.Type.MESSAGE)
 def send_message(job: Job) -> Pause | None:
-    """Compose the message and hand it over, once. A message whose time is over, or that was switched off since, is not sent."""
+    """Compose the message and send it at most once. An expired message, or one that was switched off meanwhile, is not sent."""
     expires_at = job.parameters.get("expires_at")
     lasts_until = datetime.fromisoformat(expires_at) if expires_at else None
     if state_of(job) in SETTLED or SEALED not in job.parameters:

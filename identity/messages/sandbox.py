@@ -1,11 +1,11 @@
-"""Templates of tenants: Liquid without files, objects or work without end (docs/adr/0100). Pure.
+"""Renders templates of tenants: Liquid without files, objects or unbounded work (docs/adr/0100). Pure.
 
-The engine of python-liquid evaluates no Python. What it leaves open is closed here:
+The engine, python-liquid, evaluates no Python. This module closes its remaining gaps:
 
-1. Data is text, numbers, switches, lists and objects of these (`plain`), so no attribute leads to an object of ours.
-2. Tags that load other templates are gone, and so are ranges, which become lists of any length before a loop is counted.
-3. Filters are those of `identity.messages.filters`, each bounded: the engine counts output, not what a filter builds.
-4. Every node costs a step, and every turn of a loop a node: steps are bounded, and with them time.
+1. Data is text, numbers, booleans, lists and mappings of these (`plain`), so no attribute leads to an object of the service.
+2. Tags that load other templates are removed. Ranges are refused, because the engine builds their lists before it counts a loop.
+3. Only the filters of `identity.messages.filters` exist. Each limits its output: the engine counts only the output of the template.
+4. Every node costs a step, and every iteration of a loop renders a node. Steps are limited, which limits the time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_TURNS = 2_000
 _MOST_NAMESPACE_BYTES = 500_000
 _DEEPEST_DATA = 12
 _MOST_NAMES = 200
-# Those of authors, and those that the engine itself is made of: text, output, and what it finds where no tag is.
+# Tags for authors, and the internal tags of the engine: text, output and unknown tags.
 _TAGS = frozenset(
     ("if", "unless", "case", "for", "break", "continue", "assign", "capture", "cycle", "increment", "decrement", "comment", "echo", "#")
 )
@@ -41,7 +41,7 @@ class TemplateBroken(ValueError):
 
 
 class _Context(RenderContext):
-    """Counts steps: the engine looks at `disabled_tags` before it renders any node."""
+    """Counts steps: the engine reads `disabled_tags` before it renders any node."""
 
     _steps_left = _MOST_STEPS
     _turns_left = _MOST_TURNS
@@ -55,16 +55,16 @@ class _Context(RenderContext):
 
     @disabled_tags.setter
     def disabled_tags(self, value: object) -> None:
-        """Leave it as it is: no tag of a template disables another one."""
+        """Ignore the value: no tag of a template disables another one."""
 
     def assign(self, key: str, val: Any) -> None:
-        """Bound the names: the engine measures all of them at each assignment."""
+        """Limit the number of variables: the engine measures all of them at each assignment."""
         super().assign(key, val)
         if len(self.locals) > _MOST_NAMES:
             raise Unbounded("The template has too many variables.")
 
     def raise_for_loop_limit(self, length: int = 1) -> None:
-        """Count the turns of every loop that begins, also of one after the other."""
+        """Count the iterations of all loops together, nested or in sequence."""
         self._turns_left -= length
         if self._turns_left < 0:
             raise Unbounded("The loops of the template have too many turns.")
@@ -97,9 +97,9 @@ def _sandbox_for(is_html: bool) -> _Sandbox:  # noqa: FBT001  (a key of the cach
 
 
 def rendered(source: str, data: Mapping[str, Any], *, is_html: bool) -> str:
-    """Return the text that a template makes of `data`; with `is_html` values are escaped. Raises `TemplateBroken`.
+    """Render a template with `data`; `is_html` escapes values. Raises `TemplateBroken`.
 
-    Data that is not plain raises `TypeError`: that is a mistake of the caller, not of the template.
+    Raises `TypeError` for data that is not plain: that is an error of the caller, not of the template.
     """
     values = plain(data)
     if len(source) > LONGEST_SOURCE:
@@ -117,12 +117,12 @@ def rendered(source: str, data: Mapping[str, Any], *, is_html: bool) -> str:
     except RecursionError as error:
         raise TemplateBroken("The template is nested too deep.") from error
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
-        # A filter that got a value of another kind than it is for.
+        # A filter received a value of a type that it does not support.
         raise TemplateBroken(f"The template cannot be rendered: {type(error).__name__}.") from error
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Return a copy of plain data; raise `TypeError` for anything else, also for subclasses with methods of their own."""
+    """Return a copy of plain data. Raises `TypeError` for anything else, including subclasses with methods of their own."""
     if value is None or type(value) in (str, int, float, bool):
         return value
     if depth >= _DEEPEST_DATA:
@@ -132,9 +132,9 @@ def plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list | tuple):
         return [plain(inner, depth + 1) for inner in value]
     if isinstance(value, str):
-        # Text that promises to be safe HTML is text like any other.
+        # Text of a class that marks safe HTML is treated as plain text.
         return str.__str__(value)[:]
-    raise TypeError(f"Templates take plain data, and no {type(value).__name__}.")
+    raise TypeError(f"Templates accept plain data, not {type(value).__name__}.")
 
 
 def _refuse_ranges(template: BoundTemplate) -> None:
@@ -152,7 +152,7 @@ def _refuse_ranges(template: BoundTemplate) -> None:
 
 
 def _said(error: LiquidError) -> str:
-    """Return the sentence of an error with its line, and without the source around it."""
+    """Return the message of an error with its line number, without quoting the template."""
     text = str(error.args[0]) if error.args else "The template is broken"
     token = getattr(error, "token", None)
     source, index = getattr(token, "source", None), getattr(token, "start_index", -1)

@@ -1,4 +1,4 @@
-"""Django's SMTP backend for the server of a tenant: dialed by the rules of outbound requests, with TLS or not at all."""
+"""Django's SMTP backend for the server of a tenant: connects by the rules of outbound requests, and requires TLS."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.core.mail.backends.smtp import EmailBackend
 
 from foundation.outbound.smtp import checked_smtp, smtp_tls
 
-# One conversation; the job of the mail has a minute.
+# Time limit of one conversation; the job of the mail has one minute.
 _SECONDS = 20.0
 TLS_PORT = 465
 
@@ -22,7 +22,7 @@ class TlsMissing(OSError):
 
 
 class ProviderBackend(EmailBackend):
-    """Port 465 begins with TLS, every other one turns to it; without TLS nothing is sent, but where plain http is allowed too."""
+    """Uses TLS from the start on port 465 and STARTTLS on other ports. Sends without TLS only if outbound plain http is allowed."""
 
     def __init__(self, *, host: str, port: int, username: str, password: str) -> None:
         super().__init__(host=host, port=port, username=username, password=password, use_ssl=port == TLS_PORT, use_tls=False)

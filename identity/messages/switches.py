@@ -1,4 +1,4 @@
-"""Whether a tenant wants a message to be sent at all."""
+"""Whether a tenant has switched a message on or off."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from identity.models import MessageTemplate
 
 
 def is_switched_on(tenant_id: str, kind: Kind) -> bool:
-    """Tell whether a message goes out: the row without a language says so, else what the kind is at first."""
+    """Tell whether a message is sent: the row without a language decides, else the default of the kind."""
     if not kind.is_sent:
         return False
     if kind.is_always_sent:

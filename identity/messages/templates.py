@@ -1,4 +1,4 @@
-"""Write the templates of a tenant: each is tried with sample data before it is stored, so that a broken one never waits for a user."""
+"""Writes the templates of a tenant. Each is tried with sample data before it is stored, so that users never meet a broken template."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from identity.models import MessageTemplate
 from identity.services.failures import AlreadyExists, Invalid, NotFound
 from identity.services.saving import validated_save
 
-# Rows that a language adds say no more than this.
+# Rows of a single language have only these columns.
 TEXTS = ("subject", "body", "from_address")
 _RULES = ("result_url", "url_lifetime_seconds", "includes_email_in_redirect", "is_enabled")
-# Ninety days: a link that works for longer is found in an old mailbox.
+# Ninety days. Longer links could be found in old mailboxes.
 LONGEST_LIFE_SECONDS = 90 * 86400
 
 
@@ -31,13 +31,13 @@ def templates_of(tenant_id: str, kind: Kind) -> models.QuerySet[MessageTemplate]
 
 
 def template_at(tenant_id: str, kind: Kind, language: str = "") -> MessageTemplate | None:
-    """Return the row of one language, None where the service's own text counts."""
+    """Return the row of one language, or None if the built-in text applies."""
     return templates_of(tenant_id, kind).filter(language=language).first()
 
 
 @unit_of_work
 def create_template(*, tenant_id: str, name: str, values: Mapping[str, Any], language: str = "") -> MessageTemplate:
-    """Store a new template; raise `AlreadyExists`, or what `save_template` raises."""
+    """Store a new template. Raises `AlreadyExists`, or the errors of `save_template`."""
     kind = sent_kind(name)
     if template_at(tenant_id, kind, language) is not None:
         raise AlreadyExists("The template already exists.")
@@ -46,9 +46,9 @@ def create_template(*, tenant_id: str, name: str, values: Mapping[str, Any], lan
 
 @unit_of_work
 def save_template(*, tenant_id: str, name: str, values: Mapping[str, Any], language: str = "") -> MessageTemplate:
-    """Change the template of a message in one language, or make it. Values are by column; what is not named stays.
+    """Change or create the template of a message in one language. Values are by column; columns that are not named are kept.
 
-    Raises `NotFound` for a message that the service does not send, `Invalid` for what cannot be rendered or used.
+    Raises `NotFound` for a message that the service does not send, and `Invalid` for a text that cannot be rendered or used.
     """
     kind = sent_kind(name)
     row = templates_of(tenant_id, kind).select_for_update(no_key=True).filter(language=language).first()
@@ -63,7 +63,8 @@ def save_template(*, tenant_id: str, name: str, values: Mapping[str, Any], langu
 
 @unit_of_work
 def reset_template(*, tenant_id: str, name: str, language: str | None = None) -> int:
-    """Delete the row of a language, without a language all rows: the text of the service counts again. Return how many went."""
+    """Delete the row of a language, or all rows without a language; the built-in text applies again. Returns the number of deleted
+    rows."""
     rows = templates_of(tenant_id, sent_kind(name))
     found = list(rows if language is None else rows.filter(language=language))
     for row in found:
@@ -72,7 +73,7 @@ def reset_template(*, tenant_id: str, name: str, language: str | None = None) ->
 
 
 def sent_kind(name: str) -> Kind:
-    """Return a message that the service sends; raise `NotFound`."""
+    """Return a kind that the service sends. Raises `NotFound`."""
     kind = KINDS.get(name)
     if kind is None:
         raise NotFound("There is no such message.")
@@ -82,7 +83,7 @@ def sent_kind(name: str) -> Kind:
 
 
 def tried(kind: Kind, source: Source, *, tenant_id: str, language: str = "") -> Composed:
-    """Return the message with sample data; raise `TemplateBroken`. Nothing is stored or sent."""
+    """Return the message with sample data. Raises `TemplateBroken`. Stores and sends nothing."""
     wanted = language or enabled_languages(tenant_id)[0]
     with speaking(catalogue_for(wanted, tenant_id)):
         data = template_data(kind.sample(), tenant_id=tenant_id, language=wanted)
@@ -98,7 +99,7 @@ def _check(row: MessageTemplate, kind: Kind) -> None:
             problems[column] = [str(error)]
             continue
         if column == "from_address" and row.from_address and kind.channel == EMAIL and not checked_sender(found.from_address):
-            problems[column] = ["It must give an address, such as Example <mail@example.com>."]
+            problems[column] = ["Give an address, such as Example <mail@example.com>."]
         if column == "body" and row.body and not found.text.strip():
             problems[column] = ["The message would be empty."]
         if column == "subject" and row.subject and not found.subject:

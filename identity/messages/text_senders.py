@@ -1,4 +1,4 @@
-"""Who sends the text messages of a connection: its own provider, that of the tenant, or that of the platform; and to which countries."""
+"""Finds the sender of text messages of a connection (its own provider, the tenant's or the platform's), and the allowed countries."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ TWILIO, GATEWAY = "twilio", "sms_gateway"
 
 
 def text_sender(tenant_id: str, connection: Connection | None = None) -> Sender:
-    """Return the sender of a connection, else that of the tenant, else that of the platform.
+    """Return the sender of a connection, else of the tenant, else of the platform.
 
-    Raises `TextsNotConfigured`, or `MessageRefused` where a secret cannot be opened.
+    Raises `TextsNotConfigured`, or `MessageRefused` if a secret cannot be opened.
     """
     try:
         found = _of_connection(connection) or _of_tenant(tenant_id) or _of_platform()
@@ -34,7 +34,7 @@ def text_sender(tenant_id: str, connection: Connection | None = None) -> Sender:
 
 
 def can_send_texts(tenant_id: str, connection: Connection | None = None) -> bool:
-    """Tell whether there is a sender."""
+    """Tell whether a sender is configured."""
     try:
         text_sender(tenant_id, connection)
     except (TextsNotConfigured, MessageRefused):
@@ -43,15 +43,15 @@ def can_send_texts(tenant_id: str, connection: Connection | None = None) -> bool
 
 
 def text_provider(tenant_id: str) -> MessageProvider | None:
-    """Return the provider of text messages of a tenant, None without one and for one that is switched off."""
+    """Return the enabled provider of text messages of a tenant, or None."""
     return MessageProvider.objects.of(tenant_id).filter(channel=Channel.SMS, is_enabled=True).first()
 
 
 def countries_for(tenant_id: str, connection: Connection | None = None) -> tuple[str, ...]:
-    """Return the countries that text messages may go to; none means every country.
+    """Return the countries to which text messages may be sent; empty allows every country.
 
-    Each list narrows the one before: the platform's, the tenant's, the connection's. Lists with nothing in common allow nothing,
-    which is a country that does not exist.
+    The lists of the platform, the tenant and the connection are intersected. For an empty intersection, returns a country that does not
+    exist, so that no country is allowed.
     """
     row = MessageProvider.objects.of(tenant_id).filter(channel=Channel.SMS).first()
     lists = [settings.SMS_COUNTRIES, row.settings.get("allowed_countries") if row else None]
@@ -93,7 +93,7 @@ def _gateway(connection: Connection) -> Sender:
 
 
 def connection_text(options: Mapping[str, Any], name: str) -> str:
-    """Return an option that is text, empty for any other kind."""
+    """Return an option if it is text, otherwise an empty text."""
     value = options.get(name)
     return value if isinstance(value, str) else ""
 

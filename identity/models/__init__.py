@@ -1,4 +1,4 @@
-"""The rows behind tenants and their people; each module holds one noun."""
+"""Models of tenants, users and staff. Each module holds one noun."""
 
 from identity.models.audit import AuditEntry
 from identity.models.connections import Connection

@@ -1,4 +1,4 @@
-"""The audit log: what people and clients changed, each entry written in the transaction of the change and never changed after."""
+"""The audit log: changes by staff and clients. Each entry is written in the transaction of its change and never modified."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from django.utils import timezone
 class AuditEntry(models.Model):
     """One change of one row, or one act that changed no row.
 
-    `before` and `after` hold what differs, a whole row where it came or went; what is secret is only said to be there. Triggers
-    refuse every change of an entry, and every deletion but that of the retention. There is no foreign key: what an entry
-    names may go, the entry stays.
+    `before` and `after` hold only the differences, or the whole row if it was added or deleted. Secrets are replaced by a marker.
+    Triggers refuse every change of an entry, and every deletion except that of the retention. There are no foreign keys, so an entry
+    outlives the rows that it names.
     """
 
     class Kind(models.TextChoices):
@@ -46,13 +46,13 @@ class AuditEntry(models.Model):
         verbose_name = "audit entry"
         verbose_name_plural = "audit log"
         indexes = [
-            # The list of a tenant, and that of the platform, newest first.
+            # The lists of a tenant and of the platform, newest first.
             models.Index(fields=["tenant_id", "at", "id"], name="identity_audit_by_tenant"),
             models.Index(fields=["at", "id"], name="identity_audit_by_time"),
-            # Everything that somebody did, and everything that was done to something.
+            # All acts of an actor, and all acts on an object.
             models.Index(fields=["actor_name", "at", "id"], name="identity_audit_by_actor"),
             models.Index(fields=["object_id", "at", "id"], name="identity_audit_by_object"),
-            # What belongs to one request.
+            # All entries of one act.
             models.Index(fields=["act_id"], name="identity_audit_by_act"),
         ]
 

@@ -1,4 +1,4 @@
-"""What every tenant-owned, recorded row shares: its managers, and writes that are one transaction with their signals."""
+"""Base classes of rows that belong to a tenant: their managers, and writes in one transaction with their signals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from foundation.tenancy import AllTenantsManager, TenantManager
 
 
 class TenantOwned(models.Model):
-    """A row of one tenant. `objects` sees the current tenant only; `all_tenants` is for code that says why."""
+    """A row of one tenant. `objects` selects only the present tenant. Code that uses `all_tenants` must say why."""
 
     tenant = models.ForeignKey("identity.Tenant", on_delete=models.PROTECT, related_name="+")
 
@@ -20,13 +20,13 @@ class TenantOwned(models.Model):
 
     class Meta:
         abstract = True
-        # Relations and foreign-key checks read through these; both refuse writes that send no signal.
+        # Relations and foreign-key checks read through this manager. It also refuses writes that send no signal.
         default_manager_name = "all_tenants"
         base_manager_name = "all_tenants"
 
 
 class RecordedModel(TenantOwned):
-    """A row whose changes become events: saved and deleted in one transaction with its signals, its root locked first."""
+    """A row whose changes become events. Saves and deletes in one transaction with its signals, after locking its root."""
 
     is_recorded: ClassVar[bool] = True
 
@@ -44,7 +44,7 @@ class RecordedModel(TenantOwned):
             return super().delete(*args, **kwargs)
 
     def root(self) -> tuple[type[models.Model], Any]:
-        """Return model and key of the document this row belongs to; the row itself unless a subclass says otherwise."""
+        """Return model and key of the document that contains this row: by default the row itself."""
         return type(self), self.pk
 
     def _lock_root(self) -> None:
@@ -54,10 +54,10 @@ class RecordedModel(TenantOwned):
 
 
 class DeletedInParts(models.Model):
-    """A row with so much hanging on it that deleting it may take several transactions.
+    """A row with so many dependent rows that its deletion may take several transactions.
 
-    The mark is set by the first of them, and from then on nothing about the row changes but that it goes. It is no
-    part of the document: subscribers learn of the deletion from its own event, the last one.
+    The first transaction sets the mark. From then on the row cannot change, only be deleted. The mark is not part of the document:
+    the last transaction records the event of the deletion.
     """
 
     deletion_started_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -67,5 +67,5 @@ class DeletedInParts(models.Model):
 
     @property
     def is_being_deleted(self) -> bool:
-        """Whether it is on its way out: nothing is attached to it, and nobody signs in through it."""
+        """Whether its deletion has begun. Then no row can be added to it, and no user can log in through it."""
         return self.deletion_started_at is not None

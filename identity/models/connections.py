@@ -1,4 +1,4 @@
-"""Connections: where the users of a tenant come from."""
+"""Connections: the sources of a tenant's users."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ OTHER_STRATEGIES = ("custom",)
 
 
 def known_strategies() -> tuple[str, ...]:
-    """Return every strategy a connection may have; the name of the database strategy is a setting."""
+    """Return all strategies of connections. The name of the database strategy is a setting."""
     return (settings.DATABASE_STRATEGY, *PASSWORDLESS_STRATEGIES, *ENTERPRISE_STRATEGIES, *SOCIAL_STRATEGIES, *OTHER_STRATEGIES)
 
 
 class Connection(DeletedInParts, RecordedModel):
-    """A source of users: a database, passwordless by e-mail or SMS, an enterprise directory or a social provider."""
+    """A source of users: a database, passwordless by email or SMS, an enterprise directory or a social provider."""
 
     id = models.CharField(primary_key=True, max_length=32, default=new_connection_id, editable=False)
     name = models.CharField(
@@ -53,7 +53,7 @@ class Connection(DeletedInParts, RecordedModel):
     class Meta(RecordedModel.Meta):
         constraints = [
             models.UniqueConstraint(fields=["tenant", "name"], name="identity_connection_name_unique"),
-            # The other end of composite foreign keys, which keep a user and its connection in one tenant.
+            # Target of composite foreign keys, which keep a user and its connection in the same tenant.
             models.UniqueConstraint(fields=["tenant", "id"], name="identity_connection_tenant_id_unique"),
         ]
         # Lists of a tenant's connections, oldest first.
@@ -77,30 +77,30 @@ class Connection(DeletedInParts, RecordedModel):
 
     @property
     def has_named_ids(self) -> bool:
-        """Tell whether ids of users contain the name of the connection: two providers may give two people the same subject."""
+        """Tell whether user ids contain the name of the connection: two providers may use the same subject for different users."""
         return self.is_enterprise or self.strategy == "oauth2"
 
     @property
     def option_schema(self) -> Members:
-        """What of the options may be read; everything else is sealed."""
+        """The schema of readable options. All other options are sealed."""
         return schema_of(self.strategy, is_database=self.is_database)
 
     @property
     def shown_options(self) -> dict[str, Any]:
-        """The options as they may be shown, also of a row that an older version of the service wrote."""
+        """The readable options, also of a row that an older version of the service wrote."""
         return split(self.option_schema, self.options).shown
 
     def set_options(self, options: Mapping[str, Any]) -> None:
-        """Replace the options; raise `OptionsRefused`. A sealed member stays unless `options` names it (docs/adr/0075)."""
+        """Replace the options. Raises `OptionsRefused`. A sealed member that `options` does not name is kept (docs/adr/0075)."""
         self.seal_plain_options()
         self.options, self.sealed_options = changed_options(
             self.option_schema, options, shown=self.options, sealed=self.sealed_options, place=self._secrets_place
         )
 
     def seal_plain_options(self) -> dict[Path, Any]:
-        """Seal what an older version of the service, or of the schema, left in clear; return it by path."""
+        """Seal the secrets that an older version of the service or of the schema stored unsealed. Returns them by path."""
         parts = split(self.option_schema, self.options)
-        # A value that is sealed already is the newer one.
+        # If a value is sealed already, the sealed one is newer.
         found = {path: value for path, value in parts.secrets.items() if path not in self.sealed_options}
         if parts.shown != self.options:
             sealed = {**self.sealed_options, **seal_options(found, place=self._secrets_place)}
@@ -108,15 +108,15 @@ class Connection(DeletedInParts, RecordedModel):
         return parts.secrets
 
     def clear_options(self) -> None:
-        """Drop all options, the sealed ones too."""
+        """Drop all options, including the sealed ones."""
         self.options, self.sealed_options = {}, {}
 
     def open_options(self) -> dict[str, Any]:
-        """Return all options in clear; for code that acts on them, never for an answer."""
+        """Return all options unsealed. Use it only to act on them, never in a response."""
         return open_options(self.options, self.sealed_options, place=self._secrets_place)
 
     def secret_option(self, path: Path) -> str | None:
-        """Return a sealed option in clear as text, or None when it was never set."""
+        """Return a sealed option as clear text, or None if it is not set."""
         sealed = self.sealed_options.get(path)
         if sealed is None:
             return None
@@ -125,7 +125,7 @@ class Connection(DeletedInParts, RecordedModel):
 
     @classmethod
     def shown_image(cls, image: dict[str, Any]) -> dict[str, Any]:
-        """Return the columns of a row as the audit log may see them: without values that an older version left in clear."""
+        """Return the columns of a row for the audit log, without secrets that an older version stored unsealed."""
         row = cls(strategy=image["strategy"], options=image["options"])
         return {**image, "options": row.shown_options}
 

@@ -1,4 +1,4 @@
-"""Jobs: long work on behalf of a tenant, done in chunks of one transaction each, so that it goes on where it stopped."""
+"""Jobs: long work for a tenant, in chunks of one transaction each, so that an interrupted job can resume."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from identity.models.base import TenantOwned
 
 
 class Job(TenantOwned):
-    """Long work for a tenant. `summary` counts what was done; a chunk and its counts are one transaction."""
+    """Long work for a tenant. `summary` holds the counts; each chunk updates its counts in its own transaction."""
 
     class Type(models.TextChoices):
         USERS_IMPORT = "users_import"
@@ -48,7 +48,7 @@ class Job(TenantOwned):
     summary = models.JSONField(default=dict, blank=True)
     status_details = models.CharField(max_length=500, blank=True)
     events_cursor = models.CharField(max_length=64, blank=True, help_text="Where the event stream stood before the snapshot was read.")
-    # A worker that dies loses its lease, and the sweep sends the job on.
+    # If a worker dies, its lease expires and the sweep sends the job to another worker.
     lease_until = models.DateTimeField(null=True, blank=True)
     failures = models.PositiveSmallIntegerField(default=0, help_text="Unexpected errors since the last chunk that went well.")
     has_effect_due = models.BooleanField(default=False, help_text="Something outside the database is still to be done, such as a mail.")
@@ -60,20 +60,20 @@ class Job(TenantOwned):
     class Meta(TenantOwned.Meta):
         ordering = ("-created_at", "id")
         indexes = [
-            # The list of the admin, page by page from a key.
+            # The list in the admin, with pages by key.
             models.Index(fields=["tenant", "created_at", "id"], name="identity_job_listed"),
             models.Index(fields=["status", "lease_until"], name="identity_job_unfinished"),
-            # What is at work on the rows of a list.
+            # Running bulk actions on the rows of a list.
             models.Index(
                 fields=["tenant", "created_at"],
                 name="identity_job_bulk_at_work",
                 condition=models.Q(type="bulk_action", status__in=("pending", "processing")),
             ),
-            # Jobs that are old enough to go.
+            # Jobs past their retention.
             models.Index(fields=["finished_at"], name="identity_job_finished"),
         ]
         constraints = [
-            # One deletion at work per thing; also how the thing finds it.
+            # At most one running deletion per target. The target also finds its job by this index.
             models.UniqueConstraint(
                 fields=["tenant", "target"],
                 condition=models.Q(status__in=("pending", "processing")) & ~models.Q(target=""),
@@ -90,24 +90,24 @@ class Job(TenantOwned):
 
     @property
     def waits_for_answer(self) -> bool:
-        """Whether it goes on only once a person has answered it; what it asks is in `status_details`."""
+        """Whether the job waits for an answer of a user; `status_details` holds the question."""
         return not self.is_finished and bool(self.parameters.get("waits_for"))
 
     @property
     def rows_done(self) -> int:
-        """How many rows of its input or output it has dealt with."""
+        """The number of processed rows of the input or output."""
         return sum(int(self.summary.get(name, 0)) for name in ("inserted", "updated", "failed", "exported", "done", "gone"))
 
     @property
     def percentage_done(self) -> int:
-        """Whole percents, rounded down; of a job that counts nothing 0 until it has completed."""
+        """Whole percent, rounded down. A job without counts has 0 until it completes."""
         if self.status == self.Status.COMPLETED:
             return 100
         total = int(self.summary.get("total", 0) or 0)
         return min(100 * self.rows_done // total, 99) if total else 0
 
     def seconds_left(self, now: datetime) -> int | None:
-        """Estimate from the rate so far; None before there is one, 0 for a finished job."""
+        """Estimate the remaining seconds from the rate so far. None before an estimate exists, 0 for a finished job."""
         if self.is_finished:
             return 0
         total, done = int(self.summary.get("total", 0) or 0), self.rows_done
@@ -117,9 +117,9 @@ class Job(TenantOwned):
 
 
 class JobChunk(models.Model):
-    """A part of a job's input or output, some hundred rows, in order; `number` is that of its first row.
+    """A part of a job's input or output, some hundred rows, in order. `number` is the number of its first row.
 
-    `content` of an input is compressed and encrypted, because rows hold password hashes; of an output it is a piece of a gzip file.
+    Input `content` is compressed and encrypted, because rows hold password hashes. Output `content` is a piece of a gzip file.
     """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="chunks")
@@ -136,7 +136,7 @@ class JobChunk(models.Model):
 
 
 class JobError(models.Model):
-    """A row that could not be imported, without its hashes, or that an action of the admin could not change, and why."""
+    """A row that failed, with its errors: of an import, without its hashes, or of a bulk action of the admin."""
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="errors")
     row_number = models.PositiveIntegerField()
@@ -144,7 +144,7 @@ class JobError(models.Model):
     errors = models.JSONField()
 
     class Meta:
-        # The list of the admin, page by page from a key.
+        # The list in the admin, with pages by key.
         indexes = [models.Index(fields=["job", "row_number", "id"], name="identity_joberror_listed")]
         ordering = ("job", "row_number")
 
@@ -153,7 +153,7 @@ class JobError(models.Model):
 
 
 class JobUser(models.Model):
-    """A user that a running import has written, so that a second row of its file for the same one is told apart."""
+    """A user that a running import has written. Identifies a second row of the file for the same user."""
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="users")
     user_key = models.BigIntegerField()

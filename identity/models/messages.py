@@ -1,4 +1,4 @@
-"""How a tenant writes to its users: the provider of a channel, and what the messages say."""
+"""Message providers and message templates of tenants."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from identity.models.base import TenantOwned
 
 
 class Channel(models.TextChoices):
-    """How a message reaches a person."""
+    """The channel of a message."""
 
     EMAIL = "email", "E-mail"
     SMS = "sms", "Text message"
 
 
 class MessageProvider(TenantOwned):
-    """Who sends the mails, or the text messages, of a tenant. Secrets are sealed, and no page and no answer shows them."""
+    """The provider of mails or text messages of a tenant. Secrets are sealed; no page and no response shows them."""
 
     class Name(models.TextChoices):
         SMTP = "smtp", "SMTP"
@@ -41,12 +41,12 @@ class MessageProvider(TenantOwned):
         return f"{self.get_name_display()} for {self.get_channel_display()}"
 
     def seal(self, secrets: dict[str, str]) -> None:
-        """Keep these secrets, each encrypted for this tenant, channel and name, in place of those of the same names."""
+        """Store these secrets, each encrypted for this tenant, channel and name. Replaces secrets of the same names."""
         sealed = {name: vault.seal(value, place=self._place(name)) for name, value in secrets.items()}
         self.sealed_settings = {**self.sealed_settings, **sealed}
 
     def secret(self, name: str) -> str:
-        """Return a secret in clear, empty where there is none; raise `SecretUnreadable`."""
+        """Return a secret as clear text; empty if it is not set. Raises `SecretUnreadable`."""
         token = self.sealed_settings.get(name)
         return vault.unseal(token, place=self._place(name)) if token else ""
 
@@ -55,9 +55,9 @@ class MessageProvider(TenantOwned):
 
 
 class MessageTemplate(TenantOwned):
-    """What one mail or text message of a tenant says, in one language; without a language in every one that has no row of its own.
+    """The texts of one mail or text message of a tenant in one language. The row without a language applies to all others.
 
-    What is empty is that of the service. The row without a language also says whether the message is sent.
+    For an empty text, the service's own text applies. The row without a language also says whether the message is sent.
     """
 
     name = models.CharField(max_length=40)

@@ -42,7 +42,7 @@ class Organization(DeletedInParts, RecordedModel):
 
 
 class OrganizationRelation(RecordedModel):
-    """A row that belongs to an organization: its changes stay in the organization's order."""
+    """A row that belongs to an organization: its changes are delivered in the organization's order."""
 
     organization = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="%(class)s_rows")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -56,7 +56,7 @@ class OrganizationRelation(RecordedModel):
 
 
 class OrganizationConnection(OrganizationRelation):
-    """A connection through which people enter an organization."""
+    """A connection through which users log in to an organization."""
 
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, related_name="organization_connections")
     assign_membership_on_login = models.BooleanField(default=False)
@@ -69,7 +69,7 @@ class OrganizationConnection(OrganizationRelation):
 
     class Meta(OrganizationRelation.Meta):
         constraints = [models.UniqueConstraint(fields=["organization", "connection"], name="identity_organizationconnection_unique")]
-        # The list of the admin, page by page from a key.
+        # The list in the admin, with pages by key.
         indexes = [models.Index(fields=["tenant", "id"], name="identity_orgconnection_listed")]
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class OrganizationMember(OrganizationRelation):
         # The members of an organization, oldest first.
         indexes = [
             models.Index(fields=["organization", "created_at", "id"], name="identity_orgmember_list"),
-            # The list of the admin, page by page from a key.
+            # The list in the admin, with pages by key.
             models.Index(fields=["tenant", "id"], name="identity_orgmember_listed"),
         ]
 
@@ -95,7 +95,7 @@ class OrganizationMember(OrganizationRelation):
 
 
 class OrganizationMemberRole(OrganizationRelation):
-    """A role that a member has in an organization; it goes with the membership."""
+    """A role that a member has in an organization. Deleted together with the membership."""
 
     member = models.ForeignKey(OrganizationMember, on_delete=models.CASCADE, related_name="roles")
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="organization_member_roles")
@@ -103,7 +103,7 @@ class OrganizationMemberRole(OrganizationRelation):
 
     class Meta(OrganizationRelation.Meta):
         constraints = [models.UniqueConstraint(fields=["member", "role"], name="identity_organizationmemberrole_unique")]
-        # The list of the admin, page by page from a key.
+        # The list in the admin, with pages by key.
         indexes = [models.Index(fields=["tenant", "id"], name="identity_orgmemberrole_listed")]
 
     def __str__(self) -> str:
@@ -118,7 +118,7 @@ class OrganizationGroupRole(OrganizationRelation):
 
     class Meta(OrganizationRelation.Meta):
         constraints = [models.UniqueConstraint(fields=["organization", "group", "role"], name="identity_organizationgrouprole_unique")]
-        # The list of the admin, page by page from a key.
+        # The list in the admin, with pages by key.
         indexes = [models.Index(fields=["tenant", "id"], name="identity_orggrouprole_listed")]
 
     def __str__(self) -> str:

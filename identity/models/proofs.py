@@ -1,4 +1,4 @@
-"""How users prove themselves besides a password: enrolled factors and passkeys, and links that were mailed to them."""
+"""How users authenticate besides a password: enrolled factors and passkeys. Also the tickets of mailed verification links."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from identity.models.base import TenantOwned
 
 
 class EnrolledFactor(TenantOwned):
-    """A second factor of a user, a passkey, or the recovery code. Secrets are sealed or digests; of a passkey only the public half is here.
+    """A second factor of a user, a passkey, or the recovery code. Secrets are sealed or digests; of a passkey only the public key is
+    here.
 
-    A row that is not confirmed is an enrolment under way: it proves nothing, and goes within the hour.
+    An unconfirmed row is an open enrollment: it proves nothing, and is deleted within the hour.
     """
 
     class Kind(models.TextChoices):
@@ -28,18 +29,18 @@ class EnrolledFactor(TenantOwned):
         PASSKEY = "passkey", "Passkey"
         RECOVERY_CODE = "recovery-code", "Recovery code"
 
-    # What a login may ask for beside the first proof. A recovery code stands in for one of them, and a passkey is a first proof.
+    # Factors that a login can request in addition to the first proof. A recovery code replaces one of them; a passkey is a first proof.
     SECOND_FACTORS = (Kind.TOTP, Kind.PHONE, Kind.EMAIL, Kind.WEBAUTHN_ROAMING, Kind.WEBAUTHN_PLATFORM)
 
     _AUDITED = ("id", "tenant_id", "user_id", "device", "kind", "name", "is_confirmed", "created_at", "last_used_at")
-    # How the profile says that the user has a second factor: the provider's name that clients know (contract, events 5, `multifactor`).
+    # Provider name that marks a user with a second factor in the profile, as clients know it (contract, events 5, `multifactor`).
     PROVIDER = "guardian"
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="enrolled_factors")
     device = models.CharField(
         max_length=40,
         default=new_factor_id,
-        # For rows of the version before.
+        # Default for rows that a process of the previous version inserts.
         db_default=Concat(Value("dev_"), MD5(Cast(Random(), models.TextField()))),
         editable=False,
         help_text="The id on the wire, without its kind.",
@@ -49,14 +50,14 @@ class EnrolledFactor(TenantOwned):
     address = models.CharField(max_length=254, blank=True, help_text="Phone number or e-mail address.")
     sealed_secret = models.TextField(blank=True, editable=False)
     is_confirmed = models.BooleanField(default=True, db_default=True)
-    # The newest time step of which a code was taken: no code of it, or of an older one, counts again.
+    # The newest time step with a used code. Codes of this step and of older ones are refused.
     last_step = models.BigIntegerField(default=0, db_default=0, editable=False)
     code_digest = models.CharField(max_length=160, blank=True, default="", db_default="", editable=False)
-    # Base64url, as browsers send it, and the domain that it was made for.
+    # The id in base64url, as browsers send it, and the domain of the key.
     credential_id = models.CharField(max_length=1400, null=True, blank=True, editable=False)
     relying_party = models.CharField(max_length=253, blank=True, default="", db_default="", editable=False)
     public_key = models.BinaryField(null=True)
-    # How often the authenticator says it has signed; 0 for those that do not count.
+    # The number of signatures that the authenticator reports; 0 if it does not count.
     sign_count = models.BigIntegerField(default=0, db_default=0, editable=False)
     transports = models.JSONField(default=list, db_default=[], editable=False)
     aaguid = models.CharField(max_length=36, blank=True, default="", db_default="", editable=False)
@@ -70,7 +71,7 @@ class EnrolledFactor(TenantOwned):
             models.UniqueConstraint(fields=["tenant", "credential_id"], name="identity_enrolledfactor_credential"),
             models.UniqueConstraint(fields=["user"], condition=Q(kind="recovery-code"), name="identity_enrolledfactor_recovery"),
         ]
-        # Enrolments that were not finished.
+        # Open enrollments.
         indexes = [models.Index(fields=["created_at"], condition=Q(is_confirmed=False), name="identity_enrolledfactor_open")]
         ordering = ("id",)
 
@@ -79,20 +80,20 @@ class EnrolledFactor(TenantOwned):
 
     @property
     def is_key(self) -> bool:
-        """Whether it signs with a key (WebAuthn), as a second factor or as a passkey."""
+        """Whether the factor signs with a key (WebAuthn), as a second factor or as a passkey."""
         return self.kind in {self.Kind.WEBAUTHN_ROAMING, self.Kind.WEBAUTHN_PLATFORM, self.Kind.PASSKEY}
 
     @classmethod
     def shown_image(cls, image: dict[str, Any]) -> dict[str, Any]:
-        """Return what of a row the audit log may keep: neither the address, nor a secret, a digest or a key."""
+        """Return the columns for the audit log: no address, secret, digest or key."""
         return {name: image[name] for name in cls._AUDITED if name in image}
 
     def set_secret(self, secret: str) -> None:
-        """Keep the shared secret of a one-time password generator, encrypted for this user."""
+        """Store the shared secret of an authenticator app, encrypted for this user."""
         self.sealed_secret = vault.seal(secret, place=self._place)
 
     def secret(self) -> str:
-        """Return the shared secret in clear."""
+        """Return the shared secret as clear text."""
         return vault.unseal(self.sealed_secret, place=self._place)
 
     @property
@@ -101,7 +102,7 @@ class EnrolledFactor(TenantOwned):
 
 
 class EmailTicket(TenantOwned):
-    """A link that proves, once, that an e-mail address belongs to a user. The link itself is signed and not stored."""
+    """A link that proves once that an email address belongs to a user. The link itself is signed and not stored."""
 
     id = models.CharField(primary_key=True, max_length=32, default=new_ticket_id, editable=False)
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="email_tickets")
@@ -120,7 +121,7 @@ class EmailTicket(TenantOwned):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta(TenantOwned.Meta):
-        # Tickets that are old enough to go.
+        # Tickets past their retention.
         indexes = [models.Index(fields=["expires_at"], name="identity_emailticket_expired")]
         ordering = ("-created_at",)
 

@@ -1,4 +1,4 @@
-"""Roles, and the users who have them in the whole tenant."""
+"""Roles, and their assignments to users in the whole tenant."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from identity.models.base import DeletedInParts, TenantOwned
 
 
 class Role(DeletedInParts, TenantOwned):
-    """A named set of permissions, of the tenant or of one organization. No event tells of it; assigning it to groups and members does."""
+    """A named set of permissions, of the tenant or of one organization. Its changes record no event; assignments to groups and members
+    do."""
 
     class Type(models.TextChoices):
         TENANT = "tenant"
@@ -43,7 +44,7 @@ class Role(DeletedInParts, TenantOwned):
 
 
 class UserRole(TenantOwned):
-    """A role of a user in the whole tenant. No event type stands for it."""
+    """A role of a user in the whole tenant. It has no event type."""
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="user_roles")
     role = models.ForeignKey(Role, on_delete=models.CASCADE, related_name="user_roles")
@@ -54,7 +55,7 @@ class UserRole(TenantOwned):
         # The users of a role, oldest assignment first.
         indexes = [
             models.Index(fields=["role", "created_at", "id"], name="identity_userrole_of_role"),
-            # The list of the admin, page by page from a key.
+            # The list in the admin, with pages by key.
             models.Index(fields=["tenant", "id"], name="identity_userrole_listed"),
         ]
         ordering = ("id",)

@@ -14,7 +14,7 @@ from identity.staff_roles import ADMINISTRATOR, ROLES, is_allowed
 
 
 def canonical_email(email: str) -> str:
-    """Return the one spelling of an address, which accounts are stored, found and counted under."""
+    """Return the canonical spelling of an address, which is stored, looked up and counted."""
     return email.strip().lower()
 
 
@@ -30,19 +30,19 @@ class StaffManager(BaseUserManager["Staff"]):
         return self.create_user(email, password, is_superuser=True, tenant=None, **fields)
 
     def get_by_natural_key(self, username: str | None) -> Staff:
-        # Exact: PostgreSQL compares capitals for `iexact`, and `I` is also the capital of a dotless i.
+        # Not `iexact`: PostgreSQL compares upper case, and `I` is also the upper case of a dotless i.
         return self.get(email=canonical_email(username or ""))
 
 
 class Staff(AbstractBaseUser, PermissionsMixin):
-    """An account of the admin: of one tenant, or of the platform when `tenant` is empty. Its role says what it may do there."""
+    """An account of the admin: of one tenant, or of the platform if `tenant` is empty. Its role determines its permissions."""
 
     email = models.EmailField(unique=True)
     tenant = models.ForeignKey("identity.Tenant", on_delete=models.CASCADE, null=True, blank=True, related_name="staff")
     role = models.CharField(max_length=32, choices=[(name, rule.label) for name, rule in ROLES.items()], default=ADMINISTRATOR)
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
-    # Rises with every change of the account's factors, and ends its sessions with it.
+    # Incremented by every change of the account's factors, which ends the account's sessions.
     factors_version = models.PositiveIntegerField(default=0, editable=False)
 
     objects: ClassVar[StaffManager] = StaffManager()
@@ -68,47 +68,47 @@ class Staff(AbstractBaseUser, PermissionsMixin):
 
     @property
     def is_platform_operator(self) -> bool:
-        """Whether the account sees every tenant; its role says what it may do there."""
+        """Whether the account can access every tenant. Its role determines its permissions there."""
         return self.tenant_id is None
 
     @property
     def standing(self) -> str:
-        """The role in words, with the place it holds in."""
+        """The role as text, with its tenant."""
         if self.role == ADMINISTRATOR:
             return "Platform operator" if self.tenant_id is None else f"Admin of {self.tenant_id}"
         return f"{ROLES[self.role].label} of {self.tenant_id or 'the platform'}"
 
     def set_password(self, raw_password: str | None) -> None:
-        """Store a password, hashed where all are; None makes one that fits nothing."""
+        """Store a password, hashed in the common hashing threads. None stores an unusable password."""
         super().set_password(None)
         if raw_password is not None:
             self.password = hashed(raw_password)
-            # Django checks it against its rules after the save.
+            # Django applies its password validators to this value after the save.
             self._password = raw_password
 
     def check_password(self, raw_password: str | None) -> bool:
-        """Tell whether the password fits, and hash it anew where it should be. Hashes where all are, a few at a time."""
+        """Tell whether the password is correct, and rehash it if needed. Hashes in the common hashing threads, a few at a time."""
         if raw_password is None:
             return False
         fits, must_renew = verified(raw_password, self.password)
         if fits and must_renew:
             self.set_password(raw_password)
-            # As Django does it: no change that validators hear of.
+            # Cleared as Django does, so that validators do not treat the rehash as a new password.
             self._password = None  # type: ignore[assignment]  # the stubs leave it out
             self.save(update_fields=["password"])
         return fits
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
-        """Return what a session must hold: another password ends it, and so do other factors."""
+        """Return the hash that a session must hold. It changes with the password and with the factors."""
         by_password: str = super()._get_session_auth_hash(secret)  # type: ignore[misc]  # the stubs leave it out
         if not self.factors_version:
             return by_password
         return salted_hmac("identity.Staff.factors", f"{by_password}:{self.factors_version}", secret=secret, algorithm="sha256").hexdigest()
 
     def has_perm(self, perm: str, obj: Any = None) -> bool:
-        """Tell whether the role has the permission; each page limits itself to the tenant."""
+        """Tell whether the role has the permission. Each page limits its rows to the tenant."""
         return self.is_active and (self.is_superuser or is_allowed(self.role, perm))
 
     def has_module_perms(self, app_label: str) -> bool:
-        """Let every account look for itself: each model of an app asks for its own permission."""
+        """Allow every active account: each model of an app checks its own permission."""
         return self.is_active

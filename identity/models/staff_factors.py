@@ -1,4 +1,4 @@
-"""What staff prove themselves with besides their password: authenticator apps, passkeys, and recovery codes."""
+"""How staff authenticate besides their password: authenticator apps, passkeys, and recovery codes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from foundation.secrets import vault
 
 
 class StaffFactor(models.Model):
-    """One enrolled factor of a staff account. Its secret is sealed; of a passkey only the public half is here."""
+    """One enrolled factor of a staff account. Its secret is sealed; of a passkey only the public key is here."""
 
     class Kind(models.TextChoices):
         TOTP = "totp", "Authenticator app"
@@ -21,12 +21,12 @@ class StaffFactor(models.Model):
     kind = models.CharField(max_length=8, choices=Kind)
     name = models.CharField(max_length=60)
     sealed_secret = models.TextField(blank=True, editable=False)
-    # The newest time step of which a code was taken: no code of it, or of an older one, counts again.
+    # The newest time step with a used code. Codes of this step and of older ones are refused.
     last_step = models.BigIntegerField(default=0, editable=False)
-    # Base64url, as browsers send it.
+    # The id in base64url, as browsers send it.
     credential_id = models.CharField(max_length=1400, unique=True, null=True, editable=False)
     public_key = models.BinaryField(null=True)
-    # How often the authenticator says it has signed; 0 for those that do not count.
+    # The number of signatures that the authenticator reports; 0 if it does not count.
     sign_count = models.BigIntegerField(default=0, editable=False)
     transports = models.JSONField(default=list, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -46,11 +46,11 @@ class StaffFactor(models.Model):
         return self.name
 
     def set_secret(self, secret: str) -> None:
-        """Keep the secret of an authenticator app, encrypted for this row."""
+        """Store the secret of an authenticator app, encrypted for this row."""
         self.sealed_secret = vault.seal(secret, place=self._place)
 
     def secret(self) -> str:
-        """Return the secret in clear."""
+        """Return the secret as clear text."""
         return vault.unseal(self.sealed_secret, place=self._place)
 
     @property
@@ -59,7 +59,7 @@ class StaffFactor(models.Model):
 
 
 class StaffRecoveryCode(models.Model):
-    """A code that counts once, for whoever has lost their factors. Only its digest is kept."""
+    """A code that works once, for an account without access to its factors. Only its digest is stored."""
 
     staff = models.ForeignKey("identity.Staff", on_delete=models.CASCADE, related_name="recovery_codes")
     digest = models.CharField(max_length=100, editable=False)

@@ -1,4 +1,4 @@
-"""Tenants and the hosts they answer on."""
+"""Tenants and their hosts."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class Tenant(models.Model):
 
     @property
     def is_closing(self) -> bool:
-        """Whether it is being deleted or is deleted, and only waits for its log to become old."""
+        """Whether its deletion has begun or is complete. A deleted tenant only waits until its log is old enough."""
         return self.status in (self.Status.DELETING, self.Status.DELETED)
 
 
 class FormerTenant(models.Model):
-    """The id of a tenant whose rows are all gone. It stands in events that others keep, so nobody gets it again."""
+    """The id of a purged tenant. Events that consumers keep contain it, so no other tenant gets it."""
 
     id = models.CharField(primary_key=True, max_length=63)
     purged_at = models.DateTimeField(auto_now_add=True)
@@ -69,9 +69,9 @@ class FormerTenant(models.Model):
 
 
 class CustomDomain(TenantOwned):
-    """A host of a tenant: its own or a custom one. It answers once it is verified; the canonical one is in `source`.
+    """A host of a tenant: its own or a custom one. Requests reach the tenant once the host is verified. Events name the canonical host.
 
-    A host may be pending at several tenants while none of them has proven its control: a pending domain must not keep the owner out.
+    A host may be pending at several tenants until one of them verifies it: a pending domain must not keep its owner out.
     """
 
     class CertificateType(models.TextChoices):
@@ -94,7 +94,7 @@ class CustomDomain(TenantOwned):
 
     class Meta(TenantOwned.Meta):
         constraints = [
-            # The Host header of a request finds its tenant by this index.
+            # Requests find the tenant of their Host header by this index.
             models.UniqueConstraint(fields=["host"], condition=Q(verified_at__isnull=False), name="identity_customdomain_verified_host"),
             models.UniqueConstraint(fields=["tenant", "host"], name="identity_customdomain_tenant_host"),
             models.UniqueConstraint(fields=["tenant"], condition=Q(is_default=True), name="identity_customdomain_one_default"),

@@ -1,4 +1,4 @@
-"""End users, the identities linked to them, and their passwords. They can never be staff."""
+"""End users, their linked identities, and their passwords. End users are never staff."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from identity.models.base import RecordedModel
 
 
 class User(RecordedModel):
-    """A user of one tenant. The row is the primary identity; further ones are `LinkedIdentity` rows.
+    """A user of one tenant. The row is the primary identity; further identities are `LinkedIdentity` rows.
 
-    Keeping the primary identity on the row makes creating a user one insert, and so exactly one event.
+    With the primary identity on this row, creating a user is one insert and so exactly one event.
     """
 
     user_id = models.CharField(max_length=300, help_text="<provider>|<id>, on the wire.")
@@ -64,16 +64,16 @@ class User(RecordedModel):
             models.Index("tenant", Lower("email"), name="identity_user_by_email"),
             # Users of one connection, for its list and for its deletion in chunks.
             models.Index(fields=["connection", "created_at", "id"], name="identity_user_by_connection"),
-            # Searches by the end of an address, such as its domain: the address backwards, lower-cased.
+            # Searches by the end of an address, such as its domain: the reversed address in lower case.
             models.Index(F("tenant"), OpClass(Reverse(Lower("email")), name="text_pattern_ops"), name="identity_user_by_email_end"),
-            # Searches by the last login, and the list of those who came last. A login writes an entry into each index because of it.
+            # Searches by the last login, and the list of the latest logins. Because of this index, a login updates every index of the row.
             models.Index(F("tenant"), F("last_login").desc(nulls_last=True), F("id").desc(), name="identity_user_by_last_login"),
-            # Searches by a phone number, or for those who have one. Most users have none and are not in it.
+            # Searches by a phone number, or for users with one. Most users have none and are not in the index.
             models.Index(fields=["tenant", "phone_number"], name="identity_user_by_phone", condition=models.Q(phone_number__gt="")),
         ]
         ordering = ("created_at", "id")
 
-    # Django's own authentication middleware and the toolkit ask for these; an end user is never staff.
+    # Django's authentication middleware and the OAuth toolkit read these. An end user is never staff.
     is_active: ClassVar[bool] = True
     is_anonymous: ClassVar[bool] = False
     is_authenticated: ClassVar[bool] = True
@@ -96,7 +96,7 @@ class User(RecordedModel):
 
 
 class LinkedIdentity(RecordedModel):
-    """The identity of a former user, linked under a primary one."""
+    """The identity of a former user, linked to a primary one."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="linked_identities")
     connection = models.ForeignKey("identity.Connection", on_delete=models.PROTECT, related_name="linked_identities")
@@ -110,7 +110,7 @@ class LinkedIdentity(RecordedModel):
         constraints = [
             models.UniqueConstraint(fields=["tenant", "provider", "identifier"], name="identity_linkedidentity_identifier_unique"),
         ]
-        # Logins without a password find the identity by the address that they prove.
+        # Passwordless logins find the identity by the verified address.
         indexes = [
             models.Index("connection", Lower(KT("profile_data__email")), name="identity_linkedidentity_email"),
             models.Index("connection", KT("profile_data__phone_number"), name="identity_linkedidentity_phone"),
@@ -125,13 +125,13 @@ class LinkedIdentity(RecordedModel):
 
 
 class PasswordCredential(models.Model):
-    """The password hash of a database user. A row of its own: a rehash at login is no profile change."""
+    """The password hash of a database user. In its own row, because a rehash at login is not a profile change."""
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="password_credential", primary_key=True)
-    # As Django's hashers write it; what came with an import is longer than their own forms.
+    # In the format of Django's hashers. Imported hashes are longer.
     password_hash = models.TextField()
     changed_at = models.DateTimeField(auto_now=True)
-    # Of this very password: a new one has not been told of.
+    # Concerns this password only, so a new password resets it.
     leak_told_at = models.DateTimeField(
         null=True, blank=True, editable=False, help_text="When the user was told that the password was found in a breach."
     )
@@ -141,7 +141,7 @@ class PasswordCredential(models.Model):
 
 
 class FormerPassword(models.Model):
-    """A password that a user had before, kept where the connection refuses to take it again."""
+    """A former password of a user, stored if the connection refuses reuse."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     password_hash = models.TextField()

@@ -1,1 +1,1 @@
-"""What connections are told: schemas, secrets at rest, discovery."""
+"""Options of connections: schemas, sealed secrets, discovery."""

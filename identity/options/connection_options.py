@@ -1,4 +1,4 @@
-"""What the options of a connection must say, and what a new database connection starts with. Pure."""
+"""Checks the options of connections, and supplies the defaults of a new database connection. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from identity.passwords import DEFAULT_POLICY, LONGEST, POLICIES
 
-# Without these nobody could sign in, and public client libraries drop the connection's events.
+# Without these options no login is possible, and public client libraries drop the connection's events.
 _REQUIRED = {
     "oidc": "client_id",
     "okta": "client_id",
@@ -22,20 +22,20 @@ _DATABASE_DEFAULTS: dict[str, Any] = {
     "strategy_version": 2,
     "authentication_methods": {"password": {"enabled": True}, "passkey": {"enabled": False}},
     "brute_force_protection": True,
-    # Deploy tools write it where it is missing, and then an export differs from the one before.
+    # Deploy tools add a missing value, and then report a difference from the export before.
     "disable_self_service_change_password": False,
 }
 
 
 def database_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a new database connection: the defaults, and over them what was sent."""
+    """Return the options of a new database connection: the defaults, overridden by `options`."""
     return {**_DATABASE_DEFAULTS, **options}
 
 
 def options_with_defaults(strategy: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options as a read shows them: those of an e-mail connection always hold the mail with a body.
+    """Return the options for a response. For an email connection, adds the mail with a body.
 
-    Deploy tools write the body into a file of its own and fail where there is none.
+    Deploy tools write the body into a separate file and fail without a body.
     """
     if strategy != "email":
         return dict(options)
@@ -44,7 +44,7 @@ def options_with_defaults(strategy: str, options: Mapping[str, Any]) -> dict[str
 
 
 def options_problem(strategy: str, options: Mapping[str, Any], *, is_database: bool) -> str | None:
-    """Return what is wrong with the options of a connection as a sentence, or None."""
+    """Return a sentence about the first invalid option of a connection, or None."""
     if is_database:
         return _identifiers_problem(options) or _password_options_problem(options)
     required = _REQUIRED.get(strategy)
@@ -54,12 +54,12 @@ def options_problem(strategy: str, options: Mapping[str, Any], *, is_database: b
 
 
 def takes_username(options: Mapping[str, Any]) -> bool:
-    """Tell whether users of a connection with these options may have a user name."""
+    """Tell whether users of a connection with these options can have a user name."""
     return bool(options.get("requires_username")) or _is_active(_attributes(options).get("username"))
 
 
 def login_identifiers(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return by what users of a database connection with these options log in, in the order of `IDENTIFYING_ATTRIBUTES`."""
+    """Return the identifiers with which users of a database connection log in, in the order of `IDENTIFYING_ATTRIBUTES`."""
     attributes = options.get("attributes")
     if isinstance(attributes, dict):
         return tuple(name for name in IDENTIFYING_ATTRIBUTES if _is_active(attributes.get(name)))
@@ -67,7 +67,7 @@ def login_identifiers(options: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def required_attributes(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the attributes without which no user of a connection with these options may be."""
+    """Return the attributes that every user of a connection with these options must have."""
     attributes = _attributes(options)
     return tuple(name for name in IDENTIFYING_ATTRIBUTES if _is_required(attributes.get(name)))
 
@@ -77,7 +77,7 @@ def _identifiers_problem(options: Mapping[str, Any]) -> str | None:
         return None
     if not isinstance(options["attributes"], dict):
         return "attributes must be an object."
-    # The texts of these refusals are known to client programs.
+    # Client programs compare the texts of these refusals.
     rival = next((name for name in ("requires_username", "validation") if name in options), None)
     if rival is not None:
         return f"Cannot set both options.attributes and options.{rival}"
@@ -114,7 +114,7 @@ def _sign_up_status(attribute: Mapping[str, Any]) -> Any:
 
 
 def _is_active(attribute: Any) -> bool:
-    """Tell whether an attribute identifies users: a user name does so unless its `identifier` says otherwise."""
+    """Tell whether an attribute identifies users. It does unless its `identifier` says otherwise."""
     if not isinstance(attribute, dict):
         return False
     identifier = attribute.get("identifier")

@@ -1,7 +1,7 @@
-"""What OpenID providers publish about themselves, as the options of a connection keep it: fetched when options are written.
+"""Fetches the metadata that OpenID providers publish, when the options of a connection are written.
 
-A login does not read what is kept here. It asks the provider again (`authapi.upstream.metadata`), so an address that moves does no
-harm. The request leaves through the checked session, which reaches no private address.
+Logins do not use this copy. They fetch the metadata again (`authapi.upstream.metadata`), so a provider can change its addresses. The
+request uses the checked session, which reaches no private address.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from identity.options.schemas.shared import METADATA
 logger = logging.getLogger(__name__)
 
 STRATEGIES = ("oidc", "okta")
-# The addresses of the options that stand for those of the document where the options name none.
+# Options that default to the member of the same name in the provider's metadata.
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri", "end_session_endpoint")
 METADATA_OPTION = "oidc_metadata"
 WELL_KNOWN = "/.well-known/openid-configuration"
-# The request that writes a connection waits for so long.
+# Maximum wait of the request that writes a connection.
 _SECONDS = 3.0
 _LARGEST_DOCUMENT = 256 * 1024
 _LONGEST_TEXT = 2048
@@ -44,10 +44,10 @@ _SWITCHES = frozenset(_SWITCH_NAMES.split())
 
 
 def discovered_metadata(tenant_id: str, strategy: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the known members of the document that a provider publishes; empty where it cannot be had, or is of another issuer.
+    """Return the known members of a provider's metadata. Empty if the request fails or the metadata is of another issuer.
 
-    Waits for the provider for at most three seconds, and asks nothing while other requests of the tenant wait for a server. Must not be
-    called inside a transaction.
+    Waits at most three seconds. Sends no request while too many outbound requests of the tenant are waiting. Must not be called inside a
+    transaction.
     """
     address = discovery_address(strategy, options)
     if not address or strategy not in STRATEGIES:
@@ -58,7 +58,7 @@ def discovered_metadata(tenant_id: str, strategy: str, options: Mapping[str, Any
             answer = outbound_session().send("GET", address, headers={"Accept": "application/json"}, body=None, deadline=deadline)
         document = orjson.loads(answer.body) if answer.status == 200 and len(answer.body) <= _LARGEST_DOCUMENT else None
     except (NoTurn, OutboundError, ValueError) as error:
-        # The address is not logged: its query may hold a secret.
+        # The address is not logged, because its query may contain a secret.
         logger.info("A provider could not be discovered: %s", type(error).__name__)
         return {}
     if not isinstance(document, dict) or not is_expected_issuer(document.get("issuer"), named=_text(options, "issuer"), address=address):
@@ -67,7 +67,7 @@ def discovered_metadata(tenant_id: str, strategy: str, options: Mapping[str, Any
 
 
 def discovery_address(strategy: str, options: Mapping[str, Any]) -> str:
-    """Return where the provider of these options publishes its document, or an empty text."""
+    """Return the address of the provider's metadata, or an empty text."""
     issuer = _text(options, "issuer")
     domain = _text(options, "domain") if strategy == "okta" else ""
     base = issuer or (f"https://{domain}" if domain else "")
@@ -75,10 +75,10 @@ def discovery_address(strategy: str, options: Mapping[str, Any]) -> str:
 
 
 def is_expected_issuer(issuer: Any, *, named: str, address: str) -> bool:
-    """Tell whether a document found at `address` is that of the issuer that a connection names.
+    """Tell whether metadata from `address` has the issuer that the connection names.
 
-    OpenID Connect Discovery 1.0, 4.3: exactly the issuer that was asked. A connection that names only the address of the document
-    expects the issuer from which that address is made.
+    OpenID Connect Discovery 1.0, 4.3: the issuer must match exactly. If the connection names only the address of the metadata, the issuer
+    must be the one from which that address is built.
     """
     if not isinstance(issuer, str):
         return False
@@ -86,7 +86,7 @@ def is_expected_issuer(issuer: Any, *, named: str, address: str) -> bool:
 
 
 def with_endpoints(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options as they are shown: an address that they do not name is that of the document."""
+    """Return options for a response: endpoints that they do not name come from the metadata."""
     metadata = options.get(METADATA_OPTION)
     if not isinstance(metadata, Mapping):
         return dict(options)
@@ -95,7 +95,7 @@ def with_endpoints(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_endpoints(sent: Mapping[str, Any], *, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return sent options without the addresses that were only shown: programs send back what they have read."""
+    """Return sent options without the endpoints that `with_endpoints` added, because programs send back the options of a response."""
     shown = with_endpoints(stored)
     added = {name for name in ENDPOINTS if stored.get(name) is None and shown.get(name) is not None}
     return {name: value for name, value in sent.items() if name not in added or value != shown[name]}
@@ -107,7 +107,7 @@ def _text(options: Mapping[str, Any], name: str) -> str:
 
 
 def _kept(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members that are known by name and of the type that the specifications say; only addresses where they are many."""
+    """Return the members with a known name and the specified type. If they are too large, only issuer and endpoints."""
     known = {name: value for name, value in document.items() if name in METADATA.nodes and _fits(name, value)}
     if len(orjson.dumps(known)) <= _MOST_KEPT_BYTES:
         return known

@@ -1,6 +1,6 @@
-"""Providers as people set them up: the name on the button, the fields of the form, and what to do at the provider. Pure.
+"""Setup guides for providers: the name on the button, the fields of the form, and the steps at the provider. Pure.
 
-The fields are a part of the options; all others stay reachable as JSON. What is wrong with a value is judged where it is used.
+Fields cover some of the options; the others can be edited as JSON. Values are checked where they are used.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-# Where every provider sends the browser back to, below the address of the tenant.
+# Path below the tenant's address to which every provider redirects the browser.
 CALLBACK_PATH = "login/callback"
-# Providers that people know by name and by sign: each has an icon in `templates/hosted/icons/`.
+# Providers with a well-known logo: each has an icon in `templates/hosted/icons/`.
 BRANDS = ("google-oauth2", "github", "windowslive", "apple", "facebook", "linkedin")
 
 
 @dataclass(frozen=True)
 class OptionField:
-    """One option as a field. `words` is a text of words or a list of them, `pairs` an object with one member a line."""
+    """One option as a form field. `words` is a text or a list of words; `pairs` is an object, shown with one member per line."""
 
     name: str
     label: str
@@ -25,13 +25,13 @@ class OptionField:
     kind: Literal["text", "address", "secret", "key", "words", "lines", "pairs", "switch", "choice"] = "text"
     is_required: bool = False
     choices: tuple[tuple[str, str], ...] = ()
-    # What a switch means that is not set.
+    # The meaning of a switch that is not set.
     default: bool = False
 
 
 @dataclass(frozen=True)
 class Guide:
-    """How a connection of a strategy is set up. `console` is where the application is registered at the provider."""
+    """How to set up a connection of a strategy. `console` is the page of the provider on which applications are registered."""
 
     label: str
     fields: tuple[OptionField, ...]
@@ -45,15 +45,15 @@ def _client(what: str = "Client id", secret: str = "Client secret") -> tuple[Opt
 
 def _scope(default: str) -> OptionField:
     return OptionField(
-        "scope", "Scopes", f"Words with blanks between them. Empty: {default}. Tokens of the provider are not kept.", kind="words"
+        "scope", "Scopes", f"Separate scopes with spaces. Default: {default}. Tokens of the provider are not stored.", kind="words"
     )
 
 
 _DIRECTORY_STEPS = (
     "Open App registrations and choose New registration.",
     "Enter the callback address as a redirect URI of the platform Web.",
-    "Copy the Application (client) ID. Make a secret under Certificates & secrets and copy its value, not its id.",
-    "To have addresses counted as verified, add the optional claim xms_edov to the id token. Others stay unverified, because a directory "
+    "Copy the Application (client) ID. Create a secret under Certificates & secrets and copy its value, not its id.",
+    "For verified addresses, add the optional claim xms_edov to the id token. Other addresses count as unverified, because a directory "
     "can write any address into its tokens.",
 )
 GUIDES: Mapping[str, Guide] = {
@@ -65,13 +65,13 @@ GUIDES: Mapping[str, Guide] = {
             OptionField(
                 "hosted_domains",
                 "Only these organizations",
-                "One domain of Google Workspace a line. Empty: every Google account may log in.",
+                "One Google Workspace domain per line. Default: every Google account may log in.",
                 kind="lines",
             ),
             OptionField(
                 "allowed_audiences",
                 "Client ids of our other apps",
-                "One a line. Their tokens count at /oauth/access_token.",
+                "One per line. Their tokens are accepted at /oauth/access_token.",
                 kind="lines",
             ),
         ),
@@ -103,7 +103,7 @@ GUIDES: Mapping[str, Guide] = {
         (
             OptionField("tenant_domain", "Directory", "Its domain or id, such as contoso.com. Only its users may log in."),
             OptionField("client_id", "Application (client) ID", is_required=True),
-            OptionField("client_secret", "Client secret", "Needed unless the connection speaks WS-Federation.", kind="secret"),
+            OptionField("client_secret", "Client secret", "Required unless the connection uses WS-Federation.", kind="secret"),
             OptionField(
                 "useCommonEndpoint",
                 "Users of every directory may log in",
@@ -112,7 +112,10 @@ GUIDES: Mapping[str, Guide] = {
                 kind="switch",
             ),
             OptionField(
-                "domain_aliases", "Domains of e-mail addresses", "One a line. Their users are sent to this provider.", kind="lines"
+                "domain_aliases",
+                "Domains of e-mail addresses",
+                "One per line. Users with such an address are sent to this provider.",
+                kind="lines",
             ),
             _scope("openid profile email"),
         ),
@@ -125,15 +128,15 @@ GUIDES: Mapping[str, Guide] = {
             OptionField("client_id", "Services ID", "The identifier, such as com.example.login.", is_required=True),
             OptionField("team_id", "Team ID", "Ten characters, at the top of the developer account.", is_required=True),
             OptionField("kid", "Key ID", "The id of the key below.", is_required=True),
-            OptionField("app_secret", "Private key", "The whole text of the .p8 file.", kind="key", is_required=True),
+            OptionField("app_secret", "Private key", "The complete text of the .p8 file.", kind="key", is_required=True),
             _scope("name email"),
         ),
         (
             "Register an App ID with Sign in with Apple, and a Services ID for it.",
             "Configure Sign in with Apple at the Services ID: enter the host of the callback address as domain, and the callback address "
-            "as return URL. Apple takes https only.",
-            "Register a key with Sign in with Apple and download it. Apple offers it once.",
-            "Register the addresses that send mail to your users with the private email relay, or Apple drops their mail.",
+            "as return URL. Apple accepts https only.",
+            "Register a key with Sign in with Apple and download it. Apple offers the download only once.",
+            "Register the addresses that send mail to your users with the private email relay. Otherwise Apple drops their mail.",
         ),
         "https://developer.apple.com/account/resources/identifiers/list/serviceId",
     ),
@@ -142,13 +145,13 @@ GUIDES: Mapping[str, Guide] = {
         (
             *_client("App ID", "App secret"),
             _scope("email public_profile"),
-            OptionField("graph_version", "Version of the Graph API", "Empty: v23.0."),
+            OptionField("graph_version", "Version of the Graph API", "Default: v23.0."),
         ),
         (
             "Create an app with the use case Facebook Login.",
             "Enter the callback address under Valid OAuth Redirect URIs.",
             "Request the permission email. Facebook does not say whether an address is verified, so none counts as verified.",
-            "Require App Secret can stay on under Advanced: every call carries the proof.",
+            "Require App Secret under Advanced can stay on: every call carries the proof.",
         ),
         "https://developers.facebook.com/apps",
     ),
@@ -164,22 +167,24 @@ GUIDES: Mapping[str, Guide] = {
     "oauth2": Guide(
         "OAuth 2.0",
         (
-            OptionField("authorizationURL", "Authorization address", "Where people log in.", kind="address", is_required=True),
-            OptionField("tokenURL", "Token address", "Where a code is exchanged.", kind="address", is_required=True),
             OptionField(
-                "userInfoURL", "Address of the profile", "Answers with JSON about the user of a token.", kind="address", is_required=True
+                "authorizationURL", "Authorization address", "Address of the provider's login page.", kind="address", is_required=True
+            ),
+            OptionField("tokenURL", "Token address", "Address that exchanges codes for tokens.", kind="address", is_required=True),
+            OptionField(
+                "userInfoURL", "Address of the profile", "Responds with JSON about the user of a token.", kind="address", is_required=True
             ),
             OptionField(
                 "fieldsMap",
                 "Fields of the profile",
-                "One a line: field = JMESPath expression over the profile, such as user_id = data.id. Fields: user_id, email, "
+                "One per line: field = JMESPath expression over the profile, such as user_id = data.id. Fields: user_id, email, "
                 "email_verified, name, nickname, given_name, family_name, picture, phone_number, phone_number_verified. Members with the "
                 "names of OpenID Connect need no line.",
                 kind="pairs",
             ),
             OptionField("client_id", "Client id", is_required=True),
             OptionField("client_secret", "Client secret", kind="secret"),
-            OptionField("scope", "Scopes", "Words with blanks between them.", kind="words"),
+            OptionField("scope", "Scopes", "Separate scopes with spaces.", kind="words"),
             OptionField(
                 "token_endpoint_auth_method",
                 "Where the secret is sent",
@@ -189,11 +194,13 @@ GUIDES: Mapping[str, Guide] = {
             OptionField(
                 "pkce_enabled",
                 "Send a code challenge (PKCE)",
-                "Switch it off only where the provider refuses it.",
+                "Switch it off only if the provider refuses it.",
                 kind="switch",
                 default=True,
             ),
-            OptionField("issuer", "Issuer", "The name of the provider in its answers (iss, RFC 9207). Empty: only the host is compared."),
+            OptionField(
+                "issuer", "Issuer", "The name of the provider in its responses (iss, RFC 9207). If empty, only the host is compared."
+            ),
         ),
         (
             "Register an application at the provider and enter the callback address as its redirect URI.",

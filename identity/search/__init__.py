@@ -1,1 +1,1 @@
-"""Search of users by a query in Lucene's syntax: from its text to the rows of one page."""
+"""Search of users by a query in Lucene's syntax: from the text of the query to the rows of one page."""

@@ -1,4 +1,4 @@
-"""From clauses to conditions: which field is meant, and what its value may be. Pure."""
+"""Compiles clauses to conditions: resolves fields and checks values. Pure."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ _WHOLE = re.compile(r"[+-]?\d{1,9}", re.ASCII)
 
 
 def compiled_search(text: str) -> Node[Condition]:
-    """Return the conditions that a query stands for. Raises `InvalidSearch` with the reason in words."""
+    """Return the conditions of a query. Raises `InvalidSearch` with a readable reason."""
     compiler = _Compiler()
     return compiler.node(parsed_search(text))
 
 
 class _Compiler:
-    """Turns terms into conditions and counts them: a term without a field is one condition per field it is compared with."""
+    """Turns terms into conditions and counts them. A term without a field becomes one condition for each field that it searches."""
 
     def __init__(self) -> None:
         self._conditions = 0
@@ -79,7 +79,7 @@ class _Compiler:
         if isinstance(matcher, Between | Exists):
             raise InvalidSearch("a range needs a field, such as created_at:[2026-01-01 TO *]")
         self._count(len(WITHOUT_FIELD))
-        # Patterns are looked for where an index serves them, or one word would read every user.
+        # Patterns search only indexed fields. Otherwise one word would read every user.
         names = INDEXED_TEXT if isinstance(matcher, Pattern) else WITHOUT_FIELD
         return AnyOf(tuple(_of_field(name, FIELDS[name], (), matcher) for name in names))
 
@@ -90,7 +90,7 @@ class _Compiler:
 
 
 def condition_of(path: tuple[str, ...], matcher: Matcher) -> Condition:
-    """Return the condition on the field of this path."""
+    """Return the condition on the field with this path."""
     name = ".".join(path)
     if name in FIELDS:
         return _of_field(name, FIELDS[name], (), matcher)
@@ -100,7 +100,7 @@ def condition_of(path: tuple[str, ...], matcher: Matcher) -> Condition:
         return _of_field(name, METADATA[path[0]], path[1:], matcher)
     if path[0] == "identities" and path[1:] and path[1] in IDENTITY_PARTS and len(path) == 2:
         return _of_identity(name, path[1], matcher)
-    raise InvalidSearch(f"the field {name[:60]} is none of {', '.join(KNOWN)}")
+    raise InvalidSearch(f"the field {name[:60]} is unknown; known fields: {', '.join(KNOWN)}")
 
 
 def _of_field(name: str, field: Field, keys: tuple[str, ...], matcher: Matcher) -> Condition:
@@ -116,7 +116,7 @@ def _of_field(name: str, field: Field, keys: tuple[str, ...], matcher: Matcher) 
 
 def _of_value(name: str, field: Field, matcher: Matcher) -> Condition:
     if isinstance(matcher, Pattern):
-        raise InvalidSearch(f"{name} takes no wildcards")
+        raise InvalidSearch(f"{name} does not support wildcards")
     if field.kind is Kind.NUMBER:
         return _of_number(name, field, Between(None, None) if isinstance(matcher, Exists) else matcher)
     if isinstance(matcher, Exists):
@@ -124,7 +124,7 @@ def _of_value(name: str, field: Field, matcher: Matcher) -> Condition:
     if field.kind is Kind.MOMENT:
         return _of_moment(field, matcher)
     if isinstance(matcher, Between):
-        raise InvalidSearch(f"{name} takes no range")
+        raise InvalidSearch(f"{name} does not support ranges")
     return _of_switch(name, field, matcher.text) if field.kind is Kind.SWITCH else _of_address(field, matcher.text)
 
 
@@ -145,12 +145,12 @@ def _of_domain(name: str, field: Field, matcher: Matcher) -> Condition:
     if isinstance(matcher, Exists):
         return HasValue(field.column, is_text=True)
     if not isinstance(matcher, Exact):
-        raise InvalidSearch(f"{name} takes a whole domain, without wildcards and ranges")
+        raise InvalidSearch(f"{name} needs a whole domain, without wildcards and ranges")
     return DomainIs(field.column, matcher.text) if matcher.text and "@" not in matcher.text else Never()
 
 
 def _of_moment(field: Field, matcher: Exact | Between) -> Condition:
-    """Return the span of time that is asked for; an end that is a day, a month or a year belongs to it whole, or not at all."""
+    """Return the requested span of time. A bound that is a day, a month or a year is included or excluded as a whole."""
     if isinstance(matcher, Exact):
         return ValueWithin(field.column, *span_of(matcher.text))
     start = end = None
@@ -164,7 +164,7 @@ def _of_moment(field: Field, matcher: Exact | Between) -> Condition:
 
 
 def _of_number(name: str, field: Field, matcher: Exact | Between) -> Condition:
-    """Return the range of whole numbers; a document leaves zero out, so zero is not found."""
+    """Return the requested range of integers. Documents leave out zero, so a search never finds it."""
     if isinstance(matcher, Exact):
         number = _whole(name, matcher.text)
         return ValueWithin(field.column, number, number + 1) if number > 0 else Never()
@@ -175,13 +175,13 @@ def _of_number(name: str, field: Field, matcher: Exact | Between) -> Condition:
 
 def _whole(name: str, text: str) -> int:
     if not _WHOLE.fullmatch(text):
-        raise InvalidSearch(f"{name} takes a whole number of at most 9 digits, not {text[:40]}")
+        raise InvalidSearch(f"{name} needs an integer of at most 9 digits, not {text[:40]}")
     return int(text)
 
 
 def _of_switch(name: str, field: Field, text: str) -> Condition:
     if text not in ("true", "false"):
-        raise InvalidSearch(f"{name} is true or false, not {text[:40]}")
+        raise InvalidSearch(f"{name} must be true or false, not {text[:40]}")
     return ValueIs(field.column, text == "true", needs=field.needs)
 
 
@@ -199,7 +199,7 @@ def _of_json(name: str, field: Field, keys: tuple[str, ...], matcher: Matcher) -
         case Exact(text):
             return JsonHolds(field.column, json_paths.equal_to(keys, text), is_indexed=field.column in INDEXED_JSON)
     if field.is_narrow:
-        raise InvalidSearch(f"{name} takes no wildcards and no ranges")
+        raise InvalidSearch(f"{name} does not support wildcards and ranges")
     if isinstance(matcher, Pattern):
         return JsonLike(field.column, json_paths.path_to(keys), matcher)
     if matcher.low is None and matcher.high is None:
@@ -209,10 +209,10 @@ def _of_json(name: str, field: Field, keys: tuple[str, ...], matcher: Matcher) -
 
 def _of_identity(name: str, part: str, matcher: Matcher) -> Condition:
     if isinstance(matcher, Exists):
-        # Each user has at least one identity, and each identity all of its parts.
+        # Each user has at least one identity, and each identity has all parts.
         return HasValue("user_id", is_text=True)
     if not isinstance(matcher, Exact):
-        raise InvalidSearch(f"{name} takes a whole value, without wildcards and ranges")
+        raise InvalidSearch(f"{name} needs a whole value, without wildcards and ranges")
     if part == "isSocial" and matcher.text not in ("true", "false"):
-        raise InvalidSearch(f"{name} is true or false, not {matcher.text[:40]}")
+        raise InvalidSearch(f"{name} must be true or false, not {matcher.text[:40]}")
     return IdentityIs(part, matcher.text) if matcher.text else Never()

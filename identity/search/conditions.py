@@ -1,4 +1,4 @@
-"""Conditions on columns: what a clause asks of one field, with its values read. Pure."""
+"""Conditions on columns: one clause about one field, with parsed values. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from identity.search.queries import Pattern
 
 @dataclass(frozen=True, slots=True)
 class TextIs:
-    """The column holds this text; in any case of letters where `is_folded`."""
+    """The column equals this text; `is_folded` ignores letter case."""
 
     column: str
     text: str
@@ -19,7 +19,7 @@ class TextIs:
 
 @dataclass(frozen=True, slots=True)
 class TextLike:
-    """The column holds text of this pattern."""
+    """The column matches this pattern; `is_folded` ignores letter case."""
 
     column: str
     pattern: Pattern
@@ -28,7 +28,7 @@ class TextLike:
 
 @dataclass(frozen=True, slots=True)
 class TextBetween:
-    """The column holds text of this range, compared code point by code point."""
+    """The column is in this range of texts, compared by code point."""
 
     column: str
     low: str | None
@@ -40,7 +40,7 @@ class TextBetween:
 
 @dataclass(frozen=True, slots=True)
 class DomainIs:
-    """The column holds an e-mail address of this domain, in any case of letters."""
+    """The column holds an email address of this domain; letter case is ignored."""
 
     column: str
     domain: str
@@ -48,7 +48,7 @@ class DomainIs:
 
 @dataclass(frozen=True, slots=True)
 class ValueIs:
-    """The column holds this value, and `needs` (when it is named) holds text."""
+    """The column has this value. If `needs` is set, that column must not be empty."""
 
     column: str
     value: bool | int | str
@@ -57,7 +57,7 @@ class ValueIs:
 
 @dataclass(frozen=True, slots=True)
 class ValueWithin:
-    """The column holds a value of `start <= value < end`; an end that is None is open."""
+    """The column is in `start <= value < end`; None means no bound."""
 
     column: str
     start: datetime | int | None
@@ -66,7 +66,7 @@ class ValueWithin:
 
 @dataclass(frozen=True, slots=True)
 class HasValue:
-    """The column has a value that a document shows; so has `needs` when it is named."""
+    """The column has a value that documents show. If `needs` is set, that column must not be empty."""
 
     column: str
     is_text: bool
@@ -75,7 +75,7 @@ class HasValue:
 
 @dataclass(frozen=True, slots=True)
 class JsonHolds:
-    """The JSON of the column fulfils this predicate of the SQL/JSON path language."""
+    """The JSON of the column fulfills this predicate of the SQL/JSON path language."""
 
     column: str
     predicate: str
@@ -84,7 +84,7 @@ class JsonHolds:
 
 @dataclass(frozen=True, slots=True)
 class JsonLike:
-    """The JSON of the column holds, at this path, a text of this pattern."""
+    """The JSON of the column has a text at this path that matches the pattern."""
 
     column: str
     path: str
@@ -93,7 +93,7 @@ class JsonLike:
 
 @dataclass(frozen=True, slots=True)
 class IdentityIs:
-    """An identity of the user has this value in this part."""
+    """This part of an identity of the user has this value."""
 
     part: str
     text: str

@@ -1,4 +1,4 @@
-"""SQL that Django has no expression for: text joined for the trigram index, JSON paths, and a negation without a third value."""
+"""SQL that Django's expressions do not cover: the text of the trigram index, JSON paths, and two-valued negation."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from django.db.models import BooleanField, F, Func, TextField, Value
 
 from identity.search.fields import INDEXED_TEXT
 
-# Stands between the texts that the trigram index joins, and around them: so a pattern can be anchored.
+# Separates and surrounds the texts in the trigram index, so that a pattern can match a whole text.
 SEPARATOR = "\n"
 
 
 class IndexedText(Func):
-    """Every searchable text of a user in one, lower-cased: the expression of the trigram index, which serves one index for all."""
+    """All searchable texts of a user, concatenated in lower case. This is the expression of the trigram index."""
 
-    # PostgreSQL compares it with the index's: all but the columns is literal, without parameters.
+    # Everything except the columns is literal, because PostgreSQL uses the index only for an identical expression.
     arg_joiner = " || E'\\n' || "
     template = "LOWER(E'\\n' || %(expressions)s || E'\\n')"
     output_field = TextField()
@@ -38,7 +38,7 @@ class Like(Func):
 
 
 class JsonPredicate(Func):
-    """`column @@ path`: served by an index where the path compares with `==` only."""
+    """`column @@ path`. An index serves it if the path compares only with `==`."""
 
     template = "(%(expressions)s::jsonpath)"
     arg_joiner = " @@ "
@@ -46,7 +46,7 @@ class JsonPredicate(Func):
 
 
 class JsonTextLike(Func):
-    """Whether a text at the path of the JSON has the pattern."""
+    """Whether a text at the path of the JSON matches the pattern."""
 
     template = (
         "EXISTS (SELECT 1 FROM jsonb_path_query(%(expressions)s) AS found (item)"
@@ -64,21 +64,21 @@ class JsonTextLike(Func):
 
 
 class JsonPath(Func):
-    """A parameter as a path."""
+    """A parameter, cast to a path."""
 
     template = "%(expressions)s::jsonpath"
     output_field = TextField()
 
 
 class IsNotTrue(Func):
-    """True where the condition is false or unknown: what has no value does not have the value that is asked for."""
+    """True if the condition is false or unknown: a missing value differs from every requested value."""
 
     template = "((%(expressions)s) IS NOT TRUE)"
     output_field = BooleanField()
 
 
 class Constant(Func):
-    """TRUE or FALSE in words. Django's own empty conditions would empty or fill the whole statement around a negation."""
+    """A literal TRUE or FALSE. Under a negation, Django's own empty conditions would select all rows or none."""
 
     output_field = BooleanField()
 

@@ -1,4 +1,4 @@
-"""The fields of a user that can be searched, how each is compared, and which can be sorted by. Pure."""
+"""The searchable fields of a user, and how each is compared. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from enum import Enum, auto
 class Kind(Enum):
     """How the values of a field are compared."""
 
-    FOLDED = auto()  # text in any case of letters
-    TEXT = auto()  # text, letter by letter
-    DOMAIN = auto()  # what follows the last at sign of a text, in any case of letters
+    FOLDED = auto()  # text, ignoring letter case
+    TEXT = auto()  # text with letter case
+    DOMAIN = auto()  # the text after the last at sign, ignoring letter case
     SWITCH = auto()  # true or false
     MOMENT = auto()
     NUMBER = auto()
@@ -21,9 +21,9 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One searchable field: `column` keeps it; the column `needs` must have a value too, or the document leaves the field out.
+    """One searchable field, stored in `column`. If `needs` is set, documents omit the field unless that column has a value.
 
-    `is_narrow` is true for JSON that takes no wildcards and no ranges.
+    `is_narrow` forbids wildcards and ranges on JSON.
     """
 
     column: str
@@ -56,13 +56,13 @@ FIELDS: dict[str, Field] = {
 }
 METADATA: dict[str, Field] = {
     "app_metadata": Field("app_metadata", Kind.JSON),
-    # Users may influence it: a narrow search keeps the price of what they can store low.
+    # Users can write this metadata. A narrow search limits the cost of searching it.
     "user_metadata": Field("user_metadata", Kind.JSON, is_narrow=True),
 }
 IDENTITY_PARTS = ("connection", "provider", "user_id", "isSocial")
-# What a term without a field is compared with.
+# The fields that a term without a field searches.
 WITHOUT_FIELD = ("email", "name", "given_name", "family_name", "nickname", "username", "user_id", "phone_number")
-# The columns of the trigram index, in its order (`identity.search.indexes`).
+# The columns of the trigram index, in the order of the index (`identity.search.indexes`).
 INDEXED_TEXT = ("email", "name", "nickname", "given_name", "family_name", "username")
 # The columns of the index of metadata.
 INDEXED_JSON = ("app_metadata", "user_metadata")

@@ -1,7 +1,7 @@
-"""From the text of a query to its clauses, with Lucene's meaning of operators. Pure.
+"""Parses the text of a query to clauses, with Lucene's meaning of operators. Pure.
 
-`luqum` reads the text. What its tree means is decided here, as Lucene's classic parser does: the operators of one level have
-no precedence; each term is required, optional or prohibited (ADR 0080).
+`luqum` parses the text. This module interprets its tree like Lucene's classic parser: the operators of one level have no
+precedence; each term is required, optional or prohibited (ADR 0080).
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from identity.search.queries import (
 )
 
 EXISTS = "_exists_"
-# PLY keeps the state of a run in the parser and its lexer. A run takes 0.1 ms, and at most 0.1 s for the longest text.
+# PLY's parser and lexer hold the state of a run, so runs need a lock. A run takes 0.1 ms, and at most 0.1 s for the longest text.
 _lock = Lock()
 _TOO_MANY_TERMS = f"the query has more than {MOST_TERMS} terms"
 _POSITION = re.compile(r"position (\d+)")
 _PHRASE = re.compile(r'"(?:\\.|[^"\\])*"', re.DOTALL)
-# A term has five words at most: its operator, NOT, and a range with TO. Counted first, because PLY's time grows with the square.
+# A term has at most five words: its operator, NOT, and a range with TO. Checked before parsing, because PLY's time is quadratic.
 _MOST_WORDS = 5 * MOST_TERMS
 _FOREIGN_OPERATORS = re.compile(r"&&|\|\||!.*")
 
 
 def parsed_search(text: str) -> Clause:
-    """Return the clauses of a query. Raises `InvalidSearch` with the reason in words."""
+    """Return the clauses of a query. Raises `InvalidSearch` with a readable reason."""
     if len(text) > LONGEST:
         raise InvalidSearch(f"the query has more than {LONGEST} characters")
     if not text.strip():
@@ -62,12 +62,12 @@ def _tree(text: str) -> Any:
     except ParseError as error:
         raise InvalidSearch(_in_words(text, str(error))) from error
     except (ValueError, ArithmeticError) as error:
-        # `luqum` reads the numbers of boosts and distances itself, and lets the errors of Python through.
+        # `luqum` parses the numbers of boosts and distances itself and does not catch Python's errors.
         raise InvalidSearch("a number after ^ or ~ cannot be read") from error
 
 
 def _in_words(text: str, reason: str) -> str:
-    """Say where a text stops being a query; `luqum` names the place only in its message."""
+    """Describe the place at which parsing failed. Only the message of `luqum` contains the position."""
     found = _POSITION.findall(reason)
     if text.count('"') % 2 and (not found or text[int(found[-1])] == '"'):
         return "a quotation mark is not closed"
@@ -84,14 +84,14 @@ class _Reader:
         self._terms = 0
 
     def clause(self, node: Any, path: tuple[str, ...], depth: int) -> Clause:
-        """Return what `node` means where `path` is the field around it."""
+        """Return the clause of `node`; `path` is the enclosing field."""
         if depth > DEEPEST:
             raise InvalidSearch(f"the query is nested deeper than {DEEPEST} levels")
         match node:
             case tree.AndOperation() | tree.OrOperation() | tree.UnknownOperation() | tree.Plus() | tree.Prohibit() | tree.Not():
                 return self._boolean(node, path, depth)
             case tree.Group() | tree.FieldGroup() | tree.Boost():
-                # A boost only ranks, and answers are sorted by a field.
+                # A boost only affects ranking, and results are sorted by a field.
                 return self.clause(node.children[0], path, depth + 1)
             case tree.SearchField():
                 return self._of_field(node, depth)
@@ -104,18 +104,18 @@ class _Reader:
         if name == "*" and isinstance(value, tree.Word) and value.value == "*":
             return EVERYTHING
         if isinstance(value, tree.Plus | tree.Prohibit) and isinstance(value.a, tree.Word):
-            # Lucene refuses `phone_number:+49` and `number:-1`; there is only one thing they can mean.
+            # Lucene refuses `phone_number:+49` and `number:-1`. They have only one possible meaning, so accept them.
             sign = "+" if isinstance(value, tree.Plus) else "-"
             return self._counted(Term(parts_of(name), matcher_of(sign + value.a.value)))
         return self.clause(value, parts_of(name), depth + 1)
 
     def _boolean(self, node: Any, path: tuple[str, ...], depth: int) -> Clause:
-        """Judge the terms of one level as Lucene's `BooleanQuery`.
+        """Combine the terms of one level like Lucene's `BooleanQuery`.
 
-        1. AND makes the terms on both of its sides required; OR, or nothing between two terms, leaves them optional.
+        1. AND makes the terms on both sides required. OR, or no operator, leaves them optional.
         2. `+` requires a term; `-` and NOT prohibit it.
-        3. All required terms must match and no prohibited one; without a required term one of the optional ones must.
-        Prohibited terms alone leave everything else, as in Elasticsearch.
+        3. All required terms must match and no prohibited term may match. Without a required term, one optional term must match.
+        Prohibited terms alone match all other users, as in Elasticsearch.
         """
         required: list[Clause] = []
         optional: list[Clause] = []
@@ -147,9 +147,9 @@ class _Reader:
 
 
 def _level(node: Any) -> Iterator[tuple[str, str, Any]]:
-    """Yield the terms of one level from left to right: the operator before each, its modifier, and what stands there.
+    """Yield the terms of one level from left to right: the operator before the term, its modifier, and the term.
 
-    The tree of `luqum` nests by a precedence that Lucene does not have; brackets are nodes of their own, so nothing is lost.
+    Flattens the tree of `luqum`, which nests by a precedence that Lucene does not have. Brackets are separate nodes and stay intact.
     """
     waiting: list[tuple[str, Any]] = [("", node)]
     while waiting:
@@ -201,7 +201,7 @@ def _text_of(node: Any) -> str:
 
 
 def _name_in(node: Any) -> str:
-    """Return the name that `_exists_` asks for with its escapes, which tell a dot in a key from one between keys."""
+    """Return the name in `_exists_`, with its escapes: an escaped dot is part of a key, an unescaped dot separates keys."""
     if isinstance(node, tree.Word):
         return str(node.value)
     if isinstance(node, tree.Phrase):

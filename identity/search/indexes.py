@@ -1,6 +1,6 @@
-"""The two inverted indexes of the search, which need extensions that a server may not have or may not allow.
+"""The two inverted indexes of the search. They need extensions that a server may lack or forbid.
 
-Without one of them every search still answers: what it would have looked up is read row by row, within the time limit.
+Searches work without them: the rows are then read one by one, within the time limit.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from django.db import DatabaseError
 from identity.search.fields import INDEXED_TEXT
 
 TABLE = "identity_user"
-# Contents of a GIN index wait in a list that every search reads through; past this size a write sorts them in. The 4 MB of
-# PostgreSQL's default cost each search 10 ms, and that one write a quarter of a second.
+# A GIN index collects new entries in a pending list that every search reads. Above this size, a write merges the list. With
+# PostgreSQL's default of 4 MB, each search took 10 ms longer, and that write a quarter of a second.
 _PENDING_KILOBYTES = 1024
 _TEXT = " || E'\\n' || ".join(f"COALESCE({column}, '')" for column in INDEXED_TEXT)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchIndex:
-    """One index: its name, its columns, the extensions it needs, and what is slow without it."""
+    """One index: its name, its columns, the extensions it needs, and the searches that are slow without it."""
 
     name: str
     columns: str
@@ -29,7 +29,7 @@ class SearchIndex:
     serves: str
 
 
-# The tenant comes first in both: a value that is frequent elsewhere costs a tenant nothing.
+# The tenant is the first column of both, so values that are frequent in other tenants cost nothing.
 INDEXES = (
     SearchIndex(
         "identity_user_by_text",
@@ -47,16 +47,16 @@ INDEXES = (
 
 
 def build_search_indexes(connection: Any) -> list[str]:
-    """Build what is missing, beside a running service, and return a sentence for each index that cannot be built.
+    """Build the missing indexes while the service runs. Returns a sentence for each index that cannot be built.
 
-    Must run outside a transaction. An index that an interrupted run has left invalid is built anew. Raises nothing that the
-    server answers to a missing right or extension.
+    Must run outside a transaction. Rebuilds an index that an interrupted run has left invalid. Raises no errors about missing rights or
+    extensions.
     """
     return [problem for index in INDEXES if (problem := _built(connection, index))]
 
 
 def missing_search_indexes(connection: Any) -> list[SearchIndex]:
-    """Return the indexes that searches cannot use: not there, or left invalid."""
+    """Return the indexes that searches cannot use because they are missing or invalid."""
     return [index for index in INDEXES if not _is_valid(connection, index)]
 
 
@@ -65,7 +65,7 @@ def _built(connection: Any, index: SearchIndex) -> str:
         return ""
     try:
         with connection.cursor() as cursor:
-            # The connections of the service end a statement after 30 seconds; an index of a large table takes minutes.
+            # The service's connections cancel a statement after 30 seconds; an index of a large table takes minutes.
             cursor.execute("SET statement_timeout = 0; SET lock_timeout = 0")
             for extension in index.extensions:
                 cursor.execute(f"CREATE EXTENSION IF NOT EXISTS {extension}")
@@ -78,7 +78,7 @@ def _built(connection: Any, index: SearchIndex) -> str:
         return (
             f"The index {index.name} is missing: searches of users by {index.serves} read users row by row. "
             f"It needs the extensions {' and '.join(index.extensions)}; the server says: {str(error).strip().splitlines()[0]}. "
-            f"Have an administrator of the database create them, then run: manage.py build_search_indexes"
+            f"Ask an administrator of the database to create them, then run: manage.py build_search_indexes"
         )
     finally:
         with connection.cursor() as cursor:

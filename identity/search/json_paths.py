@@ -1,7 +1,7 @@
-"""Questions to a JSON column in the SQL/JSON path language of PostgreSQL. Pure.
+"""Predicates on a JSON column in the SQL/JSON path language of PostgreSQL. Pure.
 
-A path in its lax mode looks into arrays by itself, so `app_metadata.roles:admin` finds one role among many. Each literal is
-written as a JSON string, in which nothing can end the literal; the whole path is one bound parameter of the statement.
+In lax mode a path searches inside arrays, so `app_metadata.roles:admin` finds one role among many. Each literal is written as a JSON
+string, which no character can end early. The whole path is one bound parameter of the statement.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def path_to(keys: tuple[str, ...]) -> str:
 
 
 def equal_to(keys: tuple[str, ...], text: str) -> str:
-    """Return the predicate that the value is this text, or the number or the truth value that is written so."""
+    """Return the predicate that the value is this text, or the number or boolean with this spelling."""
     values = [_quoted(text)]
     if _NUMBER.fullmatch(text):
         values.append(text)
@@ -30,12 +30,12 @@ def equal_to(keys: tuple[str, ...], text: str) -> str:
 
 
 def present(keys: tuple[str, ...]) -> str:
-    """Return the predicate that there is a value which is indexed: null, an empty array and an empty object are none."""
+    """Return the predicate that an indexed value exists. Null, an empty array and an empty object do not count."""
     return f'exists({path_to(keys)}.** ? (@ != null && @.type() != "object" && @.type() != "array"))'
 
 
 def within(keys: tuple[str, ...], between: Between) -> str:
-    """Return the predicate that the value lies in the range: numbers where every end is one, texts otherwise."""
+    """Return the predicate that the value is in the range. Compares numbers if all bounds are numbers, otherwise texts."""
     ends = [end for end in (between.low, between.high) if end is not None]
     are_numbers = all(_NUMBER.fullmatch(end) for end in ends)
     asked = []

@@ -1,4 +1,4 @@
-"""What stands in a query as text: escapes, wildcards, names of fields. Pure."""
+"""Texts in a query: escapes, wildcards, names of fields. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def unescaped(text: str) -> str:
 
 
 def parts_of(name: str) -> tuple[str, ...]:
-    """Return the parts of a field's name between its dots; an escaped dot belongs to a part."""
+    """Split the name of a field at its dots. An escaped dot is part of a name."""
     parts = [""]
     for escaped, mark, plain in _PIECES.findall(name):
         if mark == ".":
@@ -31,13 +31,13 @@ def parts_of(name: str) -> tuple[str, ...]:
 
 
 def matcher_of(word: str) -> Matcher:
-    """Return what a word without quotation marks asks for: a value, a pattern with `*` and `?`, or any value at all."""
+    """Return the matcher of a word without quotation marks: a value, a pattern with `*` and `?`, or any value."""
     pieces = [""]
     singles: list[bool] = []
     for escaped, mark, plain in _PIECES.findall(word):
         if mark in ("*", "?"):
             if mark == "*" and singles and not singles[-1] and not pieces[-1]:
-                # Two stars say what one says.
+                # Two stars in sequence mean the same as one.
                 continue
             singles.append(mark == "?")
             pieces.append("")
@@ -51,10 +51,10 @@ def matcher_of(word: str) -> Matcher:
 def _checked(pattern: Pattern) -> Pattern:
     if len(pattern.singles) > MOST_WILDCARDS:
         raise InvalidSearch(f"{pattern.written[:40]} has more than {MOST_WILDCARDS} wildcards")
-    # A trigram consists of letters and digits; punctuation alone would read the whole index.
+    # Trigrams consist of letters and digits; a pattern of punctuation would read the whole index.
     if not pattern.pieces[0] and max(sum(map(str.isalnum, piece)) for piece in pattern.pieces) < LETTERS_AFTER_LEADING_WILDCARD:
         raise InvalidSearch(
-            f"{pattern.written[:40]} begins with a wildcard, and then needs {LETTERS_AFTER_LEADING_WILDCARD} letters or digits"
+            f"{pattern.written[:40]} begins with a wildcard, so it needs {LETTERS_AFTER_LEADING_WILDCARD} letters or digits"
             " between two wildcards"
         )
     return pattern

@@ -1,4 +1,4 @@
-"""Dates as a query writes them: each stands for a span of time as long as its last part. Pure."""
+"""Dates in a query. Each stands for a span of time with the length of its last part. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def span_of(text: str) -> tuple[datetime, datetime]:
-    """Return the first instant of what `text` names and the first one after it; without a time zone in UTC.
+    """Return the start of the span that `text` names and the start of the next span. Without a time zone it is UTC.
 
     `2026` is a year, `2026-01-31` a day, `2026-01-31T10:00:00.123Z` a millisecond. Raises `InvalidSearch`.
     """

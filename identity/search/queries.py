@@ -1,4 +1,4 @@
-"""A query as a tree of clauses, as every later step reads it, and the one error of a query that is refused. Pure."""
+"""The clauses of a query as a tree, and the error for an invalid query. Pure."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Generic, TypeAlias, TypeVar, Union
 
 Leaf = TypeVar("Leaf")
 
-# Limits of one query. They bound the statement: its length, the rows' cost and the depth of every recursion over the tree.
+# Limits of one query. They bound the length of the statement, the cost per row and the depth of recursion.
 LONGEST = 4096
 MOST_TERMS = 128
-# Each of these is looked up on its own.
+# Lower, because each of these costs a separate lookup.
 MOST_IDENTITIES = 32
 DEEPEST = 16
 MOST_WILDCARDS = 5
-# A wildcard at the start needs so many letters and digits in one piece, or the trigram index cannot narrow the search.
+# After a leading wildcard, this many letters and digits in sequence are needed for the trigram index to narrow the search.
 LETTERS_AFTER_LEADING_WILDCARD = 3
 
 
 class InvalidSearch(ValueError):
-    """Not a query, or one that is refused; the text says why in words for the person who wrote it."""
+    """The query is invalid or not supported. The text explains why to its author."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +31,21 @@ class Exact:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Text with wildcards: `pieces` are literal texts, and between two of them stands `*`, or `?` where `singles` says so."""
+    """Text with wildcards between literal `pieces`: each wildcard is `?` if `singles` says so, otherwise `*`."""
 
     pieces: tuple[str, ...]
     singles: tuple[bool, ...]
 
     @property
     def written(self) -> str:
-        """Return the pattern as a person would write it."""
+        """Return the pattern in the syntax of a query."""
         marks = ["?" if single else "*" for single in self.singles]
         return "".join(piece + mark for piece, mark in zip(self.pieces, [*marks, ""], strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """A range; an end that is None is open."""
+    """A range; None means no bound."""
 
     low: str | None
     high: str | None
@@ -63,7 +63,7 @@ Matcher = Exact | Pattern | Between | Exists
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One condition on one field. `path` holds the parts of the field's name; empty: a term without a field."""
+    """One condition on one field. `path` holds the parts of the field's name; it is empty for a term without a field."""
 
     path: tuple[str, ...]
     matcher: Matcher
@@ -71,26 +71,26 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class AllOf(Generic[Leaf]):
-    """True where all parts are; without parts: true."""
+    """True if all parts are true, or if there are none."""
 
     parts: tuple[Node[Leaf], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf(Generic[Leaf]):
-    """True where one part is; without parts: false."""
+    """True if one part is true."""
 
     parts: tuple[Node[Leaf], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not(Generic[Leaf]):
-    """True where the part is not true."""
+    """True unless the part is true."""
 
     part: Node[Leaf]
 
 
-# A tree of clauses; its leaves are terms first and conditions on columns after `identity.search.compiling`.
+# A tree of clauses. Its leaves are terms, and conditions on columns after `identity.search.compiling`.
 Node: TypeAlias = Union[Leaf, "AllOf[Leaf]", "AnyOf[Leaf]", "Not[Leaf]"]
 Clause: TypeAlias = Node[Term]
 EVERYTHING: Clause = AllOf(())

@@ -1,8 +1,8 @@
-"""Pages of users that meet a condition, at a price that does not depend on how well the planner guesses.
+"""Reads pages of users that meet a condition, at a cost that does not depend on the planner's estimates.
 
-A condition is frequent or rare. Frequent ones are met soon when the users are walked in the order of the list; rare ones are
-collected by their own indexes and then put in order. The planner has to guess which, and a wrong guess costs seconds: it
-knows nothing about a key of JSON, and nothing about one tenant. So the first `WALK` rows are looked at, and then it is known.
+For a frequent condition, walking the users in list order finds a page soon. For a rare one, it is faster to collect the matches through
+the condition's own indexes and sort them. The planner must guess the frequency, and a wrong guess costs seconds: it has no statistics
+about a key of JSON or about one tenant. So read the first `WALK` rows, and decide by the matches among them.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
 
-# Rows that are looked at first: a few milliseconds, and a whole tenant for most tenants.
+# Rows of the first walk: a few milliseconds, and all users of most tenants.
 WALK = 3_000
-# With one row in so many the index of the order is read on; rarer ones are collected.
+# A condition is frequent if at least one row in this many matches. Then the walk continues; rarer matches are collected.
 _FREQUENT = 100
-# Rows that counting walks through at most; beyond that an index of the condition counts sooner.
+# Maximum walk of a count. Beyond it, the condition's own index counts faster.
 _COUNT_WALK = 20_000
-# How much further than the estimate a walk goes before the rows are collected after all.
+# Maximum length of a walk as a multiple of its estimate. After that the rows are collected.
 _MARGIN = 4
 
 Rows = QuerySet[Any, Any]
@@ -42,10 +42,10 @@ class ListOrder(Protocol):
 
 @dataclass
 class SearchReading:
-    """Reads rows that meet `condition` for one answer of a list: its page first, then its total."""
+    """Reads the rows of one list response that meet `condition`: first its page, then its total."""
 
     condition: Q
-    # Whether an index finds at most a few rows, so that no walk over the rows is needed.
+    # Whether an index finds at most a few rows, so that no walk is needed.
     is_selective: bool = False
     _total: int | None = None
     _least: int = 0
@@ -55,20 +55,20 @@ class SearchReading:
 
     def page(self, rows: Rows, order: ListOrder, start: int, size: int) -> list[Any]:
         """Return the rows of one page, in order."""
-        # One more than the page tells whether rows follow it.
+        # One row more than the page, to learn whether rows follow.
         keys = self._keys(_plain(rows), order, start, size + 1)
         if self._total is None and len(keys) <= size and (keys or start == 0):
             self._total = start + len(keys)
-        # An empty page past the end: what lies before it was shown, so it is counted to there.
+        # For an empty page past the end, the count must reach the start of the page.
         self._least, self._shown = (start + len(keys), 0) if keys else (0, start)
         found = {row.pk: row for row in rows.filter(pk__in=keys[:size])}
         return [found[key] for key in keys[:size] if key in found]
 
     def total(self, rows: Rows, order: ListOrder) -> int:
-        """Return how many rows there are: exact up to `USER_SEARCH_COUNT_LIMIT`, above it the limit plus one.
+        """Return the number of rows: exact up to `USER_SEARCH_COUNT_LIMIT`, above it the limit plus one.
 
-        It is never less than what the page has shown, plus one when more follow: a client that stops at the total
-        and reads it anew with each page misses none.
+        Never less than the rows up to the end of the page, plus one if more follow. So a client that reads the total again with each
+        page, and stops there, misses no row.
         """
         if self._total is not None:
             return self._total
@@ -78,9 +78,9 @@ class SearchReading:
     def _keys(self, rows: Rows, order: ListOrder, start: int, size: int) -> list[Any]:
         """Return the keys of the rows from `start` on.
 
-        1. Look at the first `WALK` rows in order. Enough found, or no rows beyond: that is the page.
-        2. Frequent rows: read on in order, as far as the estimate says and a margin.
-        3. Rare rows, or an order without an index: collect the keys and put them in order.
+        1. Walk the first `WALK` rows in order. If they contain the page, or there are no further rows, return it.
+        2. If the matches are frequent, continue the walk up to the estimated length times a margin.
+        3. If they are rare, or the order has no index, collect the keys and sort them.
         """
         if self.is_selective or not order.is_indexed:
             return self._collected(rows, order, start, size)
@@ -96,12 +96,12 @@ class SearchReading:
         return self._collected(rows, order, start, size)
 
     def _walked(self, rows: Rows, order: ListOrder, *, walk: int, size: int) -> tuple[list[tuple[Any, int]], bool]:
-        """Return keys, with the place of each in the walk, among the first `walk` rows, and whether there are no further rows.
+        """Return matching keys among the first `walk` rows, each with its place in the walk, and whether no further rows exist.
 
-        Each row is judged behind the limit, where no plan for the condition can take the place of the walk.
+        The condition is checked outside the limited inner statement, so the planner cannot replace the walk by a plan for the condition.
         """
         sql, parameters = self._judged(order.apply(rows))[: walk + 1].query.sql_with_params()
-        # Django wrote the inner statement; what came from a query is among its parameters.
+        # Django generated the inner statement. All values from a query are parameters.
         numbered = f"SELECT key, row_number() OVER () AS place, is_wanted FROM ({sql}) AS walk (key, is_wanted)"  # noqa: S608
         asked = f"SELECT key, place FROM ({numbered}) AS numbered WHERE is_wanted OR place > %s LIMIT %s"  # noqa: S608
         found = _fetched(asked, [*parameters, walk, size])
@@ -109,13 +109,13 @@ class SearchReading:
         return [(key, place) for key, place in found if place <= walk], is_whole
 
     def _collected(self, rows: Rows, order: ListOrder, start: int, size: int) -> list[Any]:
-        """Return the keys by way of the condition's own indexes: behind OFFSET 0 no index of the order is chosen instead."""
+        """Return the keys through the condition's own indexes. OFFSET 0 keeps the planner from using an index of the order."""
         expression = F(order.expression) if isinstance(order.expression, str) else order.expression
         met = rows.filter(self.condition).annotate(sort_key=expression).values_list("pk", "sort_key")
         sql, parameters = met.query.sql_with_params()
         way = "DESC" if order.is_descending else "ASC"
         place = f"sort_key {way} {'NULLS LAST' if order.has_gaps else ''}, key {way}"
-        # The sort reads every row that meets the condition, so the exact count costs nothing more.
+        # The sort reads every matching row anyway, so the exact count costs nothing extra.
         ordered = f"SELECT key, count(*) OVER () FROM ({sql} OFFSET 0) AS met (key, sort_key) ORDER BY {place} OFFSET %s LIMIT %s"  # noqa: S608
         found = _fetched(ordered, [*parameters, start, size])
         if found:

@@ -1,4 +1,4 @@
-"""From conditions to a `Q` on users: every value is a parameter, and what PostgreSQL can look up in an index is asked that way."""
+"""Turns conditions into a `Q` on users. Every value is a parameter, and the form of each condition lets PostgreSQL use its indexes."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from identity.search.expressions import SEPARATOR, Constant, IndexedText, IsNotT
 from identity.search.fields import INDEXED_TEXT
 from identity.search.queries import AllOf, AnyOf, Node, Not, Pattern
 
-# So many users with a linked identity are named by their keys, which an index serves; more of them are met on the way.
+# Up to this many users with a matching linked identity are listed by key, which uses an index. Above it, a subquery checks each row.
 _MOST_LINKED = 1_000
-# A wildcard of LIKE that is not escaped.
+# An unescaped wildcard of LIKE.
 _MARKS = re.compile(r"(?<!\\)(?:\\\\)*[%_]")
-# Columns whose values belong to one user, or to a few.
+# Columns whose values belong to at most a few users.
 _SELECTIVE = ("user_id", "email", "phone_number")
 _INDEXED_VALUES = ("created_at", "last_login", "phone_number")
 
 
 class UserConditions:
-    """Makes the `Q` of conditions on the users of one tenant. Reads the tenant's connections where identities are asked for."""
+    """Builds the `Q` of conditions on the users of one tenant. Reads the tenant's connections for conditions on identities."""
 
     def __init__(self, tenant_id: str) -> None:
         self._tenant_id = tenant_id
         self._identities: dict[tuple[str, str], Q] = {}
 
     def of(self, node: Node[Condition]) -> Q:
-        """Return the condition on rows of `User` that a tree stands for."""
+        """Return the condition on rows of `User` for a tree."""
         match node:
             case AllOf(parts):
                 return Q(*(self.of(part) for part in parts)) if parts else Q(Constant(value=True))
@@ -55,14 +55,14 @@ class UserConditions:
             case Not(part):
                 return Q(IsNotTrue(ExpressionWrapper(self.of(part), BooleanField())))
             case IdentityIs(part, text):
-                # The same identity may stand in many terms; it is read once.
+                # Several terms may name the same identity; look it up once.
                 if (part, text) not in self._identities:
                     self._identities[part, text] = self._identity(part, text)
                 return self._identities[part, text]
         return _of_columns(node)
 
     def _identity(self, part: str, text: str) -> Q:
-        """Ask for the identity on the row of the user and for the linked ones."""
+        """Return the condition on the user's own identity or on its linked identities."""
         linked = LinkedIdentity.objects.of(self._tenant_id)
         if part == "user_id":
             strategies = {strategy for _, _, strategy in self._connections}
@@ -91,7 +91,7 @@ class UserConditions:
 
 
 def is_selective(node: Node[Condition]) -> bool:
-    """Tell whether an index finds the rows of this condition, and finds at most a few for each value that it names."""
+    """Tell whether an index finds the rows of this condition, at most a few for each value."""
     match node:
         case AllOf(parts):
             return any(is_selective(part) for part in parts)
@@ -105,7 +105,7 @@ def is_selective(node: Node[Condition]) -> bool:
 
 
 def is_indexed(node: Node[Condition]) -> bool:
-    """Tell whether indexes find the rows of this condition without a look at the others."""
+    """Tell whether indexes alone find the rows of this condition."""
     match node:
         case AllOf(parts):
             return any(is_indexed(part) for part in parts)
@@ -147,7 +147,7 @@ def _of_columns(condition: Condition) -> Q:
 
 
 def _present(column: str) -> dict[str, str]:
-    """Return the lookup that a text is there and not empty: an empty one is left out of a document."""
+    """Return the lookup for a non-empty text: documents omit empty texts."""
     return {f"{column}__gt": ""} if column else {}
 
 
@@ -157,7 +157,7 @@ def _of_text(condition: TextIs | TextLike | TextBetween | DomainIs) -> Q:
             if not is_folded:
                 return Q(**{column: text})
             found = Q(Exact(Lower(column), Lower(Value(text))))
-            # An index of its own serves the e-mail address.
+            # The email address has its own index.
             return found if column == "email" else found & _narrowed(column, _escaped(text))
         case TextLike(column, pattern, is_folded):
             return _patterned(column, _like(pattern), is_folded=is_folded)
@@ -171,13 +171,13 @@ def _patterned(column: str, pattern: str, *, is_folded: bool) -> Q:
         return Q(Like(F(column), Value(pattern))) & Q(**_present(column))
     end = pattern[1:]
     if column == "email" and pattern[0] == "%" and not _MARKS.search(end):
-        # The end of an address is the beginning of the address read backwards, which has an index of its own.
+        # The end of an address is the start of the reversed address, which has an index.
         return Q(Like(Reverse(Lower(column)), Lower(Value(f"{_escaped(_literal(end)[::-1])}%"))))
     return Q(Like(Lower(column), Lower(Value(pattern)))) & _narrowed(column, pattern)
 
 
 def _narrowed(column: str, pattern: str) -> Q:
-    """Return the same condition on all texts at once, which the trigram index answers; the row then decides."""
+    """Return the same condition on the concatenated texts, which the trigram index serves. The column's own condition then decides."""
     if column not in INDEXED_TEXT:
         return Q()
     return Q(Like(IndexedText(), Lower(Value(f"%{SEPARATOR}{pattern}{SEPARATOR}%"))))

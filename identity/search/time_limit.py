@@ -1,4 +1,4 @@
-"""A limit on how long one search may keep the database busy."""
+"""Limits how long one search may use the database."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from psycopg.errors import QueryCanceled
 
 
 class SearchTookTooLong(Exception):
-    """The search took longer than it may; a narrower query or another sort order answers sooner."""
+    """The search took too long; use a narrower query or another sort order."""
 
     def __init__(self) -> None:
         super().__init__(self.__doc__)
@@ -21,9 +21,9 @@ class SearchTookTooLong(Exception):
 
 @contextmanager
 def search_time_limited() -> Iterator[None]:
-    """Cancel each statement of the block after `USER_SEARCH_TIMEOUT_MS`, and begin none later; raises `SearchTookTooLong`.
+    """Cancel statements of the block after `USER_SEARCH_TIMEOUT_MS`, and start none later. Raises `SearchTookTooLong`.
 
-    The limit belongs to the transaction and ends with it, so a pooled connection does not keep it.
+    The limit ends with the transaction, so a pooled connection does not keep it.
     """
     try:
         with transaction.atomic():

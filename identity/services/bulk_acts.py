@@ -1,6 +1,6 @@
-"""What staff may do to many rows at once, each act by its name: the page that asks and the worker that goes on mean the same.
+"""Acts of staff on many rows at once, registered by name, so that the page and the worker run the same act.
 
-An app registers the acts on its rows in its `row_acts`. Every act goes through the service that a single row goes through.
+An app registers the acts on its rows in its `row_acts`. Every act calls the service that also handles a single row.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ DELETE = "delete"
 
 @dataclass(frozen=True)
 class BulkAct:
-    """One act: `do` calls the service with a row; where that leaves a job behind, it returns it.
+    """One act. `do` calls the service with a row, and returns a job if the service has started one.
 
-    `label` is what lists and the audit log call it, `done` the word for rows it was done to.
+    `label` is its name in lists and in the audit log; `done` describes rows after the act.
     """
 
     name: str
@@ -37,7 +37,7 @@ class BulkAct:
 
     @property
     def key(self) -> str:
-        """The name under which a job keeps it."""
+        """The key under which a job stores the act."""
         return f"{self.model._meta.label_lower}:{self.name}"
 
     @property
@@ -45,7 +45,7 @@ class BulkAct:
         """The lookup from a row to the id of its tenant."""
         path = path_to_tenant(self.model)
         if path is None:
-            raise LookupError(f"{self.model._meta.label} leads to no tenant.")
+            raise LookupError(f"{self.model._meta.label} has no path to a tenant.")
         return path
 
     def rows_of(self, tenant_id: str) -> models.QuerySet[Any]:
@@ -53,7 +53,7 @@ class BulkAct:
         return models.QuerySet(self.model).filter(**{self.tenant_path: tenant_id})
 
     def is_allowed(self, staff: Staff | None, tenant_id: str) -> bool:
-        """Tell whether the account may do it to rows of the tenant now."""
+        """Tell whether the account may do the act on rows of the tenant now."""
         if staff is None or staff.tenant_id not in (None, tenant_id):
             return False
         return staff.has_perm(self.permission) and (staff.is_platform_operator or not self.for_operators_only)
@@ -63,13 +63,13 @@ _acts: dict[str, BulkAct] = {}
 
 
 def register(act: BulkAct) -> BulkAct:
-    """Make the act known to workers, and return it."""
+    """Register the act for workers, and return it."""
     _acts[act.key] = act
     return act
 
 
 def deletion_of_rows(model: type[models.Model], delete: Callable[[Any], Job | None], *, for_operators_only: bool = False) -> BulkAct:
-    """Register how a row of `model` is deleted."""
+    """Register the deletion of rows of `model`."""
     options = model._meta
     return register(
         BulkAct(
@@ -85,7 +85,7 @@ def deletion_of_rows(model: type[models.Model], delete: Callable[[Any], Job | No
 
 
 def act_named(key: str) -> BulkAct | None:
-    """Return the act that a job names; None for one that is gone since."""
+    """Return the act with this key, or None if the service no longer has it."""
     return _acts.get(key)
 
 
@@ -95,19 +95,19 @@ def deletion_act(model: type[models.Model]) -> BulkAct:
 
 
 def acted_models() -> set[type[models.Model]]:
-    """Return the kinds of rows that there are acts on."""
+    """Return the models that have acts."""
     return {act.model for act in _acts.values()}
 
 
 def act_on(act: BulkAct, row: models.Model) -> Job | None:
-    """Do the act to one row, inside the caller's transaction, and note it where such rows do not tell of their changes themselves.
+    """Do the act on one row, inside the caller's transaction. Writes an audit entry if the model's changes are not watched.
 
-    Return the job that goes on with it, if there is one. Raises what the service refuses.
+    Returns the job that continues the act, if there is one. Raises the refusals of the service.
     """
     if act.model in watched():
         outcome = act.do(row)
     else:
-        # The note needs the key, which a deleted row no longer has.
+        # The audit entry needs the key, which a deleted row no longer has.
         noted, before = copy(row), image_of(row)
         outcome = act.do(row)
         record(act.label, about=noted, before=before, after=image_of(noted))

@@ -1,8 +1,8 @@
-"""An act on many rows as a job: the rows are frozen when it begins, each goes through its service, and it ends at any time.
+"""Runs an act on many rows as a job. The rows are fixed at the start, each goes through its service, and the job can be cancelled.
 
-1. `start_bulk_job` keeps the keys of the rows, in order, with who asks, from where and why.
-2. A step does some rows and moves the job on, in one transaction. A worker that dies has done all of that or nothing.
-3. Each step asks anew whether the account may still do it. A row that is refused is noted, and the others go on.
+1. `start_bulk_job` stores the keys of the rows, in order, with the actor, the address and the reason.
+2. A step processes some rows and updates the job, in one transaction. If a worker dies, its step is done completely or not at all.
+3. Each step checks again that the account may do the act. A refused row is noted, and the job continues with the next row.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ from identity.services.jobs import send_after_commit, step_of
 
 logger = logging.getLogger(__name__)
 
-# More rows than this are no choice that somebody can answer for, and their keys would fill the table of jobs.
+# Staff cannot review more rows than this, and their keys would fill the table of jobs.
 MOST_ROWS = 1_000_000
 _KEYS_PER_CHUNK = 1000
 _CHUNK_CHARACTERS = 256 * 1024
-# A step ends after so many rows or so much time: so long a row waits that it has changed, and so long a cancellation.
+# Bounds of a step, in rows and time. Changed rows stay locked until the step ends, and a cancellation waits that long.
 _ROWS_PER_STEP = 100
 _STEP_SECONDS = 1.0
-# No statement of a row takes longer, so that one row does not use up the time of a task again and again.
+# Timeout of each statement, so that one slow row cannot exhaust the time limit of the task again and again.
 _STATEMENT_SECONDS = 12.0
 
 
 class NoSuchAct(NotSupported):
-    """This service knows the action no more."""
+    """The service no longer has this act."""
 
 
 class NotAllowedAnyMore(ServiceError):
-    """The account that began it may not do it any more."""
+    """The account that started the job may no longer do this act."""
 
 
 class NobodyActs(NotSupported):
-    """Somebody has to answer for it: it begins on a page of the admin."""
+    """Only staff can start this act, on a page of the admin."""
 
 
 @transaction.atomic
 def start_bulk_job(*, tenant_id: str, act: BulkAct, rows: models.QuerySet[Any]) -> Job:
-    """Freeze which rows are chosen now and return the pending job; rows of other tenants among them are left out.
+    """Store the keys of the selected rows and return the pending job. Leaves out rows of other tenants.
 
-    The present act says who asks, from where and why, and is what the job goes on with. Raises `NobodyActs` without one,
-    and `NotSupported` for more than `MOST_ROWS` rows.
+    The job continues with the actor, address and reason of the present act. Raises `NobodyActs` without a present act of staff, and
+    `NotSupported` for more than `MOST_ROWS` rows.
     """
     present = current_act()
     if present is None or present.actor.kind != "staff":
@@ -80,13 +80,13 @@ def start_bulk_job(*, tenant_id: str, act: BulkAct, rows: models.QuerySet[Any]) 
 
 @step_of(Job.Type.BULK_ACTION, may_be_cancelled=True)
 def act_on_next(job: Job) -> bool:
-    """Do the next rows of a job whose row is locked, as the person who began it; return False when none is left."""
+    """Process the next rows of a job whose row is locked, as the account that started it. Returns False if no row is left."""
     act = act_named(job.parameters["act"])
     if act is None:
         raise NoSuchAct
     by = of_document(job.parameters["by"], job=job.pk)
     if not act.is_allowed(Staff.objects.filter(pk=by.actor.id).first(), job.tenant_id):
-        raise NotAllowedAnyMore(f"{by.actor.name} may not do this any more; what was done stays done.")
+        raise NotAllowedAnyMore(f"{by.actor.name} may no longer do this. Finished rows stay changed.")
     chunk = job.chunks.filter(is_done=False).first()
     if chunk is None:
         return False
@@ -102,11 +102,11 @@ def act_on_next(job: Job) -> bool:
 
 
 def _keys(rows: models.QuerySet[Any]) -> Iterator[str]:
-    """Yield the keys in their order, so that two jobs on the same rows never wait for each other in a ring."""
+    """Yield the keys in key order, so that two jobs on the same rows cannot deadlock."""
     keys = rows.select_related(None).order_by("pk").values_list("pk", flat=True)
     for number, key in enumerate(keys.iterator(chunk_size=_KEYS_PER_CHUNK)):
         if number >= MOST_ROWS:
-            raise NotSupported(f"More than {MOST_ROWS:,} rows match: narrow the list first.")
+            raise NotSupported(f"More than {MOST_ROWS:,} rows match. Narrow the list first.")
         yield str(key)
 
 
@@ -125,10 +125,10 @@ def _act_on_some(job: Job, act: BulkAct, numbered: list[tuple[int, str]]) -> Cou
 
 
 def _act_on_one(job: Job, act: BulkAct, number: int, row: models.Model | None, *, failed: int) -> str:
-    """Do it to one row, and undo it alone where it fails; return what to count it as."""
+    """Do the act on one row; a failure is rolled back for this row alone. Returns the count to increment."""
     if row is None:
         return "gone"
-    # A row that goes loses its key.
+    # A deleted row loses its key, so read it before.
     named = {"name": str(row), "id": str(row.pk)}
     try:
         with transaction.atomic():
@@ -137,13 +137,13 @@ def _act_on_one(job: Job, act: BulkAct, number: int, row: models.Model | None, *
         problem = {"code": type(refusal).__name__, "message": str(refusal)}
     except (OperationalError, InterfaceError, SoftTimeLimitExceeded) as error:
         if not isinstance(error.__cause__, QueryCanceled):
-            # A deadlock, a lost connection, or the end of the worker's patience: the whole step is run again.
+            # After a deadlock, a lost connection or the task's time limit, the whole step is repeated.
             raise
-        problem = {"code": "TookTooLong", "message": f"It took longer than {_STATEMENT_SECONDS:g} seconds, and was undone."}
+        problem = {"code": "TookTooLong", "message": f"It took longer than {_STATEMENT_SECONDS:g} seconds and was undone."}
     except Exception as error:
-        # One odd row must not hold up the others.
+        # An unexpected error of one row must not stop the others.
         logger.exception("job %s: row %s failed", job.pk, number)
-        problem = {"code": type(error).__name__, "message": "An unexpected error; the log of the workers has it."}
+        problem = {"code": type(error).__name__, "message": "An unexpected error. See the log of the workers."}
     else:
         return "done"
     if failed < settings.IMPORT_ERRORS_KEPT:

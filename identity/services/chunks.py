@@ -1,4 +1,4 @@
-"""The input of a job in parts: compressed, and encrypted as long as it is there, because rows hold hashes and secrets."""
+"""The input of a job in chunks. They are compressed, and encrypted while they are stored, because rows hold hashes and secrets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FASTEST = 1
 
 
 def store_rows(job: Job, rows: Iterable[Any], *, most_rows: int, most_characters: int) -> int:
-    """Cut rows into chunks of a job, none larger than both bounds but a single row; return how many rows there are."""
+    """Cut rows into chunks of a job. No chunk exceeds a bound, except for a single long row. Returns the number of rows."""
     total = 0
     waiting: list[str] = []
     size = 0
@@ -38,7 +38,7 @@ def rows_of(chunk: JobChunk) -> tuple[int, list[Any]]:
 
 
 def clear(chunk: JobChunk) -> None:
-    """Mark a chunk as done and forget what was in it."""
+    """Mark a chunk as done and delete its content."""
     chunk.is_done = True
     chunk.content = b""
     chunk.save(update_fields=["is_done", "content"])

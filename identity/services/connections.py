@@ -44,9 +44,9 @@ def create_connection(
     discovered: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> Connection:
-    """Create a connection; raise `Invalid` for an unknown strategy or field, `AlreadyExists` for a taken name.
+    """Create a connection. Raises `Invalid` for an unknown strategy or field, `AlreadyExists` for a taken name.
 
-    `discovered` is what its provider publishes (`identity.options.discovery`).
+    `discovered` is the metadata of its provider (`identity.options.discovery`).
     """
     if strategy not in known_strategies():
         raise Invalid({"strategy": [f"One of {', '.join(known_strategies())}."]})
@@ -68,9 +68,8 @@ def update_connection(
 ) -> Connection:
     """Replace the named fields. Name and strategy never change.
 
-    `options` replaces the whole object, except that sealed members which it does not name are kept; None clears it with all of
-    them. `discovered` is what the provider of the new options publishes. Raises `Invalid`, also where an address changes that
-    kept credentials are sent to.
+    `options` replaces the whole object, but keeps sealed members that it does not name; None clears all members. `discovered` is the
+    metadata of the provider in the new options. Raises `Invalid`, also if an address changes that receives kept credentials.
     """
     connection = locked_connection(tenant_id=tenant_id, connection_id=connection_id)
     fields = dict(changes)
@@ -90,9 +89,9 @@ def update_connection(
 
 
 def delete_connection(*, tenant_id: str, connection_id: str) -> Job | None:
-    """Delete a connection after its places in organizations, its groups, its users and the identities linked from it.
+    """Delete a connection, after its relations to organizations, its groups, its users and the identities linked from it.
 
-    Returns the job that goes on with a large one. Raises `NotFound` when there is no such connection.
+    For a large connection, returns the job that continues. Raises `NotFound`.
     """
     return CONNECTION_DELETION.start(tenant_id=tenant_id, key=connection_id)
 
@@ -141,7 +140,7 @@ CONNECTION_DELETION = deletion_of(
 
 
 def locked_connection(*, tenant_id: str, connection_id: str) -> Connection:
-    """Return the connection with its row locked until the transaction ends; raise `NotFound` or `BeingDeleted`."""
+    """Return the connection with its row locked until the transaction ends. Raises `NotFound` or `BeingDeleted`."""
     connection = Connection.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=connection_id).first()
     if connection is None:
         raise NotFound("The connection does not exist.")
@@ -150,11 +149,11 @@ def locked_connection(*, tenant_id: str, connection_id: str) -> Connection:
 
 
 def _check_switches(fields: dict[str, Any]) -> None:
-    """Refuse members of the two free objects beside the switch: every member of them is published."""
+    """Refuse members of two free-form objects other than `active`, because responses would publish them."""
     for name in ("authentication", "connected_accounts"):
         value = fields.get(name)
         if value is not None and not (isinstance(value, dict) and set(value) == {"active"} and isinstance(value["active"], bool)):
-            raise Invalid({name: ["An object with active, which is true or false, is expected."]})
+            raise Invalid({name: ["Expected an object with active, which is true or false."]})
 
 
 def _check_options(connection: Connection, options: dict[str, Any] | None) -> None:
@@ -174,7 +173,7 @@ def _set_options(connection: Connection, options: dict[str, Any] | None) -> None
     if options is None:
         connection.clear_options()
         return
-    # Judged before it is parted: what is sealed is not looked at when the row is saved.
+    # Checked before the secrets are split off, because the check at the save does not see sealed values.
     problem = json_problem(options)
     if problem:
         raise Invalid({"options": [problem]})
@@ -185,26 +184,26 @@ def _set_options(connection: Connection, options: dict[str, Any] | None) -> None
 
 
 def _replace_options(connection: Connection, options: dict[str, Any] | None, discovered: Mapping[str, Any] | None) -> None:
-    """Replace the options; what was discovered before counts neither as sent nor as changed by the caller."""
+    """Replace the options. Metadata that was discovered before counts neither as sent nor as changed by the caller."""
     known, address = connection.options.get(METADATA_OPTION), discovery_address(connection.strategy, connection.options)
     if options is None or known is None or connection.strategy not in STRATEGIES:
         _set_options(connection, options)
     else:
         _set_options(connection, {METADATA_OPTION: known, **without_endpoints(options, stored=connection.options)})
         if METADATA_OPTION not in options and discovery_address(connection.strategy, connection.options) != address:
-            # That of another provider.
+            # The metadata is of the former provider.
             connection.options.pop(METADATA_OPTION, None)
     _keep_discovered(connection, discovered)
 
 
 def _keep_discovered(connection: Connection, discovered: Mapping[str, Any] | None) -> None:
-    """Keep what the provider publishes. The service found it, so it is no change of an address by a caller."""
+    """Store the metadata of the provider. The service found it, so it does not count as an address that the caller changed."""
     if discovered:
         connection.options = {**connection.options, METADATA_OPTION: dict(discovered)}
 
 
 def _save(connection: Connection) -> None:
-    """Save a new connection, and say in the words that client programs know that its name is taken."""
+    """Save a new connection. For a taken name, raise the text that client programs compare."""
     try:
         validated_save(connection)
     except AlreadyExists as error:
@@ -219,7 +218,7 @@ def _refuse_unknown(fields: dict[str, Any]) -> None:
 
 @unit_of_work
 def change_enabled_clients(*, tenant_id: str, connection_id: str, added: Sequence[str], removed: Sequence[str]) -> Connection:
-    """Add and remove client ids; what is so already stays. The caller has looked the ids up. Raises `NotFound`."""
+    """Add and remove client ids. Skips ids that are already added or removed. The caller has checked the ids. Raises `NotFound`."""
     connection = locked_connection(tenant_id=tenant_id, connection_id=connection_id)
     kept = [client_id for client_id in connection.enabled_clients if client_id not in removed]
     clients = kept + [client_id for client_id in dict.fromkeys(added) if client_id not in kept]
@@ -229,5 +228,5 @@ def change_enabled_clients(*, tenant_id: str, connection_id: str, added: Sequenc
 
 
 def remove_enabled_clients(*, tenant_id: str, connection_id: str, client_ids: Sequence[str]) -> Connection:
-    """Remove client ids, such as those of a client that is deleted. Raises `NotFound` or `BeingDeleted`."""
+    """Remove client ids, such as those of a deleted client. Raises `NotFound` or `BeingDeleted`."""
     return change_enabled_clients(tenant_id=tenant_id, connection_id=connection_id, added=(), removed=client_ids)

@@ -1,10 +1,10 @@
-"""Delete rows on which much hangs: at once when it is little, else in chunks that a job carries on.
+"""Delete rows that have many dependent rows: at once if there are few, otherwise in chunks by a job.
 
-1. The first transaction locks the row and deletes a chunk of what hangs on it. When that was all, the row goes with it.
-2. Otherwise it marks the row and makes a job. A marked row refuses changes and everything new.
-3. The job deletes a chunk per transaction, each with its events, and in the last one the row itself.
+1. The first transaction locks the row and deletes a chunk of dependents. If none is left, it deletes the row too.
+2. Otherwise it marks the row and creates a job. A marked row refuses changes and new dependents.
+3. The job deletes a chunk per transaction, each with its events, and in the last transaction the row itself.
 
-A service registers what hangs on its kind of row with `deletion_of`. Stopped anywhere, the job goes on where it was.
+A service registers the dependents of its rows with `deletion_of`. The job can be interrupted anywhere and resumes.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from identity.models.base import DeletedInParts
 from identity.services.failures import BeingDeleted, NotFound
 from identity.services.jobs import send_after_commit, step_of, unfinished
 
-# Rows of one transaction: a fraction of a second of work, and the longest that other writers wait.
+# Rows per transaction: a fraction of a second of work, which is the longest that other writers wait.
 CHUNK_ROWS = 200
 
-# Deletes up to so many rows of what hangs on a locked row, in the written order; returns how many went, 0 when none is left.
+# Deletes up to this number of dependents of a locked row, in a fixed order. Returns the number of deleted rows, 0 if none is left.
 Empty = Callable[[Any, int], int]
-# Counts what hangs on a row, under the words that people read.
+# Counts the dependents of a row, under labels for users.
 Count = Callable[[Any], dict[str, int]]
 
 
 @dataclass(frozen=True)
 class Deletion:
-    """How one kind of row is deleted."""
+    """How rows of one model are deleted."""
 
     job_type: Job.Type
     model: Any
@@ -44,9 +44,9 @@ class Deletion:
 
     @unit_of_work
     def start(self, *, tenant_id: str, key: str) -> Job | None:
-        """Delete the row, or mark it and return the job that goes on with it; raise `NotFound`.
+        """Delete the row, or mark it and return the job that continues. Raises `NotFound`.
 
-        Called again it returns the same job, and a new one when that one has failed.
+        A repeated call returns the same job, or a new one if that job has failed.
         """
         row = self.locked(tenant_id, key)
         if row is None:
@@ -61,7 +61,8 @@ class Deletion:
         return self._make_job(row, deleted)
 
     def next_chunk(self, row: Any, limit: int | None = None) -> tuple[int, bool]:
-        """Delete up to a chunk of what hangs on a locked row, and the row when nothing is left; return the count, and whether it went."""
+        """Delete up to a chunk of dependents of a locked row, then the row if none is left. Returns the count and whether the row was
+        deleted."""
         deleted, limit = 0, limit or CHUNK_ROWS
         while deleted < limit:
             count = self.empty(row, limit - deleted)
@@ -71,7 +72,7 @@ class Deletion:
         return deleted, False
 
     def next_of(self, rows: models.QuerySet[Any], limit: int) -> int:
-        """Delete up to a chunk of the first of several rows of this kind; return how many rows went, 0 when there is none."""
+        """Delete up to a chunk of the first of these rows and its dependents. Returns the number of deleted rows, 0 if none is left."""
         while (found := rows.order_by("pk").values_list("tenant_id", "pk").first()) is not None:
             row = self.locked(*found)
             if row is not None:
@@ -80,11 +81,11 @@ class Deletion:
         return 0
 
     def locked(self, tenant_id: str, key: str) -> Any:
-        """Return the row locked until the transaction ends, marked or not; None when it is gone."""
+        """Return the row, marked or not, locked until the transaction ends. None if it does not exist."""
         return self.model.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=key).first()
 
     def step(self, job: Job) -> bool:
-        """Do the next chunk of a job; a row that somebody else has deleted meanwhile ends it."""
+        """Process the next chunk of a job. False if the row is deleted, also by another request."""
         row = self.locked(job.tenant_id, job.target)
         if row is None:
             return False
@@ -101,7 +102,7 @@ _deletions: dict[type[models.Model], Deletion] = {}
 
 
 def deletion_of(model: type[models.Model], job_type: Job.Type, *, missing: str, empty: Empty, count: Count) -> Deletion:
-    """Register how rows of `model` are deleted, and return it."""
+    """Register how rows of `model` are deleted, and return the registration."""
     deletion = Deletion(job_type, model, missing, empty, count)
     step_of(job_type)(deletion.step)
     _deletions[model] = deletion
@@ -109,7 +110,7 @@ def deletion_of(model: type[models.Model], job_type: Job.Type, *, missing: str, 
 
 
 def what_hangs_on(row: models.Model) -> dict[str, int]:
-    """Return how many rows of each kind go with this one, those kinds left out of which there are none."""
+    """Return the number of dependents of each kind that a deletion would delete, without kinds that have none."""
     return {name: number for name, number in _deletions[type(row)].count(row).items() if number}
 
 
@@ -119,7 +120,7 @@ def deletion_job(tenant_id: str, target: str) -> Job | None:
 
 
 def percentage(job: Job) -> int:
-    """Return how much of a deletion is done; all of it only when it is."""
+    """Return the progress of a deletion in percent. 100 only for a completed job."""
     if job.status == Job.Status.COMPLETED:
         return 100
     total = max(job.summary.get("total", 0), 1)
@@ -127,17 +128,17 @@ def percentage(job: Job) -> int:
 
 
 def refuse_if_being_deleted(row: DeletedInParts) -> None:
-    """Raise `BeingDeleted` for a row to which nothing may be added, and of which nothing may change.
+    """Raise `BeingDeleted` for a marked row, which refuses changes and new dependents.
 
-    The row needs no lock: what slips in beside the first chunk is found by a later one, or by the foreign key at the
-    last one's commit, which then runs again.
+    The check needs no lock on the row. A later chunk finds a dependent that was added concurrently. Or the foreign key fails at the
+    commit of the last chunk, which then runs again.
     """
     if row.is_being_deleted:
         raise BeingDeleted(f"The {row._meta.verbose_name} {row} is being deleted.")
 
 
 def make_deletion_job(job_type: Job.Type, tenant_id: str, target: str, *, deleted: int, total: int, name: str) -> Job:
-    """Make the job of a deletion that has begun; the workers hear of it after the commit."""
+    """Create the job of a deletion that has begun. Workers are notified after the commit."""
     summary = {"total": max(total, deleted), "deleted": deleted}
     job = Job.objects.of(tenant_id).create(tenant_id=tenant_id, type=job_type, target=target, summary=summary, parameters={"name": name})
     send_after_commit(job)
@@ -145,7 +146,7 @@ def make_deletion_job(job_type: Job.Type, tenant_id: str, target: str, *, delete
 
 
 def count_deleted(job: Job, deleted: int) -> None:
-    """Add to what a locked job has deleted; the engine saves it with the chunk."""
+    """Add deleted rows to the counts of a locked job. The engine saves them with the chunk."""
     done = job.summary.get("deleted", 0) + deleted
     job.summary = {"total": max(job.summary.get("total", 0), done), "deleted": done}
 
@@ -154,6 +155,6 @@ def _is_deleted(row: Any) -> bool:
     try:
         row.delete()
     except ProtectedError:
-        # Something was added in between; it goes with the next chunk.
+        # A dependent was added concurrently; the next chunk deletes it.
         return False
     return True

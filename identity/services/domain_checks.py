@@ -1,6 +1,6 @@
-"""Checks of a domain against the world: whether its DNS proves control over it, and whether it leads to this service.
+"""Checks of a domain over the network: whether its DNS has the TXT record, and whether requests to it reach this service.
 
-Both wait for servers of others, so only few run at a time, and none inside a transaction.
+Both wait for external servers, so only a few run at a time, and none inside a transaction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from identity.services.failures import Conflict, NotFound, ServiceError
 
 _RECORD_NAME = "_domain-verification"
 _RECORD_START = "domain-verification="
-_ABSENT = "The TXT record was not found. A new record may take some time until all name servers know it."
+_ABSENT = "The TXT record was not found. A new record may take some time to reach all name servers."
 
 
 class ChecksBusy(ServiceError):
@@ -30,19 +30,19 @@ class ChecksBusy(ServiceError):
 
 
 def record_name(domain: CustomDomain) -> str:
-    """Return where the TXT record stands that proves control over a domain."""
+    """Return the name of the TXT record that verifies a domain."""
     return f"{_RECORD_NAME}.{domain.host}"
 
 
 def record_value(domain: CustomDomain) -> str:
-    """Return what the TXT record holds. It is public, and belongs to this row of this tenant alone."""
+    """Return the content of the TXT record. It is public, and unique to this domain of this tenant."""
     return f"{_RECORD_START}{domain.verification_token}"
 
 
 def check_domain(*, tenant_id: str, domain_id: str) -> CustomDomain:
-    """Verify a domain if its TXT record is there, else keep why not; a verified domain is left as it is.
+    """Verify a domain if its TXT record exists, otherwise store the problem. Does not change a verified domain.
 
-    Raises `NotFound`, `AlreadyExists` when another tenant has proven its control before, and `ChecksBusy`.
+    Raises `NotFound`, `AlreadyExists` if another tenant has verified the domain, and `ChecksBusy`.
     """
     domain = _custom_domain(tenant_id, domain_id)
     if domain.verified_at is not None:
@@ -54,9 +54,9 @@ def check_domain(*, tenant_id: str, domain_id: str) -> CustomDomain:
 
 
 def reach_problem(*, tenant_id: str, domain_id: str) -> str:
-    """Return why a request to a verified domain does not reach the tenant, empty when it does.
+    """Return why requests to a verified domain do not reach the tenant; empty if they do.
 
-    Raises `NotFound`, `Conflict` for a domain that is not verified, and `ChecksBusy`.
+    Raises `NotFound`, `Conflict` for an unverified domain, and `ChecksBusy`.
     """
     domain = _custom_domain(tenant_id, domain_id)
     if domain.verified_at is None:
@@ -75,7 +75,7 @@ def reach_problem(*, tenant_id: str, domain_id: str) -> str:
 
 
 def issuer_of(body: bytes) -> str | None:
-    """Return the issuer that a discovery document names, or None when the body is no such document."""
+    """Return the issuer in a discovery document, or None if the body is not such a document."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
@@ -92,7 +92,7 @@ def _proof_problem(domain: CustomDomain) -> str:
         raise ChecksBusy from error
     except RecordsUnread as error:
         return str(error)
-    # An empty token would be the same for every tenant.
+    # An empty token would match a record without a token, which is the same for every tenant.
     wanted = record_value(domain).encode()
     is_proven = bool(domain.verification_token) and any(hmac.compare_digest(text.encode(), wanted) for text in found)
     return "" if is_proven else _ABSENT

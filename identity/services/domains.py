@@ -1,4 +1,4 @@
-"""The hosts of a tenant besides its first one. A host answers once it is verified."""
+"""The hosts of a tenant besides its canonical one. Requests reach the tenant once a host is verified."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ from identity.models import CustomDomain
 from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFound, NotSupported
 from identity.services.saving import validated_save
 
-# A record of the DNS stands below the host, so the host cannot have the longest name.
+# The TXT record is below the host, so the host must be shorter than the longest DNS name.
 LONGEST_HOST = 220
 MOST_DOMAINS = 100
 MOST_METADATA = 10
-# A host with this in front is the alias at which clients send certificates (`identity.hosts`).
+# Prefix of the alias at which clients send certificates (`identity.hosts`).
 _EDGE_ALIAS = "mtls."
 _TAKEN = "The domain is in use already."
 
 
 @unit_of_work
 def add_domain(*, tenant_id: str, host: str, **fields: Any) -> CustomDomain:
-    """Add a host that is pending; nothing answers there yet.
+    """Add a pending host. It does not answer requests yet.
 
-    The same host pending at another tenant does not stand in the way: otherwise it would keep the owner out.
-    Raises `Invalid` for a host that no tenant may have, `AlreadyExists` when it is the tenant's already or proven by another
-    one, and `Conflict` when the tenant has too many.
+    The same host may be pending at another tenant, which must not keep its owner out. Raises `Invalid` for a host that no tenant may
+    have, `AlreadyExists` if this tenant has it or another one has verified it, and `Conflict` if the tenant has too many.
     """
     host = host.strip().lower().removesuffix(".")
     problem = _host_problem(host)
@@ -46,7 +45,7 @@ def add_domain(*, tenant_id: str, host: str, **fields: Any) -> CustomDomain:
 
 @unit_of_work
 def update_domain(*, tenant_id: str, domain_id: str, changes: dict[str, Any]) -> CustomDomain:
-    """Replace the header and merge the metadata of a domain, a null removes its key.
+    """Replace the header and merge the metadata of a domain. A null removes its key.
 
     Raises `NotFound`, or `Invalid` for more than `MOST_METADATA` keys.
     """
@@ -66,12 +65,12 @@ def update_domain(*, tenant_id: str, domain_id: str, changes: dict[str, Any]) ->
 
 @unit_of_work
 def verify_domain(*, tenant_id: str, domain_id: str) -> CustomDomain:
-    """Let the tenant answer on the host from now on, after control over it was proven.
+    """Mark a domain as verified, so that the tenant answers on its host.
 
-    Raises `NotFound`, or `AlreadyExists` when another tenant has proven its control before.
+    Raises `NotFound`, or `AlreadyExists` if another tenant has verified it before.
     """
     domain = _locked(tenant_id, domain_id)
-    # Two tenants may prove their control at the same moment: the first one gets the host.
+    # Two tenants may verify the same host concurrently: the first one gets it.
     lock_name(f"host:{domain.host}")
     if domain.verified_at is None:
         if _is_proven(domain.host):
@@ -84,7 +83,7 @@ def verify_domain(*, tenant_id: str, domain_id: str) -> CustomDomain:
 
 @unit_of_work
 def note_unproven(*, tenant_id: str, domain_id: str, problem: str) -> CustomDomain:
-    """Keep why a check of a domain failed; a domain that was verified meanwhile stays so. Raises `NotFound`."""
+    """Store why a check of a domain failed. Does not change a domain that was verified meanwhile. Raises `NotFound`."""
     domain = _locked(tenant_id, domain_id)
     if domain.verified_at is None and domain.verification_problem != problem:
         domain.verification_problem = problem
@@ -94,12 +93,12 @@ def note_unproven(*, tenant_id: str, domain_id: str, problem: str) -> CustomDoma
 
 @unit_of_work
 def set_default_domain(*, tenant_id: str, host: str) -> CustomDomain:
-    """Let links in mails lead to a verified domain of the tenant, a custom one or the canonical one; raise `Invalid`."""
+    """Choose the verified domain, custom or canonical, that links in mails use. Raises `Invalid`."""
     lock_name(f"default domain:{tenant_id}")
     domains = CustomDomain.objects.of(tenant_id)
     domain = domains.select_for_update(no_key=True).filter(host=host.lower(), verified_at__isnull=False).first()
     if domain is None:
-        raise Invalid({"host": ["A verified domain of the tenant is expected."]})
+        raise Invalid({"host": ["Expected a verified domain of the tenant."]})
     for former in domains.filter(is_default=True).exclude(pk=domain.pk):
         former.is_default = False
         former.save(update_fields=["is_default"])
@@ -111,10 +110,10 @@ def set_default_domain(*, tenant_id: str, host: str) -> CustomDomain:
 
 @unit_of_work
 def remove_domain(*, tenant_id: str, domain_id: str, is_by_operator: bool = False) -> None:
-    """Stop answering on a host; raise `NotFound`.
+    """Stop answering on a host.
 
-    Raises `NotSupported` for the canonical one, which stands in every event's `source`, and `Conflict` for the default one, unless an
-    operator takes it away: links in mails lead to the canonical one from then on.
+    Raises `NotFound`, `NotSupported` for the canonical domain, which is the `source` of every event, and `Conflict` for the default
+    domain. An operator may remove the default domain: links in mails then use the canonical one.
     """
     domain = _locked(tenant_id, domain_id)
     if domain.is_canonical:
@@ -126,11 +125,11 @@ def remove_domain(*, tenant_id: str, domain_id: str, is_by_operator: bool = Fals
 
 
 def _host_problem(host: str) -> str | None:
-    """Return why no tenant may have a host, although its DNS may prove it: one of the service itself, an address, or no public name."""
+    """Return why no tenant may have a host, even with a TXT record: it belongs to the service, is an address, or is not a public name."""
     if len(host) > LONGEST_HOST:
-        return f"At most {LONGEST_HOST} characters are expected."
+        return f"Expected at most {LONGEST_HOST} characters."
     if "." not in host or host.rpartition(".")[2].isdigit():
-        return "A host name with a dot is expected, and no address."
+        return "Expected a host name with a dot, not an address."
     # RFC 6761, 6.3: names below `localhost` are loopback addresses too.
     if host == settings.PLATFORM_HOST or host.endswith(".localhost"):
         return "The host belongs to the service."
@@ -144,7 +143,7 @@ def _is_proven(host: str) -> bool:
 
 
 def _forget_hosts() -> None:
-    """Let this process see the change at once. Until the commit it may read the old rows again."""
+    """Clear the host cache of this process now and after the commit: until then it may cache the old rows again."""
     forget_hosts()
     transaction.on_commit(forget_hosts)
 

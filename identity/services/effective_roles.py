@@ -1,4 +1,4 @@
-"""The roles that count for a user, whether given directly or through groups, nested ones included."""
+"""The effective roles of a user, assigned directly or through groups, including nested ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from identity.models import Group, GroupMember, GroupRole, OrganizationGroupRole
 
 @dataclass(frozen=True)
 class EffectiveRoles:
-    """The ids of roles by the way they came: given to the user, or to a group of the user."""
+    """The ids of roles by source: assigned to the user, or to a group of the user."""
 
     direct: frozenset[str]
     through_groups: frozenset[str]
@@ -21,7 +21,7 @@ class EffectiveRoles:
         return Role.objects.of(tenant_id).filter(pk__in=self.direct | self.through_groups)
 
     def sources_of(self, role_id: str) -> list[str]:
-        """Return `direct`, `groups` or both."""
+        """Return `direct`, `groups` or both, as the sources of a role."""
         ways = {"direct": self.direct, "groups": self.through_groups}
         return [name for name, found in ways.items() if role_id in found]
 
@@ -54,11 +54,11 @@ def groups_with_member_role(user: User, organization_id: str, role_id: str) -> Q
 
 
 def groups_of(user: User) -> frozenset[str]:
-    """Return the ids of the groups of a user: its own, and those that hold one of them as a member, up to the top."""
+    """Return the ids of the groups of a user, including all groups that contain one of them as a member."""
     members = GroupMember.objects.of(user.tenant_id)
     found: set[str] = set()
     new = set(members.filter(user=user).values_list("group_id", flat=True))
-    # Groups may hold each other: what was seen is not asked for again.
+    # Groups may contain each other, so skip groups that were already visited.
     while new:
         found |= new
         new = set(members.filter(nested_group_id__in=new).values_list("group_id", flat=True)) - found

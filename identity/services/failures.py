@@ -1,4 +1,4 @@
-"""What services refuse, as exceptions that the edges translate once."""
+"""Errors of services. Each interface maps them to its own errors in one place."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class NotFound(ServiceError):
 
 
 class AlreadyExists(ServiceError):
-    """A row with this name or id is already there."""
+    """A row with this name or id already exists."""
 
 
 class Invalid(ServiceError):
-    """A value does not fit; `errors` names the fields."""
+    """A value is invalid; `errors` names the fields."""
 
     def __init__(self, errors: dict[str, list[str]]) -> None:
         self.errors = errors
@@ -27,12 +27,12 @@ class Invalid(ServiceError):
 
 
 class NotSupported(ServiceError):
-    """The operation does not fit this kind of row."""
+    """The operation is not supported for this kind of row."""
 
 
 class Conflict(ServiceError):
-    """It cannot be done in the state that this is in."""
+    """The present state does not permit the operation."""
 
 
 class BeingDeleted(ServiceError):
-    """It is being deleted: nothing about it changes any more, and nothing is added to it."""
+    """The object is being deleted: it cannot be changed, and nothing can be added to it."""

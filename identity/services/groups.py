@@ -1,4 +1,4 @@
-"""Create, change and delete groups, and fill them with members and roles."""
+"""Create, change and delete groups, and change their members and roles."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EDITABLE = ("name", "external_id", "description")
 def create_group(
     *, tenant_id: str, name: str, type: str = "tenant", connection_id: str | None = None, organization_id: str | None = None, **fields: Any
 ) -> Group:
-    """Create a group of a connection, an organization or the tenant; raise `Invalid`, `NotFound` or `AlreadyExists`.
+    """Create a group of a connection, an organization or the tenant. Raises `Invalid`, `NotFound` or `AlreadyExists`.
 
     Names are unique within one owner.
     """
@@ -33,7 +33,7 @@ def create_group(
     if type not in Group.Type.values:
         raise Invalid({"type": [f"One of {', '.join(Group.Type.values)}."]})
     if any((owner is not None) != (name == type) for name, owner in owners.items()):
-        raise Invalid({"type": ["A group of a connection names its connection_id, one of an organization its organization_id."]})
+        raise Invalid({"type": ["A group of a connection needs connection_id, and a group of an organization needs organization_id."]})
     _refuse_closed_owner(Connection.objects.of(tenant_id), connection_id, "The connection does not exist.")
     _refuse_closed_owner(Organization.objects.of(tenant_id), organization_id, "No organization found by that id or name.")
     refuse_in_closing_tenant(tenant_id)
@@ -44,7 +44,7 @@ def create_group(
 
 @unit_of_work
 def update_group(*, tenant_id: str, group_id: str, changes: dict[str, Any]) -> Group:
-    """Replace name, external id or description; raise `NotFound`, `Invalid` or `AlreadyExists`."""
+    """Replace name, external id or description. Raises `NotFound`, `Invalid` or `AlreadyExists`."""
     group = locked_group(tenant_id=tenant_id, group_id=group_id)
     _refuse_unknown(changes)
     for name, value in changes.items():
@@ -55,7 +55,7 @@ def update_group(*, tenant_id: str, group_id: str, changes: dict[str, Any]) -> G
 
 
 def _empty(group: Group, limit: int) -> int:
-    """Take its places in other groups, its members and its roles."""
+    """Delete up to `limit` of its memberships in other groups, its members and its roles."""
     deleted = delete_relations(tenant_id=group.tenant_id, nested_group=group, limit=limit)
     return deleted or delete_relations(tenant_id=group.tenant_id, group=group, limit=limit)
 
@@ -71,7 +71,7 @@ def _count(group: Group) -> dict[str, int]:
 
 
 def empty_groups(groups: models.QuerySet[Group], limit: int) -> int:
-    """Delete up to `limit` rows of these groups and what is in them, one group after the other; return how many went."""
+    """Delete up to `limit` rows of these groups and their dependents, group by group. Returns the number of deleted rows."""
     return GROUP_DELETION.next_of(groups, limit)
 
 
@@ -79,18 +79,18 @@ GROUP_DELETION = deletion_of(Group, Job.Type.GROUP_DELETION, missing="The group 
 
 
 def delete_group(*, tenant_id: str, group_id: str) -> Job | None:
-    """Empty the group, take its roles and its places in other groups, then delete it; raise `NotFound`.
+    """Delete a group, after its members, its roles and its memberships in other groups. Raises `NotFound`.
 
-    Returns the job that goes on with a large one.
+    For a large group, returns the job that continues.
     """
     return GROUP_DELETION.start(tenant_id=tenant_id, key=group_id)
 
 
 @unit_of_work
 def add_group_members(*, tenant_id: str, group_id: str, user_ids: Sequence[str] = (), nested_ids: Sequence[str] = ()) -> None:
-    """Add users and nested groups; those that are members already stay. All or none: `NotFound` when one is missing.
+    """Add users and nested groups, all or none. Skips members that it already has. Raises `NotFound` if one is missing.
 
-    Only groups of a connection can be nested: `NotSupported` for others.
+    Only groups of a connection can be nested; raises `NotSupported` for others.
     """
     group = locked_group(tenant_id=tenant_id, group_id=group_id)
     for user in users_named(tenant_id=tenant_id, user_ids=user_ids):
@@ -109,7 +109,7 @@ def add_group_members(*, tenant_id: str, group_id: str, user_ids: Sequence[str] 
 
 @unit_of_work
 def remove_group_members(*, tenant_id: str, group_id: str, member_ids: Sequence[str]) -> None:
-    """Remove users and nested groups by id; those that are no members are skipped."""
+    """Remove users and nested groups by id. Skips those that are not members."""
     group = locked_group(tenant_id=tenant_id, group_id=group_id)
     members = GroupMember.objects.of(tenant_id).filter(group=group)
     for member in [*members.filter(user__user_id__in=member_ids), *members.filter(nested_group_id__in=member_ids)]:
@@ -118,7 +118,7 @@ def remove_group_members(*, tenant_id: str, group_id: str, member_ids: Sequence[
 
 @unit_of_work
 def assign_group_roles(*, tenant_id: str, group_id: str, role_ids: Sequence[str]) -> None:
-    """Give every member of the group these roles; those it has already stay. Raises `NotFound` and then gives none."""
+    """Assign roles to every member of the group, all or none. Skips roles that it already has. Raises `NotFound`."""
     group = locked_group(tenant_id=tenant_id, group_id=group_id)
     for role in roles_named(tenant_id=tenant_id, role_ids=role_ids):
         if not GroupRole.objects.of(tenant_id).filter(group=group, role=role).exists():
@@ -127,7 +127,7 @@ def assign_group_roles(*, tenant_id: str, group_id: str, role_ids: Sequence[str]
 
 @unit_of_work
 def remove_group_roles(*, tenant_id: str, group_id: str, role_ids: Sequence[str]) -> None:
-    """Take roles from the group; those it does not have are skipped."""
+    """Remove roles from the group. Skips roles that it does not have."""
     group = locked_group(tenant_id=tenant_id, group_id=group_id)
     for row in GroupRole.objects.of(tenant_id).filter(group=group, role_id__in=role_ids).order_by("pk"):
         row.delete()
@@ -135,7 +135,7 @@ def remove_group_roles(*, tenant_id: str, group_id: str, role_ids: Sequence[str]
 
 @unit_of_work
 def assign_role_to_groups(*, tenant_id: str, role_id: str, group_ids: Sequence[str]) -> None:
-    """Give one role to groups; those that have it keep it. Raises `NotFound` and then gives it to none."""
+    """Assign one role to groups, all or none. Skips groups that already have it. Raises `NotFound`."""
     (role,) = roles_named(tenant_id=tenant_id, role_ids=[role_id])
     for group in _locked_groups(tenant_id, group_ids):
         if not GroupRole.objects.of(tenant_id).filter(group=group, role=role).exists():
@@ -144,7 +144,7 @@ def assign_role_to_groups(*, tenant_id: str, role_id: str, group_ids: Sequence[s
 
 @unit_of_work
 def remove_role_from_groups(*, tenant_id: str, role_id: str, group_ids: Sequence[str]) -> None:
-    """Take one role from groups; those that do not have it are skipped. Raises `NotFound` for an unknown role."""
+    """Remove one role from groups. Skips groups that do not have it. Raises `NotFound` for an unknown role."""
     roles_named(tenant_id=tenant_id, role_ids=[role_id])
     rows = list(GroupRole.objects.of(tenant_id).filter(role_id=role_id, group_id__in=group_ids).order_by("group_id"))
     lock_rows(Group, [row.group_id for row in rows])
@@ -163,7 +163,7 @@ def _locked_groups(tenant_id: str, group_ids: Sequence[str]) -> list[Group]:
 
 
 def locked_group(*, tenant_id: str, group_id: str) -> Group:
-    """Return the group with its row locked until the transaction ends; raise `NotFound` or `BeingDeleted`."""
+    """Return the group with its row locked until the transaction ends. Raises `NotFound` or `BeingDeleted`."""
     group = Group.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=group_id).first()
     if group is None:
         raise NotFound("The group does not exist.")

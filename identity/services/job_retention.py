@@ -1,4 +1,4 @@
-"""What becomes of jobs when they are old: they go with their errors and their files, some at a time."""
+"""Deletes old jobs in chunks, with their errors and files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _PARTS = (JobChunk, JobError, JobUser)
 
 
 def prune_jobs() -> int:
-    """Delete the jobs that ended more than `JOB_RETENTION_DAYS` ago, and tickets as long past their end; return how many jobs went.
+    """Delete jobs and tickets that ended more than `JOB_RETENTION_DAYS` ago. Returns the number of jobs.
 
-    Rows of a job go in chunks of their own before it, so no transaction holds many; a run that is stopped is continued by the next.
+    The rows of a job are deleted before it, in separate chunks, so no transaction holds many rows. The next run continues an interrupted
+    one.
     """
     before = timezone.now() - timedelta(days=settings.JOB_RETENTION_DAYS)
     count = 0

@@ -1,6 +1,6 @@
-"""Run jobs: a chunk is one transaction that also moves the job on, so a job that is stopped anywhere goes on where it was.
+"""Runs jobs. Each chunk is one transaction that also updates the job, so an interrupted job resumes after its last chunk.
 
-Each type of job registers its step; who works on a job holds a lease that the sweep of the workers watches.
+Each type of job registers its step. The worker of a job holds a lease; the sweep finds expired leases.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Pause:
-    """What a step returns that has to wait for something: the sweep sends the job again when the time is over."""
+    """Result of a step that must wait: the sweep sends the job again when the time is over."""
 
     seconds: float
 
 
-# Does the next chunk of a job whose row is locked; False when nothing was left to do.
+# Processes the next chunk of a job whose row is locked. False if no chunk is left.
 Step = Callable[[Job], bool | Pause]
-# Does something outside the database for a job that asked for it (`has_effect_due`). A crash may repeat it; so does a pause.
+# The work of a job outside the database (`has_effect_due`). A crash or a pause may repeat it.
 Effect = Callable[[Job], Pause | None]
 
 LEASE = timedelta(seconds=60)
-# So often a chunk may fail for a reason nobody foresaw; the lease is the pause in between.
+# Number of unexpected errors of a chunk before its job fails. The lease is the pause between attempts.
 FAILURE_LIMIT = 5
 _TAKEN_AT_ONCE = 50
 _UNFINISHED = (Job.Status.PENDING, Job.Status.PROCESSING)
 
-# What a tenant waits for; deletions take as long as they take.
+# Types with a time limit, because a tenant waits for the result. Deletions have none.
 _BOUNDED = (Job.Type.USERS_IMPORT, Job.Type.USERS_EXPORT)
 
 _steps: dict[str, Step] = {}
@@ -52,11 +52,11 @@ _cancellable: set[str] = set()
 
 
 class JobTookTooLong(ServiceError):
-    """The job took longer than a job may."""
+    """The job took longer than its time limit."""
 
 
 def step_of(job_type: Job.Type, *, may_be_cancelled: bool = False) -> Callable[[Step], Step]:
-    """Register the decorated function as the step of a type of job, and whether people may end such a job between two chunks."""
+    """Register the decorated function as the step of a type of job. `may_be_cancelled` lets staff end the job between two chunks."""
 
     def register(step: Step) -> Step:
         _steps[job_type] = step
@@ -68,12 +68,12 @@ def step_of(job_type: Job.Type, *, may_be_cancelled: bool = False) -> Callable[[
 
 
 def let_people_cancel(*job_types: Job.Type) -> None:
-    """Say of types whose steps only workers load that people may end their jobs: a page must know it, too."""
+    """Allow the cancellation of types whose steps only workers load, because pages must know it too."""
     _cancellable.update(job_types)
 
 
 def effect_of(job_type: Job.Type) -> Callable[[Effect], Effect]:
-    """Register the decorated function as what a type of job does outside the database, with no transaction open."""
+    """Register the decorated function as the effect of a type of job: its work outside the database, with no transaction open."""
 
     def register(effect: Effect) -> Effect:
         _effects[job_type] = effect
@@ -83,12 +83,12 @@ def effect_of(job_type: Job.Type) -> Callable[[Effect], Effect]:
 
 
 def unfinished(tenant_id: str, job_type: Job.Type) -> models.QuerySet[Job]:
-    """Return the tenant's jobs of one type that still have something to do."""
+    """Return the unfinished jobs of one type of the tenant."""
     return Job.objects.of(tenant_id).filter(type=job_type, status__in=_UNFINISHED)
 
 
 def end_other_jobs(job: Job, reason: str) -> None:
-    """Fail every other unfinished job of the tenant; each is waited for as long as its present chunk takes."""
+    """Fail every other unfinished job of the tenant. Waits for the present chunk of each job."""
     for other in Job.objects.of(job.tenant_id).filter(status__in=_UNFINISHED).exclude(pk=job.pk).order_by("pk"):
         _fail(other.pk, reason)
 
@@ -100,9 +100,9 @@ def can_be_cancelled(job: Job) -> bool:
 
 @unit_of_work
 def cancel_job(*, tenant_id: str, job_id: str, actor: str) -> Job:
-    """End a job after its present chunk: what was done stays done, the rest is never done. It counts as failed, and says who ended it.
+    """End a job after its present chunk. Finished chunks stay done. The job counts as failed, and its details name `actor`.
 
-    Raises `NotFound`, `NotSupported` for a type of job that goes on to its end, `Conflict` for one that has ended.
+    Raises `NotFound`, `NotSupported` for a type of job that cannot be cancelled, and `Conflict` for a job that has ended.
     """
     job = Job.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=job_id).first()
     if job is None:
@@ -116,19 +116,19 @@ def cancel_job(*, tenant_id: str, job_id: str, actor: str) -> Job:
 
 
 def send_after_commit(job: Job) -> None:
-    """Let the workers begin as soon as the surrounding transaction has committed; if nobody hears it, the sweep sends the job."""
+    """Notify the workers after the surrounding transaction commits. If the message is lost, the sweep sends the job."""
     transaction.on_commit(partial(job_waits.send, sender=Job, job_id=job.pk), robust=True)
 
 
 def run_job(job_id: str, *, chunks: int | None = None) -> bool:
-    """Work through up to `chunks` chunks of a job; return whether there is nothing more to do now. Running it twice does no harm.
+    """Process up to `chunks` chunks of a job. Returns whether nothing more is to do now. Running it twice does no harm.
 
-    What a chunk asked for outside the database is done after its commit. A chunk that is refused fails the job with the
-    reason. Other errors are raised and counted, but those of the database; the fifth one fails the job.
+    Work that a chunk requests outside the database is done after its commit. A refused chunk fails the job, with the reason. Other errors
+    are raised and counted, except errors of the database; the fifth one fails the job.
     """
     done = 0
     try:
-        # Somebody started it, and that is noted; what it does is nobody's act, also on a command line.
+        # The audit log has an entry for the start of the job. Its own changes have no actor, even if it runs on a command line.
         with acting(None):
             while chunks is None or done < chunks:
                 goes_on = run_next_chunk(job_id)
@@ -148,9 +148,9 @@ def run_job(job_id: str, *, chunks: int | None = None) -> bool:
 
 @unit_of_work
 def run_next_chunk(job_id: str) -> bool:
-    """Do the job's next chunk and renew its lease; return False when nothing was left and the job is completed, or when it waits.
+    """Process the job's next chunk and renew its lease. False if the job is completed or must wait.
 
-    The job's row is locked, so two workers never do one chunk twice.
+    The job's row is locked, so two workers never process the same chunk.
     """
     job = Job.all_tenants.select_for_update(no_key=True, of=("self",)).select_related("connection").get(pk=job_id)
     if job.is_finished:
@@ -170,9 +170,9 @@ def run_next_chunk(job_id: str) -> bool:
 
 @unit_of_work
 def take_unattended_jobs() -> list[str]:
-    """Return the jobs that nobody works on, each leased for a minute to whoever is sent to it.
+    """Return the ids of jobs without a worker, each leased for one minute to the worker that will receive it.
 
-    These are the pending ones, those whose worker let its lease run out, and finished ones that have something left to do outside.
+    These are pending jobs, jobs whose lease has expired, and finished jobs with work left outside the database.
     """
     idle = models.Q(lease_until__isnull=True) | models.Q(lease_until__lt=Now())
     waiting = models.Q(status__in=_UNFINISHED) | models.Q(has_effect_due=True)
@@ -183,7 +183,7 @@ def take_unattended_jobs() -> list[str]:
 
 
 def _do_effect(job_id: str) -> bool:
-    """Do what is due outside the database; return False where it has to be tried again later."""
+    """Run the due effect. False if it must be repeated later."""
     job = Job.all_tenants.select_related("connection", "tenant").filter(pk=job_id, has_effect_due=True).first()
     if job is None:
         return True
@@ -210,22 +210,22 @@ def _count_failure(job_id: str, error: Exception) -> None:
     job.failures += 1
     logger.warning("job %s failed for the %s. time: %s", job_id, job.failures, type(error).__name__)
     if job.failures >= FAILURE_LIMIT:
-        _end(job, f"Stopped after {FAILURE_LIMIT} unexpected errors ({type(error).__name__}); the log of the workers has them.")
+        _end(job, f"Stopped after {FAILURE_LIMIT} unexpected errors ({type(error).__name__}). See the log of the workers.")
     else:
         job.save(update_fields=["failures", "updated_at"])
 
 
 def _end(job: Job, reason: str) -> None:
-    """Give up what is left of a job: it failed, unless only something outside the database was left."""
+    """End the job. An unfinished job fails. A finished job only loses its effect."""
     if not job.is_finished:
         job.status = Job.Status.FAILED
         job.finished_at = timezone.now()
-        # Neither what was to be imported nor half an export is of use to anybody.
+        # Delete the rest of an import and the pieces of an incomplete export, because nothing uses them.
         job.chunks.all().delete()
         job.users.all().delete()
     job.has_effect_due = False
     job.status_details = reason[:500]
     job.lease_until = None
-    # What a message was to say is of no use any more.
+    # The sealed content of a message is no longer needed.
     job.parameters.pop("sealed", None)
     job.save()

@@ -1,4 +1,4 @@
-"""Who and what belongs to an organization: members, their roles, connections, and the roles of groups in it."""
+"""Relations of an organization: members, their roles, connections, and the roles of groups."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CONNECTION_FLAGS = (
 
 @unit_of_work
 def create_connected_organization(*, tenant_id: str, name: str, connections: Sequence[dict[str, Any]], **fields: Any) -> Organization:
-    """Create an organization together with its connections, in the order given; raise what both steps raise, and then make neither."""
+    """Create an organization with its connections, in the given order, all or nothing. Raises the errors of both steps."""
     organization = create_organization(tenant_id=tenant_id, name=name, **fields)
     for flags in connections:
         add_connection(tenant_id=tenant_id, organization_id=organization.pk, **flags)
@@ -44,7 +44,7 @@ def create_connected_organization(*, tenant_id: str, name: str, connections: Seq
 
 @unit_of_work
 def add_members(*, tenant_id: str, organization_id: str, user_ids: Sequence[str]) -> None:
-    """Make users members; those that are already stay. All or none: `NotFound` when one is missing."""
+    """Add users as members, all or none. Skips those that already are members. Raises `NotFound` if one is missing."""
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     for user in users_named(tenant_id=tenant_id, user_ids=user_ids):
         if not OrganizationMember.objects.of(tenant_id).filter(organization=organization, user=user).exists():
@@ -53,7 +53,7 @@ def add_members(*, tenant_id: str, organization_id: str, user_ids: Sequence[str]
 
 @unit_of_work
 def remove_members(*, tenant_id: str, organization_id: str, user_ids: Sequence[str]) -> None:
-    """End memberships, roles first; users that are no members are skipped."""
+    """Delete memberships, each after its roles. Skips users that are not members."""
     locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     of_users = {"organization_id": organization_id, "user__user_id__in": user_ids}
     for role in OrganizationMemberRole.objects.of(tenant_id).filter(**of_users).order_by("pk"):
@@ -64,10 +64,10 @@ def remove_members(*, tenant_id: str, organization_id: str, user_ids: Sequence[s
 
 @unit_of_work
 def assign_member_roles(*, tenant_id: str, organization_id: str, user_id: str, role_ids: Sequence[str]) -> None:
-    """Give a member roles in the organization; those it has already stay. All or none.
+    """Assign roles to a member in the organization, all or none. Skips roles that the member already has.
 
-    Raises `NotFound` when organization, user or role is missing, `Invalid` for a user who is no member: a role without
-    a membership would be in the tables and in no event, `NotSupported` for a role of another organization.
+    Raises `NotFound` if organization, user or role is missing, and `NotSupported` for a role of another organization. Raises `Invalid`
+    for a user that is not a member: a role without a membership would be in the tables and in no event.
     """
     locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     (user,) = users_named(tenant_id=tenant_id, user_ids=[user_id])
@@ -84,7 +84,7 @@ def assign_member_roles(*, tenant_id: str, organization_id: str, user_id: str, r
 
 @unit_of_work
 def remove_member_roles(*, tenant_id: str, organization_id: str, user_id: str, role_ids: Sequence[str]) -> None:
-    """Take roles from a member; those it does not have are skipped. Raises `NotFound` for an unknown organization or user."""
+    """Remove roles from a member. Skips roles that the member does not have. Raises `NotFound` for an unknown organization or user."""
     locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     (user,) = users_named(tenant_id=tenant_id, user_ids=[user_id])
     rows = OrganizationMemberRole.objects.of(tenant_id).filter(organization_id=organization_id, user=user, role_id__in=role_ids)
@@ -94,7 +94,7 @@ def remove_member_roles(*, tenant_id: str, organization_id: str, user_id: str, r
 
 @unit_of_work
 def add_connection(*, tenant_id: str, organization_id: str, connection_id: str, **flags: Any) -> OrganizationConnection:
-    """Let people enter through a connection; raise `NotFound`, `Invalid`, or `AlreadyExists` when it is there."""
+    """Allow logins to the organization through a connection. Raises `NotFound`, `Invalid`, or `AlreadyExists` if it is already added."""
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     _refuse_unknown(flags)
     connection = Connection.objects.of(tenant_id).filter(pk=connection_id).first()
@@ -111,7 +111,7 @@ def add_connection(*, tenant_id: str, organization_id: str, connection_id: str, 
 def update_organization_connection(
     *, tenant_id: str, organization_id: str, connection_id: str, changes: dict[str, Any]
 ) -> OrganizationConnection:
-    """Replace the named flags; raise `NotFound` or `Invalid`."""
+    """Replace the named flags. Raises `NotFound` or `Invalid`."""
     row = locked_organization_connection(tenant_id=tenant_id, organization_id=organization_id, connection_id=connection_id)
     _refuse_unknown(changes)
     for name, value in changes.items():
@@ -124,13 +124,13 @@ def update_organization_connection(
 
 @unit_of_work
 def remove_connection(*, tenant_id: str, organization_id: str, connection_id: str) -> None:
-    """Take a connection out of an organization; raise `NotFound`."""
+    """Remove a connection from an organization. Raises `NotFound`."""
     locked_organization_connection(tenant_id=tenant_id, organization_id=organization_id, connection_id=connection_id).delete()
 
 
 @unit_of_work
 def assign_organization_group_roles(*, tenant_id: str, organization_id: str, group_id: str, role_ids: Sequence[str]) -> None:
-    """Give the members of a group roles in the organization; those it has already stay. Raises `NotFound` and then gives none."""
+    """Assign roles in the organization to the members of a group, all or none. Skips roles that it already has. Raises `NotFound`."""
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     group = _group(tenant_id, group_id)
     for role in roles_named(tenant_id=tenant_id, role_ids=role_ids, organization_id=organization_id):
@@ -140,7 +140,7 @@ def assign_organization_group_roles(*, tenant_id: str, organization_id: str, gro
 
 @unit_of_work
 def remove_organization_group_roles(*, tenant_id: str, organization_id: str, group_id: str, role_ids: Sequence[str]) -> None:
-    """Take roles from a group in the organization; those it does not have are skipped."""
+    """Remove roles in the organization from a group. Skips roles that it does not have."""
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     group = _group(tenant_id, group_id)
     rows = OrganizationGroupRole.objects.of(tenant_id).filter(organization=organization, group=group, role_id__in=role_ids)
@@ -149,7 +149,7 @@ def remove_organization_group_roles(*, tenant_id: str, organization_id: str, gro
 
 
 def locked_organization_connection(*, tenant_id: str, organization_id: str, connection_id: str) -> OrganizationConnection:
-    """Return a connection of an organization, the organization locked until the transaction ends; raise `NotFound`."""
+    """Return a connection of an organization, with the organization locked until the transaction ends. Raises `NotFound`."""
     locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     rows = OrganizationConnection.objects.of(tenant_id).select_related("connection")
     row = rows.filter(organization_id=organization_id, connection_id=connection_id).first()
@@ -167,7 +167,7 @@ def _group(tenant_id: str, group_id: str) -> Group:
 
 
 def _check_signup(row: OrganizationConnection) -> None:
-    """People can sign up where this service keeps their passwords and makes them members, and nowhere else."""
+    """Refuse sign-up unless the service stores the passwords and makes new users members."""
     if row.is_signup_enabled and not (row.connection.is_database and row.assign_membership_on_login):
         raise Invalid({"is_signup_enabled": ["Needs a database connection with assign_membership_on_login."]})
 

@@ -34,7 +34,7 @@ _METADATA_KEYS = 25
 
 @unit_of_work
 def create_organization(*, tenant_id: str, name: str, **fields: Any) -> Organization:
-    """Create an organization; raise `Invalid`, or `AlreadyExists` for a taken name."""
+    """Create an organization. Raises `Invalid`, or `AlreadyExists` for a taken name."""
     _check(fields)
     refuse_in_closing_tenant(tenant_id)
     organization = Organization(tenant_id=tenant_id, name=name, **fields)
@@ -45,7 +45,7 @@ def create_organization(*, tenant_id: str, name: str, **fields: Any) -> Organiza
 
 @unit_of_work
 def update_organization(*, tenant_id: str, organization_id: str, changes: dict[str, Any]) -> Organization:
-    """Replace the named fields, maps as a whole but `extras`, which are merged; raise `NotFound`, `Invalid` or `AlreadyExists`."""
+    """Replace the named fields. Maps are replaced whole, but `extras` are merged. Raises `NotFound`, `Invalid` or `AlreadyExists`."""
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     _check(changes)
     for name, value in changes.items():
@@ -56,7 +56,7 @@ def update_organization(*, tenant_id: str, organization_id: str, changes: dict[s
 
 
 def _empty(organization: Organization, limit: int) -> int:
-    """Delete its relations, then its groups, then its roles."""
+    """Delete up to `limit` of its relations, then its groups, then its roles."""
     here = organization.tenant_id
     return (
         delete_relations(tenant_id=here, organization=organization, limit=limit)
@@ -84,15 +84,15 @@ ORGANIZATION_DELETION = deletion_of(
 
 
 def delete_organization(*, tenant_id: str, organization_id: str) -> Job | None:
-    """Delete what belongs to an organization, then the organization itself; raise `NotFound`.
+    """Delete an organization, after its relations, groups and roles. Raises `NotFound`.
 
-    Returns the job that goes on with a large one.
+    For a large organization, returns the job that continues.
     """
     return ORGANIZATION_DELETION.start(tenant_id=tenant_id, key=organization_id)
 
 
 def locked_organization(*, tenant_id: str, organization_id: str) -> Organization:
-    """Return the organization with its row locked until the transaction ends; raise `NotFound` or `BeingDeleted`."""
+    """Return the organization with its row locked until the transaction ends. Raises `NotFound` or `BeingDeleted`."""
     organization = Organization.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=organization_id).first()
     if organization is None:
         raise NotFound("No organization found by that id or name.")
@@ -104,7 +104,7 @@ def _check(fields: dict[str, Any]) -> None:
     errors = {name: ["Unknown field."] for name in fields if name not in EDITABLE}
     metadata = fields.get("metadata") or {}
     if len(metadata) > _METADATA_KEYS or not all(isinstance(value, str) for value in metadata.values()):
-        errors["metadata"] = [f"At most {_METADATA_KEYS} keys, each with text."]
+        errors["metadata"] = [f"At most {_METADATA_KEYS} keys, each with a text."]
     problem = _branding_problem(fields.get("branding") or {})
     if problem:
         errors["branding"] = [problem]
@@ -117,12 +117,12 @@ def _branding_problem(branding: dict[str, Any]) -> str | None:
         return "Only logo_url and colors."
     logo = branding.get("logo_url")
     if logo is not None and not (isinstance(logo, str) and logo.startswith("https://")):
-        return "logo_url starts with https://."
+        return "logo_url must start with https://."
     colours = branding.get("colors")
     if colours is None:
         return None
     if not isinstance(colours, dict) or set(colours) != _COLOURS:
-        return "colors has exactly primary and page_background."
+        return "colors must have exactly primary and page_background."
     if not all(isinstance(value, str) and _COLOUR.fullmatch(value) for value in colours.values()):
-        return "A colour is # and 3 to 8 hexadecimal digits."
+        return "A color is # and 3 to 8 hexadecimal digits."
     return None

@@ -1,4 +1,4 @@
-"""The stored passwords of end users: checked, renewed, set."""
+"""The stored passwords of end users: check, rehash, set."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from identity.services.failures import Invalid
 
 
 def check_credential(credential: PasswordCredential, password: str) -> bool:
-    """Tell whether the password fits.
+    """Tell whether the password is correct.
 
-    A hash of an older kind, or one that an import brought along, is renewed at the first password that fits. That is no profile
-    change, so it makes no event.
+    An older or imported hash is replaced after the first correct password. That is not a profile change, so it records no event.
     """
     fits, must_renew = verified(password, credential.password_hash)
     if fits and must_renew:
-        # Of two logins at once one may find the hash renewed already; a password changed meanwhile stays.
+        # The filter on the hash ignores a concurrent rehash, and never overwrites a password that was changed meanwhile.
         stored = PasswordCredential.objects.filter(pk=credential.pk, password_hash=credential.password_hash)
         stored.update(password_hash=hashed(password))
     return fits
 
 
 def set_password(user: User, password: str) -> None:
-    """Store the hash of `password`; only users of a database connection have one. Raises `Invalid`.
+    """Store the hash of `password`. Raises `Invalid` for a user of a connection that is not a database.
 
-    The one before is kept where the connection refuses passwords that were used before, and as many as it asks for. Whoever
-    listens to `password_changed` ends what the old password began, in the same transaction.
+    The former hash is kept if the connection refuses reuse, up to its history size. Receivers of `password_changed` end sessions and
+    tokens of the old password in the same transaction.
     """
     if not user.connection.is_database:
         raise Invalid({"password": ["Only users of a database connection have a password."]})
@@ -38,20 +37,20 @@ def set_password(user: User, password: str) -> None:
     before = PasswordCredential.objects.filter(user=user).first()
     if before is not None:
         _remember(user, before)
-        # Silent columns, and no event tells of a password: nothing is recorded, and the time of change stays.
+        # Bypasses the recorded save: no event shows passwords, and the time of change stays.
         models.QuerySet(User).filter(pk=user.pk).update(last_password_reset=timezone.now())
     PasswordCredential.objects.update_or_create(user=user, defaults={"password_hash": stored, "leak_told_at": None})
     password_changed.send(sender=User, user=user, is_first=before is None)
 
 
 def note_leak(credential: PasswordCredential) -> bool:
-    """Note that the user is told of the breach of this password; False where that was done before, or the password is another one now."""
+    """Mark this password as reported breached to the user. False if it was marked before or was changed meanwhile."""
     same = PasswordCredential.objects.filter(pk=credential.pk, leak_told_at=None, changed_at=credential.changed_at)
     return bool(same.update(leak_told_at=timezone.now()))
 
 
 def was_used_before(user: User, password: str) -> bool:
-    """Tell whether this is the user's password, or one of those that the connection still remembers."""
+    """Tell whether this is the user's password or one in its history."""
     kept = history_size(user.connection.options)
     if not kept:
         return False

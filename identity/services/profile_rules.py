@@ -1,4 +1,4 @@
-"""Which profile fields fit the connection of a user."""
+"""Rules for profile fields, by the connection of the user."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from identity.passwords import BREACHED, USED_BEFORE, PasswordProblem, password_
 from identity.services.failures import Invalid
 from identity.services.passwords import was_used_before
 
-# Where somebody else vouches for the address.
+# Strategies whose own login verifies the address.
 _VERIFIED_ELSEWHERE = ("sms",)
 _PERSONAL = ("email", "username", "name", "nickname", "given_name", "family_name")
 
 
 class PasswordTooWeak(Invalid):
-    """The policy of the connection does not take this password; `problem` says why."""
+    """The policy of the connection refuses this password; `problem` says why."""
 
     def __init__(self, problem: PasswordProblem) -> None:
         super().__init__({"password": [problem.text]})
@@ -29,14 +29,14 @@ class PasswordTooWeak(Invalid):
 
 
 def check_new_profile(connection: Connection, profile: Mapping[str, Any], *, has_passkey: bool = False) -> None:
-    """Raise `Invalid` when a new user of `connection` may not have this profile; database users need a password or a passkey."""
+    """Raise `Invalid` if a new user of `connection` may not have this profile. A database user needs a password or a passkey."""
     if connection.is_database and not (has_passkey or profile.get("password")):
         raise Invalid({"password": ["Missing required property"]})
     _check(connection, profile, profile, None)
 
 
 def check_profile_change(user: User, changes: Mapping[str, Any]) -> None:
-    """Raise `Invalid` when `user` may not be changed like this; only strategy and options of its connection decide."""
+    """Raise `Invalid` if `user` may not be changed like this. The decision depends only on strategy and options of the connection."""
     connection = user.connection
     if "email_verified" in changes and (connection.is_enterprise or connection.strategy in _VERIFIED_ELSEWHERE):
         raise Invalid({"email_verified": [f"Cannot be changed for users of the strategy {connection.strategy}"]})
@@ -44,7 +44,7 @@ def check_profile_change(user: User, changes: Mapping[str, Any]) -> None:
 
 
 def personal_data(user: User) -> dict[str, str | None]:
-    """Return the names and addresses of a user that a password may not contain where the connection says so."""
+    """Return the names and addresses of a user, which the connection can forbid in passwords."""
     return {field: getattr(user, field) for field in _PERSONAL}
 
 
@@ -53,21 +53,21 @@ def _check(connection: Connection, changes: Mapping[str, Any], profile: Mapping[
     if missing:
         raise Invalid({name: ["Missing required property"] for name in missing})
     if changes.get("username") and not takes_username(connection.options):
-        raise Invalid({"username": ["The connection does not take user names"]})
+        raise Invalid({"username": ["The connection does not support user names"]})
     if changes.get("password"):
         check_password(connection, changes["password"], profile, user=user)
 
 
 def _missing_attributes(connection: Connection, changes: Mapping[str, Any], *, is_new: bool) -> list[str]:
-    """Return the required attributes that a new user lacks, or that a change takes away; users from before the rule stay."""
+    """Return the required attributes that a new user lacks or that a change removes. Attributes that existing users lack are ignored."""
     required = required_attributes(connection.options) if connection.is_database else ()
     return [name for name in required if (is_new or name in changes) and not changes.get(name)]
 
 
 def check_password(connection: Connection, password: str, personal: Mapping[str, Any], *, user: User | None = None) -> None:
-    """Raise `PasswordTooWeak` unless the connection takes this new password: the one rule, whoever sets it.
+    """Raise `PasswordTooWeak` if the connection refuses this new password. Every way to set a password calls it.
 
-    `personal` is the profile, `user` whose it becomes where there is one already. Hashes that are imported are no passwords.
+    `personal` is the profile; `user` is the existing user, if any. Imported hashes are not checked.
     """
     if not connection.is_database:
         raise Invalid({"password": ["Only users of a database connection have a password"]})

@@ -1,6 +1,6 @@
-"""Relations that go with the user, role, group or organization they point to: in one order, the roots locked first.
+"""Deletes relations together with the user, role, group or organization that they refer to: in one order, after locking the roots.
 
-What depends on a row goes before the row, so a consumer never sees a relation of something that is gone.
+Dependents of a row are deleted before the row, so no consumer sees a relation of a deleted object.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from identity.models import (
 )
 from identity.models.base import RecordedModel
 
-# What goes with each kind of target, in this order.
+# Relations to delete for each kind of target, in this order.
 _ORDERS: dict[str, tuple[type[RecordedModel], ...]] = {
     "user": (OrganizationMember, GroupMember),
     "role": (GroupRole, OrganizationGroupRole, OrganizationMemberRole),
@@ -39,9 +39,9 @@ _ORDERS: dict[str, tuple[type[RecordedModel], ...]] = {
 
 
 def delete_relations(*, tenant_id: str, limit: int | None = None, **target: Any) -> int:
-    """Delete up to `limit` relations of the target, such as `user=...` or `role=...`; return how many went.
+    """Delete up to `limit` relations of the target, such as `user=...` or `role=...`. Returns the number of deleted rows.
 
-    A membership takes its roles with it, before itself. Call inside a transaction, the target's own root locked already.
+    The roles of a membership are deleted before it. Call inside a transaction, with the target's own root locked.
     """
     (column,) = target
     rows = _found(tenant_id, _ORDERS[column], target, limit)
@@ -51,14 +51,14 @@ def delete_relations(*, tenant_id: str, limit: int | None = None, **target: Any)
 
 
 def delete_users(users: models.QuerySet[User], limit: int) -> int:
-    """Delete the first of these users of one tenant, each after its memberships; return how many rows went.
+    """Delete the first of these users of one tenant, each after its memberships. Returns the number of deleted rows.
 
-    That is up to `limit`, or one user with more memberships: a user goes whole. Call inside a transaction.
+    Deletes up to `limit` rows, or one user with more memberships, because a user is deleted as a whole. Call inside a transaction.
     """
     chunk = list(users.order_by("pk")[:limit])
     if not chunk:
         return 0
-    # All roots are locked at once, in key order, as everywhere.
+    # Locks all roots at once in key order, like all other code, to avoid deadlocks.
     lock_rows(User, [user.pk for user in chunk])
     tenant_id = chunk[0].tenant_id
     keys = _within(limit, tenant_id, [user.pk for user in chunk])
@@ -71,7 +71,7 @@ def delete_users(users: models.QuerySet[User], limit: int) -> int:
 
 
 def _within(limit: int, tenant_id: str, keys: list[int]) -> list[int]:
-    """Return as many of the users as go together with their memberships into one chunk, at least the first."""
+    """Return the first users that fit into one chunk together with their memberships. At least one user."""
     memberships = Counter(row.user_id for row in _found(tenant_id, _ORDERS["user"], {"user__in": keys}, None))  # type: ignore[attr-defined]
     rows = accumulate(1 + memberships[key] for key in keys)
     return [key for key, so_far in zip(keys, rows, strict=True) if so_far <= limit or key == keys[0]]
@@ -86,7 +86,7 @@ def _found(tenant_id: str, kinds: Iterable[type[RecordedModel]], target: dict[st
 
 
 def _delete_rows(tenant_id: str, rows: Sequence[RecordedModel]) -> int:
-    """Delete relations, neighbours of one kind together, roles of memberships before these; return how many went."""
+    """Delete relations in runs of one model, roles of memberships before the memberships. Returns the number of deleted rows."""
     deleted = 0
     for model, run in groupby(rows, key=_kind):
         keys = [row.pk for row in run]
@@ -103,7 +103,7 @@ def _kind(row: RecordedModel) -> type[RecordedModel]:
 
 
 def _place_by_user(row: models.Model) -> tuple[int, ...]:
-    """Put the relations of each user before it, and the roles of each membership before that."""
+    """Sort key of changes: the relations of a user before the user, the roles of a membership before the membership."""
     match row:
         case OrganizationMemberRole():
             return row.user_id, 0, row.member_id, 0, row.pk
@@ -116,7 +116,7 @@ def _place_by_user(row: models.Model) -> tuple[int, ...]:
 
 
 def _lock_parents(rows: Iterable[RecordedModel]) -> None:
-    """Lock organizations, then groups, each in id order, before the first row goes."""
+    """Lock organizations, then groups, each in id order, before the first row is deleted."""
     keys: dict[Any, set[Any]] = {Organization: set(), Group: set()}
     for row in rows:
         parent, key = row.root()

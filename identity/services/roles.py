@@ -1,4 +1,4 @@
-"""Create, change and delete roles, and give them to users in the whole tenant."""
+"""Create, change and delete roles, and assign them to users in the whole tenant."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ EDITABLE = ("name", "description")
 def create_role(
     *, tenant_id: str, name: str, description: str = "", type: str = Role.Type.TENANT, organization_id: str | None = None
 ) -> Role:
-    """Create a role of the tenant or of one organization; raise `Invalid`, `NotFound`, or `AlreadyExists` for a taken name.
+    """Create a role of the tenant or of one organization. Raises `Invalid`, `NotFound`, or `AlreadyExists` for a taken name.
 
     Names are unique within one owner.
     """
     if (organization_id is not None) != (type == Role.Type.ORGANIZATION):
-        raise Invalid({"owner_id": ["A role of an organization names it, one of the tenant names none."]})
+        raise Invalid({"owner_id": ["A role of an organization needs organization_id, and a role of the tenant must not have it."]})
     if organization_id is not None:
         organization = Organization.objects.of(tenant_id).filter(pk=organization_id).first()
         if organization is None:
@@ -42,7 +42,7 @@ def create_role(
 
 @unit_of_work
 def update_role(*, tenant_id: str, role_id: str, changes: dict[str, Any]) -> Role:
-    """Replace name or description; raise `NotFound`, `Invalid` or `AlreadyExists`."""
+    """Replace name or description. Raises `NotFound`, `Invalid` or `AlreadyExists`."""
     role = locked_role(tenant_id=tenant_id, role_id=role_id)
     unknown = {name: ["Unknown field."] for name in changes if name not in EDITABLE}
     if unknown:
@@ -55,7 +55,7 @@ def update_role(*, tenant_id: str, role_id: str, changes: dict[str, Any]) -> Rol
 
 
 def _empty(role: Role, limit: int) -> int:
-    """Take it from groups, from groups and members of organizations, then from users, of which no event tells."""
+    """Delete assignments to groups, then to groups and members in organizations, then to users. The last ones record no event."""
     deleted = delete_relations(tenant_id=role.tenant_id, role=role, limit=limit)
     if deleted:
         return deleted
@@ -73,7 +73,7 @@ def _count(role: Role) -> dict[str, int]:
 
 
 def empty_roles(roles: models.QuerySet[Role], limit: int) -> int:
-    """Delete up to `limit` rows of these roles and of who has them, one role after the other; return how many went."""
+    """Delete up to `limit` rows of these roles and their assignments, role by role. Returns the number of deleted rows."""
     return ROLE_DELETION.next_of(roles, limit)
 
 
@@ -81,16 +81,16 @@ ROLE_DELETION = deletion_of(Role, Job.Type.ROLE_DELETION, missing="The role does
 
 
 def delete_role(*, tenant_id: str, role_id: str) -> Job | None:
-    """Take the role away from every member, group and user, then delete it; raise `NotFound`.
+    """Delete a role after all its assignments to members, groups and users. Raises `NotFound`.
 
-    Returns the job that goes on where many have it.
+    For a role with many assignments, returns the job that continues.
     """
     return ROLE_DELETION.start(tenant_id=tenant_id, key=role_id)
 
 
 @unit_of_work
 def assign_user_roles(*, tenant_id: str, user_id: str, role_ids: Sequence[str]) -> None:
-    """Give a user roles in the whole tenant; those it has already stay. Raises `NotFound` and then gives none."""
+    """Assign roles to a user in the whole tenant, all or none. Skips roles that the user already has. Raises `NotFound`."""
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     for role in roles_named(tenant_id=tenant_id, role_ids=role_ids):
         UserRole.objects.of(tenant_id).get_or_create(user=user, role=role, defaults={"tenant_id": tenant_id})
@@ -98,7 +98,7 @@ def assign_user_roles(*, tenant_id: str, user_id: str, role_ids: Sequence[str]) 
 
 @unit_of_work
 def assign_role_to_users(*, tenant_id: str, role_id: str, user_ids: Sequence[str]) -> None:
-    """Give one role to users in the whole tenant; those who have it keep it. Raises `NotFound` and then gives it to nobody."""
+    """Assign one role to users in the whole tenant, all or none. Skips users that already have it. Raises `NotFound`."""
     (role,) = roles_named(tenant_id=tenant_id, role_ids=[role_id])
     users = users_named(tenant_id=tenant_id, user_ids=user_ids)
     lock_rows(User, [user.pk for user in users])
@@ -108,13 +108,13 @@ def assign_role_to_users(*, tenant_id: str, role_id: str, user_ids: Sequence[str
 
 @unit_of_work
 def remove_user_roles(*, tenant_id: str, user_id: str, role_ids: Sequence[str]) -> None:
-    """Take roles away; those it does not have are skipped."""
+    """Remove roles from a user. Skips roles that the user does not have."""
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     UserRole.objects.of(tenant_id).filter(user=user, role_id__in=role_ids).delete()
 
 
 def locked_role(*, tenant_id: str, role_id: str) -> Role:
-    """Return the role with its row locked until the transaction ends; raise `NotFound` or `BeingDeleted`."""
+    """Return the role with its row locked until the transaction ends. Raises `NotFound` or `BeingDeleted`."""
     role = Role.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=role_id).first()
     if role is None:
         raise NotFound("The role does not exist.")
@@ -123,9 +123,9 @@ def locked_role(*, tenant_id: str, role_id: str) -> Role:
 
 
 def roles_named(*, tenant_id: str, role_ids: Sequence[str], organization_id: str | None = None) -> list[Role]:
-    """Return the roles in the order of their ids, to be given in the tenant or in the organization.
+    """Return the roles in the order of their ids, to be assigned in the tenant or in the organization.
 
-    Raises `NotFound` when one of them does not exist, `NotSupported` for a role of another organization: it counts inside its own alone.
+    Raises `NotFound` if one does not exist, and `NotSupported` for a role of another organization, which applies only inside that one.
     """
     wanted = sorted(set(role_ids))
     roles = list(Role.objects.of(tenant_id).filter(pk__in=wanted).order_by("pk"))

@@ -1,4 +1,4 @@
-"""What staff may do to rows of identity that they chose in a list: each act calls the service of a single row."""
+"""Bulk acts of staff on rows of identity. Each act calls the service that also handles a single row."""
 
 from __future__ import annotations
 

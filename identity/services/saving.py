@@ -1,4 +1,4 @@
-"""Validate and save one row, turning Django's and PostgreSQL's refusals into the service's own."""
+"""Validate and save one row, mapping errors of Django and PostgreSQL to those of services."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from identity.services.failures import AlreadyExists, Invalid
 
 
 def validated_save(row: models.Model, *, fields: list[str] | None = None) -> None:
-    """Check field rules and save `row`, all columns or only `fields` and the time of change.
+    """Validate and save `row`: all columns, or only `fields` and the time of change.
 
-    Raises `Invalid` for values that do not fit and `AlreadyExists` when a unique constraint is hit; the database
-    decides about uniqueness, so two requests at once cannot both pass.
+    Raises `Invalid` for invalid values and `AlreadyExists` for a violated unique constraint. The database checks uniqueness, so of two
+    concurrent requests only one succeeds.
     """
     _check_values(row, fields)
     try:
@@ -31,7 +31,7 @@ def validated_save(row: models.Model, *, fields: list[str] | None = None) -> Non
 
 
 def _check_values(row: models.Model, fields: list[str] | None) -> None:
-    """Refuse text and JSON that the database, or a reader of the event, would not give back unchanged."""
+    """Refuse text and JSON that the database or a consumer of the event would change."""
     problems = {}
     for field in row._meta.concrete_fields:
         if fields is not None and field.name not in fields:

@@ -1,5 +1,4 @@
-"""Make and change the accounts of the people who run a tenant, or the platform. Accounts are switched off, never deleted:
-what they did stays attributed to them."""
+"""Create and change staff accounts. Accounts are disabled, never deleted, so that the audit log can attribute their acts."""
 
 from __future__ import annotations
 
@@ -15,13 +14,13 @@ from identity.staff_roles import ADMINISTRATOR, ROLES
 
 @unit_of_work
 def create_staff(*, tenant_id: str | None, email: str, password: str, role: str = ADMINISTRATOR) -> Staff:
-    """Create an account of the tenant, or one of the platform when there is none.
+    """Create an account of the tenant, or of the platform if `tenant` is None.
 
-    Raises `Invalid` for an e-mail address, password or role that does not fit, `AlreadyExists` for a taken address.
+    Raises `Invalid` for an invalid email address, password or role, and `AlreadyExists` for a taken address.
     """
     staff = Staff(email=canonical_email(email), tenant_id=tenant_id, role=role)
     if Staff.objects.filter(email=staff.email).exists():
-        raise AlreadyExists("An account with this e-mail address is already there.")
+        raise AlreadyExists("An account with this email address already exists.")
     _set_password(staff, password)
     try:
         staff.clean_fields()
@@ -33,19 +32,19 @@ def create_staff(*, tenant_id: str | None, email: str, password: str, role: str 
 
 @unit_of_work
 def update_staff(*, staff_id: int, by: Staff, is_active: bool | None = None, password: str | None = None, role: str | None = None) -> Staff:
-    """Switch an account on or off, give it another role, or set its password, which ends its other sessions.
+    """Enable or disable an account, change its role, or set its password, which ends its other sessions.
 
-    Raises `NotFound`, `Invalid` for a weak password or an unknown role, `NotSupported` for switching off the own account or
-    changing the own role: whoever may give roles keeps theirs, so somebody always can.
+    Raises `NotFound`, and `Invalid` for a weak password or an unknown role. Raises `NotSupported` for disabling the own account or
+    changing the own role, so that an account that can assign roles always remains.
     """
     staff = Staff.objects.select_for_update(no_key=True, of=("self",)).filter(pk=staff_id).first()
     if staff is None:
         raise NotFound("The account does not exist.")
     if is_active is False and staff.pk == by.pk:
-        raise NotSupported("Nobody can switch off their own account.")
+        raise NotSupported("You cannot switch off your own account.")
     if role is not None and role != staff.role:
         if staff.pk == by.pk:
-            raise NotSupported("Nobody can change their own role.")
+            raise NotSupported("You cannot change your own role.")
         if role not in ROLES:
             raise Invalid({"role": ["There is no such role."]})
         staff.role = role

@@ -1,11 +1,11 @@
-"""Delete a tenant: suspend it, delete everything with its events, let its streams deliver them, keep the log for a while.
+"""Delete a tenant: suspend it, delete all its rows with events, let its streams deliver them, and keep the log for a while.
 
-1. `start` moves it to `deleting`: every host answers 403, its staff is out, open streams close. A job is made.
-2. For `TENANT_DELETION_GRACE_DAYS` nothing more happens, and `restore` undoes it.
+1. `start` sets the status `deleting`: every host answers 403, its staff cannot sign in, open streams close. It creates a job.
+2. During `TENANT_DELETION_GRACE_DAYS` nothing else happens, and `restore` undoes it.
 3. The job deletes organizations, connections with their users, groups and roles, in this order, in chunks, each with its
-   events; other jobs of the tenant end. Then clients, keys and tokens go, of which no event tells.
-4. It waits until every event stream has delivered or dead-lettered what it has, at most `TENANT_DRAIN_SECONDS`.
-5. The tenant is `deleted`: suspended for good, its log kept as long as its retention says, then purged (`tenant_purge`).
+   events; other jobs of the tenant end. Then it deletes clients, keys and tokens, which record no event.
+4. It waits until every event stream has delivered or dead-lettered all events, at most `TENANT_DRAIN_SECONDS`.
+5. The tenant is `deleted`: suspended for good. Its log is kept for its retention, then purged (`tenant_purge`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from identity.services.organizations import ORGANIZATION_DELETION
 from identity.services.roles import ROLE_DELETION
 from identity.services.tenant_life import locked_tenant, move
 
-# In this order: a group of the tenant may hold users of any connection, a role may be anybody's.
+# The order matters: a group of the tenant may contain users of any connection, and a role may be assigned to any user.
 _CHILDREN: tuple[tuple[Deletion, type[Organization | Connection | Group | Role]], ...] = (
     (ORGANIZATION_DELETION, Organization),
     (CONNECTION_DELETION, Connection),
@@ -41,7 +41,7 @@ _DRAIN_POLL_SECONDS = 2.0
 
 @unit_of_work
 def start(*, tenant_id: str) -> Job:
-    """Begin the deletion, or go on with one that failed; return its job. Raises `NotFound` and `NotSupported`."""
+    """Begin the deletion, or create a new job if the last one failed. Returns the job. Raises `NotFound` and `NotSupported`."""
     if tenant_id == settings.LOCALHOST_TENANT:
         raise NotSupported("This tenant answers on localhost: point LOCALHOST_TENANT to another one first.")
     tenant = locked_tenant(tenant_id)
@@ -54,14 +54,14 @@ def start(*, tenant_id: str) -> Job:
 
 @unit_of_work
 def restore(*, tenant_id: str) -> Tenant:
-    """Take a deletion back while nothing has been deleted: the tenant is suspended then. Raises `NotFound` and `NotSupported`."""
-    # The job before the tenant, as the job itself does it.
+    """Cancel a deletion before anything was deleted. The tenant is then suspended. Raises `NotFound` and `NotSupported`."""
+    # Lock the job before the tenant, in the same order as the job itself.
     job = unfinished(tenant_id, Job.Type.TENANT_DELETION).select_for_update().first()
     tenant = locked_tenant(tenant_id)
     if tenant.status != Tenant.Status.DELETING:
         raise NotSupported("The tenant is not being deleted.")
     if job is None or "begun" in job.parameters:
-        raise NotSupported("The deletion has begun: what is gone cannot be brought back.")
+        raise NotSupported("The deletion has begun. Deleted rows cannot be restored.")
     job.status, job.status_details, job.finished_at = Job.Status.FAILED, "The tenant was restored.", timezone.now()
     job.save()
     tenant.deletion_started_at = None
@@ -70,14 +70,14 @@ def restore(*, tenant_id: str) -> Tenant:
 
 
 def what_hangs_on_tenant(tenant_id: str) -> dict[str, int]:
-    """Return how many rows of each kind go with a tenant, under the words that people read."""
+    """Return the number of rows of each kind in a tenant, under labels for users."""
     kinds = {"users": User, "connections": Connection, "organizations": Organization, "groups": Group, "roles": Role}
     return {name: model.objects.of(tenant_id).count() for name, model in kinds.items()}
 
 
 @step_of(Job.Type.TENANT_DELETION)
 def next_step(job: Job) -> bool | Pause:
-    """Do what comes next for a tenant; the job's row is locked."""
+    """Run the next step of a deletion. The job's row is locked."""
     tenant = Tenant.objects.get(pk=job.tenant_id)
     if tenant.status != Tenant.Status.DELETING or tenant.deletion_started_at is None:
         return False
@@ -96,7 +96,7 @@ def next_step(job: Job) -> bool | Pause:
 
 
 def _delete_children(job: Job) -> int:
-    """Delete a chunk of what the tenant has; each with its event."""
+    """Delete a chunk of the tenant's rows, each with its event."""
     for deletion, model in _CHILDREN:
         deleted = deletion.next_of(model.objects.of(job.tenant_id), CHUNK_ROWS)
         if deleted:
@@ -106,7 +106,7 @@ def _delete_children(job: Job) -> int:
 
 
 def _delete_credentials(job: Job) -> int:
-    """Delete a chunk of what lets somebody in: nobody can use it any more, and nothing has to keep it."""
+    """Delete a chunk of credentials. No login can use them any more, and nothing needs to keep them."""
     for table in coverage().ordered:
         if table.is_credential:
             keys = list(table.rows(job.tenant_id).order_by("pk").values_list("pk", flat=True)[:CHUNK_ROWS])
@@ -123,7 +123,7 @@ def _drained(job: Job) -> bool | Pause:
     if not is_drained and waited < settings.TENANT_DRAIN_SECONDS:
         return Pause(min(_DRAIN_POLL_SECONDS, settings.TENANT_DRAIN_SECONDS))
     if not is_drained:
-        job.status_details = "Some event streams had not delivered everything when the time for it was over."
+        job.status_details = "Some event streams had not delivered all events within the time limit."
     tenant = locked_tenant(job.tenant_id)
     days = settings.EVENTS_RETENTION_DAYS if tenant.event_retention_days is None else tenant.event_retention_days
     tenant.purge_after = timezone.now() + timedelta(days=days)

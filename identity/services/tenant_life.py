@@ -1,11 +1,11 @@
-"""The life of a tenant: its states, what leads from one to the next, and who may still add to it.
+"""The lifecycle of a tenant: its states, their transitions, and which states permit new rows.
 
-active, suspended, draining   an operator moves it between these as often as needed
--> deleting                   `tenant_deletion.start`: 403 on its hosts at once; a job deletes everything, each with its
-                              event, and lets its event streams deliver the rest
-deleting -> suspended         `tenant_deletion.restore`, while nothing of it has been deleted yet
-deleting -> deleted           the job is done; only the log and what was delivered is left, until `purge_after`
-deleted -> purged             `tenant_purge`: no row is left, its hosts are free, and its id stays in `FormerTenant`
+active, suspended, draining   an operator switches between these states
+-> deleting                   `tenant_deletion.start`: its hosts answer 403 at once; a job deletes all rows with events,
+                              and lets the event streams deliver them
+deleting -> suspended         `tenant_deletion.restore`, if nothing was deleted yet
+deleting -> deleted           the job is done; only the log and the deliveries remain, until `purge_after`
+deleted -> purged             `tenant_purge`: no row remains, its hosts are free, and its id is in `FormerTenant`
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NEXT: dict[str, tuple[str, ...]] = {
 
 
 def locked_tenant(tenant_id: str) -> Tenant:
-    """Return the tenant with its row locked until the transaction ends; raise `NotFound`."""
+    """Return the tenant with its row locked until the transaction ends. Raises `NotFound`."""
     tenant = Tenant.objects.select_for_update(no_key=True).filter(pk=tenant_id).first()
     if tenant is None:
         raise NotFound("The tenant does not exist.")
@@ -34,7 +34,7 @@ def locked_tenant(tenant_id: str) -> Tenant:
 
 
 def move(tenant: Tenant, status: str) -> None:
-    """Lead a locked tenant to another state and save it; raise `NotSupported` where no way leads there."""
+    """Change the status of a locked tenant and save it. Raises `NotSupported` for a transition that is not allowed."""
     if status not in _NEXT[tenant.status]:
         raise NotSupported(f"A tenant that is {tenant.status} cannot become {status}.")
     tenant.status = status
@@ -43,9 +43,9 @@ def move(tenant: Tenant, status: str) -> None:
 
 
 def refuse_in_closing_tenant(tenant_id: str) -> None:
-    """Raise `BeingDeleted` where something new would be added to a tenant on its way out.
+    """Raise `BeingDeleted` if the tenant is being deleted or is deleted, before a new row is added.
 
-    The shared lock lets a deletion wait for those who have just asked, so that it misses nothing they add.
+    The shared lock makes a deletion wait for transactions that have passed this check, so that it finds all their rows.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT status FROM identity_tenant WHERE id = %s FOR SHARE", [tenant_id])

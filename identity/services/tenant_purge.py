@@ -1,7 +1,7 @@
 """Delete the last rows of a tenant whose log is old enough: the head first, then table by table, then the tenant itself.
 
-Every step is a transaction that deletes a chunk and waits for nobody, so a purge that is stopped goes on where it was and
-never stands in the way of numbering. What it deletes is no event: the events of the deletion were recorded long before.
+Every step is a transaction that deletes a chunk and waits for no lock. So an interrupted purge can resume, and a purge never blocks
+numbering. The steps record no events: the deletion has already recorded them.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ CHUNK_ROWS = 2000
 
 
 class PurgeBlocked(RuntimeError):
-    """Rows of the tenant are locked by somebody else; the purge goes on another time."""
+    """Another transaction holds locks on rows of the tenant; a later purge continues."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
 
 
 def due_tenants() -> list[str]:
-    """Return the deleted tenants whose log is old enough to go."""
+    """Return the deleted tenants whose log is old enough to be purged."""
     due = Tenant.objects.filter(status=Tenant.Status.DELETED, purge_after__lte=timezone.now())
     return list(due.order_by("purge_after", "id").values_list("pk", flat=True))
 
 
 def purge_tenant(tenant_id: str, *, seconds: float | None = None) -> bool:
-    """Purge a deleted tenant for up to so many seconds; return whether nothing of it is left.
+    """Purge a deleted tenant for up to this number of seconds. Returns whether no row is left.
 
     Raises `NotFound`, `NotSupported` for a tenant that is not deleted or not due yet, and `PurgeBlocked`.
     """
@@ -45,7 +45,7 @@ def purge_tenant(tenant_id: str, *, seconds: float | None = None) -> bool:
     if tenant is None:
         raise NotFound("The tenant does not exist.")
     if tenant.status != Tenant.Status.DELETED or tenant.purge_after is None or tenant.purge_after > timezone.now():
-        raise NotSupported(f"The tenant {tenant_id} is {tenant.status}, and its rows are not due to go.")
+        raise NotSupported(f"The tenant {tenant_id} is {tenant.status}, and its rows are not due for deletion.")
     _end_sessions(tenant_id)
     until = None if seconds is None else time.monotonic() + seconds
     while purge_chunk(tenant_id):
@@ -56,7 +56,7 @@ def purge_tenant(tenant_id: str, *, seconds: float | None = None) -> bool:
 
 
 def purge_chunk(tenant_id: str) -> int:
-    """Delete the next chunk of a tenant's rows; return how many went, 0 when only the tenant itself is left."""
+    """Delete the next chunk of a tenant's rows. Returns the number of deleted rows, 0 if only the tenant itself is left."""
     for table in coverage().ordered:
         if count := _delete_chunk(table, tenant_id):
             return count
@@ -66,7 +66,7 @@ def purge_chunk(tenant_id: str) -> int:
 def _delete_chunk(table: OwnedTable, tenant_id: str) -> int:
     with transaction.atomic():
         rows = table.rows(tenant_id)
-        # Whoever holds a row is not waited for: the numberer may be dropping the same ones.
+        # Skips locked rows instead of waiting, because the numberer may be deleting the same rows.
         locked = rows.order_by("pk").select_for_update(skip_locked=True, of=("self",))
         keys = list(locked.values_list("pk", flat=True)[:CHUNK_ROWS])
         if not keys:
@@ -75,7 +75,7 @@ def _delete_chunk(table: OwnedTable, tenant_id: str) -> int:
             return 0
         chosen: models.QuerySet[Any] = models.QuerySet(table.model).filter(pk__in=keys)
         if getattr(table.model, "is_recorded", False):
-            # Around the signals on purpose: there is no log any more. The marks that this leaves go last.
+            # Bypasses the signals, because the log no longer exists. The marks that the triggers write are deleted last.
             chosen._raw_delete(chosen.db)
         else:
             chosen.delete()
@@ -83,7 +83,7 @@ def _delete_chunk(table: OwnedTable, tenant_id: str) -> int:
 
 
 def _end_sessions(tenant_id: str) -> None:
-    """Delete the sessions of the tenant's staff: no column says whose a session is."""
+    """Delete the sessions of the tenant's staff. Reads all sessions, because no column names the account of a session."""
     staff = {str(key) for key in Staff.objects.filter(tenant=tenant_id).values_list("pk", flat=True)}
     for session in Session.objects.iterator() if staff else ():
         if session.get_decoded().get(SESSION_KEY) in staff:
@@ -92,7 +92,7 @@ def _end_sessions(tenant_id: str) -> None:
 
 @unit_of_work
 def _end(tenant_id: str) -> None:
-    """Put the tombstone in the place of the tenant; its foreign keys prove that no row was left."""
+    """Replace the tenant by a `FormerTenant`. Foreign keys guarantee that no row of the tenant is left."""
     FormerTenant.objects.get_or_create(pk=tenant_id)
     Tenant.objects.filter(pk=tenant_id).delete()
     forget_hosts()

@@ -1,4 +1,4 @@
-"""Make, suspend and address tenants."""
+"""Create, suspend and change tenants."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from identity.services.failures import Invalid
 from identity.services.saving import validated_save
 from identity.services.tenant_life import locked_tenant, move
 
-# A day at least: nobody can resume from a log that is pruned as fast as it is read. Ten years at most.
+# At least one day, because no consumer can resume from a log that is pruned at once. At most ten years.
 RETENTION_DAYS = (1, 3650)
 EDITABLE = ("name", "event_retention_days", "max_event_connections")
 
 
 @unit_of_work
 def create_tenant(*, tenant_id: str, name: str, host: str) -> Tenant:
-    """Create a tenant that answers on `host`, its canonical domain; raise `Invalid` or `AlreadyExists`."""
+    """Create a tenant with `host` as its canonical domain. Raises `Invalid` or `AlreadyExists`."""
     if Tenant.objects.filter(pk=tenant_id).exists():
-        raise Invalid({"id": ["A tenant with this id is already there."]})
-    # Asked after the tenant: a purge puts the one in the place of the other in one transaction.
+        raise Invalid({"id": ["A tenant with this id already exists."]})
+    # Checked after the tenant: a purge replaces one by the other in one transaction.
     if FormerTenant.objects.filter(pk=tenant_id).exists():
-        raise Invalid({"id": ["A deleted tenant had this id; events that others keep still name it."]})
+        raise Invalid({"id": ["A deleted tenant had this id, and events that consumers keep still name it."]})
     tenant = Tenant(pk=tenant_id, name=name)
     validated_save(tenant)
     validated_save(CustomDomain(tenant=tenant, host=host.lower(), is_canonical=True, verified_at=timezone.now()))
@@ -35,7 +35,7 @@ def create_tenant(*, tenant_id: str, name: str, host: str) -> Tenant:
 
 @unit_of_work
 def set_tenant_status(*, tenant_id: str, status: str) -> Tenant:
-    """Suspend or activate a tenant; open streams notice within two seconds. Raises `NotSupported` for one that is being deleted."""
+    """Suspend or activate a tenant. Open streams notice it within two seconds. Raises `NotSupported` for one that is being deleted."""
     tenant = locked_tenant(tenant_id)
     move(tenant, status)
     return tenant
@@ -43,7 +43,7 @@ def set_tenant_status(*, tenant_id: str, status: str) -> Tenant:
 
 @unit_of_work
 def update_tenant(*, tenant_id: str, changes: dict[str, Any]) -> Tenant:
-    """Replace name, retention and limit of a tenant; raise `Invalid` for anything else and for values that do not fit."""
+    """Replace name, retention and limit of a tenant. Raises `Invalid` for other fields and for invalid values."""
     unknown = {name: ["Unknown field."] for name in changes if name not in EDITABLE}
     if unknown:
         raise Invalid(unknown)
@@ -61,7 +61,7 @@ def update_tenant(*, tenant_id: str, changes: dict[str, Any]) -> Tenant:
 
 @unit_of_work
 def dismiss_setup(*, tenant_id: str) -> None:
-    """Put the first steps of a tenant away for all of its staff; twice is harmless."""
+    """Hide the first steps of a tenant for all of its staff. A repeated call does no harm."""
     tenant = Tenant.objects.select_for_update(no_key=True).get(pk=tenant_id)
     if tenant.setup_dismissed_at is None:
         tenant.setup_dismissed_at = timezone.now()

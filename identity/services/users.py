@@ -1,4 +1,4 @@
-"""Create, change, block, delete, link and unlink users: each call is one transaction that locks its roots first."""
+"""Create, change, block, delete, link and unlink users. Each call is one transaction that locks its roots first."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ METADATA = ("user_metadata", "app_metadata")
 
 @unit_of_work
 def create_user(*, tenant_id: str, connection: Connection, identifier: str = "", password: str | None = None, **profile: Any) -> User:
-    """Create a user of `connection`, `<provider>|<identifier>` its id; without `identifier` one is drawn.
+    """Create a user of `connection` with the id `<provider>|<identifier>`. Without `identifier`, a random one is used.
 
-    `name` falls back to the e-mail address, user name or phone number, `nickname` to the part before the at sign.
-    Raises `Invalid` for odd values and `AlreadyExists` when id, e-mail, user name or phone number is taken.
+    `name` defaults to the email address, user name or phone number, `nickname` to the part before the at sign.
+    Raises `Invalid` for invalid values and `AlreadyExists` if id, email, user name or phone number is taken.
     """
     _refuse_unknown(profile)
     refuse_if_being_deleted(connection)
     user = new_user(connection, identifier or new_hex_id(), profile)
     if identifier:
-        # A link that is being made turns this id from a user into an identity: wait for it, then look.
+        # A link in progress turns the id of a user into an identity. Wait for it, then read.
         _lock_user_id(tenant_id, user.user_id)
     if LinkedIdentity.objects.of(tenant_id).filter(provider=user.provider, identifier=user.identifier).exists():
         raise AlreadyExists("The user already exists.")
@@ -61,10 +61,10 @@ def create_user(*, tenant_id: str, connection: Connection, identifier: str = "",
 
 @unit_of_work
 def update_user(*, tenant_id: str, user_id: str, changes: dict[str, Any]) -> User:
-    """Replace the named profile fields; metadata maps are merged at the first level, a null removes its key.
+    """Replace the named profile fields. Metadata maps are merged at the first level; a null removes its key.
 
-    An empty map clears all. A new e-mail address is unverified unless `email_verified` is sent along. `password` sets
-    a password. Raises `NotFound`, `Invalid` or `AlreadyExists`.
+    An empty map clears all keys. A new email address is unverified unless `email_verified` is also given. `password` sets a password.
+    Raises `NotFound`, `Invalid` or `AlreadyExists`.
     """
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     before = standing_of(user)
@@ -84,7 +84,7 @@ def update_user(*, tenant_id: str, user_id: str, changes: dict[str, Any]) -> Use
 
 
 def block_user(*, tenant_id: str, user_id: str) -> User:
-    """Block a user by an administrator's decision: a profile change, unlike a brute-force block."""
+    """Block a user on behalf of an administrator. Unlike a brute-force block, this is a profile change."""
     return update_user(tenant_id=tenant_id, user_id=user_id, changes={"blocked": True})
 
 
@@ -95,7 +95,7 @@ def unblock_user(*, tenant_id: str, user_id: str) -> User:
 
 @unit_of_work
 def delete_user(*, tenant_id: str, user_id: str) -> None:
-    """Delete a user with its memberships and every identity linked to it; raise `NotFound`."""
+    """Delete a user with its memberships and all linked identities. Raises `NotFound`."""
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     delete_relations(tenant_id=tenant_id, user=user)
     user.delete()
@@ -103,9 +103,9 @@ def delete_user(*, tenant_id: str, user_id: str) -> None:
 
 @unit_of_work
 def delete_users_by_email(*, tenant_id: str, connection_id: str, email: str) -> int:
-    """Delete the users whose primary identity is in the connection and that have this address, in any case; return how many.
+    """Delete the users of the connection whose primary identity has this address; letter case is ignored. Returns their number.
 
-    Each goes as with `delete_user`. An identity that is linked to a user of another connection stays with that user.
+    Each is deleted like by `delete_user`. An identity that is linked to a user of another connection stays with that user.
     """
     rows = User.objects.of(tenant_id).filter(connection_id=connection_id).annotate(lower_email=Lower("email"))
     found = rows.filter(lower_email=Lower(Value(email))).order_by("pk").values_list("pk", flat=True)
@@ -113,7 +113,7 @@ def delete_users_by_email(*, tenant_id: str, connection_id: str, email: str) -> 
 
 
 def _delete_if_still(tenant_id: str, key: int, email: str) -> bool:
-    """Delete a user that has the address once its row is locked: a change of the address may have come first."""
+    """Lock a user, check that it still has the address, and delete it. The address may have changed before the lock."""
     lock_rows(User, [key])
     user = User.objects.of(tenant_id).filter(pk=key).annotate(lower_email=Lower("email")).filter(lower_email=Lower(Value(email))).first()
     if user is None:
@@ -125,10 +125,9 @@ def _delete_if_still(tenant_id: str, key: int, email: str) -> bool:
 
 @unit_of_work
 def link_users(*, tenant_id: str, primary_id: str, secondary_id: str) -> User:
-    """Make the secondary user an identity of the primary; its memberships, row and metadata go, its profile is
-    kept there.
+    """Make the secondary user an identity of the primary. Deletes its memberships, row and metadata; the identity keeps its profile.
 
-    Raises `NotFound`, or `NotSupported` when both are one user or the secondary has linked identities of its own.
+    Raises `NotFound`, or `NotSupported` if both are the same user or the secondary has linked identities.
     """
     if primary_id == secondary_id:
         raise NotSupported("A user cannot be linked to itself.")
@@ -154,10 +153,10 @@ def link_users(*, tenant_id: str, primary_id: str, secondary_id: str) -> User:
 
 @unit_of_work
 def unlink_identity(*, tenant_id: str, user_id: str, provider: str, identifier: str, restore: bool = True) -> User:
-    """Take a linked identity off its user and restore it as a user of its own, without metadata.
+    """Remove a linked identity from its user and restore it as a separate user, without metadata.
 
-    With `restore` false the identity is dropped, as when its connection is deleted. Raises `NotFound`, `NotSupported`
-    for the primary identity, or `AlreadyExists` when the restored e-mail address was taken meanwhile.
+    If `restore` is false, drops the identity, as in the deletion of its connection. Raises `NotFound`, `NotSupported` for the primary
+    identity, or `AlreadyExists` if the restored email address was taken meanwhile.
     """
     primary = locked_user(tenant_id=tenant_id, user_id=user_id)
     if primary.user_id == f"{provider}|{identifier}":
@@ -174,7 +173,7 @@ def unlink_identity(*, tenant_id: str, user_id: str, provider: str, identifier: 
 
 
 def locked_user(*, tenant_id: str, user_id: str) -> User:
-    """Return the user with its row locked until the transaction ends; raise `NotFound`."""
+    """Return the user with its row locked until the transaction ends. Raises `NotFound`."""
     users = User.objects.of(tenant_id).select_related("connection").select_for_update(no_key=True, of=("self",))
     user = users.filter(user_id=user_id).first()
     if user is None:
@@ -183,7 +182,7 @@ def locked_user(*, tenant_id: str, user_id: str) -> User:
 
 
 def users_named(*, tenant_id: str, user_ids: Iterable[str]) -> list[User]:
-    """Return the users in the order of their keys; raise `NotFound` when one of them does not exist."""
+    """Return the users in key order. Raises `NotFound` if one does not exist."""
     wanted = set(user_ids)
     users = list(User.objects.of(tenant_id).filter(user_id__in=wanted).order_by("pk"))
     if len(users) != len(wanted):
@@ -192,12 +191,12 @@ def users_named(*, tenant_id: str, user_ids: Iterable[str]) -> list[User]:
 
 
 def standing_of(user: User) -> tuple[bool, str]:
-    """Return what `tell_account_change` compares: whether the user is blocked, and the address without its case."""
+    """Return the facts that `tell_account_change` compares: whether the user is blocked, and the case-folded address."""
     return bool(user.blocked), (user.email or "").casefold()
 
 
 def tell_account_change(user: User, before: tuple[bool, str]) -> None:
-    """Send `account_changed` if the user was blocked, unblocked, or has lost or changed an address since `before`."""
+    """Send `account_changed` if the user was blocked or unblocked, or if its address changed or was removed, since `before`."""
     (was_blocked, old_email), (is_blocked, email) = before, standing_of(user)
     told = {"blocked": was_blocked != is_blocked, "email": bool(old_email) and old_email != email}
     changed = frozenset(name for name, is_told in told.items() if is_told)
@@ -206,13 +205,13 @@ def tell_account_change(user: User, before: tuple[bool, str]) -> None:
 
 
 def touch(user: User) -> None:
-    """Move the time of change of a user whose identities changed, in a way that is no change of its own."""
+    """Update the time of change of a user whose identities changed. Saving it alone does not count as a change."""
     user.updated_at = timezone.now()
     user.save(update_fields=["updated_at"])
 
 
 def validated_save_identity(identity: LinkedIdentity) -> None:
-    """Save a linked identity; its columns have no time of change."""
+    """Validate and save a linked identity, which has no time of change."""
     identity.clean_fields()
     identity.save()
 
@@ -231,14 +230,14 @@ def _locked_pair(tenant_id: str, first_id: str, second_id: str) -> tuple[User, U
 
 
 def new_user(connection: Connection, identifier: str, profile: dict[str, Any]) -> User:
-    """Return an unsaved user of `connection`, its names filled in; raise `Invalid` for an odd identifier."""
+    """Return an unsaved user of `connection` with default names. Raises `Invalid` for an invalid identifier."""
     user = User(tenant_id=connection.tenant_id, connection=connection, user_id=user_id_of(connection, identifier), **profile)
     _fill_names(user)
     return user
 
 
 def user_id_of(connection: Connection, identifier: str) -> str:
-    """Return `<provider>|<identifier>`; ids of enterprises and of `oauth2` contain the connection's name. Raises `Invalid`."""
+    """Return `<provider>|<identifier>`. Ids of enterprise and `oauth2` users contain the connection's name. Raises `Invalid`."""
     if any(character.isspace() for character in identifier) or len(identifier) > 255:
         raise Invalid({"user_id": ["At most 255 characters, no white space."]})
     if connection.has_named_ids and not identifier.startswith(f"{connection.name}|"):

@@ -166,11 +166,11 @@ _UNSAID = (
     "Letters, digits and single inner hyphens",
     "Printable ASCII",
     # Valid host names, and those that a tenant may claim or has verified.
-    "A host name with a dot",
+    "Expected a host name with a dot",
     "A lower-case host name",
     "The host belongs to the service",
     "are reserved for client certificates",
-    "A verified domain of the tenant",
+    "Expected a verified domain of the tenant",
     "NUL character",
     "64 bits",
 )

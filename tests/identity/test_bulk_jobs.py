@@ -166,7 +166,7 @@ def test_a_job_stops_when_its_author_loses_the_permission(tenant: Tenant, staff:
         Staff.objects.filter(email=staff.email).update(**changes)  # type: ignore[arg-type]
 
     assert ended(job).status == "failed"
-    assert "may not do this any more" in job.status_details
+    assert "may no longer do this" in job.status_details
     assert blocked(tenant) == 0
 
 
@@ -180,7 +180,7 @@ def test_an_act_that_no_longer_exists_fails_the_job(tenant: Tenant, staff: Staff
     job.parameters = {**job.parameters, "act": "identity.user:forget"}
     job.save()
 
-    assert ended(job).status_details == "This service knows the action no more."
+    assert ended(job).status_details == "The service no longer has this act."
 
 
 def test_an_interrupted_step_leaves_nothing_and_is_repeated_once(

@@ -191,7 +191,7 @@ def test_after_the_deadline_the_deletion_continues_and_says_so(tenant: Tenant) -
     assert deleted(tenant).status == "deleted"
 
     job = Job.objects.of(tenant.pk).get(type=Job.Type.TENANT_DELETION)
-    assert "had not delivered everything" in job.status_details
+    assert "had not delivered all events" in job.status_details
 
 
 def test_the_log_is_kept_for_its_retention(tenant: Tenant) -> None:

@@ -1,4 +1,4 @@
-"""How the admin writes dates and times: the order of the wire, to the second, on a 24-hour clock."""
+"""Formats of dates and times in the admin: the order of the wire, to the second, on a 24-hour clock."""
 
 DATE_FORMAT = "Y-m-d"
 DATETIME_FORMAT = "Y-m-d H:i:s"

@@ -1,4 +1,4 @@
-"""`manage.py describe`: write the pages of the manual that are made from the code."""
+"""`manage.py describe`: write the pages of the manual that are generated from the code."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from config.manual.pages import all_pages, stale_pages, write_pages
 
 
 class Command(BaseCommand):
-    # It reads the code alone.
+    # Needs only the code, no database.
     requires_system_checks = ()
-    help = "Write the reference of the manual from the code into docs/reference."
+    help = "Generate the reference of the manual from the code into docs/reference."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--check", action="store_true", help="Write nothing; name the pages that are out of date, and fail then.")
-        parser.add_argument("--openapi", type=Path, metavar="FILE", help="Write the OpenAPI document to this file, and nothing else.")
+        parser.add_argument(
+            "--check", action="store_true", help="Write nothing; list the pages that are out of date, and fail if there are any."
+        )
+        parser.add_argument("--openapi", type=Path, metavar="FILE", help="Write only the OpenAPI document, to this file.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         place = Path(settings.BASE_DIR) / "docs" / "reference"

@@ -1,4 +1,4 @@
-"""`manage.py seed_demo`: what `make up` needs in the database; running it again changes nothing but what has drifted."""
+"""`manage.py seed_demo`: create the rows that `make up` needs. Idempotent: a second run resets what has changed."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _SECRETS = {
 
 
 class Command(BaseCommand):
-    help = "Make the demo tenant with its admin, client, connections and stream. Secrets come from DEMO_* variables."
+    help = "Create the demo tenant with its admin, client, connections and stream. DEMO_* variables hold the secrets."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--migrate", action="store_true", help="Apply migrations first.")
-        parser.add_argument("--facts", type=Path, help="Write what was made to this file, as JSON.")
+        parser.add_argument("--facts", type=Path, help="Write ids and accounts of the demo to this file, as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["migrate"]:
@@ -59,10 +59,10 @@ class Command(BaseCommand):
 def _migrate() -> None:
     connection.ensure_connection()
     restore_schema(connection.connection)
-    # `migrate` looks at every model and permission even when there is nothing to do; a warm start does not wait for that.
+    # `migrate` reads every model and permission even without pending migrations. Skip it then, for a fast start.
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", interactive=False, verbosity=0)
     else:
-        # The triggers follow the catalogue, which changes without a migration.
+        # The triggers depend on the catalogue, which can change without a migration.
         tripwire.install()

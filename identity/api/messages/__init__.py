@@ -1,1 +1,1 @@
-"""Endpoints about mails: who sends them, and what they say."""
+"""Endpoints for mails: their provider and their templates."""

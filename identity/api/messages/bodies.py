@@ -1,4 +1,4 @@
-"""Bodies about mails, by the names that clients know."""
+"""Request bodies for mails, with the names that clients use."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ProviderToCreate(ProviderToChange):
 
 
 class TemplateToChange(Closed):
-    """A null brings the text of the service back."""
+    """Null restores the text of the service."""
 
     template = serializers.ChoiceField(choices=PUBLIC_NAMES, required=False)
     body = Text(required=False, allow_null=True, allow_blank=True, max_length=LONGEST_SOURCE)
@@ -46,7 +46,7 @@ class TemplateToChange(Closed):
     enabled = Switch(required=False, allow_null=True)
 
     def get_fields(self) -> Any:
-        # `from` is a word of Python.
+        # `from` is a keyword of Python, so the field cannot be an attribute.
         return {**super().get_fields(), "from": Text(required=False, allow_null=True, allow_blank=True, max_length=1000)}
 
 
@@ -55,7 +55,7 @@ class TemplateToSet(TemplateToChange):
 
 
 def provider_values(body: dict[str, Any]) -> dict[str, Any]:
-    """Return what a service stores of a checked body; 400 for a provider that the service does not send by."""
+    """Return the values to store for a checked body. Answers 400 for a provider that the service does not support."""
     name = body.get("name", _SMTP)
     if name != _SMTP:
         raise not_supported(f"Mails are sent by SMTP: use the name smtp with the SMTP host, port, user and password of {name}.")
@@ -88,7 +88,7 @@ def _credentials(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]
 
 def _settings(given: dict[str, Any]) -> dict[str, Any]:
     if set(given) - {"headers"}:
-        raise not_supported("Of the settings of a provider the service knows headers.")
+        raise not_supported("The only setting of a provider that the service knows is headers.")
     return {"headers": given.get("headers") or {}}
 
 
@@ -106,7 +106,8 @@ _WHEN_NULL: dict[str, Any] = {"url_lifetime_seconds": None, "includes_email_in_r
 
 
 def template_values(body: dict[str, Any], *, is_whole: bool) -> dict[str, Any]:
-    """Return the columns that a checked body sets, with `is_whole` all of them. No lifetime and one of 0 are the default."""
+    """Return the columns that a checked body sets, or all columns if `is_whole`. A lifetime of 0 and no lifetime both mean the
+    default."""
     names = _COLUMNS if is_whole else [name for name in _COLUMNS if name in body]
     values = {_COLUMNS[name]: body.get(name) for name in names}
     values = {column: _WHEN_NULL.get(column, "") if value is None else value for column, value in values.items()}

@@ -1,4 +1,4 @@
-"""Who sends the mails of a tenant: `/emails/provider`."""
+"""The provider that sends the mails of a tenant: `/emails/provider`."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _WIRE_NAMES = {
 
 
 class EmailProviderEndpoint(Endpoint):
-    """The mail server of the tenant. Without one, mails go by the server of the platform."""
+    """The mail server of the tenant. Without one, the server of the platform sends the mails."""
 
     not_found_code = "inexistent_email_provider"
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
             "get_email_provider",
-            "Read who sends the mails, without the password",
+            "Read the mail provider, without the password",
             ("read:email_provider",),
             200,
             EMAIL_PROVIDER,
@@ -42,7 +42,7 @@ class EmailProviderEndpoint(Endpoint):
         ),
         "create": Operation(
             "create_email_provider",
-            "Let a mail server of the tenant send the mails",
+            "Send mails through a mail server of the tenant",
             ("create:email_provider",),
             201,
             EMAIL_PROVIDER,
@@ -51,14 +51,16 @@ class EmailProviderEndpoint(Endpoint):
         ),
         "partial_update": Operation(
             "update_email_provider",
-            "Change the mail server; credentials that are not named stay",
+            "Change the mail server; credentials that the body does not name are kept",
             ("update:email_provider",),
             200,
             EMAIL_PROVIDER,
             ProviderToChange,
             refuses=(404,),
         ),
-        "destroy": Operation("delete_email_provider", "Let the platform send the mails again", ("delete:email_provider",), 204),
+        "destroy": Operation(
+            "delete_email_provider", "Delete the mail provider; the platform sends the mails again", ("delete:email_provider",), 204
+        ),
     }
 
     def list(self, request: Request) -> Response:
@@ -87,7 +89,7 @@ class EmailProviderEndpoint(Endpoint):
 
 
 def document_of(row: MessageProvider) -> dict[str, Any]:
-    """Return a provider by the names of the wire; nothing of it is secret."""
+    """Return a provider with the names of the wire and without secrets."""
     own = row.settings
     return {
         "name": row.name,

@@ -1,4 +1,4 @@
-"""What the mails of a tenant say: `/email-templates`. The texts of single languages are written in the admin."""
+"""The mail templates of a tenant: `/email-templates`. Texts for one language are edited in the admin."""
 
 from __future__ import annotations
 
@@ -21,25 +21,23 @@ from identity.services.failures import Invalid, NotFound
 
 
 class EmailTemplateEndpoint(Endpoint):
-    """One template for each mail, in Liquid."""
+    """One Liquid template for each kind of mail."""
 
     not_found_code = "inexistent_email_template"
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "create_email_template",
-            "Write the text of a mail",
+            "Create a mail template",
             ("create:email_templates",),
             201,
             EMAIL_TEMPLATE,
             TemplateToSet,
             refuses=(409,),
         ),
-        "retrieve": Operation(
-            "get_email_template", "Read the text of a mail", ("read:email_templates",), 200, EMAIL_TEMPLATE, refuses=(404,)
-        ),
+        "retrieve": Operation("get_email_template", "Read a mail template", ("read:email_templates",), 200, EMAIL_TEMPLATE, refuses=(404,)),
         "update": Operation(
             "set_email_template",
-            "Replace the text of a mail, or write it",
+            "Create or replace a mail template",
             ("update:email_templates",),
             200,
             EMAIL_TEMPLATE,
@@ -48,7 +46,7 @@ class EmailTemplateEndpoint(Endpoint):
         ),
         "partial_update": Operation(
             "update_email_template",
-            "Change parts of the text of a mail",
+            "Change parts of a mail template",
             ("update:email_templates",),
             200,
             EMAIL_TEMPLATE,
@@ -92,7 +90,7 @@ class EmailTemplateEndpoint(Endpoint):
 
 
 def document_of(row: MessageTemplate) -> dict[str, Any]:
-    """Return a template by the names of the wire."""
+    """Return a template with the names of the wire."""
     return {
         "template": row.name,
         "body": row.body or None,
@@ -114,7 +112,7 @@ def _public(name: str) -> Kind:
 
 
 def _named(name: str, body: dict[str, Any]) -> Kind:
-    """Return the mail of the path; the body may repeat its name and name no other one."""
+    """Return the kind of mail in the path. The body may repeat its name, but not name another kind."""
     kind = _public(name)
     if body.get("template", name) != name:
         raise invalid_body(f"Expected {name}, as in the path", "template")

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about the provider of mails and their templates."""
+"""OpenAPI schemas and parameters of the mail provider and the mail templates."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _PROVIDER: dict[str, Schema] = {
     "settings": {"type": "object", "properties": {"headers": {"type": "object", "additionalProperties": TEXT}}},
 }
 PROVIDER_FIELDS = tuple(_PROVIDER)
-# What an answer holds where `fields` names nothing.
+# Members of a response to a request without `fields`.
 PROVIDER_DEFAULT = ("name", "enabled")
 PROVIDER_PARAMETERS = (
     Parameter("fields", TEXT, f"Some of {', '.join(PROVIDER_FIELDS)}; {' and '.join(PROVIDER_DEFAULT)} without it."),
-    Parameter("include_fields", SWITCH, "Whether these fields are answered, or all others."),
+    Parameter("include_fields", SWITCH, "True: the response has only these fields. False: all fields except these."),
 )
 _TEMPLATE: dict[str, Schema] = {
     "template": {**TEXT, "enum": list(PUBLIC_NAMES)},
-    "body": {**_NULLABLE, "description": "HTML with Liquid; null is the text of the service."},
+    "body": {**_NULLABLE, "description": "HTML with Liquid; null restores the text of the service."},
     "from": {**_NULLABLE, "description": "Used where the tenant has a provider of its own."},
-    "resultUrl": {**_NULLABLE, "description": "Where a user is led whose link has worked."},
+    "resultUrl": {**_NULLABLE, "description": "Target of the redirect after a link was used."},
     "subject": _NULLABLE,
     "syntax": {**TEXT, "enum": ["liquid"]},
     "urlLifetimeInSeconds": {**WHOLE, "nullable": True},

@@ -1,4 +1,4 @@
-"""Bodies about organizations and their connections."""
+"""Request bodies for organizations and their connections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LEVELS = [name for name, _ in ACCESS_LEVELS]
 
 
 class EnabledConnectionToChange(Closed):
-    """The flags of the older form."""
+    """The flags of `enabled_connections`, the older form."""
 
     assign_membership_on_login = Switch(required=False)
     show_as_button = Switch(required=False)
@@ -25,7 +25,7 @@ class EnabledConnectionToAdd(EnabledConnectionToChange):
 
 
 class OrganizationConnectionToChange(EnabledConnectionToChange):
-    """The flags of the newer form; null clears."""
+    """The flags of `connections`, the newer form; null clears a flag."""
 
     is_enabled = Switch(required=False)
     organization_connection_name = Text(required=False, max_length=50, allow_null=True)
@@ -38,7 +38,7 @@ class OrganizationConnectionToAdd(OrganizationConnectionToChange):
 
 
 class OrganizationSettings(Closed):
-    """What creating and changing an organization have in common."""
+    """Members that creating and changing an organization share."""
 
     display_name = Text(required=False, max_length=255, allow_null=True)
     branding = JsonObject(required=False, allow_null=True)

@@ -1,4 +1,4 @@
-"""The connections of an organization in two forms on one row: `.../enabled_connections` and `.../connections`."""
+"""The connections of an organization. Two forms show the same rows: `.../enabled_connections` and `.../connections`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _UPDATE, _DELETE = ("update:organization_connections",), ("delete:organization_c
 
 
 class _Endpoint(Endpoint):
-    """What both forms do; they differ in their fields and in which rows they show."""
+    """Endpoints that both forms share. The forms differ in their fields and in the rows that they show."""
 
     listing: ClassVar[Listing]
     to_add: ClassVar[type[Closed]]
@@ -81,7 +81,7 @@ class _Endpoint(Endpoint):
         try:
             memberships.remove_connection(tenant_id=self.tenant_id, organization_id=id, connection_id=connection_id)
         except NotFound:
-            # Clients repeat a delete whose answer was lost: gone is gone.
+            # Clients repeat a delete if its response was lost, so a missing row is a success.
             return Response(status=204)
         return Response(status=204)
 
@@ -137,7 +137,7 @@ class EnabledConnectionEndpoint(_Endpoint):
             refuses=(404,),
         ),
         "destroy": Operation(
-            "delete_organization_enabled_connection", "Take a connection out of an organization", _DELETE, 204, refuses=(404,)
+            "delete_organization_enabled_connection", "Remove an enabled connection from an organization", _DELETE, 204, refuses=(404,)
         ),
     }
 
@@ -149,7 +149,7 @@ class EnabledConnectionEndpoint(_Endpoint):
 
 
 class OrganizationConnectionEndpoint(_Endpoint):
-    """The newer form: every connection, with its switch, name and levels."""
+    """The newer form: every connection, with `is_enabled`, name and access levels."""
 
     listing = Listing("connections", ORGANIZATION_CONNECTION_FIELDS)
     to_add = OrganizationConnectionToAdd

@@ -1,4 +1,4 @@
-"""Groups in an organization, their roles there, and who has a role there."""
+"""Groups in an organization, their roles there, and the groups and members that have a role."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class OrganizationGroupRoleEndpoint(Endpoint):
         ),
         "create": Operation(
             "assign_organization_group_roles",
-            "Give a group roles in an organization",
+            "Assign roles to a group in an organization",
             ("create:organization_group_roles",),
             204,
             body=RolesToChange,
@@ -75,7 +75,7 @@ class OrganizationGroupRoleEndpoint(Endpoint):
         ),
         "destroy": Operation(
             "remove_organization_group_roles",
-            "Take roles from a group in an organization",
+            "Remove roles from a group in an organization",
             ("delete:organization_group_roles",),
             204,
             body=RolesToChange,
@@ -125,7 +125,7 @@ class OrganizationRoleGroupEndpoint(Endpoint):
 
 
 class OrganizationRoleMemberEndpoint(Endpoint):
-    """The members who have one role in an organization."""
+    """The members that have one role in an organization."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(

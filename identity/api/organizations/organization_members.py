@@ -43,7 +43,7 @@ class MemberEndpoint(Endpoint):
         ),
         "create": Operation(
             "add_organization_members",
-            "Make users members of an organization",
+            "Add users to an organization",
             ("create:organization_members",),
             204,
             body=OrganizationMembersToChange,
@@ -51,7 +51,7 @@ class MemberEndpoint(Endpoint):
         ),
         "destroy": Operation(
             "remove_organization_members",
-            "End memberships, their roles included",
+            "Remove members and their roles from an organization",
             ("delete:organization_members",),
             204,
             body=OrganizationMembersToChange,
@@ -85,7 +85,7 @@ class MemberEndpoint(Endpoint):
 
 
 class MemberRoleEndpoint(Endpoint):
-    """The roles a member has in an organization."""
+    """The roles that a member has in an organization."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
@@ -100,7 +100,7 @@ class MemberRoleEndpoint(Endpoint):
         ),
         "create": Operation(
             "assign_organization_member_roles",
-            "Give a member roles in an organization",
+            "Assign roles to a member in an organization",
             ("create:organization_member_roles",),
             204,
             body=RolesToChange,
@@ -108,7 +108,7 @@ class MemberRoleEndpoint(Endpoint):
         ),
         "destroy": Operation(
             "remove_organization_member_roles",
-            "Take roles from a member",
+            "Remove roles from a member",
             ("delete:organization_member_roles",),
             204,
             body=RolesToChange,
@@ -135,12 +135,12 @@ class MemberRoleEndpoint(Endpoint):
 
 
 class EffectiveMemberRoleEndpoint(Endpoint):
-    """The roles that count for a user in an organization, given directly or through groups."""
+    """The effective roles of a user in an organization: assigned directly or through groups."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
             "list_organization_member_effective_roles",
-            "List the roles that count for a member",
+            "List the effective roles of a member",
             ("read:organization_member_effective_roles",),
             200,
             EFFECTIVE_ROLES,

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about organizations, their members and their connections."""
+"""OpenAPI schemas and parameters of organizations, their members and their connections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEMBERS = list_of("members", reference("OrganizationMember"))
 TAKEN_MEMBERS = taken_list("members", reference("ShortUser"))
 _MEMBER_ROLE: Schema = {"type": "object", "required": ["id", "name"], "properties": {"id": TEXT, "name": TEXT}}
 COMPONENTS: dict[str, Schema] = {
-    # Nothing is required: `fields` leaves out what it does not name.
+    # No member is required, because `fields` can leave out any of them.
     "Organization": {"type": "object", "properties": shapes.ORGANIZATION.properties},
     "EnabledConnection": {"type": "object", "properties": shapes.ENABLED_CONNECTION.properties},
     "OrganizationConnection": {"type": "object", "properties": shapes.ORGANIZATION_CONNECTION.properties},

@@ -40,7 +40,7 @@ class OrganizationEndpoint(Endpoint):
         ),
         "create": Operation(
             "create_organization",
-            "Create an organization, with connections if named",
+            "Create an organization, optionally with connections",
             ("create:organizations",),
             201,
             ORGANIZATION,
@@ -58,7 +58,11 @@ class OrganizationEndpoint(Endpoint):
             refuses=(404, 409),
         ),
         "destroy": Operation(
-            "delete_organization", "Delete an organization with what belongs to it", ("delete:organizations",), 204, refuses=(404,)
+            "delete_organization",
+            "Delete an organization with its relations, groups and roles",
+            ("delete:organizations",),
+            204,
+            refuses=(404,),
         ),
     }
 
@@ -120,7 +124,7 @@ class OrganizationNameEndpoint(Endpoint):
 
 
 def _stored(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns that the body sets: null clears, and what nothing acts on is kept together."""
+    """Return the columns that the body sets. Null clears a column; members without effect are stored together in `extras`."""
     columns = {name: _EMPTY[name] if value is None else value for name, value in body.items() if name not in KEPT}
     kept = {name: body[name] for name in KEPT if name in body}
     if kept:

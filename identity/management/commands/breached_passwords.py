@@ -1,4 +1,4 @@
-"""`manage.py breached_passwords`: make, renew and look at the list of passwords from breaches elsewhere (docs/adr/0117)."""
+"""`manage.py breached_passwords`: build, refresh and describe the list of breached passwords (docs/adr/0117)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ The list of passwords that were found in breaches of other services.
 
 It is one file at BREACHED_PASSWORDS_FILE, shared by all web processes and tenants of this host. It holds truncated digests, 6 bytes
 for each password, and is searched on the disk: processes do not load it. Copy it to each host that runs web processes. Without a
-list nothing is refused. Tenants decide what happens to a password of the list: Sign-in settings of the admin, or PATCH
+list no password is refused. Tenants decide what happens to a password in the list: Sign-in settings of the admin, or PATCH
 /attack-protection/breached-password-detection.
 
   manage.py breached_passwords import pwnedpasswords.txt   one sorted file, lines DIGEST:COUNT of SHA-1
@@ -32,9 +32,9 @@ list nothing is refused. Tenants decide what happens to a password of the list: 
   manage.py breached_passwords refresh                     fetch each range from BREACHED_PASSWORDS_URL
   manage.py breached_passwords status                      whether there is a list, how long it is, and how old
 
-The new list takes the place of the old one when it is whole, in one step, and running processes use it within a second. A run that is
-stopped goes on where it was when you run the command again. A list of 900 million passwords takes 5.4 GB, and as much again while it
-is made. For a shorter one, leave out rare passwords: --at-least 10.
+A complete new list replaces the old one in one step, and running processes use it within a second. If a run is stopped, run the
+command again: it resumes. A list of 900 million passwords takes 5.4 GB, and as much again while it is built. For a smaller list,
+leave out rare passwords: --at-least 10.
 """
 
 
@@ -46,16 +46,16 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         commands = parser.add_subparsers(dest="act", required=True, metavar="import, refresh or status")
-        imports = commands.add_parser("import", help="Make the list from a downloaded file or directory.")
+        imports = commands.add_parser("import", help="Build the list from a downloaded file or directory.")
         imports.add_argument("source", type=Path, help="A sorted file of lines DIGEST:COUNT, or a directory of range files.")
-        refresh = commands.add_parser("refresh", help="Make the list from a range interface; ranges without a change are kept.")
-        refresh.add_argument("--parallel", type=int, default=16, metavar="N", help="Requests under way at once, 1 to 64. Default: 16.")
+        refresh = commands.add_parser("refresh", help="Build the list from a range interface; ranges that have not changed are kept.")
+        refresh.add_argument("--parallel", type=int, default=16, metavar="N", help="Parallel requests, 1 to 64. Default: 16.")
         for maker in (imports, refresh):
             maker.add_argument("--at-least", type=int, default=1, metavar="N", help="Leave out passwords seen less often. Default: 1.")
-            maker.add_argument("--restart", action="store_true", help="Forget what an earlier run has done, and begin anew.")
-            maker.add_argument("--allow-missing", action="store_true", help="Take a source in which whole ranges are missing.")
-            maker.add_argument("--accept-smaller", action="store_true", help="Replace the present list by a much smaller one.")
-        commands.add_parser("status", help="Say whether there is a list, and how old it is.")
+            maker.add_argument("--restart", action="store_true", help="Discard the progress of an earlier run, and start again.")
+            maker.add_argument("--allow-missing", action="store_true", help="Accept a source in which whole ranges are missing.")
+            maker.add_argument("--accept-smaller", action="store_true", help="Accept a list that is much smaller than the existing one.")
+        commands.add_parser("status", help="Show whether there is a list, and how old it is.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["act"] == "status":
@@ -64,7 +64,7 @@ class Command(BaseCommand):
         if not settings.BREACHED_PASSWORDS_FILE:
             raise CommandError("Set BREACHED_PASSWORDS_FILE to the path of the list first.")
         if options["at_least"] < 1:
-            raise CommandError("--at-least is 1 or more.")
+            raise CommandError("--at-least must be 1 or more.")
         with _failures_in_words():
             facts = self._imported(options) if options["act"] == "import" else self._refreshed(options)
         self.stdout.write(f"The list is in place: {facts.count:,} passwords.")
@@ -80,7 +80,7 @@ class Command(BaseCommand):
 
     def _refreshed(self, options: dict[str, Any]) -> Facts:
         if not 1 <= options["parallel"] <= 64:
-            raise CommandError("--parallel is 1 to 64.")
+            raise CommandError("--parallel must be 1 to 64.")
         base = settings.BREACHED_PASSWORDS_URL.rstrip("/") + "/"
         plan = self._plan(base, options)
         with building(plan, restarts=options["restart"]) as builder:
@@ -94,7 +94,7 @@ class Command(BaseCommand):
         return Plan(Path(settings.BREACHED_PASSWORDS_FILE), source, options["at_least"])
 
     def _teller(self) -> Any:
-        """Return what tells how far the work is, every few seconds."""
+        """Return a function that prints the progress every few seconds."""
         last = time.monotonic()
 
         def tell(builder: ListBuilder) -> None:
@@ -125,4 +125,4 @@ def _failures_in_words() -> Iterator[None]:
     except (BuildRefused, SourceRefused, ListUnreadable) as error:
         raise CommandError(str(error)) from error
     except OSError as error:
-        raise CommandError(f"The list cannot be written or the source not be read: {error}") from error
+        raise CommandError(f"The list cannot be written or the source cannot be read: {error}") from error

@@ -1,4 +1,4 @@
-"""`manage.py build_search_indexes`: the indexes of the search of users that a migration could not build."""
+"""`manage.py build_search_indexes`: build the indexes of the search of users that a migration could not build."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from identity.search.indexes import build_search_indexes
 
 class Command(BaseCommand):
     help = (
-        "Build the indexes of the search of users that are missing, beside a running service. They need the extensions btree_gin and "
-        "pg_trgm, which the owner of the database, or a superuser, may have to create first. Harmless when nothing is missing."
+        "Build the missing indexes of the search of users while the service runs. They need the extensions btree_gin and "
+        "pg_trgm, which the owner of the database or a superuser may have to create first. Does nothing if no index is missing."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
         problems = build_search_indexes(connection)
         if problems:
             raise CommandError("\n".join(problems))
-        self.stdout.write("The indexes of the search of users are there.")
+        self.stdout.write("All indexes of the search of users exist.")

@@ -1,4 +1,4 @@
-"""`manage.py delete_tenant ID`: everything of a tenant goes, with its events; its log is kept for a while, then purged."""
+"""`manage.py delete_tenant ID`: delete all rows of a tenant, with events. Its log is kept for a while, then purged."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LOOK_SECONDS = 1.0
 
 class Command(BaseCommand):
     help = (
-        "Delete a tenant: its hosts answer 403 at once, everything in it is deleted with its events, and its streams deliver them. "
-        "Its log is kept as long as its retention says; purge_tenants then drops the last rows. Interrupted, the workers go on with it."
+        "Delete a tenant: its hosts answer 403 at once, all its rows are deleted with events, and its streams deliver them. "
+        "Its log is kept for its retention; purge_tenants then deletes the last rows. If the command is interrupted, the workers continue."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("tenant", help="Id of the tenant.")
-        parser.add_argument("--yes", action="store_true", help="Do not ask for the id again.")
-        parser.add_argument("--restore", action="store_true", help="Take the deletion back, while nothing has been deleted yet.")
+        parser.add_argument("--yes", action="store_true", help="Skip the confirmation.")
+        parser.add_argument("--restore", action="store_true", help="Cancel the deletion, if nothing was deleted yet.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         tenant_id = options["tenant"]
@@ -48,11 +48,11 @@ class Command(BaseCommand):
     def _confirm(self, tenant_id: str) -> None:
         for name, number in tenant_deletion.what_hangs_on_tenant(tenant_id).items():
             self.stdout.write(f"{number:>10,} {name}")
-        if input(f"All of this will be deleted. Type {tenant_id} to go on: ") != tenant_id:
+        if input(f"All of this will be deleted. Type {tenant_id} to continue: ") != tenant_id:
             raise CommandError("Nothing was deleted.")
 
     def _work(self, job: Job, console: Console) -> None:
-        """Work beside the workers until the job ends or only waits for a later day."""
+        """Run the job in addition to the workers, until it ends or only waits for a later day."""
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
         with Progress(*columns, console=console, disable=not self.stdout.isatty()) as progress:
             task = progress.add_task(f"Deleting {job.target}", total=100)
@@ -73,7 +73,7 @@ class Command(BaseCommand):
             note = f" {job.status_details}" if job.status_details else ""
             self.stdout.write(f"{tenant.pk} is deleted. Its log is kept until {tenant.purge_after:%Y-%m-%d %H:%M} UTC.{note}")
         else:
-            self.stdout.write(f"{tenant.pk} is suspended, and deleted by the workers when the time to take it back is over.")
+            self.stdout.write(f"{tenant.pk} is suspended. The workers delete it when the time to cancel the deletion is over.")
 
 
 def _description(job: Job) -> str:

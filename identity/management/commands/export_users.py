@@ -1,4 +1,4 @@
-"""`manage.py export_users`: every user of a tenant as lines of JSON, and the cursor from which the stream goes on."""
+"""`manage.py export_users`: write every user of a tenant as a line of JSON, and the cursor from which the stream continues."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--tenant", required=True, help="Id of the tenant.")
-        parser.add_argument("--connection", help="Name of a connection: its users alone.")
+        parser.add_argument("--connection", help="Name of a connection; exports only its users.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         chosen = {"tenant_id": options["tenant"], "connection_id": self._connection_id(options["tenant"], options["connection"])}
         cursor = export_cursor(options["tenant"])
-        # The rows go to standard output, so progress goes beside them.
+        # Standard output holds the rows, so progress is written to standard error.
         console = Console(file=self.stderr, no_color=options["no_color"])  # type: ignore[arg-type]  # Django's wrapper is a text stream
         columns = (TextColumn("Exporting"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]} users/s"))
         started, count = time.monotonic(), 0

@@ -1,4 +1,4 @@
-"""`manage.py import_users`: a user import on the command line, with its progress; stopped half-way it is continued by its job id."""
+"""`manage.py import_users`: import users on the command line and show the progress. A stopped import resumes by its job id."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from identity.services.jobs import run_job
 class Command(BaseCommand):
     help = (
         "Import users from FILE: one JSON object per line, or one JSON array. Rows that cannot be imported are counted and kept with the "
-        "reason; the others go on. Example: manage.py import_users --tenant acme --connection people users.jsonl"
+        "reason; the other rows are imported. Example: manage.py import_users --tenant acme --connection people users.jsonl"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", nargs="?", type=Path, help="The rows; left out with --resume.")
+        parser.add_argument("file", nargs="?", type=Path, help="File with the rows; leave it out with --resume.")
         parser.add_argument("--tenant", help="Id of the tenant.")
-        parser.add_argument("--connection", help="Name of the connection the users belong to.")
-        parser.add_argument("--upsert", action="store_true", help="Overwrite users that exist; without it they count as failed.")
-        parser.add_argument("--resume", metavar="JOB", help="Go on with a job that was stopped.")
+        parser.add_argument("--connection", help="Name of the connection of the users.")
+        parser.add_argument("--upsert", action="store_true", help="Overwrite users that exist; without it their rows count as failed.")
+        parser.add_argument("--resume", metavar="JOB", help="Resume a job that was stopped.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         job = self._resumed(options["resume"]) if options["resume"] else self._started(options)
@@ -49,7 +49,7 @@ class Command(BaseCommand):
 
     def _started(self, options: dict[str, Any]) -> Job:
         if not (options["file"] and options["tenant"] and options["connection"]):
-            raise CommandError("Name a FILE, --tenant and --connection, or --resume JOB.")
+            raise CommandError("Give FILE, --tenant and --connection, or --resume JOB.")
         connection = Connection.objects.of(options["tenant"]).filter(name=options["connection"]).first()
         if connection is None:
             raise CommandError(f"The tenant {options['tenant']} has no connection {options['connection']!r}.")

@@ -1,4 +1,4 @@
-"""`manage.py purge_tenants`: drop the last rows of deleted tenants whose log is old enough. The calendar does it every hour."""
+"""`manage.py purge_tenants`: delete the last rows of deleted tenants whose log is old enough. A scheduled task does this every hour."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from identity.services.tenant_purge import PurgeBlocked, due_tenants, purge_tena
 
 
 class Command(BaseCommand):
-    help = "Purge the deleted tenants that are due: no row of them is left, their hosts are free, and their ids are never given again."
+    help = "Purge the deleted tenants that are due: all their rows are deleted, their hosts are free, and their ids are never reused."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--list", action="store_true", help="Show which deleted tenants there are and when they are due; purge none.")
+        parser.add_argument(
+            "--list", action="store_true", help="List the deleted tenants and the times at which they are due, without purging."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["list"]:

@@ -1,4 +1,4 @@
-"""`manage.py reset_staff_factors EMAIL`: for somebody of the staff who has lost their factors and their recovery codes."""
+"""`manage.py reset_staff_factors EMAIL`: for a staff account whose factors and recovery codes are lost."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from identity.models.staff import canonical_email
 
 class Command(BaseCommand):
     help = (
-        "Take all second factors and recovery codes from a staff account and end its sessions; the password alone opens it then. Make "
-        "sure who is asking, over another way than the one they asked on. It is noted in the audit log."
+        "Remove all second factors and recovery codes from a staff account and end its sessions. Its password alone then signs in. Before "
+        "you run it, verify the identity of the requester over another channel. The audit log records the reset."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("email", help="E-mail address of the account.")
-        parser.add_argument("--reason", default="", help="Why, for the audit log.")
-        parser.add_argument("--yes", action="store_true", help="Do not ask for the address again.")
+        parser.add_argument("--reason", default="", help="Reason for the audit log.")
+        parser.add_argument("--yes", action="store_true", help="Skip the confirmation.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         staff = Staff.objects.filter(email=canonical_email(options["email"])).first()
@@ -32,7 +32,7 @@ class Command(BaseCommand):
         if not factors:
             self.stdout.write(f"{staff.email} has no second factor.")
             return
-        if not options["yes"] and input(f"They are taken away for good. Type {staff.email} to go on: ") != staff.email:
+        if not options["yes"] and input(f"All its factors will be removed. Type {staff.email} to continue: ") != staff.email:
             raise CommandError("Nothing was changed.")
         count = reset_factors(staff_id=staff.pk, reason=options["reason"])
-        self.stdout.write(f"{staff.email} has no second factor any more ({count} taken away), and no session.")
+        self.stdout.write(f"{staff.email} has no second factor any more ({count} removed), and no session.")

@@ -1,1 +1,1 @@
-"""Senders of text messages: one module for each way out."""
+"""Senders of text messages, one module for each provider."""

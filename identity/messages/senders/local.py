@@ -1,4 +1,4 @@
-"""Text messages for development: on the console, or as files in a folder."""
+"""Text messages in development: on the console, or as files in a folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ConsoleSender:
 
 @dataclass(frozen=True)
 class FileSender:
-    """Writes each message into a file of its own, which only the account of the service can read: it holds a code."""
+    """Writes each message into its own file. Only the account of the service can read it, because it holds a code."""
 
     directory: str
 

@@ -1,4 +1,4 @@
-"""One POST to a provider, and what its outcome means for a message."""
+"""Sends one POST request to a provider, and maps errors to the outcomes of a message."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ _SECONDS = 15.0
 
 
 def post(url: str, *, headers: Mapping[str, str], body: bytes) -> Answer:
-    """Return the answer of a provider, of any status.
+    """Return the response of a provider, of any status.
 
-    Raises `MessageRefused` for an address that may not be reached, `ProviderAway` where the request did not get there, and
-    `InDoubt` where it may have.
+    Raises `MessageRefused` for a forbidden address, `ProviderAway` if the request did not arrive, and `InDoubt` if it may have arrived.
     """
     try:
         return outbound_session().send("POST", url, headers=headers, body=body, deadline=time.monotonic() + _SECONDS)

@@ -1,4 +1,4 @@
-"""What a sender of text messages is."""
+"""The interface of senders of text messages."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class TextMessage:
-    """One message. `id` is the same for every try, so that a gateway can tell a repetition."""
+    """One message. `id` is the same for every attempt, so that a gateway can detect repetitions."""
 
     id: str
     to: str
     body: str = field(repr=False)
-    # Where the tenant's text names one; empty leaves it to the sender.
+    # The sender that the tenant's text names; empty for the default of the provider.
     sender: str = ""
 
 
@@ -21,8 +21,8 @@ class Sender(Protocol):
     """Hands a text message to a carrier."""
 
     def send(self, message: TextMessage) -> None:
-        """Return once the provider has taken the message.
+        """Return once the provider has accepted the message.
 
-        Raises `ProviderAway` where it surely has not and may be asked again, `InDoubt` where it may have, and `MessageRefused`
-        where it never will. Never called inside a transaction.
+        Raises `ProviderAway` if it surely has not and a retry is safe, `InDoubt` if it may have, and `MessageRefused` for a final
+        refusal. Never called inside a transaction.
         """

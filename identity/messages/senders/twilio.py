@@ -1,4 +1,4 @@
-"""Text messages by Twilio's interface: a form to `Messages.json`, basic authentication, errors by code."""
+"""Text messages through Twilio's API: a form to `Messages.json`, basic authentication, errors by code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from identity.messages.senders.protocol import TextMessage
 
 DEFAULT_BASE = "https://api.twilio.com"
 _SUCCESS, _REDIRECT, _SERVER_ERROR = 200, 300, 500
-# Of Twilio's dictionary of errors: what passes by itself. Everything else under 500 is about this message or this account.
+# Temporary errors in Twilio's error dictionary. All other errors below status 500 concern this message or this account.
 _LATER = {
     14107: "Twilio limits the rate of this sender.",
     20429: "Twilio limits the rate of this account.",
@@ -26,25 +26,25 @@ _LATER = {
 _SAID = {
     20003: "Twilio refuses the account SID or the token.",
     20404: "Twilio does not know the account.",
-    21211: "Twilio says that the number cannot be one.",
-    21212: "Twilio says that the sender cannot be one.",
+    21211: "Twilio refuses the number as invalid.",
+    21212: "Twilio refuses the sender as invalid.",
     21408: "The account of Twilio may not send to this country.",
-    21606: "The sender is no number of the account that can send to this number.",
+    21606: "The account has no such sender that can send to this number.",
     21608: "The trial account of Twilio sends to verified numbers only.",
     21610: "The recipient has answered STOP to this sender.",
     21612: "Twilio cannot send from this sender to this number.",
-    21614: "The number cannot take text messages.",
+    21614: "The number cannot receive text messages.",
     21617: "The message is too long for Twilio.",
     21660: "The sender belongs to another account of Twilio.",
     21701: "Twilio does not know the messaging service.",
     21703: "The messaging service has no sender.",
-    21705: "Twilio says that the messaging service cannot be one.",
+    21705: "Twilio refuses the SID of the messaging service as invalid.",
 }
 
 
 @dataclass(frozen=True)
 class TwilioSender:
-    """Sends from a number or name (`sender`), or by a messaging service."""
+    """Sends from a number or name (`sender`), or through a messaging service."""
 
     account_sid: str
     token: str = field(repr=False)
@@ -73,7 +73,7 @@ class TwilioSender:
 
 
 def _failure(answer: Answer) -> Exception:
-    """Return what an answer means. Its text quotes the number and is left behind."""
+    """Map a response to an outcome. Drops its text, which quotes the number."""
     code = _code(answer.body)
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS or code in _LATER:
         return ProviderAway(_LATER.get(code, "Twilio limits the rate of this account."))

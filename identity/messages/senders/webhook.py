@@ -1,4 +1,4 @@
-"""Text messages by a gateway of the tenant: a signed POST of `{"recipient", "body", "sender"}`."""
+"""Text messages through a gateway of the tenant: a signed POST of `{"recipient", "body", "sender"}`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from identity.messages.senders.posting import post
 from identity.messages.senders.protocol import TextMessage
 
 _TOKEN_SECONDS = 60
-# Not now; everything else of 400 and above 400 says that this message will never do.
+# Statuses that permit a retry. Any other status from 300 to 499 is a final refusal.
 _LATER = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 _SUCCESS, _REDIRECT, _CLIENT_ERROR, _SERVER_ERROR = 200, 300, 400, 500
 
 
 @dataclass(frozen=True)
 class Bearer:
-    """How a gateway knows us: a token of a minute, signed with a secret that both know."""
+    """Authenticates the service to a gateway: a token that lives for one minute, signed with a shared secret."""
 
     secret: bytes = field(repr=False)
     subject: str = ""
@@ -53,9 +53,9 @@ class WebhookSender:
 
 
 def post_signed(url: str, key: bytes, *, message_id: str, written: Mapping[str, Any], bearer: Bearer | None = None) -> None:
-    """Hand an object to a server of the tenant. Without a key it is not signed.
+    """Post an object to a server of the tenant. Without a key the request is not signed.
 
-    Raises `ProviderAway` where the server surely has not taken it, `InDoubt` where it may have, `MessageRefused` where it never will.
+    Raises `ProviderAway` if the server surely has not accepted it, `InDoubt` if it may have, and `MessageRefused` for a final refusal.
     """
     now, body = int(time.time()), json.dumps(written, ensure_ascii=False).encode()
     headers = {"Content-Type": "application/json", "webhook-id": message_id, "webhook-timestamp": str(now)}
@@ -69,13 +69,13 @@ def post_signed(url: str, key: bytes, *, message_id: str, written: Mapping[str, 
     if answer.status in _LATER:
         raise ProviderAway(f"The gateway answers {answer.status}.")
     if answer.status >= _SERVER_ERROR:
-        # It failed while it worked on the message, which may be on its way.
+        # The gateway failed while it processed the message, which may have been sent.
         raise InDoubt(f"The gateway answers {answer.status}.")
     raise MessageRefused(f"The gateway refuses the message (status {answer.status}).")
 
 
 def key_bytes(secret: str, *, is_base64: bool) -> bytes:
-    """Return the bytes of a shared secret; one that is not the base64 it is said to be counts as text."""
+    """Return the bytes of a shared secret. Invalid base64 is used as text, even if `is_base64`."""
     if not is_base64:
         return secret.encode()
     try:

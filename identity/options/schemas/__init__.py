@@ -1,4 +1,4 @@
-"""The options of each strategy, as far as they may be read again (docs/adr/0075). Pure."""
+"""The readable options of each strategy (docs/adr/0075). Pure."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ DATABASE = own.DATABASE
 
 
 def schema_of(strategy: str, *, is_database: bool) -> Members:
-    """Return the schema of a strategy; one without a schema of its own has that of any OAuth 2.0 provider."""
+    """Return the schema of a strategy. Without its own schema, a strategy has that of any OAuth 2.0 provider."""
     return DATABASE if is_database else SCHEMAS.get(strategy, social.OAUTH2)

@@ -32,7 +32,7 @@ _SAML_NODES: dict[str, Node] = {
     "signing_key": _KEY_PAIR,
     "decryptionKey": _KEY_PAIR,
 }
-# Which claims of a directory are taken over: switches.
+# Switches that select the claims of a directory.
 _DIRECTORY_SWITCHES = """
 ext_access_token ext_account_enabled ext_admin ext_agreed_terms ext_assigned_licenses ext_assigned_plans ext_azure_id ext_city
 ext_country ext_department ext_dir_sync_enabled ext_email ext_expires_in ext_family_name ext_fax ext_given_name ext_group_ids

@@ -1,8 +1,7 @@
-"""What a schema of options is made of: which members may be read again, and which are sealed. Pure.
+"""Building blocks of option schemas, which determine the readable and the sealed members. Pure.
 
-A schema lists what may be read. Everything else is sealed: an unknown member, and a known one whose value has another shape
-than the schema says. Paths are JSON pointers (RFC 6901) without the leading slash, so the path of a first-level member
-is its name.
+A schema lists the readable members. All others are sealed: unknown members, and known ones whose value does not have the shape in the
+schema. Paths are JSON pointers (RFC 6901) without the leading slash, so the path of a first-level member is its name.
 """
 
 from __future__ import annotations
@@ -15,20 +14,20 @@ from typing import Any
 from foundation.secrets.hidden_values import is_secret
 
 Path = str
-# User name and password in front of a host, and a private key in PEM: secrets under any member name.
+# Credentials before a host, and private keys in PEM, are secrets under any member name.
 _HOLDS_SECRET = re.compile(r"\A\s*[a-z][a-z0-9+.-]*://[^/?#\s]*@|-----BEGIN [A-Z0-9 ]*PRIVATE KEY", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Readable:
-    """Text, a number, a switch, null, or a list of these. `has_query` False seals an address that carries a query string."""
+    """Text, a number, a boolean, null, or a list of these. If `has_query` is False, addresses with a query string are sealed."""
 
     has_query: bool = True
 
 
 @dataclass(frozen=True)
 class Secret:
-    """A value that is never shown again, of any shape."""
+    """A value of any shape that is never shown again."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,9 @@ class Members:
 
 @dataclass(frozen=True)
 class Each:
-    """An object whose members have free names and one schema. With `is_plain_too` a readable value may stand in its place.
+    """An object whose members have arbitrary names and one schema. With `is_plain_too`, the value may also be a readable value.
 
-    With `has_secret_names` a member whose name is that of a secret, as in `client_secret`, is sealed.
+    With `has_secret_names`, a member with the name of a secret, such as `client_secret`, is sealed.
     """
 
     node: Node
@@ -56,7 +55,7 @@ class Each:
 
 @dataclass(frozen=True)
 class Mapped:
-    """Objects within objects whose leaves are readable: expressions by the names of attributes."""
+    """Nested objects with readable leaves: expressions by the names of attributes."""
 
 
 Node = Readable | Secret | Members | Each | Mapped
@@ -73,21 +72,21 @@ def readable(names: str) -> dict[str, Node]:
 
 @dataclass(frozen=True)
 class Parts:
-    """Options in two parts: what is shown, and the sealed values by path. The values never show in a `repr`."""
+    """Options in two parts: the readable ones, and the sealed values by path. The `repr` omits the values."""
 
     shown: dict[str, Any]
     secrets: dict[Path, Any] = field(repr=False)
 
 
 def split(schema: Members, options: Mapping[str, Any]) -> Parts:
-    """Part `options` into what `schema` lets be read and what is sealed. A sealed member that is null is left out."""
+    """Split `options` into readable and sealed members by `schema`. A sealed member that is null is left out."""
     secrets: dict[Path, Any] = {}
     shown = _shown_members(schema, options, (), secrets)
     return Parts(shown, secrets)
 
 
 def joined(shown: Mapping[str, Any], secrets: Mapping[Path, Any]) -> dict[str, Any]:
-    """Return the options that `split` parted."""
+    """Return the options from the two parts of `split`."""
     whole: dict[str, Any] = _copied(shown)
     for path, value in secrets.items():
         *parents, name = names_of(path)
@@ -102,10 +101,10 @@ def joined(shown: Mapping[str, Any], secrets: Mapping[Path, Any]) -> dict[str, A
 
 
 def is_kept(path: Path, *, shown: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
-    """Tell whether a sealed value outlives a change: `shown` is what a client could read before, `sent` the new options.
+    """Tell whether a change keeps a sealed value. `shown` holds the options that the client could read, `sent` the new ones.
 
-    It is kept when nothing that was sent names it. A client that leaves out an object which it could read removes that object,
-    with the secrets in it; null, or any value in its place or in the place of an object around it, replaces it.
+    The value is kept unless the new options name it. A client that omits an object which it could read removes that object with its
+    secrets. Null, or any value at its path or at the path of an enclosing object, replaces it.
     """
     seen: Any = shown
     given: Any = sent
@@ -120,7 +119,7 @@ def is_kept(path: Path, *, shown: Mapping[str, Any], sent: Mapping[str, Any]) ->
 
 
 def is_declared(schema: Members, path: Path) -> bool:
-    """Tell whether the schema itself calls the value at `path` a secret, or an object with a secret in it."""
+    """Tell whether the schema declares the value at `path` as a secret or as an object that contains one."""
     node: Node | None = schema
     for name in names_of(path):
         node = node.nodes.get(name) if isinstance(node, Members) else node.member(name) if isinstance(node, Each) else None
@@ -130,7 +129,7 @@ def is_declared(schema: Members, path: Path) -> bool:
 
 
 def secret_paths(node: Node, names: tuple[str, ...] = ()) -> Iterator[Path]:
-    """Yield the path of each secret that the schema declares; `*` stands for a free name."""
+    """Yield the path of each secret that the schema declares; `*` stands for an arbitrary name."""
     if isinstance(node, Secret):
         yield path_of(names)
     elif isinstance(node, Members):
@@ -141,7 +140,7 @@ def secret_paths(node: Node, names: tuple[str, ...] = ()) -> Iterator[Path]:
 
 
 def value_at(path: Path, options: Mapping[str, Any]) -> Any:
-    """Return the value at a path, None where there is none."""
+    """Return the value at a path, or None."""
     value: Any = options
     for name in names_of(path):
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -157,14 +156,14 @@ def names_of(path: Path) -> list[str]:
 
 
 def _shown_members(node: Members | Each, options: Mapping[str, Any], names: tuple[str, ...], secrets: dict[Path, Any]) -> dict[str, Any]:
-    """Return the readable members of an object and put the others into `secrets`."""
+    """Return the readable members of an object, and collect the others in `secrets`."""
     shown: dict[str, Any] = {}
     for name, value in options.items():
         inner = node.nodes.get(name) if isinstance(node, Members) else node.member(name)
         place = (*names, name)
         if isinstance(inner, Members | Each) and isinstance(value, Mapping):
             member = _shown_members(inner, value, place, secrets)
-            # An object of nothing but secrets is not shown: a client can only remove what it can read.
+            # An object that contains only secrets is not shown: a client can only remove objects that it can read.
             if member or not value:
                 shown[name] = member
         elif _is_readable(inner, value):

@@ -1,4 +1,4 @@
-"""Options of the strategies whose users the service itself asks: database and passwordless. Pure."""
+"""Options of strategies that the service itself implements: database and passwordless. Pure."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ DATABASE = schema(
         }
     ),
     passkey_options=Members(readable("challenge_ui local_enrollment_enabled progressive_enrollment_enabled")),
-    # Scripts hold credentials in practice, and the service runs none.
+    # Scripts often contain credentials, and the service runs no scripts.
     configuration=Each(SECRET),
     customScripts=Each(SECRET),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from identity.options.schemas.nodes import MAPPED, READABLE, SECRET, Each, Members, Node, readable
 
 _FRONT_CHANNEL = Each(Members(readable("alias value")))
-# OpenID Connect Discovery 1.0, 3; RFC 8414, 2; and the names that later specifications registered beside them.
+# OpenID Connect Discovery 1.0, 3; RFC 8414, 2; and names that later specifications have registered.
 _METADATA = """
 acr_values_supported authorization_endpoint authorization_response_iss_parameter_supported
 authorization_signing_alg_values_supported backchannel_authentication_endpoint backchannel_logout_session_supported
@@ -35,15 +35,15 @@ COMMON: dict[str, Node] = {
         " should_trust_email_verified_connection brute_force_protection disable_signup disable_self_service_change_password"
         " global_token_revocation_jwt_iss global_token_revocation_jwt_sub"
     ),
-    # A browser carries these to the provider, so they are public.
+    # The browser carries these to the provider, so they are public.
     "upstream_params": _FRONT_CHANNEL,
     "authParams": Each(READABLE, is_plain_too=True, has_secret_names=True),
     "authParamsMap": Each(READABLE),
     "federated_connections_access_tokens": Members(readable("active")),
     **dict.fromkeys(("client_secret", "password", "private_key", "bindPassword", "token", "access_token", "refresh_token"), SECRET),
 }
-# Where the credentials of a connection are sent. A caller that could change one of these without sending the credentials
-# again would have them sent to an address of its choice.
+# Addresses that receive the credentials of a connection. A caller that changes one of them must send the credentials again.
+# Otherwise the caller could redirect credentials to an address of its choice.
 TARGETS = (
     "issuer",
     "discovery_url",
@@ -54,7 +54,7 @@ TARGETS = (
     "oidc_metadata/token_endpoint",
     "oidc_metadata/pushed_authorization_request_endpoint",
     "tokenURL",
-    # Custom headers and the access tokens of users go there.
+    # Receives custom headers and the access tokens of users.
     "userInfoURL",
     "accessTokenURL",
     "requestTokenURL",
@@ -65,5 +65,5 @@ TARGETS = (
 
 
 def schema(*names: str, **nodes: Node) -> Members:
-    """Return the schema of a strategy: the shared options, readable ones by name, and the others as they are given."""
+    """Return the schema of a strategy: the shared options, readable options by name, and the given nodes."""
     return Members({**COMMON, **readable(" ".join(names)), **nodes})

@@ -1,4 +1,4 @@
-"""Options of social strategies and of providers that a tenant describes itself. Pure."""
+"""Options of social strategies, and of providers that a tenant configures itself. Pure."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _PROVIDER_NODES: dict[str, Node] = {
     "fieldsMap": Each(READABLE),
     "tokenURL": ADDRESS,
     "userInfoURL": ADDRESS,
-    # Headers are how some providers take their credentials, and scripts hold them in practice.
+    # Some providers receive their credentials in headers, and scripts often contain credentials.
     "customHeaders": Each(SECRET),
     "scripts": Each(SECRET),
     "oidc_metadata": METADATA,
     "connection_settings": Members(readable("pkce")),
 }
-# Switches that stand for scopes.
+# Switches, each of which stands for a scope.
 _GOOGLE = """
 adsense_management allowed_audiences analytics blogger calendar calendar_addons_execute calendar_events calendar_events_readonly
 calendar_settings_readonly chrome_web_store contacts contacts_new contacts_other_readonly contacts_readonly
@@ -58,7 +58,7 @@ rolemanagement_read_all rolemanagement_readwrite_directory share signin sites_re
 skydrive_update team_readbasic_all team_readwrite_all user_read_all user_readbasic_all work_profile
 """
 
-# Any provider that speaks OAuth 2.0 or OpenID Connect and has no schema of its own.
+# Any provider with OAuth 2.0 or OpenID Connect and without its own schema.
 OAUTH2 = schema(_CLIENT, _OIDC_ADDRESSES, _PROVIDER, **_PROVIDER_NODES)
 OAUTH1 = schema(
     "client_id consumer_key userAuthorizationURL signatureMethod sessionKey scope",

@@ -54,8 +54,8 @@ def test_every_strategy_that_logs_users_in_by_oauth_has_a_guide_that_matches_its
 def test_help_texts_name_the_actual_defaults() -> None:
     for strategy, row in KNOWN.items():
         told = {option.name: option.help_text for option in GUIDES[strategy].fields}
-        assert f"Empty: {row.scope}." in told["scope"]
-    assert f"Empty: {GRAPH_VERSION}." in {option.help_text for option in GUIDES["facebook"].fields}
+        assert f"Default: {row.scope}." in told["scope"]
+    assert f"Default: {GRAPH_VERSION}." in {option.help_text for option in GUIDES["facebook"].fields}
 
 
 @pytest.mark.parametrize("strategy", GUIDES)

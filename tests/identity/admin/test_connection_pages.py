@@ -80,7 +80,7 @@ def test_members_beside_a_switch_are_refused_because_they_would_be_published(bro
     sent = {"options": '{"client_id": "x"}', "authentication": '{"active": true, "password": "x"}'}
     answer = browser.post(page(company), sent)
 
-    assert "An object with active" in answer.content.decode()
+    assert "Expected an object with active" in answer.content.decode()
     assert now(company).authentication is None
 
 

@@ -69,7 +69,7 @@ def test_a_group_is_created_changed_and_deleted(browser: Client, tenant: Tenant)
 
 @pytest.mark.parametrize(
     ("sent", "said"),
-    [({"name": "Taken", "type": "tenant"}, "already exists"), ({"name": "New", "type": "connection"}, "names its connection_id")],
+    [({"name": "Taken", "type": "tenant"}, "already exists"), ({"name": "New", "type": "connection"}, "needs connection_id")],
 )
 def test_an_invalid_group_is_reported_on_the_form(browser: Client, tenant: Tenant, sent: dict[str, str], said: str) -> None:
     GroupFactory.create(tenant_id=tenant.pk, name="Taken")

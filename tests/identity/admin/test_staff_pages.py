@@ -37,12 +37,12 @@ def test_an_operator_without_a_tenant_creates_operators_and_the_page_says_so(ope
 def test_a_weak_password_and_a_used_address_are_reported_on_the_form(browser: Client, staff: Staff) -> None:
     sent = {"email": "a@b.test", "password": "short", "role": "auditor"}
     assert "too short" in browser.post(reverse(ADD), sent).content.decode()
-    assert "already there" in browser.post(reverse(ADD), {**sent, "email": staff.email, "password": PASSWORD}).content.decode()
+    assert "already exists" in browser.post(reverse(ADD), {**sent, "email": staff.email, "password": PASSWORD}).content.decode()
 
 
 def test_the_form_requires_a_role_and_has_no_default(browser: Client, tenant: Tenant) -> None:
     form = browser.get(reverse(ADD)).content.decode()
-    assert "Sees neither clients and keys nor staff accounts" in form
+    assert "Sees no clients, keys or staff accounts" in form
     assert 'type="radio"' in form
     assert "checked" not in form.partition('name="role"')[2].partition("</fieldset>")[0]
 
@@ -75,7 +75,7 @@ def test_a_new_role_applies_from_the_next_request_on(browser: Client, tenant: Te
 def test_no_account_deactivates_itself(browser: Client, staff: Staff) -> None:
     answer = browser.post(page(staff), {"password": ""})
 
-    assert "Nobody can switch off their own account" in answer.content.decode()
+    assert "You cannot switch off your own account" in answer.content.decode()
     assert Staff.objects.get(pk=staff.pk).is_active
 
 

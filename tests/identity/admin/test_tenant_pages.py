@@ -32,7 +32,7 @@ def test_an_invalid_id_and_a_used_one_are_reported_on_the_form(operator: Client,
     add = reverse("admin:identity_tenant_add")
 
     assert "lower-case letters" in operator.post(add, {"id": "Big Letters", "name": "x", "host": "x.example.test"}).content.decode()
-    assert "already there" in operator.post(add, {"id": tenant.pk, "name": "x", "host": "x.example.test"}).content.decode()
+    assert "already exists" in operator.post(add, {"id": tenant.pk, "name": "x", "host": "x.example.test"}).content.decode()
     assert "already" in operator.post(add, {"id": "x-free-id", "name": "x", "host": f"{tenant.pk}.example.test"}).content.decode()
 
 

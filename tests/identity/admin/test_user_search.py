@@ -72,10 +72,10 @@ def test_a_query_that_takes_too_long_is_reported_on_the_page(browser: Client, pe
 
 def test_an_invalid_query_shows_its_error_and_lists_no_user(browser: Client, people: dict[str, User]) -> None:
     for query, reason in {
-        "nosuch:x": "the field nosuch is none of user_id",
+        "nosuch:x": "the field nosuch is unknown; known fields: user_id",
         "name:*jo": "3 letters or digits",
         "name:(ada": "a bracket may not be closed",
-        "blocked:maybe": "blocked is true or false",
+        "blocked:maybe": "blocked must be true or false",
     }.items():
         shown, page = listed(browser, query)
         assert (shown, "Invalid search: " in page, reason in page) == ([], True, True), query

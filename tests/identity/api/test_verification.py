@@ -173,7 +173,7 @@ def test_a_mail_server_that_is_down_for_a_day_ends_the_job(api: Management, ada:
     assert run_job(job)
     stored = Job.objects.of(ada.tenant_id).get(pk=job)
     assert not stored.has_effect_due
-    assert stored.status_details == "The provider has been away for a day."
+    assert stored.status_details == "The provider has been unavailable for a day."
 
 
 def test_creating_and_changing_a_user_sends_the_mail_on_request(api: Management, database_connection: Connection) -> None:

@@ -143,7 +143,7 @@ def test_a_stopped_run_resumes_and_readers_see_the_old_list_meanwhile(place: Pat
         assert 0 < builder.done < 700_000
         with pytest.raises(BuildRefused, match="Another process"), building(plan):
             pass
-        with pytest.raises(BuildRefused, match="ranges are there"):
+        with pytest.raises(BuildRefused, match="ranges are complete"):
             builder.finish()
         builder.add_all(ranges_of_file(source, ALL, start=builder.done), tell=lambda _: None)
         builder.finish()
@@ -224,7 +224,7 @@ def test_a_refresh_retries_keeps_unchanged_ranges_and_reports_its_failure(tmp_pa
     assert list(interface.ranges(Taking(), start=RANGES - 2)) == [b"\xaa" * 6, b""]
     assert pauses == [7.0, 2.0]
     assert server.asked == [("https://ranges.test/FFFFE", True)] * 3 + [("https://ranges.test/FFFFF", True)]
-    for answers, said in (([Answer(404, {}, b"")], "answered with 404"), ([Answer(503, {}, b"")] * 6, "goes on from there")):
+    for answers, said in (([Answer(404, {}, b"")], "with 404"), ([Answer(503, {}, b"")] * 6, "to resume there")):
         failing = RangeInterface(Interface(*answers), "https://ranges.test/", 1, None, pauses.append)
         with pytest.raises(SourceRefused, match=said):
             list(failing.ranges(Taking(), start=RANGES - 1))

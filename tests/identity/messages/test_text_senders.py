@@ -193,7 +193,7 @@ def test_the_provider_of_the_tenant_has_precedence_over_that_of_the_platform(ten
             secrets={"secret": "shared-secret"},
         )
         sent(tenant)
-        with pytest.raises(Invalid, match="would be sent there"):
+        with pytest.raises(Invalid, match="would be sent elsewhere"):
             update_provider(tenant_id=tenant.pk, channel="sms", settings={"url": f"{address}/elsewhere"})
     assert [request.path for request in gateway.requests] == ["/texts"]
     assert "shared-secret" not in str(MessageProvider.objects.of(tenant.pk).values().get())

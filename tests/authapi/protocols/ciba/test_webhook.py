@@ -76,7 +76,7 @@ def test_a_private_address_gets_no_request_and_a_removed_webhook_gets_none_eithe
     update_tenant_settings(tenant_id=center.tenant.pk, changes={"backchannel_authentication": None})
     forget_all()
     run_job(job_of(center).pk)
-    assert "no webhook any more" in job_of(center).status_details
+    assert "no longer has a webhook" in job_of(center).status_details
 
 
 def test_a_webhook_without_its_secret_is_reported_as_incomplete(center: CallCenter) -> None:
