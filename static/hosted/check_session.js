@@ -1,4 +1,4 @@
-// OpenID Connect Session Management 1.0, 3.2: tells a window that names its client and its session_state whether the session has changed.
+// OpenID Connect Session Management 1.0, 3.2: a window sends its client and session_state and gets whether the session has changed.
 const name = document.documentElement.dataset.cookie;
 
 function browserState() {
@@ -19,7 +19,7 @@ async function judged(message, origin) {
 addEventListener("message", async (event) => {
   // A window without an origin, such as a sandboxed one, cannot be answered.
   if (typeof event.data !== "string" || !event.source || event.origin === "null") return;
-  // Without TLS browsers hash for pages of this machine only.
+  // Without TLS, browsers provide hashing only on localhost.
   const answer = await judged(event.data, event.origin).catch(() => "error");
   event.source.postMessage(answer, event.origin);
 });

@@ -1,4 +1,4 @@
-// Asks the page of the application, in a frame, for the verifier that this browser keeps there; then posts the one form of this page.
+// Gets the verifier from the application's page in a frame, then posts the form of this page.
 const form = document.forms[0];
 const { id, frame, origin } = form.dataset;
 let isSent = false;
@@ -19,5 +19,5 @@ addEventListener("message", (event) => {
 });
 element.src = frame;
 document.body.append(element);
-// A page that never answers: the service refuses an empty verifier, and tells the application.
+// If the application's page never answers, the service refuses the empty verifier and reports it to the application.
 setTimeout(() => send(""), 8000);

@@ -1,2 +1,2 @@
-// Posts the one form of the page. Without this script a person presses its button.
+// Submits the form of the page. Without this script, the user presses its button.
 document.forms[0].submit();

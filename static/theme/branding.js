@@ -1,4 +1,4 @@
-/* Draws the preview anew with every change, and puts a picker beside each color. Without this script the button does. */
+/* Refreshes the preview after every change and adds a picker to each color. Without this script, a button refreshes the preview. */
 "use strict";
 
 (() => {
@@ -46,7 +46,7 @@
   async function refresh() {
     const mine = ++turn;
     const sent = new FormData(form);
-    // Chosen files are uploaded by their own button, and would travel with every key otherwise.
+    // Files have an upload button of their own. Otherwise each keystroke would send them.
     for (const [name, value] of [...sent]) if (value instanceof File) sent.delete(name);
     try {
       const answer = await fetch(form.dataset.preview, {
@@ -60,7 +60,7 @@
       const found = await answer.json();
       show(found.notices, found.problems);
       if (found.address) {
-        // Takes the place of the last one, so that the back button leaves this page.
+        // Replaces the history entry, so that the back button leaves this page.
         frame.contentWindow.location.replace(found.address);
         status.textContent = "Not saved yet.";
       } else {

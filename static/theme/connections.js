@@ -1,4 +1,4 @@
-/* Refreshes the list of open connections in place. Without this script the page loads itself again. */
+/* Refreshes the list of open connections in place. Without this script, the page reloads itself. */
 "use strict";
 
 (() => {
@@ -9,7 +9,7 @@
 
   async function refresh() {
     const shown = document.getElementById("connections");
-    // Whoever stands on a link in the list, or marks text there, keeps it.
+    // Do not replace the list while a link in it has the focus or text in it is selected.
     if (!box.checked || document.hidden || shown.contains(document.activeElement) || !document.getSelection().isCollapsed) return;
     const answer = await fetch(location.pathname, { credentials: "same-origin", cache: "no-store" });
     if (!answer.ok || answer.redirected) return;
@@ -27,7 +27,7 @@
     try {
       await refresh();
     } catch {
-      // The service is away for a moment: the list stays, and the next turn asks again.
+      // The service is unavailable: keep the list and try again at the next interval.
     }
     setTimeout(again, Number(place.dataset.seconds) * 1000);
   }

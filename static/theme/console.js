@@ -1,5 +1,5 @@
 'use strict';
-// What a keyboard and a clipboard add to pages that work without script.
+// Keyboard shortcuts and copy buttons. All pages also work without this script.
 {
     const search = document.querySelector('.global-search input');
     const isTyping = (target) => target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName);

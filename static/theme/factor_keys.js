@@ -1,4 +1,4 @@
-// Keys of people (WebAuthn): asks the browser for what the form says, and sends its answer with the form.
+// Security keys (WebAuthn) of users: passes the options of the form to the browser and sends the browser's answer with the form.
 "use strict";
 
 (() => {
@@ -7,7 +7,7 @@
     btoa(String.fromCharCode(...new Uint8Array(buffer))).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
   const withBytes = (listed) => (listed || []).map((credential) => ({ ...credential, id: toBytes(credential.id) }));
 
-  // What the server says, with bytes where the browser wants them.
+  // Decodes the server's options: the browser expects bytes.
   const wanted = (options) => ({
     ...options,
     challenge: toBytes(options.challenge),
@@ -16,7 +16,7 @@
     ...(options.allowCredentials && { allowCredentials: withBytes(options.allowCredentials) }),
   });
 
-  // What the browser says, as text.
+  // Encodes the browser's answer as text.
   const answer = ({ id, rawId, type, response }) => {
     const said = { clientDataJSON: toText(response.clientDataJSON) };
     for (const name of ["attestationObject", "authenticatorData", "signature", "userHandle"]) {
@@ -26,7 +26,7 @@
     return JSON.stringify({ id, rawId: toText(rawId), type, response: said, clientExtensionResults: {} });
   };
 
-  // While the browser offers passkeys at the field of the name.
+  // The browser is offering passkeys at the user name field (conditional UI).
   let offered = null;
 
   const offer = async (form) => {
@@ -39,7 +39,7 @@
       form.elements.credential.value = answer(found);
       form.submit();
     } catch {
-      // The person went another way, or chose none. Nothing was asked for, so nothing is said.
+      // The user chose no passkey or continued in another way. The offer was not requested, so no error is shown.
     }
   };
 
@@ -73,7 +73,7 @@
     if ("conditional" in form.dataset) offer(form);
   }
 
-  // The server offers to make a passkey only where the browser says that it can.
+  // The server offers a passkey only if the browser reports support for it.
   const fields = document.querySelectorAll("input[data-can-make]");
   if (fields.length) {
     window.PublicKeyCredential.isUserVerifyingPlatformAuthenticatorAvailable().then((can) => {

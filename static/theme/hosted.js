@@ -1,4 +1,4 @@
-// Lets people see the password that they type, and marks a form that is on its way. Every page works without this file.
+// Shows typed passwords on request and marks a form while it is being sent. All pages work without this file.
 for (const button of document.querySelectorAll("button.reveal")) {
   const input = document.getElementById(button.getAttribute("aria-controls"));
   const show = (isShown) => {
@@ -7,11 +7,11 @@ for (const button of document.querySelectorAll("button.reveal")) {
   };
   button.hidden = false;
   button.addEventListener("click", () => show(input.type === "password"));
-  // A browser remembers what was sent from a field of text, and never a password.
+  // Browsers remember the values of text fields, but not of password fields.
   input.form.addEventListener("submit", () => show(false));
 }
 
-// A second press would send the form twice. The mark goes after a while, since the answer may lead to an application outside the browser.
+// A second press would send the form twice. The mark is removed after a while: the answer may open an application outside the browser.
 const BUSY_MS = 5000;
 for (const form of document.forms) {
   const settle = () => form.removeAttribute("aria-busy");
@@ -23,6 +23,6 @@ for (const form of document.forms) {
     form.setAttribute("aria-busy", "true");
     setTimeout(settle, BUSY_MS);
   });
-  // The browser keeps the page as it was for the way back.
+  // The browser may restore this page from its back-forward cache.
   addEventListener("pageshow", settle);
 }

@@ -1,5 +1,5 @@
 'use strict';
-// A choice with suggestions shows a box of its own in place of its field: the box gets the field's label too.
+// An autocomplete field is replaced by a box of its own. The box gets the label of the field.
 {
     const name = (box) => {
         const field = box.closest('.select2-container')?.previousElementSibling;
@@ -13,7 +13,7 @@
         box.dataset.named = 'yes';
         name(box);
     });
-    // The boxes are made once the document is read, and with each row that a form gets.
+    // Boxes are created after the document is read and whenever a form gets another row.
     new MutationObserver(nameAll).observe(document.body, { childList: true, subtree: true });
     nameAll();
 }

@@ -1,4 +1,4 @@
-/* Shows events as they arrive. What comes from the log becomes text, never markup. */
+/* Shows events as they arrive. Data of the log is inserted as text, never as markup. */
 "use strict";
 
 (() => {
@@ -117,7 +117,7 @@
       if (reason.code === "cursor_expired") lastId = "";
       state.textContent = `Ended: ${reason.message}`;
     } else if (name && name !== "offset-only") take(JSON.parse(data));
-    // After what it stands for: an event that was not taken is asked for again.
+    // Store the cursor after the event is shown: an event that was not shown is requested again.
     if (id !== null) lastId = id;
   }
 
@@ -148,7 +148,7 @@
     }
   }
 
-  /* Opens the stream once. Returns "again", "later" after a failure, or "never" where another try would change nothing. */
+  /* Opens the stream once. Returns "again", "later" after a failure, or "never" if another attempt cannot succeed. */
   async function followOnce() {
     const mine = (connection = new AbortController());
     const query = type.value ? `?event_type=${encodeURIComponent(type.value)}` : "";
@@ -181,7 +181,7 @@
     }
   }
 
-  // What the reader does
+  // Controls
 
   type.addEventListener("change", () => {
     for (const entry of list.children) entry.hidden = Boolean(type.value) && entry.dataset.type !== type.value;

@@ -1,5 +1,5 @@
 'use strict';
-// What is put away under "More" is open while one searches the navigation.
+// Groups under "More" are open while the navigation is being filtered.
 {
     const groups = [...document.querySelectorAll('.nav-more')].map((group) => [group, group.open]);
     const search = document.getElementById('nav-filter');

@@ -1,4 +1,4 @@
-/* Passkeys: ask the server what is wanted, ask the browser for it, and send what it says with the form. */
+/* Passkeys: get the options from the server, pass them to the browser, and send its answer with the form. */
 'use strict';
 
 (() => {
@@ -15,7 +15,7 @@
 
   const withBytes = (listed) => (listed || []).map((credential) => ({ ...credential, id: toBytes(credential.id) }));
 
-  /* What the server says, with bytes where the browser wants them. */
+  /* Decodes the server's options: the browser expects bytes. */
   const wanted = (options) => ({
     ...options,
     challenge: toBytes(options.challenge),
@@ -24,7 +24,7 @@
     ...(options.allowCredentials && { allowCredentials: withBytes(options.allowCredentials) }),
   });
 
-  /* What the browser says, as text. */
+  /* Encodes the browser's answer as text. */
   const answer = ({ id, rawId, type, response }) => {
     const said = { clientDataJSON: toText(response.clientDataJSON) };
     for (const name of ['attestationObject', 'authenticatorData', 'signature', 'userHandle']) {

@@ -1,5 +1,5 @@
 'use strict';
-// Shows how far a job is without loading the page again: whoever stands on a button or marks text keeps it.
+// Shows the progress of a job without reloading the page, so that focus and selected text stay.
 {
     const seconds = (page) => Number(page.querySelector('meta[name=refresh-seconds]')?.content);
     const pause = seconds(document);
@@ -16,7 +16,7 @@
     };
 
     const again = async () => {
-        // The service may be away for a moment: what is shown stays, and the next turn asks again.
+        // The service is unavailable: keep the current progress and try again at the next interval.
         if (await refresh().catch(() => true)) setTimeout(again, pause * 1000);
     };
     setTimeout(again, pause * 1000);
