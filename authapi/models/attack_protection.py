@@ -14,8 +14,8 @@ class AddressBlock(UnrecordedOwned):
     stage = models.CharField(max_length=32)
     blocked_at = models.DateTimeField()
     last_refused_at = models.DateTimeField()
-    ends_at = models.DateTimeField(help_text="When an attempt is given back at the latest.")
-    is_refused = models.BooleanField(help_text="False where the tenant only wants to be told.")
+    ends_at = models.DateTimeField(help_text="When the address gets another attempt, at the latest.")
+    is_refused = models.BooleanField(help_text="Whether logins are refused. False: administrators are only notified.")
 
     class Meta(UnrecordedOwned.Meta):
         verbose_name_plural = "blocked addresses"
@@ -38,7 +38,7 @@ class KnownBrowser(UnrecordedOwned):
     digest = models.CharField(max_length=64, editable=False)
     created_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
-    told_at = models.DateTimeField(null=True, blank=True, help_text="When the user was told by mail of the first login.")
+    told_at = models.DateTimeField(null=True, blank=True, help_text="When the mail about the first login was sent to the user.")
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["user", "digest"], name="authapi_knownbrowser_unique")]

@@ -45,27 +45,34 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
         unique=True,
         default=new_client_id,
         validators=[RegexValidator(r"^[A-Za-z0-9]{1,64}$", "Letters and digits.")],
-        help_text="On the wire; never changes.",
+        help_text="The public identifier. It never changes.",
     )
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, null=True, blank=True, editable=False, related_name="+")
     is_global = models.BooleanField(default=False, help_text="May use the whole management interface without a client grant.")
-    algorithm = models.CharField(max_length=5, choices=SIGNING_ALGORITHMS, blank=True, default="", help_text="Of id tokens. Empty: RS256.")
+    algorithm = models.CharField(
+        max_length=5, choices=SIGNING_ALGORITHMS, blank=True, default="", help_text="Signing algorithm of ID tokens. Empty: RS256."
+    )
     token_endpoint_auth_method = models.CharField(max_length=32, choices=AuthMethod, default=AuthMethod.POST)
     grant_types = models.JSONField(default=default_grant_types, blank=True)
     secret_digest = models.CharField(max_length=80, blank=True, default="", editable=False)
-    sealed_secret = models.TextField(blank=True, default="", editable=False, help_text="Only where HS256 needs the secret in clear.")
+    sealed_secret = models.TextField(blank=True, default="", editable=False, help_text="Set only if HS256 needs the plain secret.")
     auth_version = models.PositiveIntegerField(
-        default=1, editable=False, help_text="Raised when secret, scopes or standing change: older tokens and open streams end."
+        default=1,
+        editable=False,
+        help_text="Incremented when the secret, the scopes or the state change: ends older tokens and open streams.",
     )
     registration_digest = models.CharField(max_length=64, blank=True, default="", db_default="", editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
     is_account_page = models.BooleanField(
-        default=False, db_default=False, editable=False, help_text="The account page of the tenant: made by the service and hidden."
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="The client of the tenant's account page: created by the service and hidden.",
     )
     metadata = models.JSONField(default=dict, blank=True)
-    app_type = models.CharField(max_length=32, blank=True, help_text="What kind of application it is.")
+    app_type = models.CharField(max_length=32, blank=True, help_text="Kind of application.")
     is_first_party = models.BooleanField(default=True)
-    settings = models.JSONField(default=dict, blank=True, help_text="Everything else that is set, by the names of the wire.")
+    settings = models.JSONField(default=dict, blank=True, help_text="Further settings, by their names in the management API.")
 
     # Derived here, but columns in the toolkit: each value is stored once.
     hash_client_secret: ClassVar[bool] = False

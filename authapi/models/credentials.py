@@ -19,7 +19,7 @@ from oauth2_provider.models import (
 from authapi.models.base import UnrecordedOwned
 from foundation.ids import new_refresh_token_id
 
-ASKED = "What was asked for beside scopes, and granted; null for logins that ask for nothing more."
+ASKED = "Granted request parameters other than scopes; null if there are none."
 
 
 class Issued(UnrecordedOwned):
@@ -33,8 +33,8 @@ class Issued(UnrecordedOwned):
     organization = models.ForeignKey("identity.Organization", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     lineage = models.UUIDField(default=uuid.uuid4, editable=False)
     auth_time = models.DateTimeField(null=True, blank=True)
-    methods = models.JSONField(default=list, blank=True, help_text="How the user proved who they are.")
-    confirmation = models.JSONField(null=True, blank=True, help_text="`cnf`: what the tokens are bound to.")
+    methods = models.JSONField(default=list, blank=True, help_text="Authentication methods of the login.")
+    confirmation = models.JSONField(null=True, blank=True, help_text="`cnf`: the key or certificate to which the tokens are bound.")
     asked = models.JSONField(null=True, blank=True, editable=False, help_text=ASKED)
     issued_jti = models.CharField(max_length=64, blank=True, help_text="The access token that was issued with it.")
     issued_until = models.DateTimeField(null=True, blank=True)
@@ -48,7 +48,9 @@ class AuthorizationCode(Issued, AbstractGrant):  # type: ignore[misc]
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
     sid = models.CharField(max_length=32, blank=True)
-    is_redirect_uri_given = models.BooleanField(default=True, help_text="Whether the request named it; then the exchange must as well.")
+    is_redirect_uri_given = models.BooleanField(
+        default=True, help_text="Whether the request contained redirect_uri; if so, the exchange must contain it, too."
+    )
     used_at = models.DateTimeField(null=True, blank=True)
 
     class Meta(Issued.Meta):
@@ -83,12 +85,12 @@ class RefreshToken(Issued, AbstractRefreshToken):  # type: ignore[misc]
     scope = models.TextField(blank=True)
     sid = models.CharField(max_length=32, blank=True)
     is_rotating = models.BooleanField(default=True)
-    is_rotated = models.BooleanField(default=False, help_text="Replaced by a younger one, which its reuse ends as well.")
+    is_rotated = models.BooleanField(default=False, help_text="Replaced by a newer token. Reuse of this one revokes the newer token, too.")
     sealed_successor = models.TextField(
         blank=True, default="", db_default="", editable=False, help_text="The token that replaced it, encrypted, for the leeway only."
     )
     sealed_until = models.DateTimeField(null=True, blank=True, editable=False)
-    expires_at = models.DateTimeField(null=True, blank=True, help_text="Never moved by a rotation. Empty: no end.")
+    expires_at = models.DateTimeField(null=True, blank=True, help_text="A rotation does not change it. Empty: no expiry.")
     idle_expires_at = models.DateTimeField(null=True, blank=True)
     last_exchanged_at = models.DateTimeField(null=True, blank=True)
     initial_ip = models.GenericIPAddressField(null=True, blank=True)
@@ -137,9 +139,9 @@ class DeviceGrant(Issued, AbstractDeviceGrant):  # type: ignore[misc]
     created = models.DateTimeField(auto_now_add=True)
     used_at = models.DateTimeField(null=True, blank=True, help_text="When the device got its tokens.")
     initial_ip = models.GenericIPAddressField(null=True, blank=True)
-    initial_country = models.CharField(max_length=2, blank=True, help_text="Where the edge saw the device, ISO 3166-1.")
+    initial_country = models.CharField(max_length=2, blank=True, help_text="Country of the device as reported by the edge, ISO 3166-1.")
     initial_user_agent = models.CharField(max_length=500, blank=True)
-    approved_ip = models.GenericIPAddressField(null=True, blank=True, help_text="The browser in which the user answered.")
+    approved_ip = models.GenericIPAddressField(null=True, blank=True, help_text="IP address of the browser in which the user answered.")
 
     class Meta(Issued.Meta):
         swappable = "OAUTH2_PROVIDER_DEVICE_GRANT_MODEL"

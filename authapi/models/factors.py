@@ -32,7 +32,7 @@ class FactorChallenge(UnrecordedOwned):
     # The value by which an application names the message: `oob_code` on the wire.
     handle_digest = models.CharField(max_length=64, blank=True, editable=False)
     challenge = models.BinaryField(blank=True, default=b"", editable=False)
-    failures = models.PositiveSmallIntegerField(default=0, help_text="Wrong codes tried while this one counted.")
+    failures = models.PositiveSmallIntegerField(default=0, help_text="Wrong codes entered while this code was valid.")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
@@ -60,13 +60,15 @@ class FactorTransaction(UnrecordedOwned):
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, related_name="+")
     organization = models.ForeignKey("identity.Organization", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
-    methods = models.JSONField(default=list, help_text="How the user has proven who they are so far.")
-    grant = models.CharField(max_length=64, help_text="What tokens say of the grant.")
+    methods = models.JSONField(default=list, help_text="Authentication methods completed so far.")
+    grant = models.CharField(max_length=64, help_text="The grant type that tokens name.")
     audience = models.CharField(max_length=600, blank=True)
     # None means every scope of the API.
     scope = models.TextField(null=True, blank=True)
-    key = models.CharField(max_length=64, blank=True, editable=False, help_text="Thumbprint of the key of the first request (RFC 9449).")
-    may_enroll = models.BooleanField(help_text="Whether the user had no factor when it began.")
+    key = models.CharField(
+        max_length=64, blank=True, editable=False, help_text="Thumbprint of the DPoP key of the first request (RFC 9449)."
+    )
+    may_enroll = models.BooleanField(help_text="Whether the user had no factor at the start, so that the login may enroll one.")
     ip = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()

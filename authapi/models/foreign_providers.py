@@ -12,7 +12,7 @@ class ProviderMetadata(UnrecordedOwned):
 
     connection = models.OneToOneField("identity.Connection", on_delete=models.CASCADE, related_name="+")
     address = models.CharField(max_length=2048)
-    document = models.JSONField(null=True, help_text="What of the document is used; empty until it was fetched once.")
+    document = models.JSONField(null=True, help_text="The used parts of the document; empty until the first successful fetch.")
     problem = models.CharField(max_length=500, blank=True, help_text="Why the last attempt failed.")
     fetched_at = models.DateTimeField(null=True)
     # Also the lease of the fetching process: another attempt may begin some seconds later.
@@ -57,7 +57,7 @@ class ConnectionTest(UnrecordedOwned):
     digest = models.CharField(max_length=64, editable=False)
     request_id = models.CharField(max_length=64, editable=False)
     callback = models.CharField(max_length=300, editable=False)
-    result = models.JSONField(null=True, help_text="What came of it; empty while it waits.")
+    result = models.JSONField(null=True, help_text="The result; empty while the test is pending.")
     message = models.TextField(blank=True, help_text="The provider's answer without signatures.")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()

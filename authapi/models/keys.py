@@ -43,12 +43,14 @@ class SigningKey(KeyPair):
         PREVIOUS = "previous"
         REVOKED = "revoked"
 
-    public_jwk = models.JSONField(help_text="As published, with its certificate.")
+    public_jwk = models.JSONField(help_text="The published JWK, with its certificate.")
     state = models.CharField(max_length=16, choices=State)
     created_at = models.DateTimeField(auto_now_add=True)
     current_since = models.DateTimeField(null=True, blank=True)
-    rotated_at = models.DateTimeField(null=True, blank=True, help_text="When it stopped signing.")
-    verifies_until = models.DateTimeField(null=True, blank=True, help_text="Empty while it signs or waits.")
+    rotated_at = models.DateTimeField(null=True, blank=True, help_text="When the key stopped signing.")
+    verifies_until = models.DateTimeField(
+        null=True, blank=True, help_text="Until when the key verifies. Empty while it signs or is next to sign."
+    )
 
     class Meta(KeyPair.Meta):
         abstract = False
@@ -93,8 +95,8 @@ class SamlKey(KeyPair):
     state = models.CharField(max_length=16, choices=State)
     created_at = models.DateTimeField(auto_now_add=True)
     current_since = models.DateTimeField(null=True, blank=True)
-    rotated_at = models.DateTimeField(null=True, blank=True, help_text="When it stopped signing.")
-    expires_at = models.DateTimeField(help_text="As its certificate says.")
+    rotated_at = models.DateTimeField(null=True, blank=True, help_text="When the key stopped signing.")
+    expires_at = models.DateTimeField(help_text="Expiry of the certificate.")
 
     class Meta(KeyPair.Meta):
         abstract = False

@@ -22,13 +22,15 @@ class LoginTransaction(UnrecordedOwned):
         default="",
         db_default="",
         editable=False,
-        help_text="What the client asked for, in the words of its protocol, encrypted.",
+        help_text="The client's request in the terms of its protocol, encrypted.",
     )
     # Rows of the previous version have the request here. The next version drops this column.
     parameters = models.JSONField(default=dict, editable=False)
-    language = models.CharField(max_length=12, blank=True, default="", db_default="", help_text="Of its pages and mails.")
-    progress = models.JSONField(default=dict, help_text="What the pages have found out so far.")
-    sealed_upstream = models.TextField(blank=True, editable=False, help_text="Nonce and verifier of a login elsewhere, encrypted.")
+    language = models.CharField(max_length=12, blank=True, default="", db_default="", help_text="Language of its pages and mails.")
+    progress = models.JSONField(default=dict, help_text="Results of the pages so far.")
+    sealed_upstream = models.TextField(
+        blank=True, editable=False, help_text="Nonce and code verifier of a login at an upstream provider, encrypted."
+    )
     session = models.ForeignKey("authapi.Session", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
@@ -48,7 +50,7 @@ class LogoutTransaction(UnrecordedOwned):
     """A logout whose browser visits the participants of the session one after the other. The row stores the digest of its handle."""
 
     digest = models.CharField(max_length=64, editable=False)
-    sealed_route = models.TextField(editable=False, help_text="Where the browser is, and where it still has to go, encrypted.")
+    sealed_route = models.TextField(editable=False, help_text="Current and remaining steps of the logout, encrypted.")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
 
@@ -69,7 +71,7 @@ class Consent(UnrecordedOwned):
     audience = models.CharField(max_length=600, blank=True)
     scopes = models.JSONField(default=list)
     asked = models.JSONField(
-        null=True, blank=True, editable=False, help_text="Authorization details and single claims that the user has allowed."
+        null=True, blank=True, editable=False, help_text="Authorization details and single claims allowed by the user."
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -91,7 +93,7 @@ class PushedRequest(UnrecordedOwned):
 
     digest = models.CharField(max_length=64, editable=False)
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
-    sealed_parameters = models.TextField(editable=False, help_text="What the client asked for, encrypted.")
+    sealed_parameters = models.TextField(editable=False, help_text="Parameters of the request, encrypted.")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
 

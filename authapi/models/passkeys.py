@@ -19,9 +19,9 @@ class PasskeyCeremony(UnrecordedOwned):
     # None on the hosted pages, where the user may belong to any connection of the login.
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     organization = models.ForeignKey("identity.Organization", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
-    relying_party = models.CharField(max_length=253, help_text="The domain that the passkey is for.")
-    is_registration = models.BooleanField(default=False, help_text="Whether the answer makes an account.")
-    sealed = models.TextField(editable=False, help_text="The challenge, and the profile of a sign-up, encrypted.")
+    relying_party = models.CharField(max_length=253, help_text="Domain of the passkey (relying party ID).")
+    is_registration = models.BooleanField(default=False, help_text="Whether the answer creates an account.")
+    sealed = models.TextField(editable=False, help_text="The challenge and the profile of a sign-up, encrypted.")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)

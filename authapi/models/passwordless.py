@@ -16,23 +16,23 @@ class PasswordlessCode(UnrecordedOwned):
 
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, related_name="+")
-    address = models.CharField(max_length=254, help_text="E-mail address in lower case, or phone number.")
+    address = models.CharField(max_length=254, help_text="Email address in lower case, or phone number.")
     bound_to = models.CharField(max_length=80, blank=True, editable=False)
     # A keyed digest: six digits could be found at once from a plain digest.
     code_digest = models.CharField(max_length=160, blank=True, editable=False)
     link_digest = models.CharField(max_length=64, blank=True, editable=False)
     protocol = models.CharField(max_length=32, blank=True)
     sealed_request = models.TextField(
-        blank=True, editable=False, help_text="What the link answers to, in words of its protocol, encrypted."
+        blank=True, editable=False, help_text="The request that the link answers, in the terms of its protocol, encrypted."
     )
     language = models.CharField(
-        max_length=12, blank=True, default="", db_default="", help_text="The language of the message, so that its link speaks the same."
+        max_length=12, blank=True, default="", db_default="", help_text="Language of the message and of the page that its link opens."
     )
     takes_sign_up = models.BooleanField(default=True)
-    failures = models.PositiveSmallIntegerField(default=0, help_text="Wrong codes tried while this one counted.")
+    failures = models.PositiveSmallIntegerField(default=0, help_text="Wrong codes entered while this code was valid.")
     created_at = models.DateTimeField(auto_now_add=True)
     code_expires_at = models.DateTimeField()
-    expires_at = models.DateTimeField(help_text="When neither the code nor the link works any more.")
+    expires_at = models.DateTimeField(help_text="When the code and the link expire.")
     used_at = models.DateTimeField(null=True, blank=True)
 
     class Meta(UnrecordedOwned.Meta):

@@ -11,10 +11,10 @@ from authapi.models.base import UnrecordedOwned
 class InitialAccessToken(UnrecordedOwned):
     """A token of an administrator with which applications register themselves (RFC 7591, 1.2). The row stores its digest."""
 
-    name = models.CharField(max_length=128, help_text="For administrators: who has the token, or what it is for.")
+    name = models.CharField(max_length=128, help_text="Purpose or owner of the token, for administrators.")
     digest = models.CharField(max_length=64, editable=False)
     most_uses = models.PositiveIntegerField(
-        null=True, blank=True, help_text="How many applications may register with it. Empty: any number."
+        null=True, blank=True, help_text="Maximum number of registrations with the token. Empty: unlimited."
     )
     use_count = models.PositiveIntegerField(default=0, editable=False)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)

@@ -23,7 +23,7 @@ class ApiResource(UnrecordedOwned):
         RFC9068_PROFILE_AUTHZ = "rfc9068_profile_authz"
 
     id = models.CharField(primary_key=True, max_length=24, default=new_hex_id, editable=False)
-    identifier = models.CharField(max_length=600, help_text="The audience, any text; never changes.")
+    identifier = models.CharField(max_length=600, help_text="The audience of its tokens, any text. It never changes.")
     name = models.CharField(max_length=200, blank=True)
     scopes = models.JSONField(default=list, blank=True, help_text='A list of {"value", "description"}.')
     token_lifetime = models.PositiveIntegerField(
@@ -33,8 +33,8 @@ class ApiResource(UnrecordedOwned):
         help_text="Seconds. Empty: the platform's default.",
     )
     token_dialect = models.CharField(max_length=32, choices=Dialect, default=Dialect.ACCESS_TOKEN)
-    sealed_signing_secret = models.TextField(blank=True, default="", editable=False, help_text="What HS256 signs its tokens with.")
-    settings = models.JSONField(default=dict, blank=True, help_text="What users' tokens to this API need, by the names of the wire.")
+    sealed_signing_secret = models.TextField(blank=True, default="", editable=False, help_text="Secret for tokens signed with HS256.")
+    settings = models.JSONField(default=dict, blank=True, help_text="Requirements for users' tokens, by their names in the management API.")
     is_system = models.BooleanField(default=False, editable=False, help_text="The management interface.")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -91,8 +91,8 @@ class ClientGrant(UnrecordedOwned):
     api_resource = models.ForeignKey(ApiResource, on_delete=models.CASCADE, related_name="client_grants")
     scopes = models.JSONField(default=list, blank=True)
     subject_type = models.CharField(max_length=8, choices=SubjectType, default=SubjectType.CLIENT)
-    allows_all_scopes = models.BooleanField(default=False, help_text="Every scope of the API, later ones included.")
-    settings = models.JSONField(default=dict, blank=True, help_text="Use in organizations, by the names of the wire.")
+    allows_all_scopes = models.BooleanField(default=False, help_text="Allows every scope of the API, including future ones.")
+    settings = models.JSONField(default=dict, blank=True, help_text="Use in organizations, by the names in the management API.")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

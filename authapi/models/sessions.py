@@ -33,9 +33,9 @@ class Session(UnrecordedOwned):
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, related_name="+")
     digest = models.CharField(max_length=64, editable=False)
-    is_persistent = models.BooleanField(default=True, help_text="Whether the browser keeps it when it is closed.")
-    authenticated_at = models.DateTimeField(help_text="When the user last proved who they are: `auth_time`.")
-    methods = models.JSONField(default=list, help_text='A list of {"name", "timestamp"}: how they proved it.')
+    is_persistent = models.BooleanField(default=True, help_text="Whether the session cookie survives closing the browser.")
+    authenticated_at = models.DateTimeField(help_text="When the user last authenticated: `auth_time`.")
+    methods = models.JSONField(default=list, help_text='A list of {"name", "timestamp"}: the authentication methods.')
     organization = models.ForeignKey("identity.Organization", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -47,11 +47,15 @@ class Session(UnrecordedOwned):
     last_ip = models.GenericIPAddressField(null=True, blank=True)
     last_user_agent = models.CharField(max_length=500, blank=True)
     last_country = models.CharField(
-        max_length=2, blank=True, default="", db_default="", help_text="Where the edge saw the browser at the last login, ISO 3166-1."
+        max_length=2,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Country of the browser at the last login as reported by the edge, ISO 3166-1.",
     )
     metadata = models.JSONField(default=dict, blank=True)
-    sealed_upstream = models.TextField(blank=True, editable=False, help_text="What ends the login at the upstream provider, encrypted.")
-    issuer = models.CharField(max_length=300, blank=True, help_text="Who the clients of this session know as their provider.")
+    sealed_upstream = models.TextField(blank=True, editable=False, help_text="Data for the logout at the upstream provider, encrypted.")
+    issuer = models.CharField(max_length=300, blank=True, help_text="The issuer that clients of this session know.")
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [
@@ -82,7 +86,7 @@ class SessionClient(UnrecordedOwned):
         default="",
         db_default="",
         editable=False,
-        help_text="What the protocol has to know in order to tell the client, encrypted.",
+        help_text="Data that the protocol needs to notify the client of a logout, encrypted.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
 

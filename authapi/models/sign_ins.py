@@ -12,8 +12,8 @@ class LoginFailures(UnrecordedOwned):
     """Consecutive failed logins for one identifier, from one address, or from all addresses if the tenant chooses so."""
 
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, related_name="+")
-    identifier = models.CharField(max_length=254, help_text="E-mail address, username or phone number, in lower case.")
-    ip = models.CharField(max_length=45, blank=True, help_text="Empty: from every address.")
+    identifier = models.CharField(max_length=254, help_text="Email address, username or phone number, in lower case.")
+    ip = models.CharField(max_length=45, blank=True, help_text="IP address of the attempts. Empty: all addresses.")
     count = models.PositiveIntegerField(default=0)
     last_failed_at = models.DateTimeField()
     blocked_at = models.DateTimeField(null=True, blank=True)
@@ -46,7 +46,9 @@ class AccountTicket(UnrecordedOwned):
     client = models.ForeignKey("authapi.Client", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     digest = models.CharField(max_length=64, editable=False)
     parameters = models.JSONField(default=dict, blank=True)
-    language = models.CharField(max_length=12, blank=True, default="", db_default="", help_text="Of the mail and of the page of the link.")
+    language = models.CharField(
+        max_length=12, blank=True, default="", db_default="", help_text="Language of the mail and of the page that its link opens."
+    )
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -27,7 +27,7 @@ class MessageProvider(TenantOwned):
     channel = models.CharField(max_length=8, choices=Channel)
     name = models.CharField(max_length=16, choices=Name)
     is_enabled = models.BooleanField(default=True)
-    default_from = models.CharField(max_length=320, blank=True, help_text="Sender of messages whose template names none.")
+    default_from = models.CharField(max_length=320, blank=True, help_text="Sender of messages whose template has no sender.")
     settings = models.JSONField(default=dict, blank=True)
     sealed_settings = models.JSONField(default=dict, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -24,7 +24,7 @@ class Organization(DeletedInParts, RecordedModel):
     display_name = models.CharField(max_length=255, blank=True)
     branding = models.JSONField(default=dict, blank=True)
     metadata = models.JSONField(default=dict, blank=True)
-    extras = models.JSONField(default=dict, blank=True, help_text="Settings that are kept and returned; nothing here acts on them.")
+    extras = models.JSONField(default=dict, blank=True, help_text="Settings that are stored and returned without effect.")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

@@ -43,11 +43,11 @@ class EnrolledFactor(TenantOwned):
         # Default for rows that a process of the previous version inserts.
         db_default=Concat(Value("dev_"), MD5(Cast(Random(), models.TextField()))),
         editable=False,
-        help_text="The id on the wire, without its kind.",
+        help_text="The ID in the API, without its kind.",
     )
     kind = models.CharField(max_length=24, choices=Kind)
     name = models.CharField(max_length=60, blank=True, default="", db_default="")
-    address = models.CharField(max_length=254, blank=True, help_text="Phone number or e-mail address.")
+    address = models.CharField(max_length=254, blank=True, help_text="Phone number or email address.")
     sealed_secret = models.TextField(blank=True, editable=False)
     is_confirmed = models.BooleanField(default=True, db_default=True)
     # The newest time step with a used code. Codes of this step and of older ones are refused.
@@ -109,13 +109,15 @@ class EmailTicket(TenantOwned):
     job = models.OneToOneField("identity.Job", on_delete=models.SET_NULL, null=True, blank=True, related_name="email_ticket")
     email = models.EmailField(max_length=254)
     former_email = models.EmailField(
-        max_length=254, null=True, blank=True, help_text="The address that this one takes the place of; null where none changes."
+        max_length=254, null=True, blank=True, help_text="The address that this one replaces; null if no address changes."
     )
     # Empty for the primary identity.
     provider = models.CharField(max_length=40, blank=True)
     identifier = models.CharField(max_length=255, blank=True)
-    language = models.CharField(max_length=12, blank=True, default="", db_default="", help_text="Of the mail and of the page of the link.")
-    parameters = models.JSONField(default=dict, db_default={}, blank=True, help_text="Where the link leads once it was used.")
+    language = models.CharField(
+        max_length=12, blank=True, default="", db_default="", help_text="Language of the mail and of the page that its link opens."
+    )
+    parameters = models.JSONField(default=dict, db_default={}, blank=True, help_text="Where the user continues after the link was used.")
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -34,8 +34,10 @@ class Tenant(models.Model):
     event_retention_days = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: the platform's default.")
     max_event_connections = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: the platform's default.")
     deletion_started_at = models.DateTimeField(null=True, blank=True, editable=False)
-    purge_after = models.DateTimeField(null=True, blank=True, editable=False, help_text="When its last rows go, once everything else has.")
-    setup_dismissed_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When its first steps were put away.")
+    purge_after = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="When the last rows are deleted, after all other data."
+    )
+    setup_dismissed_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When staff dismissed the first steps.")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -81,8 +83,8 @@ class CustomDomain(TenantOwned):
     id = models.CharField(primary_key=True, max_length=32, default=new_custom_domain_id, editable=False)
     host = models.CharField(max_length=253, validators=[RegexValidator(HOST_PATTERN, "A lower-case host name without a port.")])
     is_canonical = models.BooleanField(default=False)
-    verified_at = models.DateTimeField(null=True, blank=True, help_text="When control over the domain was proven.")
-    is_default = models.BooleanField(default=False, db_default=False, help_text="Links in mails lead to it.")
+    verified_at = models.DateTimeField(null=True, blank=True, help_text="When control of the domain was verified.")
+    is_default = models.BooleanField(default=False, db_default=False, help_text="Whether links in mails use this domain.")
     verification_token = models.CharField(max_length=64, blank=True, default=new_domain_token, db_default="", editable=False)
     verification_problem = models.CharField(max_length=200, blank=True, default="", db_default="", help_text="Why the last check failed.")
     certificate_type = models.CharField(

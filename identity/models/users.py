@@ -20,7 +20,7 @@ class User(RecordedModel):
     With the primary identity on this row, creating a user is one insert and so exactly one event.
     """
 
-    user_id = models.CharField(max_length=300, help_text="<provider>|<id>, on the wire.")
+    user_id = models.CharField(max_length=300, help_text="<provider>|<id>.")
     connection = models.ForeignKey("identity.Connection", on_delete=models.PROTECT, related_name="users")
     email = models.EmailField(max_length=254, null=True, blank=True)
     email_verified = models.BooleanField(default=False)
@@ -39,7 +39,9 @@ class User(RecordedModel):
     given_name = models.CharField(max_length=150, null=True, blank=True, validators=[MinLengthValidator(1)])
     family_name = models.CharField(max_length=150, null=True, blank=True, validators=[MinLengthValidator(1)])
     picture = models.URLField(max_length=2048, null=True, blank=True)
-    blocked = models.BooleanField(null=True, blank=True, help_text="By an administrator. Unset until it is set once.")
+    blocked = models.BooleanField(
+        null=True, blank=True, help_text="Whether an administrator blocked the user. Null until it is set for the first time."
+    )
     user_metadata = models.JSONField(default=dict, blank=True)
     app_metadata = models.JSONField(default=dict, blank=True)
     multifactor = models.JSONField(default=list, blank=True)
@@ -133,7 +135,7 @@ class PasswordCredential(models.Model):
     changed_at = models.DateTimeField(auto_now=True)
     # Concerns this password only, so a new password resets it.
     leak_told_at = models.DateTimeField(
-        null=True, blank=True, editable=False, help_text="When the user was told that the password was found in a breach."
+        null=True, blank=True, editable=False, help_text="When the user was notified that the password is in a breach."
     )
 
     def __str__(self) -> str:
