@@ -6,8 +6,9 @@ from typing import Any
 
 from authapi.login.remembered_browsers import forget_all_browsers
 from authapi.login.sessions import end_sessions_of
-from authapi.models import FactorChallenge, Initiator
+from authapi.models import AccountTicket, FactorChallenge, Initiator
 from authapi.services import sign_in_log
+from authapi.services.account_tickets import void
 from identity.models import EnrolledFactor, User
 
 # Codes of the log (contract, logs): a factor was enrolled, a factor was removed.
@@ -20,6 +21,9 @@ def end_what_rested_on_factors(user: User, *, removed: frozenset[str], is_by_use
     What others remove may be in the hands of an attacker: browsers that rest on it are asked again, open challenges are worth nothing,
     and with a telephone end the sessions. A user who removes a factor has just proven who they are, and stays logged in.
     """
+    if removed:
+        # A link that adds to a factor asks for its proof; without the factor, it would ask for nothing.
+        void(user, AccountTicket.Purpose.ENROLLMENT)
     if removed and is_by_user:
         # The page of the user writes the line, with the address of the browser.
         return

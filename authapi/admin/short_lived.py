@@ -53,7 +53,7 @@ class AccountTicketAdmin(ReadOnlyAdmin[AccountTicket]):
     sortable_by = ()
     ordering = ("-created_at", "-pk")
     fields = ("id", "tenant", "purpose", "user", "client", "created_at", "expires_at", "used_at")
-    empty_text = "No link to set a password or to lift a block has been mailed lately."
+    empty_text = "No link to set a password, to lift a block or to set up a second factor was made lately."
 
 
 class UsedAssertionAdmin(ReadOnlyAdmin[UsedAssertion]):

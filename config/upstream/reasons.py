@@ -46,7 +46,6 @@ REASONS: dict[str, tuple[Standing, str]] = {
     "flows": (Standing.REFUSED, _FIXED_STEPS),
     "forms": (Standing.REFUSED, _FIXED_STEPS),
     "guardian": (Standing.REFUSED, _FACTOR_SETTINGS),
-    "guardian.enrollments": (Standing.PLANNED, "users enroll factors at a login and on their account page."),
     "guardian.factors.duo": (Standing.REFUSED, "factors of other vendors are not asked for."),
     "guardian.factors.email": (Standing.REFUSED, "codes by e-mail have six digits and count for five minutes."),
     "guardian.factors.phone": (Standing.REFUSED, _SMS),

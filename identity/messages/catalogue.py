@@ -163,7 +163,16 @@ _ALL = (
     ),
     _unsent("verify_email_by_code", "Verification by code", "addresses are verified by a link: use verify_email."),
     _unsent("reset_email_by_code", "New password by code", "passwords are set by a link: use reset_email."),
-    _unsent("enrollment_email", "Enrollment of a factor", "users enroll second factors when they log in."),
+    Kind(
+        "enrollment_email",
+        "Setup of a second factor",
+        "Sent where an administrator wants it: a link at which the user sets up a second factor.",
+        built_in="enrollment_email",
+        variables={**_LINK, **_UNTIL},
+        is_always_sent=True,
+        has_link=True,
+        default_life="5 days",
+    ),
     Kind(
         "mfa_oob_code",
         "Code of a second factor",
