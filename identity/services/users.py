@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from django.db import models
 from django.db.models import Value
 from django.db.models.functions import Lower
 from django.utils import timezone
@@ -182,10 +183,22 @@ def locked_user(*, tenant_id: str, user_id: str) -> User:
     return user
 
 
+def locked_users(*, tenant_id: str, user_ids: Iterable[str]) -> list[User]:
+    """Return the users in the order of their keys, locked in that order until the transaction ends; raise `NotFound` when one is missing.
+
+    Call it before the root of a relation is locked: a deletion locks the user first as well, and a relation of a deleted user has no event.
+    """
+    return _complete(User.objects.of(tenant_id).select_for_update(no_key=True), user_ids)
+
+
 def users_named(*, tenant_id: str, user_ids: Iterable[str]) -> list[User]:
     """Return the users in the order of their keys; raise `NotFound` when one of them does not exist."""
+    return _complete(User.objects.of(tenant_id), user_ids)
+
+
+def _complete(rows: models.QuerySet[User], user_ids: Iterable[str]) -> list[User]:
     wanted = set(user_ids)
-    users = list(User.objects.of(tenant_id).filter(user_id__in=wanted).order_by("pk"))
+    users = list(rows.filter(user_id__in=wanted).order_by("pk"))
     if len(users) != len(wanted):
         raise NotFound("The user does not exist.")
     return users
