@@ -39,7 +39,7 @@ _CODE = {"code": ("The code.", "123456")}
 _SOURCE = {"user.source_ip": ("The network address of the request.", "203.0.113.7")}
 _MAYBE_LINK = {"url": ("The link; empty for a user without a password.", "https://login.example.com/u/example?ticket=example")}
 _LOGIN = {
-    "login.time": ("When the user logged in, in UTC.", "24 December 2026, 18:00"),
+    "login.time": ("When the password or another login method was accepted, in UTC.", "24 December 2026, 18:00"),
     "login.country": ("The code of the country, empty where it is not known.", "DE"),
     "login.browser": ("The name of the browser, empty where it is not known.", "Firefox"),
     "login.system": ("The operating system, empty where it is not known.", "Windows"),
@@ -194,7 +194,7 @@ _ALL = (
     Kind(
         "new_device",
         "Login with a new browser",
-        "Sent when a user logs in with a browser that is not known, where Sign-in settings say so: a link to set a new password.",
+        "Sent when an unknown browser has passed the first step of a login, where Sign-in settings say so: a link to set a new password.",
         built_in="new_device",
         variables={**_MAYBE_LINK, **_UNTIL, **_SOURCE, **_LOGIN},
         is_public=False,
