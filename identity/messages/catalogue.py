@@ -231,6 +231,13 @@ _ALL = (
         is_public=False,
     ),
     Kind(
+        "address_notice",
+        "Changed e-mail address",
+        "Tells the former address that the account has another one. Imports, and accounts of other providers, send none.",
+        built_in="address_notice",
+        is_public=False,
+    ),
+    Kind(
         "factor_notice",
         "Changed second factors",
         "Tells a user that a second factor or a passkey was added or removed, or that the recovery code was used.",

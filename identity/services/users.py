@@ -205,17 +205,18 @@ def _complete(rows: models.QuerySet[User], user_ids: Iterable[str]) -> list[User
 
 
 def standing_of(user: User) -> tuple[bool, str]:
-    """Return what `tell_account_change` compares: whether the user is blocked, and the address without its case."""
-    return bool(user.blocked), (user.email or "").casefold()
+    """Return what `tell_account_change` compares: whether the user is blocked, and the address."""
+    return bool(user.blocked), user.email or ""
 
 
-def tell_account_change(user: User, before: tuple[bool, str]) -> None:
+def tell_account_change(user: User, before: tuple[bool, str], *, in_bulk: bool = False) -> None:
     """Send `account_changed` if the user was blocked, unblocked, or has lost or changed an address since `before`."""
-    (was_blocked, old_email), (is_blocked, email) = before, standing_of(user)
-    told = {"blocked": was_blocked != is_blocked, "email": bool(old_email) and old_email != email}
+    (was_blocked, former), (is_blocked, email) = before, standing_of(user)
+    told = {"blocked": was_blocked != is_blocked, "email": bool(former) and former.casefold() != email.casefold()}
     changed = frozenset(name for name, is_told in told.items() if is_told)
     if changed:
-        account_changed.send(sender=User, user=user, changed=changed)
+        former_email = former if told["email"] and not in_bulk else ""
+        account_changed.send(sender=User, user=user, changed=changed, former_email=former_email)
 
 
 def touch(user: User) -> None:
