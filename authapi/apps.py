@@ -36,9 +36,17 @@ class AuthapiConfig(AppConfig):
         post_delete.connect(end_with_identity, sender="identity.LinkedIdentity", dispatch_uid="authapi.end_with_identity")
         password_changed.connect(end_what_it_began, dispatch_uid="authapi")
         account_changed.connect(end_what_rested_on_it, dispatch_uid="authapi")
+        self._tell_of_addresses()
         self._hear_of_factors()
         audit_noted.connect(note_entry, dispatch_uid="authapi.staff_lines")
         work_ends.connect(note_work, dispatch_uid="authapi.administrative_log")
+
+    @staticmethod
+    def _tell_of_addresses() -> None:
+        from authapi.accounts.address_notices import tell_former_address  # noqa: PLC0415  (models are loaded only now)
+        from foundation.hooks import account_changed  # noqa: PLC0415  (models are loaded only now)
+
+        account_changed.connect(tell_former_address, dispatch_uid="authapi.address_notices")
 
     @staticmethod
     def _hear_of_factors() -> None:

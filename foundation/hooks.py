@@ -20,7 +20,8 @@ work_waits = Signal()
 # Sent inside the transaction that sets a password: `user`, and `is_first` if there was none before.
 password_changed = Signal()
 # Sent inside the transaction that changes a user: `user`, and `changed`, a set of "blocked" and "email". A first address, or one
-# that differs only in case, does not count as a changed e-mail: it identifies the same person.
+# that differs only in case, does not count as a changed e-mail: it identifies the same person. `former_email` is the address
+# that a mail about the change goes to; it is empty where the address did not change, and in an import.
 account_changed = Signal()
 # Sent inside the transaction that adds an entry to the audit log: `entry`, and `row`, its row or None.
 audit_noted = Signal()

@@ -33,8 +33,13 @@ def end_what_rested_on_it(user: User, *, changed: frozenset[str], **_: object) -
         revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk)
         device_codes.take_back_approvals(tenant_id=user.tenant_id, user_id=user.pk)
         ciba_requests.take_back_approvals(tenant_id=user.tenant_id, user_id=user.pk)
-    elif user.connection.is_database or user.connection.strategy == _BY_ADDRESS:
+    elif keeps_address(user):
         end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=Initiator.EMAIL_IDENTIFIER_CHANGED)
+
+
+def keeps_address(user: User) -> bool:
+    """Tell whether the address of a user is kept here, and not by a provider elsewhere."""
+    return user.connection.is_database or user.connection.strategy == _BY_ADDRESS
 
 
 def end_with_identity(sender: type[LinkedIdentity], instance: LinkedIdentity, **_: Any) -> None:

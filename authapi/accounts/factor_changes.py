@@ -6,8 +6,9 @@ from typing import Any
 
 from authapi.login.remembered_browsers import forget_all_browsers
 from authapi.login.sessions import end_sessions_of
-from authapi.models import FactorChallenge, Initiator
+from authapi.models import AccountTicket, FactorChallenge, Initiator
 from authapi.services import sign_in_log
+from authapi.services.account_tickets import void
 from identity.models import EnrolledFactor, User
 
 # Codes of the log (contract, logs): factor enrolled, factor removed.
@@ -20,6 +21,9 @@ def end_what_rested_on_factors(user: User, *, removed: frozenset[str], is_by_use
     If staff or a client removes a factor, an attacker may hold it: all browsers must prove a factor again and open challenges become
     invalid. Removing a phone also ends the sessions. A user who removes a factor has just proved their identity and stays logged in.
     """
+    if removed:
+        # A link that adds to a factor asks for its proof; without the factor, it would ask for nothing.
+        void(user, AccountTicket.Purpose.ENROLLMENT)
     if removed and is_by_user:
         # The account page writes the line, because it knows the address of the browser.
         return

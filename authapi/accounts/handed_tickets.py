@@ -72,7 +72,7 @@ def create_password_ticket(*, user: User, way_back: WayBack, marks_verified: boo
         life=timedelta(seconds=way_back.life_seconds),
         **parameters,
     )
-    return f"{_base(ticket.tenant_id, address)}{RESET_PATH}?ticket={secret}"
+    return f"{link_base(ticket.tenant_id, address)}{RESET_PATH}?ticket={secret}"
 
 
 @unit_of_work
@@ -86,7 +86,7 @@ def create_email_ticket(*, user: User, way_back: WayBack, identity: tuple[str, s
     ticket = hand_out_ticket(
         user=user, identity=identity, life=timedelta(seconds=way_back.life_seconds), parameters={**way_back.parameters, **client}
     )
-    return link_of(ticket, _base(ticket.tenant_id, address))
+    return link_of(ticket, link_base(ticket.tenant_id, address))
 
 
 def is_prepared(ticket: AccountTicket) -> bool:
@@ -111,6 +111,15 @@ def is_result_address(address: str) -> bool:
     return parts.scheme in schemes and bool(parts.hostname) and has_no_secrets and is_clean and len(address) <= _LONGEST_ADDRESS
 
 
+def link_base(tenant_id: str, asked_at: str) -> str:
+    """Return the address of the tenant that a link begins with. Raises `NotSupported` for a tenant without a verified domain."""
+    # On loopback the port counts, which no domain names.
+    base = (settings.INSECURE_HTTP and asked_at) or default_address(tenant_id)
+    if not base:
+        raise NotSupported("The tenant has no verified domain to which a link could point.")
+    return base
+
+
 def _check(way_back: WayBack) -> None:
     problems: dict[str, list[str]] = {}
     if way_back.result_url and not is_result_address(way_back.result_url):
@@ -119,14 +128,6 @@ def _check(way_back: WayBack) -> None:
         problems["ttl_sec"] = [f"Between 1 and {MOST_LIFE_SECONDS} seconds"]
     if problems:
         raise Invalid(problems)
-
-
-def _base(tenant_id: str, asked_at: str) -> str:
-    # On loopback, use the address of the request: it includes the port, which no tenant domain names.
-    base = (settings.INSECURE_HTTP and asked_at) or default_address(tenant_id)
-    if not base:
-        raise NotSupported("The tenant has no verified domain for the link.")
-    return base
 
 
 def _place(user: User) -> str:

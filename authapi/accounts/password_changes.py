@@ -12,7 +12,7 @@ from authapi.login.new_browsers import forget_browsers
 from authapi.login.remembered_browsers import forget_all_browsers
 from authapi.login.sessions import end_sessions_of
 from authapi.models import AccountTicket, Initiator, Session
-from authapi.services.account_tickets import use_up
+from authapi.services.account_tickets import use_up, void
 from authapi.tokens import ciba_requests, device_codes
 from authapi.tokens.revocation import revoke_refresh_tokens
 from identity.mail.address_changes import void_address_changes
@@ -40,8 +40,9 @@ def end_what_it_began(user: User, *, is_first: bool, **_: Any) -> None:
     lift_blocks(tenant_id=user.tenant_id, user=user)
     if is_first:
         return
-    for purpose in AccountTicket.Purpose:
+    for purpose in (AccountTicket.Purpose.PASSWORD_RESET, AccountTicket.Purpose.UNBLOCK):
         use_up(user, purpose)
+    void(user, AccountTicket.Purpose.ENROLLMENT)
     forget_all_browsers(user)
     # An attacker with the old password may have requested an address change.
     void_address_changes(user)

@@ -25,6 +25,7 @@ from authapi.api.factors.removals import (
     RecoveryCodeEndpoint,
     RememberedBrowsersEndpoint,
 )
+from authapi.api.factors.tickets import SetupTicketEndpoint
 from authapi.api.links.invitations import InvitationEndpoint, InvitationMailEndpoint
 from authapi.api.links.tickets import EmailTicketEndpoint, PasswordTicketEndpoint
 from authapi.api.neutral import neutral_routes
@@ -117,6 +118,7 @@ ROUTES = (
     Route("guardian/factors", GuardianFactorsEndpoint, _LIST),
     Route("guardian/factors/<segment:factor>", GuardianFactorEndpoint, {"put": "update"}),
     Route("guardian/policies", GuardianPoliciesEndpoint, {"get": "list", "put": "update"}),
+    Route("guardian/enrollments/ticket", SetupTicketEndpoint, _DO),
     Route("guardian/enrollments/<segment:id>", GuardianEnrollmentEndpoint, {"get": "retrieve", "delete": "destroy"}),
     Route("second-factors", SecondFactorsEndpoint, _SETTINGS),
     Route("organizations/<segment:id>/second-factors", OrganizationSecondFactorsEndpoint, {"get": "list", "put": "update"}),

@@ -34,11 +34,12 @@ class LoginFailures(UnrecordedOwned):
 
 
 class AccountTicket(UnrecordedOwned):
-    """A link that was mailed to a user: to set a new password, or to lift a block. It works once; the row stores its digest."""
+    """A link for a user: to set a new password, to lift a block, or to set up a second factor. It works once; the row stores its digest."""
 
     class Purpose(models.TextChoices):
         PASSWORD_RESET = "password_reset"  # noqa: S105  (the name of a purpose)
         UNBLOCK = "unblock"
+        ENROLLMENT = "enrollment"
 
     id = models.CharField(primary_key=True, max_length=32, default=new_ticket_id, editable=False)
     purpose = models.CharField(max_length=16, choices=Purpose)

@@ -13,7 +13,11 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import User
 from identity.services.failures import ServiceError
 
-LIFE = {AccountTicket.Purpose.PASSWORD_RESET: timedelta(hours=1), AccountTicket.Purpose.UNBLOCK: timedelta(days=7)}
+LIFE = {
+    AccountTicket.Purpose.PASSWORD_RESET: timedelta(hours=1),
+    AccountTicket.Purpose.UNBLOCK: timedelta(days=7),
+    AccountTicket.Purpose.ENROLLMENT: timedelta(days=5),
+}
 
 
 class TicketUnknown(ServiceError):
@@ -88,6 +92,12 @@ def usable_count(user: User, purpose: AccountTicket.Purpose) -> int:
 def use_up(user: User, purpose: AccountTicket.Purpose) -> int:
     """End all open links of this purpose; return how many. The caller holds the lock of the user's row."""
     return _open(user).filter(purpose=purpose).update(used_at=timezone.now())
+
+
+def void(user: User, purpose: AccountTicket.Purpose) -> int:
+    """Let every open link of this purpose expire now: what it was made for has changed. Call it with the user's row locked."""
+    now = timezone.now()
+    return _open(user).filter(purpose=purpose, expires_at__gt=now).update(expires_at=now)
 
 
 def _open(user: User) -> models.QuerySet[AccountTicket]:

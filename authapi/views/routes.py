@@ -6,6 +6,7 @@ from django.urls import URLPattern, path
 
 from authapi.accounts.account_mails import RESET_PATH, RESET_REQUEST_PATH, UNBLOCK_PATH
 from authapi.accounts.passwordless.starting import LINK_PATH
+from authapi.accounts.setup_links import PATH as SETUP_PATH
 from authapi.invitations.links import MAIL_PATH as INVITATION_MAIL_PATH
 from authapi.login.round_trips import FRAMES_PATH, NEXT_PATH
 from authapi.pages.branding import PATH as BRAND_PATH
@@ -18,6 +19,7 @@ from authapi.pages.factors.enrolment import enrolment_page
 from authapi.pages.factors.passkeys import PATH as PASSKEY_PATH
 from authapi.pages.factors.passkeys import offer_page
 from authapi.pages.factors.recovery import recovery_code_page
+from authapi.pages.factors.setup_link import setup_page
 from authapi.pages.invitation import invitation_page, open_invitation
 from authapi.pages.login import login_page
 from authapi.pages.logout_round_trip import logout_frames, next_participant
@@ -99,11 +101,12 @@ def sign_in_urls() -> list[URLPattern]:
 
 
 def _factor_urls() -> list[URLPattern]:
-    """Return the URLs of second factors in a login."""
+    """Return the URLs of second factors: in a login, and of setup links."""
     return [
         path(PASSKEY_PATH.removeprefix("/"), offer_page, name="hosted_passkey"),
         path("u/mfa", challenge_page, name="hosted_mfa"),
         path("u/mfa-enroll", enrolment_page, name="hosted_mfa_enroll"),
+        path(SETUP_PATH.removeprefix("/"), setup_page),
         path("u/mfa/recovery-code", recovery_code_page, name="hosted_mfa_new_code"),
     ]
 

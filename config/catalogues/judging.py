@@ -27,6 +27,8 @@ SAME: dict[str, dict[str, str]] = {
     "ja": {},
     "ar": {},
 }
+# Words that a language has another one for: a page must not call one thing by two names.
+OTHER_WORDS: dict[str, dict[str, str]] = {"es": {"clave de acceso": "llave de acceso", "claves de acceso": "llaves de acceso"}}
 _SCRIPTS = {"ja": ("\u3040", "\u9fff"), "ar": ("\u0600", "\u06ff")}
 
 
@@ -62,7 +64,8 @@ def _problems_of_message(language: str, message: Message, texts: dict[tuple[str,
         return
     if english[0] in strings and english[0] not in SAME[language]:
         yield f"{said} is the same as in English; if that is correct, add the reason to SAME"
-    yield from (f"{said} {problem}" for text in strings for problem in _differences(language, english, text))
+    for text in strings:
+        yield from (f"{said} {problem}" for problem in (*_differences(language, english, text), *_odd_words(language, text)))
 
 
 def _differences(language: str, english: tuple[str, ...], text: str) -> Iterator[str]:
@@ -77,3 +80,12 @@ def _differences(language: str, english: tuple[str, ...], text: str) -> Iterator
     first, last = _SCRIPTS.get(language, ("", ""))
     if first and english[0] not in SAME[language] and not any(first <= letter <= last for letter in text):
         yield f"has no letter of the language: {text!r}"
+
+
+def _odd_words(language: str, text: str) -> Iterator[str]:
+    half = len(text) // 2
+    if half and text[:half].strip() == text[half:].strip():
+        yield f"is said twice: {text!r}"
+    for wrong, right in OTHER_WORDS.get(language, {}).items():
+        if wrong in text.lower():
+            yield f"has another word: write {right!r} for {wrong!r}"

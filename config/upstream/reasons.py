@@ -46,7 +46,6 @@ REASONS: dict[str, tuple[Standing, str]] = {
     "flows": (Standing.REFUSED, _FIXED_STEPS),
     "forms": (Standing.REFUSED, _FIXED_STEPS),
     "guardian": (Standing.REFUSED, _FACTOR_SETTINGS),
-    "guardian.enrollments": (Standing.PLANNED, "users enroll factors during a login and on their account page."),
     "guardian.factors.duo": (Standing.REFUSED, "factors of other vendors are not supported."),
     "guardian.factors.email": (Standing.REFUSED, "codes by email have six digits and expire after five minutes."),
     "guardian.factors.phone": (Standing.REFUSED, _SMS),

@@ -200,7 +200,7 @@ def _update(user: User, row: dict[str, Any]) -> None:
     for name, value in changes.items():
         setattr(user, name, value)
     user.save(update_fields=[*changes, "updated_at"])
-    tell_account_change(user, before)
+    tell_account_change(user, before, in_bulk=True)
 
 
 def _new_user(connection: Connection, row: dict[str, Any]) -> User:

@@ -39,7 +39,7 @@ _CODE = {"code": ("The code.", "123456")}
 _SOURCE = {"user.source_ip": ("The IP address of the request.", "203.0.113.7")}
 _MAYBE_LINK = {"url": ("The link; empty for a user without a password.", "https://login.example.com/u/example?ticket=example")}
 _LOGIN = {
-    "login.time": ("When the user logged in, in UTC.", "24 December 2026, 18:00"),
+    "login.time": ("When the password or another login method was accepted, in UTC.", "24 December 2026, 18:00"),
     "login.country": ("The code of the country; empty if unknown.", "DE"),
     "login.browser": ("The name of the browser; empty if unknown.", "Firefox"),
     "login.system": ("The operating system; empty if unknown.", "Windows"),
@@ -163,7 +163,16 @@ _ALL = (
     ),
     _unsent("verify_email_by_code", "Verification by code", "addresses are verified by a link: use verify_email."),
     _unsent("reset_email_by_code", "New password by code", "passwords are set by a link: use reset_email."),
-    _unsent("enrollment_email", "Enrollment of a factor", "users enroll second factors when they log in."),
+    Kind(
+        "enrollment_email",
+        "Setup of a second factor",
+        "Sent where an administrator wants it: a link at which the user sets up a second factor.",
+        built_in="enrollment_email",
+        variables={**_LINK, **_UNTIL},
+        is_always_sent=True,
+        has_link=True,
+        default_life="5 days",
+    ),
     Kind(
         "mfa_oob_code",
         "Code of a second factor",
@@ -185,7 +194,7 @@ _ALL = (
     Kind(
         "new_device",
         "Login with a new browser",
-        "Sent when a user logs in with an unknown browser, if Sign-in settings enable it: a link to set a new password.",
+        "Sent after the first step of a login with an unknown browser, if Sign-in settings enable it: a link to set a new password.",
         built_in="new_device",
         variables={**_MAYBE_LINK, **_UNTIL, **_SOURCE, **_LOGIN},
         is_public=False,
@@ -219,6 +228,13 @@ _ALL = (
         built_in="mfa_sms",
         variables=_CODE,
         is_always_sent=True,
+        is_public=False,
+    ),
+    Kind(
+        "address_notice",
+        "Changed e-mail address",
+        "Tells the former address that the account has another one. Imports, and accounts of other providers, send none.",
+        built_in="address_notice",
         is_public=False,
     ),
     Kind(

@@ -15,7 +15,7 @@ from identity.services.relations import delete_relations
 from identity.services.roles import roles_named
 from identity.services.saving import validated_save
 from identity.services.tenant_life import refuse_in_closing_tenant
-from identity.services.users import users_named
+from identity.services.users import locked_users
 
 EDITABLE = ("name", "external_id", "description")
 
@@ -92,8 +92,9 @@ def add_group_members(*, tenant_id: str, group_id: str, user_ids: Sequence[str] 
 
     Only groups of a connection can be nested; raises `NotSupported` for others.
     """
+    users = locked_users(tenant_id=tenant_id, user_ids=user_ids)
     group = locked_group(tenant_id=tenant_id, group_id=group_id)
-    for user in users_named(tenant_id=tenant_id, user_ids=user_ids):
+    for user in users:
         if not GroupMember.objects.of(tenant_id).filter(group=group, user=user).exists():
             GroupMember(tenant_id=tenant_id, group=group, user=user).save()
     nested = list(Group.objects.of(tenant_id).filter(pk__in=nested_ids).order_by("pk"))

@@ -20,7 +20,7 @@ from identity.services.failures import Invalid, NotFound
 from identity.services.organizations import create_organization, locked_organization
 from identity.services.roles import roles_named
 from identity.services.saving import validated_save
-from identity.services.users import users_named
+from identity.services.users import locked_users, users_named
 
 CONNECTION_FLAGS = (
     "assign_membership_on_login",
@@ -45,8 +45,9 @@ def create_connected_organization(*, tenant_id: str, name: str, connections: Seq
 @unit_of_work
 def add_members(*, tenant_id: str, organization_id: str, user_ids: Sequence[str]) -> None:
     """Add users as members, all or none. Skips those that already are members. Raises `NotFound` if one is missing."""
+    users = locked_users(tenant_id=tenant_id, user_ids=user_ids)
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
-    for user in users_named(tenant_id=tenant_id, user_ids=user_ids):
+    for user in users:
         if not OrganizationMember.objects.of(tenant_id).filter(organization=organization, user=user).exists():
             OrganizationMember(tenant_id=tenant_id, organization=organization, user=user).save()
 
@@ -69,8 +70,8 @@ def assign_member_roles(*, tenant_id: str, organization_id: str, user_id: str, r
     Raises `NotFound` if organization, user or role is missing, and `NotSupported` for a role of another organization. Raises `Invalid`
     for a user that is not a member: a role without a membership would be in the tables and in no event.
     """
+    (user,) = locked_users(tenant_id=tenant_id, user_ids=[user_id])
     locked_organization(tenant_id=tenant_id, organization_id=organization_id)
-    (user,) = users_named(tenant_id=tenant_id, user_ids=[user_id])
     roles = roles_named(tenant_id=tenant_id, role_ids=role_ids, organization_id=organization_id)
     member = OrganizationMember.objects.of(tenant_id).filter(organization_id=organization_id, user=user).first()
     if member is None:

@@ -7,14 +7,14 @@ from typing import Any
 
 from django.db import models
 
-from foundation.database.transactions import lock_rows, unit_of_work
-from identity.models import GroupRole, Job, Organization, OrganizationGroupRole, OrganizationMemberRole, Role, User, UserRole
+from foundation.database.transactions import unit_of_work
+from identity.models import GroupRole, Job, Organization, OrganizationGroupRole, OrganizationMemberRole, Role, UserRole
 from identity.services.deletions import deletion_of, refuse_if_being_deleted
 from identity.services.failures import Invalid, NotFound, NotSupported
 from identity.services.relations import delete_relations
 from identity.services.saving import validated_save
 from identity.services.tenant_life import refuse_in_closing_tenant
-from identity.services.users import locked_user, users_named
+from identity.services.users import locked_user, locked_users
 
 EDITABLE = ("name", "description")
 
@@ -100,9 +100,7 @@ def assign_user_roles(*, tenant_id: str, user_id: str, role_ids: Sequence[str]) 
 def assign_role_to_users(*, tenant_id: str, role_id: str, user_ids: Sequence[str]) -> None:
     """Assign one role to users in the whole tenant, all or none. Skips users that already have it. Raises `NotFound`."""
     (role,) = roles_named(tenant_id=tenant_id, role_ids=[role_id])
-    users = users_named(tenant_id=tenant_id, user_ids=user_ids)
-    lock_rows(User, [user.pk for user in users])
-    for user in users:
+    for user in locked_users(tenant_id=tenant_id, user_ids=user_ids):
         UserRole.objects.of(tenant_id).get_or_create(user=user, role=role, defaults={"tenant_id": tenant_id})
 
 

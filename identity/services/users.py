@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from django.db import models
 from django.db.models import Value
 from django.db.models.functions import Lower
 from django.utils import timezone
@@ -181,27 +182,40 @@ def locked_user(*, tenant_id: str, user_id: str) -> User:
     return user
 
 
+def locked_users(*, tenant_id: str, user_ids: Iterable[str]) -> list[User]:
+    """Return the users in the order of their keys, locked in that order until the transaction ends; raise `NotFound` when one is missing.
+
+    Call it before the root of a relation is locked: a deletion locks the user first as well, and a relation of a deleted user has no event.
+    """
+    return _complete(User.objects.of(tenant_id).select_for_update(no_key=True), user_ids)
+
+
 def users_named(*, tenant_id: str, user_ids: Iterable[str]) -> list[User]:
     """Return the users in key order. Raises `NotFound` if one does not exist."""
+    return _complete(User.objects.of(tenant_id), user_ids)
+
+
+def _complete(rows: models.QuerySet[User], user_ids: Iterable[str]) -> list[User]:
     wanted = set(user_ids)
-    users = list(User.objects.of(tenant_id).filter(user_id__in=wanted).order_by("pk"))
+    users = list(rows.filter(user_id__in=wanted).order_by("pk"))
     if len(users) != len(wanted):
         raise NotFound("The user does not exist.")
     return users
 
 
 def standing_of(user: User) -> tuple[bool, str]:
-    """Return the facts that `tell_account_change` compares: whether the user is blocked, and the case-folded address."""
-    return bool(user.blocked), (user.email or "").casefold()
+    """Return the facts that `tell_account_change` compares: whether the user is blocked, and the address."""
+    return bool(user.blocked), user.email or ""
 
 
-def tell_account_change(user: User, before: tuple[bool, str]) -> None:
+def tell_account_change(user: User, before: tuple[bool, str], *, in_bulk: bool = False) -> None:
     """Send `account_changed` if the user was blocked or unblocked, or if its address changed or was removed, since `before`."""
-    (was_blocked, old_email), (is_blocked, email) = before, standing_of(user)
-    told = {"blocked": was_blocked != is_blocked, "email": bool(old_email) and old_email != email}
+    (was_blocked, former), (is_blocked, email) = before, standing_of(user)
+    told = {"blocked": was_blocked != is_blocked, "email": bool(former) and former.casefold() != email.casefold()}
     changed = frozenset(name for name, is_told in told.items() if is_told)
     if changed:
-        account_changed.send(sender=User, user=user, changed=changed)
+        former_email = former if told["email"] and not in_bulk else ""
+        account_changed.send(sender=User, user=user, changed=changed, former_email=former_email)
 
 
 def touch(user: User) -> None:

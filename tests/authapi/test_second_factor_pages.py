@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from django.core import mail
 from django.test import Client as Browser
 from django.urls import reverse
 
-from authapi.factors.settings import factor_values, policy_of_organization
-from authapi.models import RememberedBrowser, TenantSettings
-from identity.models import AuditEntry, EnrolledFactor, Tenant, User
+from authapi.factors.settings import factor_values, policy_of_organization, remembered_factors
+from authapi.models import AccountTicket, RememberedBrowser, TenantSettings
+from identity.messages.queue import send_message
+from identity.models import AuditEntry, EnrolledFactor, Job, Tenant, User
 from identity.staff_roles import AUDITOR
+from tests.authapi.factors.walks import set_factors
 from tests.config.two_tenants import make_other_tenant
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.models.authapi import RememberedBrowserFactory
@@ -136,3 +139,25 @@ def test_the_page_of_an_organization_sets_its_policy(browser: Browser, tenant: T
     assert "always" in browser.get(reverse("admin:identity_organization_change", args=(organization.pk,))).content.decode()
     browser.post(place, {"policy": ""})
     assert policy_of_organization(organization) is None
+
+
+def test_staff_mail_a_link_that_sets_up_a_factor_after_a_confirmation(browser: Browser, tenant: Tenant, ada: User) -> None:
+    place, page = (
+        reverse(f"admin:identity_user_{name}", args=args) for name, args in (("action", (ada.pk, "send-setup-link")), ("change", (ada.pk,)))
+    )
+    assert place not in browser.get(page).content.decode()
+    set_factors(tenant, "otp")
+    assert place in browser.get(page).content.decode()
+    assert "A link goes to ada@example.test" in browser.get(place).content.decode()
+    assert not AccountTicket.objects.of(tenant.pk).exists()
+    assert browser_of(new_staff(tenant, role=AUDITOR)).post(place, {}).status_code == 403
+    done = browser.post(place, {}, follow=True).content.decode()
+    assert "is on its way to ada@example.test." in done
+    ticket = AccountTicket.objects.of(tenant.pk).get()
+    job = Job.objects.of(tenant.pk).get(parameters__kind="enrollment_email")
+    send_message(job)
+    secret = mail.outbox[-1].body.partition("?ticket=")[2].split()[0]
+    assert (len(secret) > 30, secret in done) == (True, False)
+    entry = AuditEntry.objects.get(tenant_id=tenant.pk, act="Created a link that sets up a second factor")
+    assert (entry.actor_kind, ticket.pk in str(vars(entry)), secret in str(vars(entry))) == ("staff", True, False)
+    remembered_factors.clear()

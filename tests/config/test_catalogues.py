@@ -43,6 +43,11 @@ HELLO = Text("Hello %(name)s.")
 COUNT = Text("%(count)d minute.", "%(count)d minutes.")
 
 
+def test_a_thing_has_one_name_in_spanish() -> None:
+    assert "write 'llave de acceso' for 'clave de acceso'" in judged("es", Text("Make a passkey"), "Crear una clave de acceso")
+    assert judged("es", Text("Make a passkey"), "Crear una llave de acceso") == ""
+
+
 @pytest.mark.parametrize(
     ("string", "complaint"),
     [
@@ -56,6 +61,7 @@ COUNT = Text("%(count)d minute.", "%(count)d minutes.")
         ("Hallo <b>%(name)s</b>.", "placeholders"),
         (" Hallo %(name)s. ", "spaces around"),
         ("\nHallo %(name)s.", "another line"),
+        ("Hallo %(name)s.Hallo %(name)s.", "said twice"),
     ],
 )
 def test_an_empty_translation_is_a_fault(string: str, complaint: str) -> None:

@@ -70,6 +70,8 @@ _IN_TIME = {
     "GET /emails/provider": {404},
     # No address is blocked.
     "GET /anomaly/blocks/ips/{ip}": {404},
+    # A link sets up a factor that the tenant has enabled; this tenant has enabled none.
+    "POST /guardian/enrollments/ticket": {200, 409},
     # The recovery code replaces a second factor, which most users do not have.
     "POST /users/{id}/recovery-code-regeneration": {200, 409},
     # The only synchronization has ended.

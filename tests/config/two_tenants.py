@@ -269,6 +269,7 @@ def bodies(ids: Ids) -> dict[str, Any]:
         "RolesToChange": {"roles": [ids["role"]]},
         "SecondFactorsToChange": {"remembered_days": 7},
         "SessionToChange": {"session_metadata": {"note": "Changed"}},
+        "SetupTicket": {"user_id": ids["user"], "factor": "otp", "allow_multiple_enrollments": True},
         "SuspicionToChange": {"enabled": False},
         "SynchronizationToStart": {"mode": "dry_run"},
         "TemplateToChange": {"subject": "Changed"},

@@ -65,6 +65,8 @@ VISITS: dict[str, visits.Visit] = {
     "mfa_code.html": factors.prove,
     "mfa_key.html": factors.prove_with_a_key,
     "mfa_enroll.html": factors.set_up,
+    "factor_setup.html": factors.set_up_by_link,
+    "mfa_enroll.html, by a link for a user who has a factor": factors.add_by_link,
     "link_account.html": further.link_account,
     "cross_origin_verification.html": further.cross_origin,
     "form_post.html": further.answer_by_form,

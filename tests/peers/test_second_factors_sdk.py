@@ -33,6 +33,9 @@ SEEN = {
     "set": [True],
     "provider": [],
     "gone": [404, "inexistent_authentication_method"],
+    "ticket": [True, False, True],
+    "no such user": [404, "inexistent_user"],
+    "factor that is off": [409, None],
     "left": [],
 }
 

@@ -10,10 +10,13 @@ from django.contrib.admin.utils import quote
 from django.http import HttpRequest
 from django.urls import reverse
 
+from authapi.accounts.setup_links import create_setup_link, kinds_for
 from authapi.login.remembered_browsers import browsers_of, forget_all_browsers
 from foundation.admin.panels import Cell, Panel
 from identity.admin.factors import RESET, shown_address
 from identity.admin.object_actions import ObjectAction
+from identity.factors.user_factors import factors_of
+from identity.hosts import address_beside
 from identity.models import EnrolledFactor, User
 
 
@@ -22,7 +25,29 @@ def _forget_all(_request: HttpRequest, row: User, _values: dict[str, Any]) -> st
     return f"{row} must use the second factor in {count} browsers again."
 
 
+def _explain_link(_request: HttpRequest, row: User) -> str:
+    proof = " The user proves a factor that is there before another one is added." if factors_of(row) else ""
+    return (
+        f"A link goes to {row.email} at which {row} sets up a second factor. The link works once and opens no session.{proof} "
+        "If another person may read this mailbox, do not send it."
+    )
+
+
+def _send_link(request: HttpRequest, row: User, _values: dict[str, Any]) -> str:
+    create_setup_link(user=row, adds=True, is_mailed=True, address=address_beside(request.get_host(), row.tenant_id))
+    return f"A link that sets up a second factor is on its way to {row.email}."
+
+
 FACTOR_BUTTONS = (
+    ObjectAction(
+        "send-setup-link",
+        "Send a setup link",
+        _explain_link,
+        _send_link,
+        is_offered=lambda row: bool(row.email) and not row.blocked and bool(kinds_for(row)),
+        permission="identity.change_enrolledfactor",
+        needs_proof=True,
+    ),
     RESET,
     ObjectAction(
         "forget-browsers",

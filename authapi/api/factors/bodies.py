@@ -10,7 +10,7 @@ from rest_framework import serializers
 from webauthn.helpers import decode_credential_public_key
 from webauthn.helpers.exceptions import WebAuthnException
 
-from authapi.factors.kinds import EMAIL, FACTORS, PASSKEY, PHONE, TOTP, WEBAUTHN_ROAMING
+from authapi.factors.kinds import EMAIL, FACTORS, PASSKEY, PHONE, TOTP, WEBAUTHN_PLATFORM, WEBAUTHN_ROAMING
 from authapi.models import SecondFactorPolicy
 from foundation.api.fields import Closed, ListOf, Switch, Text
 from foundation.api.fields import Email as EmailAddress
@@ -26,6 +26,28 @@ _LONGEST_KEY = 4096
 _LONGEST_ID = 1400
 _VOICE = "voice"
 _NO_VOICE = "Not supported: codes are sent as text messages only."
+
+
+# The names of factors in a ticket, and the kind that each stands for here. None where the service has no such factor.
+ENROLLED_FACTORS: dict[str, str | None] = {
+    "push-notification": None,
+    "phone": PHONE,
+    "email": EMAIL,
+    "otp": TOTP,
+    "webauthn-roaming": WEBAUTHN_ROAMING,
+    "webauthn-platform": WEBAUTHN_PLATFORM,
+}
+
+
+class SetupTicket(Closed):
+    """A link that sets up a second factor."""
+
+    user_id = Text(max_length=300)
+    email = EmailAddress(required=False, help_text="Where the mail goes; without it, to the address of the user.")
+    send_mail = Switch(required=False, help_text="Whether the link is mailed.")
+    email_locale = Text(required=False, max_length=35, help_text="The language of the mail and of the page.")
+    factor = serializers.ChoiceField(required=False, choices=list(ENROLLED_FACTORS), help_text="The only factor that can be set up.")
+    allow_multiple_enrollments = Switch(required=False, help_text="Also for a user who has a factor, and who proves that one first.")
 
 
 class MethodToChange(Closed):

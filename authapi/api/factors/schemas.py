@@ -68,4 +68,12 @@ FACTOR_LIST: Schema = {"type": "array", "items": FACTOR}
 POLICY_LIST: Schema = {"type": "array", "items": reference("GuardianPolicy")}
 SECOND_FACTORS = reference("SecondFactors")
 ORGANIZATION_SECOND_FACTORS = reference("OrganizationSecondFactors")
+SETUP_TICKET: Schema = {
+    "type": "object",
+    "required": ["ticket_id", "ticket_url"],
+    "properties": {
+        "ticket_id": {**TEXT, "description": "The id of the ticket. It does not open the page."},
+        "ticket_url": {**TEXT, "description": "The link."},
+    },
+}
 RECOVERY_CODE: Schema = {"type": "object", "required": ["recovery_code"], "properties": {"recovery_code": TEXT}}

@@ -6,7 +6,6 @@ reload or a browser that prefetches pages sends no second code.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,25 +15,16 @@ from django.utils.translation import ngettext
 
 from authapi.custom_texts import client_values, custom_text
 from authapi.factors.challenges import (
-    Proven,
     Prover,
     TooManyGuesses,
     WrongProof,
-    check_code,
-    check_key,
-    check_otp,
-    check_recovery_code,
-    has_sent,
-    key_challenge,
-    keys_for,
     seconds_to_wait,
     send_code,
 )
 from authapi.factors.demands import policy_of
-from authapi.factors.kinds import EMAIL, RECOVERY_CODE, TOTP
+from authapi.factors.kinds import RECOVERY_CODE
 from authapi.factors.limits import TooManyMessages
 from authapi.factors.messages import CannotSend
-from authapi.factors.relying_party import party_of
 from authapi.factors.settings import factor_settings
 from authapi.failures import RequestRefused
 from authapi.login import flow
@@ -44,24 +34,21 @@ from authapi.login.flow import HANDLE, PAGES
 from authapi.login.login import Login
 from authapi.login.transactions import bind, keep_code, note_progress
 from authapi.models import LoginTransaction, SecondFactorPolicy, Session
-from authapi.pages.factors.shown import Trouble, code_field, key_words, trouble_of
-from authapi.pages.factors.ways import KEYS, Way, first_of, prover_of, shown_address, ways_of
+from authapi.pages.factors.proving import key_context, message_context, nothing_typed, proven_by
+from authapi.pages.factors.shown import Trouble, code_field, trouble_of
+from authapi.pages.factors.ways import KEYS, Way, first_of, prover_of, ways_of
 from authapi.pages.form_fields import Field, Problem, form_fields
 from authapi.pages.hosted_page import with_rate
-from authapi.pages.passwordless import BETWEEN_DIGITS, seconds_text
+from authapi.pages.passwordless import seconds_text
 from authapi.pages.rendering import render_page
 from authapi.pages.tenant_page import opened_login, tenant_page
 from foundation.database.transactions import lock_name, unit_of_work
-from identity.factors import ceremonies
-from identity.factors.ceremonies import ANSWER_MOST_CHARACTERS
 from identity.hosts import HostMatch
-from identity.models import EnrolledFactor
 
 WAY, LIST = "method", "list"
 # Key in the progress of the login: the devices to which the page has sent a first code.
 _SENT = "factors_sent_to"
 _LONGEST_RECOVERY_CODE = 64
-_SCRIPT = "theme/factor_keys.js"
 
 
 @dataclass(frozen=True)
@@ -159,25 +146,15 @@ def _taken(visit: _Visit, way: Way) -> HttpResponse:
     login, sent = visit.login, visit.login.http_request.POST
     typed = sent.get("credential" if way.kind in KEYS else "code", "")
     if not typed.strip():
-        return _shown(visit, way, trouble=Trouble(Problem(_nothing_typed(way), "" if way.kind in KEYS else "code"), 400))
+        return _shown(visit, way, trouble=Trouble(Problem(nothing_typed(way), "" if way.kind in KEYS else "code"), 400))
     try:
-        proven = _proven(visit, way, typed)
+        proven = proven_by(visit.prover, way, typed, host=login.host)
     except (WrongProof, TooManyGuesses) as error:
         return _shown(visit, way, trouble=trouble_of(error, kind=way.kind))
     bind(login.row, visit.session)
     if proven.recovery_code:
         keep_code(login.row, visit.session.user, proven.recovery_code)
     return flow.second_factor_proven(login, proven.kind, remembers=sent.get("remember") == "1", handle=visit.handle)
-
-
-def _proven(visit: _Visit, way: Way, typed: str) -> Proven:
-    """Return the proven factor. Raises `WrongProof` and `TooManyGuesses`."""
-    if way.kind in KEYS:
-        return check_key(visit.prover, typed[:ANSWER_MOST_CHARACTERS], party_of(visit.login.host), kinds=(way.kind,))
-    if way.kind == RECOVERY_CODE:
-        return check_recovery_code(visit.prover, typed)
-    code = typed.translate(BETWEEN_DIGITS)
-    return check_otp(visit.prover, code) if way.factor is None else check_code(visit.prover, way.factor, code)
 
 
 def _listed(visit: _Visit) -> HttpResponse:
@@ -192,6 +169,7 @@ def _shown(visit: _Visit, way: Way, *, trouble: Trouble | None = None, is_sent_a
     days = _days_to_remember(visit) if way.kind != RECOVERY_CODE else 0
     remembered = ngettext("Do not ask again in this browser for %(days)d day", "Do not ask again in this browser for %(days)d days", days)
     context: dict[str, Any] = {
+        "page": PAGES[Step.SECOND_FACTOR],
         "user": visit.session.user,
         "way": way.name,
         "kind": way.kind,
@@ -199,30 +177,12 @@ def _shown(visit: _Visit, way: Way, *, trouble: Trouble | None = None, is_sent_a
         "fields": form_fields(_fields(visit, way), problems),
         "others": with_parameters(visit.address, {WAY: LIST}) if len(visit.ways) > 1 else "",
         "remembers": remembered % {"days": days} if days else "",
-        **(_of_message(visit, way.factor, is_sent_again=is_sent_again) if way.factor is not None else {}),
-        **(_of_key(visit, way) if way.kind in KEYS else {}),
+        **(message_context(visit.prover, way.factor, is_sent_again=is_sent_again) if way.factor is not None else {}),
+        **(key_context(visit.prover, way, host=visit.login.host) if way.kind in KEYS else {}),
     }
     template = "mfa_key" if way.kind in KEYS else "mfa_recovery" if way.kind == RECOVERY_CODE else "mfa_code"
     answer = render_page(visit.login, visit.handle, template, context, status=trouble.status if trouble else 200)
     return with_rate(answer, trouble.rate if trouble else None)
-
-
-def _of_message(visit: _Visit, factor: EnrolledFactor, *, is_sent_again: bool) -> dict[str, Any]:
-    seconds = seconds_to_wait(visit.prover, factor)
-    return {
-        "address": shown_address(factor),
-        "is_email": factor.kind == EMAIL,
-        "is_sent": has_sent(visit.prover, factor),
-        "is_sent_again": is_sent_again,
-        "wait": seconds_text(seconds) if seconds else "",
-    }
-
-
-def _of_key(visit: _Visit, way: Way) -> dict[str, Any]:
-    party = party_of(visit.login.host)
-    allowed = keys_for(visit.prover, (way.kind,), relying_party=party.id)
-    options = ceremonies.use_options(party, key_challenge(visit.prover), allowed=allowed, is_passkey=False)
-    return {"options": json.dumps(options), "words": key_words(), "scripts": [_SCRIPT]}
 
 
 def _fields(visit: _Visit, way: Way) -> list[Field]:
@@ -233,14 +193,6 @@ def _fields(visit: _Visit, way: Way) -> list[Field]:
         label = custom_text("mfa-recovery-code.mfa-recovery-code-challenge.placeholder", _("Recovery code"), **values)
         return [Field("code", label, maxlength=_LONGEST_RECOVERY_CODE)]
     return [code_field(is_sent=way.factor is not None)]
-
-
-def _nothing_typed(way: Way) -> str:
-    if way.kind in KEYS:
-        return _("This method needs a browser with JavaScript. Try another method.")
-    if way.kind == RECOVERY_CODE:
-        return _("Enter your recovery code.")
-    return _("Enter the code from the app.") if way.kind == TOTP else _("Enter the code from the message.")
 
 
 def _days_to_remember(visit: _Visit) -> int:

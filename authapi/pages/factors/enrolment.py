@@ -280,6 +280,7 @@ def _shown(visit: _Visit, trouble: Trouble | None = None, *, typed: str = "") ->
         return _listed(visit, trouble)
     problems = [trouble.problem] if trouble else []
     context: dict[str, Any] = {"user": visit.session.user, "kind": visit.kind, "problems": problems, "has_others": len(visit.kinds) > 1}
+    context["page"] = PAGES[Step.ENROLLMENT]
     if visit.kind in KEYS:
         context |= key_context(visit.prover, party_of(visit.login.host), visit.kind)
     elif visit.kind == TOTP and factor is not None:
@@ -298,6 +299,7 @@ def _listed(visit: _Visit, trouble: Trouble | None = None) -> HttpResponse:
     if not visit.kinds and trouble is None:
         trouble = Trouble(Problem(_no_kind()), 503)
     context: dict[str, Any] = {
+        "page": PAGES[Step.ENROLLMENT],
         "user": visit.session.user,
         "kinds": [{"name": kind, "label": label_of(kind)} for kind in visit.kinds],
         "problems": [trouble.problem] if trouble else [],

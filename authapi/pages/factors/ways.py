@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
@@ -71,19 +71,25 @@ def shown_address(factor: EnrolledFactor) -> str:
 
 
 def ways_of(login: Login, session: Session) -> list[Way]:
-    """Return the usable ways, the strongest first and the recovery code last.
-
-    A factor is usable if the tenant offers its kind and if it is independent of the methods that the session has proven. A key is only
-    usable on the domain where it was created, and a code needs a sender.
-    """
-    settings, methods = factor_settings(login.host.tenant_id), names_of(session.methods)
-    own = [factor for factor in factors_of(session.user) if is_second_to(factor.kind, methods)]
-    ways: list[Way] = []
-    for kind in settings.kinds:
-        ways += _ways_of_kind(login.host, kind, [factor for factor in own if factor.kind == kind])
-    codes = EnrolledFactor.objects.of(login.host.tenant_id).filter(user=session.user, kind=RECOVERY_CODE)
+    """Return the usable ways, the strongest first and the recovery code last."""
+    settings, user = factor_settings(login.host.tenant_id), session.user
+    ways = ways_with_factors(login.host, user, methods=names_of(session.methods))
+    codes = EnrolledFactor.objects.of(login.host.tenant_id).filter(user=user, kind=RECOVERY_CODE)
     if settings.has_recovery_codes and codes.exists():
         ways.append(Way(RECOVERY_CODE, RECOVERY_CODE))
+    return ways
+
+
+def ways_with_factors(host: HostMatch, user: User, *, methods: Collection[str] = ()) -> list[Way]:
+    """Return the ways in which a user can prove a factor now, the strongest first.
+
+    A factor is usable if the tenant offers its kind and if it is independent of the proven `methods`. A key is only usable on the domain
+    where it was created, and a code needs a sender.
+    """
+    own = [factor for factor in factors_of(user) if is_second_to(factor.kind, methods)]
+    ways: list[Way] = []
+    for kind in factor_settings(host.tenant_id).kinds:
+        ways += _ways_of_kind(host, kind, [factor for factor in own if factor.kind == kind])
     return ways
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from django.test import override_settings
 
+from authapi.accounts.setup_links import PATH, create_setup_link
 from identity.models import EnrolledFactor
 from tests.authapi.browser import Page
 from tests.authapi.factors.test_enrolment_page import secret_on
 from tests.authapi.factors.walks import NUMBER, Walk, app_code, give_address, give_app, give_key, set_factors
 from tests.authapi.login.conftest import Login
 
+_KINDS = ("phone", "email", "webauthn-roaming", "webauthn-platform", "totp")
 _EVERY = ("otp", "sms", "email", "webauthn-roaming", "webauthn-platform")
 
 
@@ -48,3 +50,35 @@ def enrolment_pages(visit: Login) -> list[Page]:
         wrong = walk.browser.submit(app, code="000000")
         shown = walk.give(app, code=app_code(secret_on(app)))
         return [listed, *keys, mailed, asked, odd, sent, app, wrong, shown]
+
+
+def setup_pages(visit: Login) -> list[Page]:
+    """The pages of a link: the kinds, a phone, an app, the end with a recovery code, used, and unknown."""
+    set_factors(visit.tenant, *_EVERY)
+    secret = create_setup_link(user=visit.user).address.partition("?ticket=")[2]
+    link = {"ticket": secret, "at": ""}
+    with override_settings(SMS_SENDER={"kind": "console"}):
+        asked = visit.browser.get(PATH, link)
+        pages = [visit.browser.follow(visit.browser.post(PATH, {**link, "kind": kind})) for kind in _KINDS]
+        odd = visit.browser.post(PATH, {**link, "at": "phone", "phone_number": "12"})
+        sent = visit.browser.follow(visit.browser.post(PATH, {**link, "at": "phone", "phone_number": NUMBER}))
+        wrong = visit.browser.post(PATH, {**link, "at": "totp", "code": "000000"})
+        done = visit.browser.post(PATH, {**link, "at": "totp", "code": app_code(secret_on(pages[-1]))})
+        assert "recovery code" in done.text
+        return [asked, *pages, odd, sent, wrong, done, visit.browser.get(PATH, link), visit.browser.get(PATH, {"ticket": "unknown"})]
+
+
+def added_setup_pages(visit: Login) -> list[Page]:
+    """The pages of a link for a user who has factors: each of them is asked for, and one is proven."""
+    set_factors(visit.tenant, *_EVERY)
+    key, _ = give_app(visit.user)
+    give_address(visit.user, "phone", NUMBER)
+    give_key(visit.user, visit.browser.host)
+    secret = create_setup_link(user=visit.user, adds=True).address.partition("?ticket=")[2]
+    with override_settings(SMS_SENDER={"kind": "console"}):
+        device = EnrolledFactor.objects.of(visit.tenant.pk).get(kind="phone").device
+        ways = ("totp", device, "webauthn-roaming", "list")
+        pages = [visit.browser.get(PATH, {"ticket": secret, "method": way}) for way in ways]
+        empty = visit.browser.post(PATH, {"ticket": secret, "method": "totp", "code": ""})
+        proven = visit.browser.post(PATH, {"ticket": secret, "method": "totp", "code": app_code(key, steps=1)})
+        return [*pages, empty, visit.browser.follow(proven)]

@@ -55,7 +55,7 @@ def mails(login: Login) -> list[str]:
     """Let the worker send the waiting mails, and return those that were sent since the last call."""
     for job in Job.objects.of(login.tenant.pk).filter(type=Job.Type.NEW_DEVICE_EMAIL, status=Job.Status.PENDING):
         assert run_job(job.pk)
-    sent = [str(message.body) for message in mail.outbox if "New login" in str(message.subject)]
+    sent = [str(message.body) for message in mail.outbox if "New browser" in str(message.subject)]
     mail.outbox.clear()
     return sent
 
@@ -72,6 +72,9 @@ def test_a_login_in_a_new_browser_is_reported_once_and_in_a_known_browser_never(
     for words in ("Time: 1 May 2031, 12:00 UTC", "Browser: Firefox on Windows", "Country: DE", "/u/reset-password?ticket="):
         assert words in told
     assert "evil" not in told
+    # The mail goes out before a second factor is proven.
+    assert "has logged in" not in told
+    assert "If your account has a second factor, the browser must pass it as well before it is logged in." in " ".join(told.split())
     line = SignIn.objects.of(login.tenant.pk).get(type="new_device")
     assert (line.is_success, line.user_id, line.details) == (
         True, login.user.user_id, {"country": "DE", "browser": "Firefox", "system": "Windows"},

@@ -36,7 +36,7 @@ from identity.services.organizations import create_organization
 from identity.services.users import link_users, update_user
 from tests.authapi.browser import Browser, Page
 from tests.authapi.factors.passkeys import pages_with_passkeys
-from tests.authapi.factors.visited import challenge_pages, enrolment_pages
+from tests.authapi.factors.visited import added_setup_pages, challenge_pages, enrolment_pages, setup_pages
 from tests.authapi.hosted_html import STATIC, Document, flaws
 from tests.authapi.invitations.conftest import host_of
 from tests.authapi.login.conftest import Login, set_client
@@ -282,6 +282,8 @@ VISITS: dict[str, Callable[[Login], list[Page]]] = {
     "passwordless_link.html": link_pages,
     **dict.fromkeys(("mfa_code.html", "mfa_key.html", "mfa_list.html", "mfa_recovery.html", "mfa_new_code.html"), challenge_pages),
     **dict.fromkeys(("mfa_enroll.html", "mfa_enroll_address.html", "mfa_enroll_app.html", "mfa_enroll_key.html"), enrolment_pages),
+    "factor_setup.html": setup_pages,
+    "mfa_enroll.html, beside a factor that is there": added_setup_pages,
     "activate.html": device_pages,
     "device_result.html": device_pages,
     "device_code.html": device_pages,

@@ -45,10 +45,19 @@ def methods(client: Any, seen: dict[str, Any], user: str) -> None:
     users.multifactor.invalidate_remember_browser(user)
     own.delete(user, phone.id)
     seen["gone"] = refusal(own.get, user, phone.id)
+    tickets(client, seen, user)
     own.create(user, type="email", email="ada@corp.example")
     users.authenticators.delete_all(user)
     own.delete_all(user)
     seen["left"] = [method.type for method in own.list(user)]
+
+
+def tickets(client: Any, seen: dict[str, Any], user: str) -> None:
+    create = client.guardian.enrollments.create_ticket
+    made = create(user_id=user, factor="otp", allow_multiple_enrollments=True, send_mail=True, email="ada@corp.example", email_locale="de")
+    seen["ticket"] = [len(made.ticket_id) > 10, made.ticket_id in made.ticket_url, "/u/factor-setup?ticket=" in made.ticket_url]
+    seen["no such user"] = refusal(create, user_id="auth0|0123456789abcdef01234567")
+    seen["factor that is off"] = refusal(create, user_id=user, factor="phone")
 
 
 def main() -> None:

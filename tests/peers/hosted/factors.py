@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from authapi.accounts.setup_links import PATH, create_setup_link
 from foundation.secrets import totp
 from identity.factors.user_factors import begin_enrolment, confirm_enrolment
 from identity.models import EnrolledFactor, User
@@ -64,6 +65,56 @@ def set_up(walk: Walk) -> None:
     walk.page.click("[name=saved]")
     walk.submit()
     assert walk.page.text() == "You are back."
+
+
+def set_up_by_link(walk: Walk) -> None:
+    """A link of an administrator: a phone, an app to the end, and the link once more."""
+    user = walk.world.another_person(walk.unique("link"))
+    link = _link_for(user)
+    walk.open(link)
+    walk.look(SETUP, "Screen lock of this device")
+    _choose(walk, "webauthn-roaming", "Set up a security key")
+    _choose(walk, "phone", "Set up codes by text message")
+    walk.submit(phone_number="12")
+    walk.look("Set up codes by text message", "Enter a phone number with the country code, such as +1 555 010 0000.", status=400)
+    walk.submit(phone_number=NUMBER)
+    walk.look("Set up codes by text message", "Use another phone number")
+    _choose(walk, "totp", "Set up an authenticator app")
+    walk.submit(code="000000")
+    walk.look("Set up an authenticator app", "The 6 digits that the app shows now.", status=400)
+    walk.submit(code=code_now(walk.page.text(".key").replace(" ", "")))
+    walk.look("Second factor set up", "This is your new recovery code. Write it down now: it is not shown again.")
+    walk.open(link)
+    walk.look("This link has already been used", status=410)
+    walk.open(f"{PATH}?ticket=unknown")
+    walk.look("This link has expired", status=410)
+
+
+def add_by_link(walk: Walk) -> None:
+    """A link for a user who has a factor: that one is proven first."""
+    user = walk.world.another_person(walk.unique("adds"))
+    secret = totp.new_secret()
+    _give(user, kind="totp", secret=secret)
+    _give(user, kind="phone", address=NUMBER)
+    EnrolledFactor.objects.of(user.tenant_id).filter(user=user).update(last_used_at=None, last_step=0)
+    walk.open(_link_for(user, adds=True))
+    walk.look(TITLE, "Enter the code that your authenticator app shows.")
+    walk.submit(code="000000")
+    walk.look(TITLE, "This code is wrong or was used already. Enter the one that the app shows now.", status=400)
+    walk.follow("main .alternatives a")
+    walk.look("Choose a method")
+    walk.follow(".stack a:nth-of-type(2)")
+    walk.look(TITLE, "Send a code")
+    walk.follow("button[name=again]")
+    walk.look(TITLE, "Another message is on its way.")
+    walk.follow("main .alternatives a")
+    walk.follow(".stack a:nth-of-type(1)")
+    walk.submit(code=code_now(secret))
+    walk.look(SETUP, "Code by text message")
+
+
+def _link_for(user: User, *, adds: bool = False) -> str:
+    return f"{PATH}?{create_setup_link(user=user, adds=adds).address.partition('?')[2]}"
 
 
 def code_now(secret: str) -> str:
