@@ -23,6 +23,7 @@ from authapi.edge.addresses import client_address
 from config.console.admin_login import StaffLoginForm, may_enter
 from config.console.admin_navigation import NAMES, grouped
 from config.console.admin_words import ABOUT
+from config.console.components import components_page
 from config.console.dashboard import checklist
 from config.console.dashboard.page import TENANTS_SHOWN, dashboard_of
 from config.console.global_search import search_page
@@ -83,6 +84,7 @@ class PlatformAdminSite(AccountSite):
     def get_urls(self) -> list[Any]:
         own: list[URLPattern | URLResolver] = [
             path("tenant/", self.admin_view(self.choose_tenant), name="choose_tenant"),
+            path("components/", self.admin_view(self.components), name="components"),
             path("search/", self.admin_view(self.search), name="search"),
             path("setup/dismiss/", self.admin_view(self.dismiss_setup), name="dismiss_setup"),
         ]
@@ -119,6 +121,10 @@ class PlatformAdminSite(AccountSite):
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """Show the dashboard of the tenant in scope, or the dashboard of the platform with the list of tenants."""
         return super().index(request, {**dashboard_of(request), **(extra_context or {})})
+
+    def components(self, request: HttpRequest) -> HttpResponse:
+        """Show developers the components of the console."""
+        return components_page(self, request)
 
     def search(self, request: HttpRequest) -> HttpResponse:
         """Show the users, clients, organizations and further objects that the words in `q` find in the tenant in scope."""

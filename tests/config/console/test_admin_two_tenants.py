@@ -72,6 +72,7 @@ _ROW = "<path:object_id>/"
 _WITHOUT_A_ROW = {
     "index",
     "search",
+    "components",
     "login",
     "logout",
     "password_change",

@@ -1,0 +1,27 @@
+"""The page of components: for whom it is, and that templates use no icon that the sprite lacks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from django.conf import settings
+from django.urls import reverse
+
+from config.console.components import icon_names
+from tests.factories.admin import browser_of, new_staff, new_tenant
+
+_USED = re.compile(r'components/icon.html" with name="(\w+)"')
+
+
+def test_platform_operators_see_the_components_and_tenant_staff_do_not(committed_db: None) -> None:
+    page = browser_of(new_staff(None)).get(reverse("admin:components"))
+    assert "An empty table" in page.content.decode()
+    assert browser_of(new_staff(new_tenant())).get(reverse("admin:components")).status_code == 404
+
+
+def test_every_icon_of_a_template_is_in_the_sprite() -> None:
+    templates = [path.read_text() for path in (Path(settings.BASE_DIR) / "templates").rglob("*.html")]
+    used = {name for text in templates for name in _USED.findall(text)}
+    assert used
+    assert used <= set(icon_names())
