@@ -9,6 +9,7 @@ from django.db import models
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import urlencode
 from django.utils.timezone import localtime
 
 from events.models import EventStream, LogEntry
@@ -52,6 +53,29 @@ def attempts_of(site: admin.AdminSite, delivery_id: int) -> Panel:
     ]
     columns = ("", "Started (UTC)", "Took", "Outcome", "Trigger", "Error", "Next planned")
     return Panel("Attempts", columns, rows, "No finished attempts yet.")
+
+
+def deliveries_of_stream(site: admin.AdminSite, request: HttpRequest, stream: EventStream) -> Panel:
+    """Return the newest deliveries of a stream, for staff who may see deliveries."""
+    staff = staff_of(request)
+    if staff is None or not staff.has_perm("provisioning.view_delivery"):
+        return Panel("Newest deliveries", (), empty_text="Your account may not see deliveries.")
+    # The unique index of a stream and an event serves the order.
+    newest = Delivery.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id).order_by("-event")[:_DELIVERIES_SHOWN]
+    place = f"{site.name}:provisioning_delivery"
+    rows = [
+        (
+            Cell(delivery.event_type, reverse(f"{place}_change", args=(delivery.pk,))),
+            Cell(delivery.key),
+            Cell(delivery.get_state_display()),
+            Cell((delivery.error_message or delivery.reason)[:120] or _NONE),
+            Cell(f"{delivery.created_at:%Y-%m-%d %H:%M:%S}"),
+        )
+        for delivery in newest
+    ]
+    more = f"{reverse(f'{place}_changelist')}?{urlencode({'q': stream.pk})}"
+    columns = ("Event", "Entity", "State", "Outcome", "Dispatched (UTC)")
+    return Panel("Newest deliveries", columns, rows, "No deliveries yet.", more_url=more, more_text="All deliveries")
 
 
 def deliveries_of(site: admin.AdminSite, request: HttpRequest, entry: LogEntry) -> Panel | None:
