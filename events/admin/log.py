@@ -12,6 +12,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.db import models
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
 from django.utils.formats import localize
 from django.utils.html import format_html
 from django.utils.http import urlencode
@@ -136,7 +137,9 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
         """Name the entity, with links to its own page (if it still exists) and to all its events."""
         entity: Entity = row.entity  # type: ignore[attr-defined]  # set by get_object
         named = format_html('<a href="{}">{}</a>', entity.url, entity.text) if entity.url else entity.text
-        return format_html('{} (<a href="{}">all its events</a>)', named, history_of(self.admin_site, row.event.root))
+        live = f"{reverse(f'{self.admin_site.name}:events_live')}?{urlencode({'entity': row.event.root})}"
+        links = (named, history_of(self.admin_site, row.event.root), live)
+        return format_html('{} (<a href="{}">all its events</a>, <a href="{}">live</a>)', *links)
 
     @admin.display(description="Happened at")
     def time(self, row: LogEntry) -> str:
