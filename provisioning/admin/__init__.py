@@ -20,7 +20,7 @@ from provisioning.admin.deletion_guards import DeletionGuardAdmin
 from provisioning.admin.deliveries import AttemptAdmin, DeliveryAdmin, deliveries_of
 from provisioning.admin.guided_setup import ConnectPage
 from provisioning.admin.lanes import BreakerAdmin, LaneAdmin, SweeperAdmin
-from provisioning.admin.redelivery_progress import redelivery_progress
+from provisioning.admin.outcomes.redelivery_progress import redelivery_progress
 from provisioning.admin.streams import StreamAdmin
 from provisioning.admin.synchronizations import JOB_ACTIONS, SynchronizationRowAdmin, report_of
 from provisioning.admin.user_pages import show_user_pages
@@ -71,7 +71,7 @@ def register(site: PagesSite) -> None:
         Job.Type.EVENT_REDELIVERY: partial(redelivery_progress, site),
         **dict.fromkeys(TYPES, partial(report_of, site)),
     }
-    extend_jobs(site, reports, JOB_ACTIONS)
+    extend_jobs(site, reports, JOB_ACTIONS, primary=("confirm-deletions", "resume", "write"))
     show_user_pages(site)
 
 

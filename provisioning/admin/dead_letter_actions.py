@@ -11,7 +11,7 @@ from django.http import HttpRequest
 
 from identity.admin.object_actions import ObjectAction
 from identity.admin.scope import actor_of, staff_of
-from provisioning.admin.redelivery_feedback import queued
+from provisioning.admin.outcomes.redelivery_feedback import queued
 from provisioning.admin.rights import Right
 from provisioning.dead_letters import triage
 from provisioning.dead_letters.redelivery import Order, Redelivered, redeliver_letters, redeliver_one

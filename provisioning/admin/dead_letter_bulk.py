@@ -15,7 +15,7 @@ from identity.admin.assurance import needs_proof
 from identity.admin.chosen_rows import NAMED, Chosen, answers, ask
 from provisioning.admin.audit import note_act
 from provisioning.admin.dead_letter_actions import DecisionForm, ForcedRedeliveryForm, RedeliveryForm, decide_many, redeliver_many
-from provisioning.admin.redelivery_feedback import all_queued, outlook_panel
+from provisioning.admin.outcomes.redelivery_feedback import all_queued, outlook_panel
 from provisioning.admin.rights import Right, may
 from provisioning.dead_letters.redelivery_outlook import outlook_of
 from provisioning.dead_letters.triage import UNSETTLED

@@ -23,7 +23,7 @@ from provisioning.admin.audit import note_act
 from provisioning.admin.dead_letter_actions import order_of
 from provisioning.admin.dead_letter_page import DeadLetterPage
 from provisioning.admin.dead_letter_search import FilterNotUnderstood, Search, search_of
-from provisioning.admin.redelivery_feedback import obstacle_of, outlook_panel
+from provisioning.admin.outcomes.redelivery_feedback import obstacle_of, outlook_panel
 from provisioning.admin.rights import Right, may
 from provisioning.dead_letters.export import CONTENT_TYPES, Format, exported
 from provisioning.dead_letters.redelivery import redeliver_one

@@ -26,10 +26,10 @@ from provisioning.admin.dead_letter_filter import FilterPages
 from provisioning.admin.dead_letter_kinds import KindPages
 from provisioning.admin.dead_letter_search import searched
 from provisioning.admin.deliveries import attempts_of
-from provisioning.admin.exchanges import exchange_blocks
+from provisioning.admin.outcomes.exchanges import exchange_blocks
+from provisioning.admin.outcomes.verdicts import ShowsVerdict, verdict_of_letter
 from provisioning.admin.rights import Right, may
 from provisioning.admin.stream_names import NamesStreams, StreamFilter, error_kind
-from provisioning.admin.verdicts import ShowsVerdict, verdict_of_letter
 from provisioning.models import Attempt, DeadLetter
 
 _STATES: dict[str, Tone] = {"open": "bad", "acknowledged": "warn", "ignored": "quiet", "redelivered": "warn", "resolved": "good"}

@@ -18,10 +18,10 @@ from foundation.admin.json_fields import pretty
 from foundation.admin.panels import Cell, Panel
 from identity.admin.scope import staff_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
-from provisioning.admin.exchanges import exchange_blocks, laid_out, mapped_resource, remote_before
+from provisioning.admin.outcomes.exchanges import exchange_blocks, laid_out, mapped_resource, remote_before
+from provisioning.admin.outcomes.verdicts import ShowsVerdict, verdict_of_delivery
 from provisioning.admin.rights import Right, may
 from provisioning.admin.stream_names import NamesStreams, error_kind
-from provisioning.admin.verdicts import ShowsVerdict, verdict_of_delivery
 from provisioning.models import Attempt, DeadLetter, Delivery, Lane
 
 _ATTEMPTS_SHOWN = 50

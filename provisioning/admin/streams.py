@@ -20,7 +20,7 @@ from identity.admin.scope import staff_of
 from identity.admin.service_admin import ServiceAdmin
 from provisioning.admin import deletion_guards, synchronizations
 from provisioning.admin.deliveries import deliveries_of_stream
-from provisioning.admin.flow_charts import success_chart, time_chart
+from provisioning.admin.outcomes.flow_charts import success_chart, time_chart
 from provisioning.admin.stream_form import ACTION, WEBHOOK_FIELDS, StreamForm
 from provisioning.engine import deletion_guard, streams
 from provisioning.engine.not_found import users_not_found

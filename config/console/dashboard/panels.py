@@ -12,7 +12,7 @@ from config.console.dashboard.state import State
 from config.console.dashboard.viewer import Viewer, list_of
 from foundation.admin.charts import Bar, Chart, count_axis, lying, upright
 from foundation.admin.panels import Cell, Panel
-from provisioning.admin.flow_charts import percent, seconds, success_chart
+from provisioning.admin.outcomes.flow_charts import percent, seconds, success_chart
 from provisioning.engine.stream_flow import HOUR, Flow
 from provisioning.models import Delivery
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from identity.models import Tenant
-from provisioning.admin.flow_charts import percent
+from provisioning.admin.outcomes.flow_charts import percent
 from provisioning.engine.stream_flow import HOUR, Flow, flow_by_hour, hour_starts
 from provisioning.models import Delivery
 

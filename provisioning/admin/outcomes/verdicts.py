@@ -16,7 +16,7 @@ from events.models import EventStream
 from foundation.admin.badges import Tone
 from foundation.admin.panels import Cell
 from identity.admin.object_actions import ObjectActionsAdmin, Row
-from provisioning.admin.redelivery_feedback import obstacle_of
+from provisioning.admin.outcomes.redelivery_feedback import obstacle_of
 from provisioning.models import DeadLetter, Delivery
 from provisioning.models.deliveries import FailureClass
 
