@@ -33,7 +33,7 @@ from provisioning.admin.stream_names import NamesStreams, StreamFilter, error_ki
 from provisioning.models import Attempt, DeadLetter
 
 _STATES: dict[str, Tone] = {"open": "bad", "acknowledged": "warn", "ignored": "quiet", "redelivered": "warn", "resolved": "good"}
-_FOLDED = {"classes": ("collapse",)}
+_FOLDED = ("collapse",)
 _IDS = ("tenant_id", "stream", "key", "event_type", "event_id", "delivery", "created_at")
 _FAILURE = ("reason", "error_class", "error_status", "error_scim_type", "fingerprint", "attempts")
 _BODIES = ("last_exchanges", "event", "rebuilt_event")
@@ -52,11 +52,11 @@ class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ShowsVerdict[Dead
         "A user id or an entity (user:database|…), an event id (evt_…), a stream id (est_…) or the fingerprint of a kind of failure."
     )
     fieldsets = (
-        ("Request and response of the last attempt", {"fields": ("last_exchanges",), **_FOLDED}),
-        ("Event", {"fields": ("event", "rebuilt_event"), **_FOLDED}),
-        ("Decision", {"fields": ("triaged_at", "triage_actor", "triage_reason", "resolved_at", "resolution"), **_FOLDED}),
-        ("Redelivery", {"fields": ("redelivered_at", "redelivery_actor", "redelivery_reason", "redelivery_job"), **_FOLDED}),
-        ("All fields", {"fields": (*_IDS, *_FAILURE), **_FOLDED}),
+        ("Request and response of the last attempt", {"fields": ("last_exchanges",), "classes": _FOLDED}),
+        ("Event", {"fields": ("event", "rebuilt_event"), "classes": _FOLDED}),
+        ("Decision", {"fields": ("triaged_at", "triage_actor", "triage_reason", "resolved_at", "resolution"), "classes": _FOLDED}),
+        ("Redelivery", {"fields": ("redelivered_at", "redelivery_actor", "redelivery_reason", "redelivery_job"), "classes": _FOLDED}),
+        ("All fields", {"fields": (*_IDS, *_FAILURE), "classes": _FOLDED}),
     )
     readonly_fields = ("stream", *_BODIES)
     actions = (redeliver_selected, decide_selected)
@@ -97,7 +97,7 @@ class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ShowsVerdict[Dead
         shown = [
             (title, [name for name in options["fields"] if name not in hidden]) for title, options in super().get_fieldsets(request, obj)
         ]
-        return [(title, {"fields": names, **_FOLDED}) for title, names in shown if names and (obj is None or _is_used(title, obj))]
+        return [(title, {"fields": names, "classes": _FOLDED}) for title, names in shown if names and (obj is None or _is_used(title, obj))]
 
     def get_list_display(self, request: HttpRequest) -> Any:
         columns = super().get_list_display(request)

@@ -51,7 +51,7 @@ def attempts_of(site: admin.AdminSite, delivery_id: int) -> Panel:
         )
         for attempt in tries
     ]
-    columns = ("", "Started (UTC)", "Took", "Outcome", "Trigger", "Error", "Next planned")
+    columns = ("", "Started (UTC)", "Took", "Outcome", "Trigger", "Error", "Retry (UTC)")
     return Panel("Attempts", columns, rows, "No finished attempts yet.")
 
 
