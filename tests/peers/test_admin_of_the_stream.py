@@ -107,6 +107,7 @@ def test_an_event_is_found_by_address_and_shows_what_changed(visit: Callable[[st
     page.until("document.querySelector('pre.json') !== null")
 
     assert '"Ada"' in page.text("section.panel")
+    page.evaluate("document.querySelectorAll('#content details').forEach((folded) => { folded.open = true })")
     assert "manage.py events tail" in page.text()
     assert page.evaluate("document.title") != "taken over"
     assert page.complaints == []
