@@ -9,6 +9,7 @@ from events.record.catalogue import EVENT_TYPES
 from identity.admin.tenant_page import TenantPage
 
 PERMISSION = "events.view_logentry"
+_LONGEST_ENTITY = 400
 
 
 class LivePage(TenantPage):
@@ -23,10 +24,12 @@ class LivePage(TenantPage):
         return [path("events/live/", self.for_tenant(self.show), name=self.url_name)]
 
     def show(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """Render the page of the tenant in scope."""
+        """Render the page of the tenant in scope. The query can choose event types and an entity, so that other pages can link to both."""
         context = {
             "tenant_id": tenant_id,
             "types": EVENT_TYPES,
+            "chosen_types": set(request.GET.getlist("event_type")) & set(EVENT_TYPES),
+            "entity": request.GET.get("entity", "")[:_LONGEST_ENTITY],
             "stream_url": f"{self.address}{tenant_id}/stream",
             "log_url": reverse(f"{self.site.name}:events_logentry_changelist"),
         }

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin
-from django.contrib.admin.utils import quote
 from django.contrib.admin.views.main import ChangeList
 from django.db import models
 from django.http import HttpRequest
@@ -19,6 +18,7 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.timezone import localtime
 
+from events.admin.entities import Entity, entity_of, history_of
 from events.admin.log_search import LogSearch, place_of
 from events.admin.stored import message_of
 from events.log.browsing import LogPage, browse
@@ -32,15 +32,6 @@ from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.hosts import address_beside
-from identity.models import Connection, Group, Organization, User
-from identity.models.base import RecordedModel
-
-_MODELS: dict[str, tuple[type[RecordedModel], str]] = {
-    "user": (User, "user_id"),
-    "connection": (Connection, "id"),
-    "group": (Group, "id"),
-    "organization": (Organization, "id"),
-}
 
 
 class LogChangeList(ChangeList):
@@ -79,7 +70,8 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
     sortable_by = ()
     change_list_template = "admin/event_log.html"
     change_form_template = "admin/log_entry.html"
-    readonly_fields = ("type", "entity_page", "time", "event_id_text", "size", "who", "cursor_before", "command")
+    id_field = "shown_event_id"
+    readonly_fields = ("type", "entity_page", "time", "size", "who", "cursor_before", "command")
     empty_text = "No events yet. Every change of a user, a connection, a group or an organization appears here within a moment."
 
     def __init__(self, model: type[LogEntry], admin_site: admin.AdminSite) -> None:
@@ -93,17 +85,23 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
         return LogChangeList
 
     def get_fieldsets(self, request: HttpRequest, obj: LogEntry | None = None) -> Any:
-        own = ["position", "recorded_at", "type", "entity_page", "time", "event_id_text", "size", "who"]
+        own = ["entity_page", "who", "type", "time", "recorded_at", "position", "size"]
         return [
             (None, {"fields": [*own, *([] if self.is_bound(request) else ["tenant_id"])]}),
-            ("Resume right before it", {"fields": ["cursor_before", "command"]}),
+            ("Resume right before it", {"fields": ["cursor_before", "command"], "classes": ["collapse"]}),
         ]
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> LogEntry:
-        """Return the entry with the host of its tenant, which the command on its page names."""
-        row = super().get_object(request, object_id, from_field)
-        row.read_at = request.get_host()  # type: ignore[attr-defined]
-        return row
+        """Return the entry with what its page shows of the request and of other rows: host, entity, id of the event."""
+        row: Any = super().get_object(request, object_id, from_field)
+        row.read_at = request.get_host()
+        row.shown_event_id = row.event.event_id
+        row.entity = entity_of(self.admin_site, request, tenant_id=row.tenant_id, root=row.event.root)
+        return row  # type: ignore[no-any-return]
+
+    def heading_of(self, row: LogEntry) -> str:
+        entity: Entity = row.entity  # type: ignore[attr-defined]  # set by get_object
+        return f"{row.event.type} for {entity.text}"
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist = super().get_changelist_instance(request)
@@ -137,14 +135,11 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
     @admin.display(description="Entity")
     def entity_page(self, row: LogEntry) -> str:
         """Name the entity, with links to its own page (if it still exists) and to all its events."""
-        history = f"{reverse(f'{self.admin_site.name}:events_logentry_changelist')}?{urlencode({'entity': row.event.root})}"
-        page = self._page_of(row)
-        named = format_html('<a href="{}">{}</a>', page, row.event.root) if page else row.event.root
-        return format_html('{} (<a href="{}">all its events</a>)', named, history)
-
-    @admin.display(description="Event id")
-    def event_id_text(self, row: LogEntry) -> str:
-        return row.event.event_id
+        entity: Entity = row.entity  # type: ignore[attr-defined]  # set by get_object
+        named = format_html('<a href="{}">{}</a>', entity.url, entity.text) if entity.url else entity.text
+        live = f"{reverse(f'{self.admin_site.name}:events_live')}?{urlencode({'entity': row.event.root})}"
+        links = (named, history_of(self.admin_site, row.event.root), live)
+        return format_html('{} (<a href="{}">all its events</a>, <a href="{}">live</a>)', *links)
 
     @admin.display(description="Happened at")
     def time(self, row: LogEntry) -> str:
@@ -175,14 +170,6 @@ class LogEntryAdmin(ReadOnlyAdmin[LogEntry], ObjectActionsAdmin[LogEntry]):
         rows = [(Cell(one.path), Cell(_shown(one.before)), Cell(_shown(one.after))) for one in found]
         without = "No field differs from the previous object." if "previous_object" in data else _WITHOUT_PREVIOUS
         return Panel("What changed", ("Field", "Old", "New"), rows, without)
-
-    def _page_of(self, row: LogEntry) -> str:
-        kind, _, identifier = row.event.root.partition(":")
-        if kind not in _MODELS:
-            return ""
-        model, column = _MODELS[kind]
-        found = model.objects.of(row.tenant_id).filter(**{column: identifier}).values_list("pk", flat=True).first()
-        return "" if found is None else reverse(f"{self.admin_site.name}:identity_{kind}_change", args=(quote(found),))
 
 
 _WITHOUT_PREVIOUS = "This event carries no previous object."

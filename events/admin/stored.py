@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from events.models import Event, EventStream, Head, Mark, Outbox
+from events.models import Event, EventStream, Head, LogEntry, Mark, Outbox
 from foundation.admin.badges import json_block
 from foundation.admin.json_fields import pretty
 from foundation.admin.keyset_list import FOUND
@@ -121,11 +121,14 @@ class EventStreamAdmin(ReadOnlyAdmin[EventStream], ObjectActionsAdmin[EventStrea
 def events_of(site: admin.AdminSite, kind: str, identifier: str, tenant_id: str) -> Panel:
     """Return the last events of one document, newest first."""
     root = f"{kind}:{identifier}"
-    place = f"{site.name}:events_event_change"
-    newest = Event.objects.filter(tenant_id=tenant_id, root=root).order_by("-pk").defer("body")[:_PANEL_EVENTS]
-    rows = [
-        (Cell(event.type), Cell(f"{event.time:%Y-%m-%d %H:%M:%S}"), Cell(event.event_id, reverse(place, args=(event.pk,))))
-        for event in newest
-    ]
+    newest = list(Event.objects.filter(tenant_id=tenant_id, root=root).order_by("-pk").defer("body")[:_PANEL_EVENTS])
+    # An event has an entry of the log from its numbering to the pruning of the log; otherwise its own page shows it.
+    entries = set(LogEntry.objects.filter(pk__in=[event.pk for event in newest]).values_list("pk", flat=True))
+
+    def page_of(event: Event) -> str:
+        model = "logentry" if event.pk in entries else "event"
+        return reverse(f"{site.name}:events_{model}_change", args=(event.pk,))
+
+    rows = [(Cell(event.type), Cell(f"{event.time:%Y-%m-%d %H:%M:%S}"), Cell(event.event_id, page_of(event))) for event in newest]
     more = f"{reverse(f'{site.name}:events_logentry_changelist')}?{urlencode({'entity': root})}"
     return Panel("Last events", ("Event", "Happened at (UTC)", "Event id"), rows, "No events yet.", more, "All events in the log")

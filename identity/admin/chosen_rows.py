@@ -16,6 +16,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from foundation.admin.beside_rows import page_beside
+from foundation.admin.panels import Panel
 from identity.models import Job
 
 NAMED = 20
@@ -38,7 +39,7 @@ def answers(request: HttpRequest) -> dict[str, Any] | None:
 
 def ask(
     owner: ModelAdmin[Any], request: HttpRequest, chosen: Chosen, form: forms.Form,
-    *, title: str, verb: str, effect: str, note: str = "", is_dangerous: bool = False,
+    *, title: str, verb: str, effect: str, note: str = "", is_dangerous: bool = False, panels: Sequence[Panel] = (),
 ) -> TemplateResponse:  # fmt: skip
     """Return the confirmation page with the selected rows, the effect and the fields of `form`."""
     return page_beside(
@@ -53,13 +54,14 @@ def ask(
         effect=effect,
         note=note,
         is_dangerous=is_dangerous,
+        panels=panels,
         action_name=request.POST.get("action", ""),
         action_checkbox_name=ACTION_CHECKBOX_NAME,
         list_query=request.GET.urlencode(),
     )
 
 
-def lead_to_job(owner: ModelAdmin[Any], request: HttpRequest, job: Job, text: str) -> HttpResponse:
-    """Add a message, and redirect to the page of the job."""
-    owner.message_user(request, text, messages.SUCCESS)
+def lead_to_job(owner: ModelAdmin[Any], request: HttpRequest, job: Job, text: str, *, is_caution: bool = False) -> HttpResponse:
+    """Add a message, as a warning if the job cannot take effect yet, and redirect to the page of the job."""
+    owner.message_user(request, text, messages.WARNING if is_caution else messages.SUCCESS)
     return HttpResponseRedirect(reverse(f"{owner.admin_site.name}:identity_job_change", args=(quote(job.pk),)))

@@ -46,14 +46,16 @@ _COUNTED = ("inserted", "updated", "done", "failed", "gone", "exported")
 
 class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
     change_form_template = "admin/job_form.html"
-    primary_action = "file"
+    id_field = "id"
+    # Names of actions: the first one that is offered is the one button of the page. Upper apps add theirs.
+    primary_actions: tuple[str, ...] = ("file",)
     list_display = ("id", "what", "state", "progress", "connection", "created_at", "tenant")
     list_filter = ("type", "status", "created_at")
     list_select_related = ("connection", "tenant")
     ordering = ("-created_at", "-pk")
     indexed_filters = ("created_at",)
     search_fields = ("=id",)
-    fields = ("tenant", "id", "what", "state", "progress", "rows", "time_left", "connection", "status_details", "started_at", "finished_at",
+    fields = ("tenant", "progress", "rows", "time_left", "connection", "status_details", "started_at", "finished_at",
               "created_at", "updated_at")  # fmt: skip
     readonly_fields = ("what", "state", "progress", "rows", "time_left")
     empty_text = "No jobs yet. Start imports and exports of users with the management API, and actions on many rows in their lists."
@@ -104,7 +106,15 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
         job = context.get("original")
         if job is not None:
             context["refresh_seconds"] = 0 if job.is_finished else 5
-        return super().render_change_form(request, context, *args, **kwargs)
+        response = super().render_change_form(request, context, *args, **kwargs)
+        if job is not None:
+            offered = [action["name"] for action in response.context_data["object_actions"]]
+            # A question that the job waits for comes first.
+            response.context_data["primary_action"] = next((name for name in self.primary_actions if name in offered), "")
+        return response
+
+    def heading_of(self, row: Job) -> str:
+        return self.what(row)
 
     def buttons_of(self, request: HttpRequest, row: Job) -> list[dict[str, Any]]:
         """Return the actions of the job; a finished export begins with its file."""
@@ -180,12 +190,15 @@ def _name_of(row: dict[str, Any]) -> str:
     return next((str(row[name]) for name in ("email", "username", "phone_number", "user_id", "name") if row.get(name)), "")
 
 
-def extend_jobs(site: admin.AdminSite, reports: Mapping[str, Callable[[Job], Panel]], actions: Sequence[ObjectAction]) -> None:
-    """Add the progress panels and buttons of an upper app to the page of jobs."""
+def extend_jobs(
+    site: admin.AdminSite, reports: Mapping[str, Callable[[Job], Panel]], actions: Sequence[ObjectAction], *, primary: Sequence[str]
+) -> None:
+    """Add the progress panels and buttons of an upper app to the page of jobs. `primary`: names of actions that come first."""
     page = site.get_model_admin(Job)
     if isinstance(page, JobAdmin):
         page.reports.update(reports)
         page.object_actions = (*page.object_actions, *actions)
+        page.primary_actions = (*primary, *page.primary_actions)
 
 
 class JobChunkAdmin(ReadOnlyAdmin[JobChunk]):

@@ -32,6 +32,12 @@ _TAB = "tab"
 PanelOf: TypeAlias = Callable[[HttpRequest, Row], Panel | None]
 
 
+class Caution(str):
+    """A message after an action whose effect has not begun or is not complete; it is shown as a warning."""
+
+    __slots__ = ()
+
+
 class NoInput(forms.Form):
     """The form of an action that needs only the confirmation."""
 
@@ -141,7 +147,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
             return None
         if isinstance(done, HttpResponse):
             return done
-        self.message_user(request, done, messages.SUCCESS)
+        self.message_user(request, done, messages.WARNING if isinstance(done, Caution) else messages.SUCCESS)
         return HttpResponseRedirect(self._place_after(request, key))
 
     def _place_after(self, request: HttpRequest, object_id: str) -> str:

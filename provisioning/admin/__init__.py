@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from events.models import EventStream
+from events.models import EventStream, LogEntry
 from foundation.admin.panels import Panel
 from identity.admin.jobs import extend_jobs
+from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.tenant_page import PagesSite
 from identity.models import Job
 from provisioning.admin.account_links import AccountLinkAdmin
@@ -16,10 +17,10 @@ from provisioning.admin.actions import ActionAdmin, ActionSecretAdmin
 from provisioning.admin.dead_letters import DeadLetterAdmin
 from provisioning.admin.decisions import AlertAdmin, IgnoredKindAdmin
 from provisioning.admin.deletion_guards import DeletionGuardAdmin
-from provisioning.admin.deliveries import AttemptAdmin, DeliveryAdmin
+from provisioning.admin.deliveries import AttemptAdmin, DeliveryAdmin, deliveries_of
 from provisioning.admin.guided_setup import ConnectPage
 from provisioning.admin.lanes import BreakerAdmin, LaneAdmin, SweeperAdmin
-from provisioning.admin.redelivery_progress import redelivery_progress
+from provisioning.admin.outcomes.redelivery_progress import redelivery_progress
 from provisioning.admin.streams import StreamAdmin
 from provisioning.admin.synchronizations import JOB_ACTIONS, SynchronizationRowAdmin, report_of
 from provisioning.admin.user_pages import show_user_pages
@@ -55,6 +56,7 @@ def register(site: PagesSite) -> None:
     site.register(Trial, TrialAdmin)
     site.register(Delivery, DeliveryAdmin)
     site.register(Attempt, AttemptAdmin)
+    _show_deliveries(site)
     site.register(DeadLetter, DeadLetterAdmin)
     site.register(IgnoredKind, IgnoredKindAdmin)
     site.register(Alert, AlertAdmin)
@@ -69,5 +71,12 @@ def register(site: PagesSite) -> None:
         Job.Type.EVENT_REDELIVERY: partial(redelivery_progress, site),
         **dict.fromkeys(TYPES, partial(report_of, site)),
     }
-    extend_jobs(site, reports, JOB_ACTIONS)
+    extend_jobs(site, reports, JOB_ACTIONS, primary=("confirm-deletions", "resume", "write"))
     show_user_pages(site)
+
+
+def _show_deliveries(site: PagesSite) -> None:
+    """Show the deliveries of an event on the page of its log entry."""
+    page = site.get_model_admin(LogEntry)
+    if isinstance(page, ObjectActionsAdmin):
+        page.panels.append(lambda request, entry: deliveries_of(site, request, entry))

@@ -80,6 +80,8 @@ def _about_secrets(request: HttpRequest, *, is_open: bool) -> str:
 
 class ActionAdmin(ServiceAdmin[Action]):
     form = ActionForm
+    id_field = "id"
+    first_tab = "Settings"
     grows = False
     list_display = ("name", "template", "is_deployed", "status_badge", "updated_at", "tenant")
     list_filter = ("template", "is_deployed")
@@ -114,7 +116,7 @@ class ActionAdmin(ServiceAdmin[Action]):
 
     def __init__(self, model: type[Action], admin_site: Any) -> None:
         super().__init__(model, admin_site)
-        self.panels += [self.versions_of, self.trials_of]
+        self.tabs = {"Versions": [self.versions_of], "Tests": [self.trials_of]}
 
     def get_urls(self) -> list[URLPattern]:
         own = [
@@ -139,12 +141,18 @@ class ActionAdmin(ServiceAdmin[Action]):
         if action is not None and self.has_change_permission(request, action):
             place = f"{self.admin_site.name}:provisioning_action"
             links = [
-                {"label": page.label, "url": reverse(f"{place}_{name}", args=(quote(action.pk),)), "is_dangerous": False}
+                {"name": name, "label": page.label, "url": reverse(f"{place}_{name}", args=(quote(action.pk),)), "is_dangerous": False}
                 for name, page in _PAGES.items()
                 if page.fits(action)
             ]
             response.context_data["object_actions"] = [*links, *response.context_data.get("object_actions", [])]
+            # A draft that is not deployed has no effect; a deployed action can be tested at any time.
+            test = "connection-test" if action.template == SCIM_USER_PROVISIONING else "event-run"
+            response.context_data["primary_action"] = "deploy" if _has_undeployed_changes(action) else test
         return response
+
+    def badge_of(self, row: Action) -> str:
+        return self.deployment(row)
 
     def versions_of(self, _request: HttpRequest, action: Action) -> Panel:
         """Return the newest versions; each has a page that deploys it again."""

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 
 from identity.admin.object_actions import ObjectAction
 from identity.admin.scope import actor_of, staff_of
+from provisioning.admin.outcomes.redelivery_feedback import queued
 from provisioning.admin.rights import Right
 from provisioning.dead_letters import triage
 from provisioning.dead_letters.redelivery import Order, Redelivered, redeliver_letters, redeliver_one
@@ -91,7 +92,7 @@ def _redeliver(*, force: bool = False, with_current_profile: bool = False) -> Ca
         order = order_of(request, values["reason"], force=force, with_current_profile=with_current_profile)
         if not redeliver_one(tenant_id=letter.tenant_id, letter_id=letter.pk, order=order):
             return "The event is already being redelivered."
-        return "The event is back in its lane and will be delivered soon."
+        return queued(letter)
 
     return run
 

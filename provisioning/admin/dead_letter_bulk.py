@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -9,11 +10,14 @@ from django.contrib import admin, messages
 from django.db import models
 from django.http import HttpRequest, HttpResponse
 
+from foundation.admin.panels import Panel
 from identity.admin.assurance import needs_proof
 from identity.admin.chosen_rows import NAMED, Chosen, answers, ask
 from provisioning.admin.audit import note_act
 from provisioning.admin.dead_letter_actions import DecisionForm, ForcedRedeliveryForm, RedeliveryForm, decide_many, redeliver_many
+from provisioning.admin.outcomes.redelivery_feedback import all_queued, outlook_panel
 from provisioning.admin.rights import Right, may
+from provisioning.dead_letters.redelivery_outlook import outlook_of
 from provisioning.dead_letters.triage import UNSETTLED
 from provisioning.models import DeadLetter
 
@@ -34,12 +38,16 @@ def redeliver_selected(model_admin: Any, request: HttpRequest, rows: models.Quer
         reason, force = form.cleaned_data["reason"], form.cleaned_data.get("force", False)
         done = redeliver_many(request, letters, reason=reason, force=force)
         note_act(request, "Redelivered", reason=reason, ids=[letter.pk for letter in letters], force=force, blocked=done.blocked)
-        model_admin.message_user(request, f"{done.count} dead letters are being redelivered.", messages.SUCCESS)
+        level, text = all_queued(done.count, letters)
+        model_admin.message_user(request, text, level)
         if done.blocked:
             text = f"{done.blocked} deletions were not sent: their users exist again. Redeliver them by force to delete these users."
             model_admin.message_user(request, text, messages.WARNING)
         return None
-    return _asked(model_admin, request, letters, form, verb="Redeliver", effect=_REDELIVERY)
+    outlook, left_out = outlook_of(letters), rows.exclude(state__in=UNSETTLED).count()
+    told = [*outlook.sentences, *([_not_included(left_out)] if left_out else [])]
+    effect = " ".join([*told, _REDELIVERY])
+    return _asked(model_admin, request, letters, form, verb="Redeliver", effect=effect, panels=[outlook_panel(outlook)])
 
 
 @admin.action(description="Acknowledge, ignore or resolve selected dead letters", permissions=["triage"])
@@ -55,12 +63,25 @@ def decide_selected(model_admin: Any, request: HttpRequest, rows: models.QuerySe
     return _asked(model_admin, request, letters, form, verb="Decide about", effect=_DECISION)
 
 
+def _not_included(count: int) -> str:
+    if count == 1:
+        return "1 selected letter is not included: it is resolved, or its event is already being redelivered."
+    return f"{count:,} selected letters are not included: they are resolved, or their events are already being redelivered."
+
+
 def _frozen(rows: models.QuerySet[DeadLetter]) -> list[DeadLetter]:
-    return list(rows.defer("body", "rebuilt_body").order_by("pk")[:MOST_AT_ONCE])
+    return list(rows.select_related("delivery").defer("body", "rebuilt_body").order_by("pk")[:MOST_AT_ONCE])
 
 
 def _asked(
-    model_admin: Any, request: HttpRequest, letters: list[DeadLetter], form: forms.Form, *, verb: str, effect: str
+    model_admin: Any,
+    request: HttpRequest,
+    letters: list[DeadLetter],
+    form: forms.Form,
+    *,
+    verb: str,
+    effect: str,
+    panels: Sequence[Panel] = (),
 ) -> HttpResponse | None:
     if not letters:
         model_admin.message_user(request, "None of the selected dead letters is open.", messages.WARNING)
@@ -69,4 +90,6 @@ def _asked(
     names = [f"{letter.event_type} of {letter.key}: {letter.reason}" for letter in letters[:NAMED]]
     note = f"These are the first {count}. Select the others afterwards." if count == MOST_AT_ONCE else ""
     chosen = Chosen(count, names, [letter.pk for letter in letters])
-    return ask(model_admin, request, chosen, form, title=f"{verb} {count} dead letters?", verb=verb, effect=effect, note=note)
+    return ask(
+        model_admin, request, chosen, form, title=f"{verb} {count} dead letters?", verb=verb, effect=effect, note=note, panels=panels
+    )

@@ -13,7 +13,7 @@ from identity.admin.refusals import as_text, refusals
 from provisioning.admin.audit import note_act
 from provisioning.admin.dead_letter_actions import is_unsettled
 from provisioning.admin.dead_letter_page import DeadLetterPage
-from provisioning.admin.exchanges import exchange_blocks, laid_out
+from provisioning.admin.outcomes.exchanges import exchange_blocks, laid_out
 from provisioning.admin.rights import Right, may
 from provisioning.dead_letters.redelivery_preview import preview
 from provisioning.models import DeadLetter

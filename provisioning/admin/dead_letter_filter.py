@@ -23,10 +23,12 @@ from provisioning.admin.audit import note_act
 from provisioning.admin.dead_letter_actions import order_of
 from provisioning.admin.dead_letter_page import DeadLetterPage
 from provisioning.admin.dead_letter_search import FilterNotUnderstood, Search, search_of
+from provisioning.admin.outcomes.redelivery_feedback import obstacle_of, outlook_panel
 from provisioning.admin.rights import Right, may
 from provisioning.dead_letters.export import CONTENT_TYPES, Format, exported
 from provisioning.dead_letters.redelivery import redeliver_one
 from provisioning.dead_letters.redelivery_jobs import FASTEST_RATE, RATE_PER_SECOND, start_redelivery_job, unfinished_redelivery_job
+from provisioning.dead_letters.redelivery_outlook import MOST_READ, outlook_of
 from provisioning.dead_letters.triage import LONGEST_REASON, UNSETTLED
 from provisioning.engine import nudges
 from provisioning.models import Breaker, DeadLetter
@@ -127,7 +129,9 @@ class FilterPages(DeadLetterPage):
             return None
         told = {"filter": _as_text(search), "job": job.pk, "total": job.summary["total"], "rate": rate, "force": force}
         note_act(request, "Redelivered all shown", about=f"Dead letters of {stream.pk}", reason=reason, **told)
-        return lead_to_job(self.owner, request, job, f"{job.summary['total']} dead letters are being redelivered.")
+        obstacle = obstacle_of(stream)
+        waits = f" They wait, because {obstacle}" if obstacle else ""
+        return lead_to_job(self.owner, request, job, f"{job.summary['total']} redeliveries queued.{waits}", is_caution=bool(obstacle))
 
     def _probed(self, request: HttpRequest, stream: EventStream, search: Search, form: forms.Form) -> HttpResponse | None:
         """Redeliver the letter that the job would send first, and show it."""
@@ -146,7 +150,10 @@ class FilterPages(DeadLetterPage):
         if stream.held_since is not None:
             nudges.post(nudges.PROBE, stream.pk, stream.tenant_id)
         note_act(request, "Redelivered one first", reason=values["reason"], ids=[letter.pk], about=str(letter), force=order.force)
-        self.owner.message_user(request, "One dead letter is being redelivered. Reload this page to see the result.", messages.SUCCESS)
+        obstacle = "" if stream.held_since is not None else obstacle_of(stream)
+        waits = f"It waits, because {obstacle}" if obstacle else "Reload this page to see the result."
+        level = messages.WARNING if obstacle else messages.SUCCESS
+        self.owner.message_user(request, f"The redelivery of one dead letter is queued. {waits}", level)
         return HttpResponseRedirect(self.address("change", letter.pk))
 
     def _choose_stream(self, request: HttpRequest, search: Search) -> HttpResponse:
@@ -174,10 +181,15 @@ class FilterPages(DeadLetterPage):
 def _standing(stream: EventStream, search: Search) -> dict[str, Any]:
     """Return the facts to show before the job starts."""
     of_stream = {"tenant_id": stream.tenant_id, "stream_id": stream.pk}
+    chosen = search.selection.of(**of_stream)
+    outlook = outlook_of(chosen.order_by("pk")[:MOST_READ])
     ignored = replace(search.selection, states=(DeadLetter.State.IGNORED,)).of(**of_stream)
     return {
         "stream": stream,
-        "count": bounded_count(search.selection.of(**of_stream).order_by("pk"), COUNT_LIMIT),
+        "count": bounded_count(chosen.order_by("pk"), COUNT_LIMIT),
+        "outlook": outlook,
+        "most_read": MOST_READ,
+        "panels": [outlook_panel(outlook)] if outlook.kinds else [],
         "most_counted": COUNT_LIMIT,
         "ignored": 0 if search.selection.states else bounded_count(ignored.order_by("pk"), COUNT_LIMIT),
         "failures_in_row": Breaker.objects.filter(stream_id=stream.pk).values_list("failures", flat=True).first() or 0,

@@ -13,10 +13,11 @@ from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.timesince import timesince
 
+from events.models import EventStream
 from foundation.admin.badges import Tone, badge, json_block
 from foundation.admin.json_fields import pretty
 from foundation.ids import EVENT_ID_PATTERN, STREAM_ID_PATTERN
-from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
+from identity.admin.object_actions import ObjectAction
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.admin.dead_letter_actions import ACTIONS, is_unsettled, rights_for
 from provisioning.admin.dead_letter_bulk import decide_selected, redeliver_selected
@@ -25,16 +26,20 @@ from provisioning.admin.dead_letter_filter import FilterPages
 from provisioning.admin.dead_letter_kinds import KindPages
 from provisioning.admin.dead_letter_search import searched
 from provisioning.admin.deliveries import attempts_of
-from provisioning.admin.exchanges import exchange_blocks
+from provisioning.admin.outcomes.exchanges import exchange_blocks
+from provisioning.admin.outcomes.verdicts import ShowsVerdict, verdict_of_letter
 from provisioning.admin.rights import Right, may
 from provisioning.admin.stream_names import NamesStreams, StreamFilter, error_kind
 from provisioning.models import Attempt, DeadLetter
 
 _STATES: dict[str, Tone] = {"open": "bad", "acknowledged": "warn", "ignored": "quiet", "redelivered": "warn", "resolved": "good"}
+_FOLDED = ("collapse",)
+_IDS = ("tenant_id", "stream", "key", "event_type", "event_id", "delivery", "created_at")
+_FAILURE = ("reason", "error_class", "error_status", "error_scim_type", "fingerprint", "attempts")
 _BODIES = ("last_exchanges", "event", "rebuilt_event")
 
 
-class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmin[DeadLetter]):
+class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ShowsVerdict[DeadLetter]):
     list_display = (
         *("event_type", "key", "state_badge", "redeliver_button", "short_reason", "error_kind", "error_status"),
         *("attempts", "age", "stream", "tenant_id"),
@@ -47,15 +52,16 @@ class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmi
         "A user id or an entity (user:database|…), an event id (evt_…), a stream id (est_…) or the fingerprint of a kind of failure."
     )
     fieldsets = (
-        (None, {"fields": ("tenant_id", "stream", "key", "event_type", "event_id", "state_badge", "delivery", "created_at")}),
-        ("Failure", {"fields": ("reason", "error_class", "error_status", "error_scim_type", "fingerprint", "attempts", "last_exchanges")}),
-        ("Decision", {"fields": ("triaged_at", "triage_actor", "triage_reason", "resolved_at", "resolution")}),
-        ("Redelivery", {"fields": ("redelivered_at", "redelivery_actor", "redelivery_reason", "redelivery_job")}),
-        ("Sent event", {"fields": ("event", "rebuilt_event")}),
+        ("Request and response of the last attempt", {"fields": ("last_exchanges",), "classes": _FOLDED}),
+        ("Event", {"fields": ("event", "rebuilt_event"), "classes": _FOLDED}),
+        ("Decision", {"fields": ("triaged_at", "triage_actor", "triage_reason", "resolved_at", "resolution"), "classes": _FOLDED}),
+        ("Redelivery", {"fields": ("redelivered_at", "redelivery_actor", "redelivery_reason", "redelivery_job"), "classes": _FOLDED}),
+        ("All fields", {"fields": (*_IDS, *_FAILURE), "classes": _FOLDED}),
     )
-    readonly_fields = ("stream", "state_badge", *_BODIES)
+    readonly_fields = ("stream", *_BODIES)
     actions = (redeliver_selected, decide_selected)
     object_actions = ACTIONS
+    primary_action = "redeliver"
     empty_text = (
         "No dead letters. An event becomes a dead letter after its last failed attempt; later events of the user are still delivered. "
         "Dead letters are kept until you redeliver or resolve them."
@@ -91,7 +97,7 @@ class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmi
         shown = [
             (title, [name for name in options["fields"] if name not in hidden]) for title, options in super().get_fieldsets(request, obj)
         ]
-        return [(title, {"fields": names}) for title, names in shown if names]
+        return [(title, {"fields": names, "classes": _FOLDED}) for title, names in shown if names and (obj is None or _is_used(title, obj))]
 
     def get_list_display(self, request: HttpRequest) -> Any:
         columns = super().get_list_display(request)
@@ -120,8 +126,11 @@ class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmi
         return super().changelist_view(request, {**(extra_context or {}), "tools": tools})
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        response = super().render_change_form(request, context, *args, **kwargs)
         row = context.get("original")
+        if row is not None:
+            stream = EventStream.objects.of(row.tenant_id).filter(pk=row.stream_id).first()
+            context["verdict"] = verdict_of_letter(self.admin_site, row, row.entity, stream)
+        response = super().render_change_form(request, context, *args, **kwargs)
         if row is not None:
             response.context_data["object_actions"] += [button for page in self._pages for button in page.buttons(request, row)]
         return response
@@ -168,6 +177,12 @@ class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmi
     @admin.display(description="With the current profile")
     def rebuilt_event(self, row: DeadLetter) -> str:
         return _shown(row.rebuilt_body) or "Not used."
+
+
+def _is_used(title: str, letter: DeadLetter) -> bool:
+    """Tell whether a group of fields says something about the letter."""
+    used = {"Decision": letter.triaged_at or letter.resolved_at, "Redelivery": letter.redelivered_at}
+    return bool(used.get(title, True))
 
 
 def _shown(body: Any) -> str:

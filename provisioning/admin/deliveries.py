@@ -9,24 +9,29 @@ from django.db import models
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.timezone import localtime
 
-from events.models import EventStream
+from events.models import EventStream, LogEntry
 from foundation.admin.badges import Tone, badge, json_block
 from foundation.admin.json_fields import pretty
 from foundation.admin.panels import Cell, Panel
-from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.scope import staff_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
-from provisioning.admin.exchanges import exchange_blocks, laid_out, mapped_resource, remote_before
+from provisioning.admin.outcomes.exchanges import exchange_blocks, laid_out, mapped_resource, remote_before
+from provisioning.admin.outcomes.verdicts import ShowsVerdict, verdict_of_delivery
 from provisioning.admin.rights import Right, may
 from provisioning.admin.stream_names import NamesStreams, error_kind
 from provisioning.models import Attempt, DeadLetter, Delivery, Lane
 
 _ATTEMPTS_SHOWN = 50
+_DELIVERIES_SHOWN = 50
 _NONE = "\N{EN DASH}"
 _BODIES = ("exchanges_text", "log_text", "mapped", "before")
 STATES: dict[str, Tone] = {"todo": "warn", "delivered": "good", "skipped": "quiet", "dead": "bad", "superseded": "quiet"}
+_IDS = ("tenant_id", "stream", "key", "event_type", "event_id", "position", "reason", "detail_text", "attempts", "redeliveries")
+_TIMES = ("created_at", "first_attempt_at", "last_attempt_at", "settled_at", "next_attempt")
+_FAILURE = ("error_class", "error_status", "error_scim_type", "error_message")
 _OUTCOMES: dict[str, Tone] = {"delivered": "good", "skipped": "quiet", "failed": "bad", "held": "warn", "lost": "bad"}
 
 
@@ -46,34 +51,65 @@ def attempts_of(site: admin.AdminSite, delivery_id: int) -> Panel:
         )
         for attempt in tries
     ]
-    columns = ("", "Started (UTC)", "Took", "Outcome", "Trigger", "Error", "Next planned")
+    columns = ("", "Started (UTC)", "Took", "Outcome", "Trigger", "Error", "Retry (UTC)")
     return Panel("Attempts", columns, rows, "No finished attempts yet.")
 
 
-class DeliveryAdmin(NamesStreams, ReadOnlyAdmin[Delivery], ObjectActionsAdmin[Delivery]):
+def deliveries_of_stream(site: admin.AdminSite, request: HttpRequest, stream: EventStream) -> Panel:
+    """Return the newest deliveries of a stream, for staff who may see deliveries."""
+    staff = staff_of(request)
+    if staff is None or not staff.has_perm("provisioning.view_delivery"):
+        return Panel("Newest deliveries", (), empty_text="Your account may not see deliveries.")
+    # The unique index of a stream and an event serves the order.
+    newest = Delivery.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id).order_by("-event")[:_DELIVERIES_SHOWN]
+    place = f"{site.name}:provisioning_delivery"
+    rows = [
+        (
+            Cell(delivery.event_type, reverse(f"{place}_change", args=(delivery.pk,))),
+            Cell(delivery.key),
+            Cell(delivery.get_state_display()),
+            Cell((delivery.error_message or delivery.reason)[:120] or _NONE),
+            Cell(f"{delivery.created_at:%Y-%m-%d %H:%M:%S}"),
+        )
+        for delivery in newest
+    ]
+    more = f"{reverse(f'{place}_changelist')}?{urlencode({'q': stream.pk})}"
+    columns = ("Event", "Entity", "State", "Outcome", "Dispatched (UTC)")
+    return Panel("Newest deliveries", columns, rows, "No deliveries yet.", more_url=more, more_text="All deliveries")
+
+
+def deliveries_of(site: admin.AdminSite, request: HttpRequest, entry: LogEntry) -> Panel | None:
+    """Return the deliveries of an event with their dead letters, for staff who may see deliveries."""
+    staff = staff_of(request)
+    if staff is None or not staff.has_perm("provisioning.view_delivery"):
+        return None
+    found = list(Delivery.objects.filter(tenant_id=entry.tenant_id, event_id=entry.event.event_id).order_by("pk")[:_DELIVERIES_SHOWN])
+    streams = EventStream.objects.of(entry.tenant_id).in_bulk({delivery.stream_id for delivery in found})
+    letters = dict(DeadLetter.objects.filter(delivery__in=found).values_list("delivery_id", "pk")) if may(request) else {}
+    place = f"{site.name}:provisioning"
+    rows = [
+        (
+            Cell(str(streams.get(delivery.stream_id, delivery.stream_id))),
+            Cell(delivery.get_state_display(), reverse(f"{place}_delivery_change", args=(delivery.pk,))),
+            Cell((delivery.error_message or delivery.reason)[:120] or _NONE),
+            Cell("Open", reverse(f"{place}_deadletter_change", args=(letters[delivery.pk],))) if delivery.pk in letters else Cell(_NONE),
+        )
+        for delivery in found
+    ]
+    return Panel("Deliveries", ("Event stream", "State", "Outcome", "Dead letter"), rows, "No event stream selects this event.")
+
+
+class DeliveryAdmin(NamesStreams, ReadOnlyAdmin[Delivery], ShowsVerdict[Delivery]):
     list_display = ("event_type", "key", "state_badge", "outcome", "attempts", "last_attempt_at", "stream", "tenant_id")
     list_filter = ("state", "error_class", "event_type")
     sortable_by = ()
     search_fields = ("=event_id", "=stream_id")
     search_help_text = "An event id (evt_…) or a stream id (est_…)."
-    fields = (
-        *(
-            "tenant_id",
-            "stream",
-            "key",
-            "event_type",
-            "event_id",
-            "position",
-            "state_badge",
-            "next_attempt",
-            "reason",
-            "detail_text",
-            "dead_letter_link",
-        ),
-        *("attempts", "redeliveries", "created_at", "first_attempt_at", "last_attempt_at", "settled_at"),
-        *("error_class", "error_status", "error_scim_type", "error_message"),
+    fieldsets = (
+        ("Times", {"fields": _TIMES, "classes": ("collapse",)}),
+        ("All fields", {"fields": (*_IDS, *_FAILURE), "classes": ("collapse",)}),
     )
-    readonly_fields = ("stream", "state_badge", "next_attempt", "detail_text", "dead_letter_link")
+    readonly_fields = ("stream", "next_attempt", "detail_text")
     empty_text = "No deliveries yet. Each event that a stream subscribes to becomes a delivery."
 
     def __init__(self, model: type[Delivery], admin_site: Any) -> None:
@@ -98,7 +134,7 @@ class DeliveryAdmin(NamesStreams, ReadOnlyAdmin[Delivery], ObjectActionsAdmin[De
             EventStream.objects.of(row.tenant_id).filter(pk=row.stream_id, held_since__isnull=False).values_list("held_reason", flat=True)
         )
         if lane is None:
-            return _NONE
+            return "It has no lane yet."
         if (reason := held.first()) is not None:
             return f"Waits while the stream is held: {reason}"
         earlier = Delivery.objects.filter(stream_id=row.stream_id, key=row.key, state=Delivery.State.TODO, position__lt=row.position)
@@ -106,7 +142,7 @@ class DeliveryAdmin(NamesStreams, ReadOnlyAdmin[Delivery], ObjectActionsAdmin[De
             return "After earlier waiting events of the same user."
         if lane.token is not None and lane.delivery_id == row.pk:
             return "An attempt is running."
-        return f"{localtime(max(lane.not_before, timezone.now())):%Y-%m-%d %H:%M:%S}"
+        return f"Next attempt at {localtime(max(lane.not_before, timezone.now())):%Y-%m-%d %H:%M:%S} (UTC)."
 
     @admin.display(description="Outcome")
     def outcome(self, row: Delivery) -> str:
@@ -116,13 +152,13 @@ class DeliveryAdmin(NamesStreams, ReadOnlyAdmin[Delivery], ObjectActionsAdmin[De
     def detail_text(self, row: Delivery) -> str:
         return json_block(pretty(row.detail)) if row.detail else _NONE
 
-    @admin.display(description="Dead letter")
-    def dead_letter_link(self, row: Delivery) -> str:
-        letter = DeadLetter.objects.filter(delivery=row).only("pk", "state").first()
-        if letter is None:
-            return _NONE
-        place = reverse(f"{self.admin_site.name}:provisioning_deadletter_change", args=(letter.pk,))
-        return format_html('<a href="{}">{}</a>', place, letter.get_state_display())
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        row = context.get("original")
+        if row is not None:
+            stream = EventStream.objects.of(row.tenant_id).filter(pk=row.stream_id).first()
+            told = self.next_attempt(row) if row.state == Delivery.State.TODO else ""
+            context["verdict"] = verdict_of_delivery(self.admin_site, row, row.entity, stream, next_attempt=told)
+        return super().render_change_form(request, context, *args, **kwargs)
 
 
 class AttemptAdmin(ReadOnlyAdmin[Attempt]):

@@ -23,6 +23,7 @@ from identity.audit.entries import record
 from identity.models import User
 from identity.services.failures import NotFound
 from provisioning.actions.setups import draft_setup
+from provisioning.admin import kept_token
 from provisioning.admin.action_form import SECRETS, ActionForm
 from provisioning.admin.synchronizations import DryRunForm, report_of
 from provisioning.admin.trial_pages import ConnectionTestForm, report_context
@@ -31,7 +32,7 @@ from provisioning.guided_setup.setups import GuidedSetup
 from provisioning.models import Action
 from provisioning.models.actions import SCIM_USER_PROVISIONING
 from provisioning.runs.failures import Misconfigured
-from provisioning.scim.settings import REQUIRED
+from provisioning.scim.settings import BEARER_TOKEN, REQUIRED
 from provisioning.services import actions
 from provisioning.synchronization.plan import Plan
 from provisioning.trials.connection_test import run_connection_test
@@ -68,8 +69,27 @@ STEPS = (
 )
 
 
+# The setup whose token is kept before it has an id.
+_NEW = "new"
+# What is missing before a setup goes live, by the step that would show it.
+_UNTESTED = {
+    "test": "The connection is not tested: the address or the token can be wrong.",
+    "preview": "The mapping is not tried: attributes can be missing or wrong on the server.",
+    "dry-run": "No dry run has ended: the number of created, changed and skipped users is unknown.",
+}
+
+
+def _untested(setup: GuidedSetup) -> list[str]:
+    """Return what is not checked yet, in sentences."""
+    done = setup.done_steps
+    return [text for name, text in _UNTESTED.items() if name not in done]
+
+
 class ServerForm(ActionForm):
-    """Name, server profile and the five secrets of the template; other options are set later on the page of the action."""
+    """Server profile, name and the five secrets of the template; other options are set later on the page of the action.
+
+    `kept_token` is the token of an earlier try of this form that had errors in other fields.
+    """
 
     template = scope = update_mode = upsert = adopt_on_conflict = enterprise = None  # type: ignore[assignment]  # fields left out
     requests_per_second = options = other_secrets = removed_secrets = None  # type: ignore[assignment]
@@ -78,12 +98,29 @@ class ServerForm(ActionForm):
     class Meta(ActionForm.Meta):
         fields = ("name",)  # type: ignore[assignment]  # a subset
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, kept_token: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._kept_token = kept_token
         known = set() if self.instance._state.adding else set(self.instance.secrets.values_list("name", flat=True))
         for name in REQUIRED:
             self.fields[name].required = name not in known
-        self.order_fields(["name", *SECRETS, "server_profile"])
+        if kept_token:
+            self.fields[BEARER_TOKEN].required = False
+            self.fields[BEARER_TOKEN].widget.attrs["placeholder"] = "Entered. Leave empty to use it."
+        self.fields["server_profile"].label = "Kind of server"
+        # The profile decides about the defaults of all other fields.
+        self.order_fields(["server_profile", "name", *SECRETS])
+
+    def clean(self) -> dict[str, Any]:
+        """Use the kept token if none is entered."""
+        if self._kept_token and BEARER_TOKEN in self.cleaned_data and not self.cleaned_data[BEARER_TOKEN]:
+            self.cleaned_data[BEARER_TOKEN] = self._kept_token
+        return super().clean()
+
+    @property
+    def usable_token(self) -> str:
+        """The entered or kept token of a form with errors elsewhere; empty if the token itself was refused."""
+        return "" if BEARER_TOKEN in self.errors else str(self.cleaned_data.get(BEARER_TOKEN) or "")
 
     @property
     def is_of_template(self) -> bool:
@@ -95,6 +132,8 @@ class PreviewForm(forms.Form):
 
 
 class EnableForm(forms.Form):
+    """How the deliveries begin. With untested steps, the account has to accept that."""
+
     begin = forms.ChoiceField(
         label="Existing users",
         widget=forms.RadioSelect,
@@ -104,6 +143,12 @@ class EnableForm(forms.Form):
             ("changes", "Do not synchronize them: enable the stream now and send only future changes"),
         ],
     )
+    accept_untested = forms.BooleanField(label="Go live without these checks")
+
+    def __init__(self, *args: Any, untested: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not untested:
+            del self.fields["accept_untested"]
 
 
 class ConnectPage(TenantPage):
@@ -151,7 +196,8 @@ class ConnectPage(TenantPage):
     @method_decorator(needs_proof)
     def new(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
         """Create a setup from name, address and token of a server."""
-        form = ServerForm(request.POST or None, instance=Action(tenant_id=tenant_id), label_suffix="")
+        token = kept_token.kept(request, tenant_id=tenant_id, setup=_NEW)
+        form = ServerForm(request.POST or None, instance=Action(tenant_id=tenant_id), label_suffix="", kept_token=token)
         if request.method == "POST" and form.is_valid():
             try:
                 action = actions.create_action(
@@ -161,10 +207,18 @@ class ConnectPage(TenantPage):
                     options=form.chosen_options(),
                     secrets=form.secrets(),
                 )
+                kept_token.forget(request)
                 return self._on(request, GuidedSetup(action, None), "test")
             except refusals() as refusal:
                 add_to_form(form, refusal)
+        self._keep_token(request, form, tenant_id=tenant_id, setup=_NEW)
         return self._shown(request, STEPS[0], None, form)
+
+    def _keep_token(self, request: HttpRequest, form: ServerForm, *, tenant_id: str, setup: str) -> None:
+        """Keep the token of a form with errors elsewhere, so that it need not be entered again."""
+        if request.method == "POST" and form.usable_token:
+            kept_token.keep(request, form.usable_token, tenant_id=tenant_id, setup=setup)
+            form.fields[BEARER_TOKEN].widget.attrs["placeholder"] = "Entered. Leave empty to use it."
 
     def discard(self, request: HttpRequest, tenant_id: str, action_id: str) -> HttpResponse:
         """Discard a setup after a confirmation."""
@@ -204,6 +258,8 @@ class ConnectPage(TenantPage):
                     add_to_form(form, refusal)
                 else:
                     return answer
+            if isinstance(form, ServerForm):
+                self._keep_token(request, form, tenant_id=tenant_id, setup=action_id)
             return self._shown(request, step, setup, form)
 
         return view
@@ -211,11 +267,14 @@ class ConnectPage(TenantPage):
     def _form(self, request: HttpRequest, step: Step, setup: GuidedSetup) -> Any:
         data = request.POST if request.method == "POST" else None
         if step.name == "server":
-            return ServerForm(data, instance=setup.action, label_suffix="")
+            token = kept_token.kept(request, tenant_id=setup.action.tenant_id, setup=str(setup.action.pk))
+            return ServerForm(data, instance=setup.action, label_suffix="", kept_token=token)
         if step.name == "preview":
             newest = User.objects.of(setup.action.tenant_id).order_by("-created_at", "-pk").first()
             return PreviewForm(data, initial={"user": (newest.email or newest.user_id) if newest else ""}, label_suffix="")
-        kinds = {"test": ConnectionTestForm, "dry-run": DryRunForm, "enable": EnableForm}
+        if step.name == "enable":
+            return EnableForm(data, label_suffix="", untested=bool(_untested(setup)))
+        kinds = {"test": ConnectionTestForm, "dry-run": DryRunForm}
         return kinds[step.name](data, label_suffix="")
 
     def _server(self, request: HttpRequest, setup: GuidedSetup, form: ServerForm) -> HttpResponse:
@@ -224,6 +283,7 @@ class ConnectPage(TenantPage):
         options = {name: value for name, value in action.options.items() if name != "server_profile"} | profile
         changes = {"name": form.cleaned_data["name"], "options": options}
         actions.update_action(tenant_id=action.tenant_id, action_id=action.pk, changes=changes, secrets=form.secrets())
+        kept_token.forget(request)
         return self._on(request, setup, "test")
 
     def _test(self, request: HttpRequest, setup: GuidedSetup, form: forms.Form) -> HttpResponse:
@@ -256,15 +316,22 @@ class ConnectPage(TenantPage):
 
     def _shown(self, request: HttpRequest, step: Step, setup: GuidedSetup | None, form: Any) -> HttpResponse:
         place = STEPS.index(step)
+        done = frozenset() if setup is None else setup.done_steps
         context: dict[str, Any] = {
             "title": f"{self.title}: {step.title}",
             "step": step,
             "number": place + 1,
             "all_steps": [
-                {"title": one.title, "is_here": one is step, "url": self._address(one.name, setup) if setup is not None else ""}
+                {
+                    "title": one.title,
+                    "is_here": one is step,
+                    "is_done": one.name in done,
+                    "url": self._address(one.name, setup) if setup is not None else "",
+                }
                 for one in STEPS
             ],
             "setup": setup,
+            "untested": _untested(setup) if setup is not None and step.name == "enable" else [],
             "form": form,
             "outbound_addresses": settings.OUTBOUND_ADDRESSES,
             "begin_url": self.address,

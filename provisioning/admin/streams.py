@@ -8,19 +8,25 @@ from django.conf import settings
 from django.contrib import admin, messages
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 
 from events.models import EventStream, Head
 from foundation.admin.badges import badge
+from foundation.admin.charts import Chart
 from foundation.admin.panels import Cell, Panel
 from identity.admin.object_actions import ObjectAction
+from identity.admin.scope import staff_of
 from identity.admin.service_admin import ServiceAdmin
 from provisioning.admin import deletion_guards, synchronizations
+from provisioning.admin.deliveries import deliveries_of_stream
+from provisioning.admin.outcomes.flow_charts import success_chart, time_chart
 from provisioning.admin.stream_form import ACTION, WEBHOOK_FIELDS, StreamForm
 from provisioning.engine import deletion_guard, streams
 from provisioning.engine.not_found import users_not_found
+from provisioning.engine.stream_flow import NEWEST, flow_by_hour, hour_starts
 from provisioning.links.overlaps import overlap_warnings
-from provisioning.models import Action, DeadLetter, Lane
+from provisioning.models import Action, DeadLetter, Delivery, Lane
 
 _MOST_COUNTED = 1000
 
@@ -54,13 +60,16 @@ def _resume(_request: HttpRequest, stream: EventStream, _values: dict[str, Any])
 
 class StreamAdmin(ServiceAdmin[EventStream]):
     form = StreamForm
+    change_form_template = "admin/stream_page.html"
+    id_field = "id"
+    first_tab = "Overview"
     grows = False
     list_display = ("name", "id", "status_badge", "destination_type", "position", "created_at", "tenant")
     list_filter = ("status", "destination_type")
     list_select_related = ("tenant",)
     sortable_by = ("name", "created_at")
     search_fields = ("=id", "name")
-    readonly_fields = ("id", "status_badge", "outbound_addresses", "position", "held_since", "held_reason", "created_at", "updated_at")
+    readonly_fields = ("outbound_addresses", "position", "held_since", "held_reason", "created_at", "updated_at")
     empty_text = "No event streams yet. Deploy an action first: a stream sends this tenant's events to it."
     deletion_effect = "Its deliveries and dead letters are deleted as well."
     object_actions = (
@@ -95,7 +104,33 @@ class StreamAdmin(ServiceAdmin[EventStream]):
     def __init__(self, model: type[EventStream], admin_site: Any) -> None:
         super().__init__(model, admin_site)
         self.panels.append(lambda _request, row: self.state_of(row))
+        # An answer that a synchronization waits for is part of the overview.
         self.panels.append(lambda _request, row: synchronizations.jobs_of(self.admin_site, row))
+        self.tabs = {"Deliveries": [lambda request, row: deliveries_of_stream(self.admin_site, request, row)]}
+
+    def badge_of(self, row: EventStream) -> str:
+        return self.status_badge(row)
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """Add the charts and the reason of a hold, and choose the one button by the state of the stream."""
+        response = super().render_change_form(request, context, *args, **kwargs)
+        stream = context.get("original")
+        if stream is not None and response.context_data["is_form_shown"]:
+            shown = response.context_data
+            shown["primary_action"] = _primary_of(stream)
+            shown["obstacle"] = stream.held_reason if stream.held_since is not None else ""
+            shown["charts"] = self._charts_of(request, stream)
+        return response
+
+    def _charts_of(self, request: HttpRequest, stream: EventStream) -> list[Chart]:
+        staff = staff_of(request)
+        if staff is None or not staff.has_perm("provisioning.view_delivery"):
+            return []
+        starts = hour_starts(timezone.now())
+        flows = flow_by_hour(stream.pk, since=starts[0])
+        url = f"{reverse(f'{self.admin_site.name}:provisioning_delivery_changelist')}?{urlencode({'q': stream.pk})}"
+        note = f"Only the newest {NEWEST:,} deliveries are read." if sum(flow.number for flow in flows) >= NEWEST else ""
+        return [success_chart(flows, starts, url=url, note=note), time_chart(flows, starts, url=url, note=note)]
 
     def get_fieldsets(self, request: HttpRequest, obj: EventStream | None = None) -> Any:
         first = ["name", "subscriptions"]
@@ -108,15 +143,14 @@ class StreamAdmin(ServiceAdmin[EventStream]):
                 ("Destination", {"fields": ["destination_type", "action"]}),
                 ("Webhook", {"fields": webhook, "description": told, "classes": ["collapse"]}),
             ]
-        # The reason of a hold comes first.
-        held = [] if obj.held_since is None else ["status_badge", "held_since", "held_reason"]
-        own = [*held, "id", *first, *([] if self.is_bound(request) else ["tenant"])]
+        own = [*first, *([] if self.is_bound(request) else ["tenant"])]
         destination = ["action"] if obj.destination_type == ACTION else webhook
-        state = [*(["status_badge"] if not held else []), "position", "created_at", "updated_at"]
+        held = [] if obj.held_since is None else ["held_since", "held_reason"]
+        state = [*held, "position", "created_at", "updated_at"]
         return [
             (None, {"fields": own}),
             ("Destination", {"fields": ["destination_type", *destination, "outbound_addresses"]}),
-            ("State", {"fields": state}),
+            ("State", {"fields": state, "classes": ["collapse"]}),
         ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: EventStream | None = None) -> Any:
@@ -145,12 +179,14 @@ class StreamAdmin(ServiceAdmin[EventStream]):
         """Return the progress of the stream, with links to waiting deliveries and dead letters."""
         waiting = Lane.objects.filter(stream_id=stream.pk)[:_MOST_COUNTED].count()
         dead = DeadLetter.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id, state="open")[:_MOST_COUNTED].count()
-        query = urlencode({"q": stream.pk})
+        events = Delivery.objects.filter(stream_id=stream.pk, state=Delivery.State.TODO)[:_MOST_COUNTED].count()
+        query, todo = urlencode({"q": stream.pk}), urlencode({"q": stream.pk, "state__exact": "todo"})
         place = self.admin_site.name
         rows = [
-            (Cell("Events not yet dispatched"), Cell(str(_recorded_meanwhile(stream)))),
+            (Cell("Events that are not dispatched yet"), Cell(str(_recorded_meanwhile(stream)))),
+            (Cell("Dispatched events that wait"), Cell(_bounded(events), f"{reverse(f'{place}:provisioning_delivery_changelist')}?{todo}")),
             (
-                Cell("Waiting users and other entities"),
+                Cell("Users and other entities with waiting events"),
                 Cell(_bounded(waiting), f"{reverse(f'{place}:provisioning_lane_changelist')}?{query}"),
             ),
             (Cell("Open dead letters"), Cell(_bounded(dead), f"{reverse(f'{place}:provisioning_deadletter_changelist')}?{query}")),
@@ -161,9 +197,8 @@ class StreamAdmin(ServiceAdmin[EventStream]):
         rows.append((Cell("Users not found on the server, last 24 hours"), Cell(f"{missing:,}", url)))
         rows.append(deletion_guards.guard_cells(stream))
         rows += [(Cell("Warning"), Cell(text)) for text in overlap_warnings(stream.tenant_id).get(stream.pk, [])]
-        return Panel(
-            "Deliveries", ("", "Now"), rows, more_url=f"{reverse(f'{place}:provisioning_delivery_changelist')}?{query}", more_text="All"
-        )
+        more = f"{reverse(f'{place}:provisioning_delivery_changelist')}?{query}"
+        return Panel("What waits and what failed", ("", "Now"), rows, more_url=more, more_text="All deliveries")
 
     def create(self, request: HttpRequest, form: Any) -> EventStream:
         values = form.cleaned_data
@@ -188,6 +223,15 @@ class StreamAdmin(ServiceAdmin[EventStream]):
     def _warn(self, request: HttpRequest, stream: EventStream) -> None:
         for sentence in overlap_warnings(stream.tenant_id).get(stream.pk, []):
             self.message_user(request, sentence, messages.WARNING)
+
+
+def _primary_of(stream: EventStream) -> str:
+    """Return the name of the act that the state of the stream asks for."""
+    if deletion_guard.is_staged(stream):
+        return "allow-deletions"
+    if stream.held_since is not None:
+        return "resume"
+    return "enable" if stream.status == EventStream.Status.DISABLED else "synchronize"
 
 
 def _bounded(count: int) -> str:

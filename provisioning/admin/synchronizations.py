@@ -15,7 +15,7 @@ from django.urls import URLPattern, path, reverse
 from events.models import EventStream
 from foundation.admin.panels import Cell, Panel
 from identity.admin.jobs import state_text
-from identity.admin.object_actions import ObjectAction
+from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.scope import actor_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.job_rights import permission_to_end
@@ -213,7 +213,7 @@ def _kind(job: Job) -> str:
     return "Comparison" if plan.only_reports else "Dry run" if plan.is_dry_run else "Synchronization"
 
 
-class SynchronizationRowAdmin(ReadOnlyAdmin[SynchronizationRow]):
+class SynchronizationRowAdmin(ReadOnlyAdmin[SynchronizationRow], ObjectActionsAdmin[SynchronizationRow]):
     """Results of synchronizations by user; the full report of a job is a file of JSON lines."""
 
     tenant_lookup = "job__tenant_id"
@@ -224,8 +224,15 @@ class SynchronizationRowAdmin(ReadOnlyAdmin[SynchronizationRow]):
     lists_only_found = True
     search_fields = ("=job__id",)
     search_help_text = "Id of a job."
-    fields = ("job", "outcome", "user_id", "scim_id", "reason", "error_class", "differences", "recorded_at")
+    has_history = False
+    fieldsets = (
+        (None, {"fields": ("outcome", "reason", "user_id", "scim_id", "job", "recorded_at")}),
+        ("Differences", {"fields": ("error_class", "differences"), "classes": ("collapse",)}),
+    )
     empty_text = "No synchronizations yet. Open a stream and choose Synchronize."
+
+    def heading_of(self, row: SynchronizationRow) -> str:
+        return f"{row.get_outcome_display()}: {row.user_id or row.scim_id}"
 
     def get_urls(self) -> list[URLPattern]:
         name = "provisioning_synchronizationrow_report"

@@ -50,14 +50,22 @@ class GuidedSetup:
         return jobs.filter(status__in=(Job.Status.PENDING, Job.Status.PROCESSING)).exists()
 
     @property
+    def done_steps(self) -> frozenset[str]:
+        """The steps that are done. The server was entered when the setup was created."""
+        job = self.dry_run
+        found = {
+            "server": True,
+            "test": _passed(self.newest_trial(TESTS)),
+            "preview": _passed(self.newest_trial(PREVIEWS)),
+            "dry-run": job is not None and job.status == Job.Status.COMPLETED,
+        }
+        return frozenset(name for name, is_done in found.items() if is_done)
+
+    @property
     def next_step(self) -> str:
         """The first step that is not done."""
-        if not _passed(self.newest_trial(TESTS)):
-            return "test"
-        if not _passed(self.newest_trial(PREVIEWS)):
-            return "preview"
-        job = self.dry_run
-        return "enable" if job is not None and job.status == Job.Status.COMPLETED else "dry-run"
+        done = self.done_steps
+        return next((name for name in ("test", "preview", "dry-run") if name not in done), "enable")
 
 
 def _passed(trial: Trial | None) -> bool:

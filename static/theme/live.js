@@ -9,8 +9,8 @@
 
   const page = document.getElementById("live");
   if (!page) return;
-  const [type, pause, clear, aloud, state, count, scroll, empty, list, newest] = [
-    "type", "pause", "clear", "aloud", "state", "count", "scroll", "empty", "list", "newest",
+  const [type, types, entity, pause, clear, aloud, state, count, scroll, empty, list, newest] = [
+    "type", "types", "entity", "pause", "clear", "aloud", "state", "count", "scroll", "empty", "list", "newest",
   ].map((name) => document.getElementById(`live-${name}`));
 
   let lastId = "";
@@ -19,6 +19,47 @@
   let unseen = 0;
   let waiting = [];
   let connection = new AbortController();
+  const eventOf = new WeakMap();
+
+  // The filter
+
+  function chosenTypes() {
+    return [...types.querySelectorAll("input:checked")].map((box) => box.value);
+  }
+
+  function tellTypes() {
+    const chosen = chosenTypes();
+    type.textContent = chosen.length === 0 ? "All types" : chosen.length === 1 ? chosen[0] : `${chosen.length} types`;
+  }
+
+  /* Returns the entities of an event as <kind>:<id>, the one that it is about first. */
+  function rootsOf(event) {
+    const object = (event.data || {}).object || {};
+    const kind = String(event.type).split(".")[0];
+    const parts = Object.entries(object).filter(([, part]) => part && typeof part === "object" && (part.user_id || part.id));
+    const roots = parts.map(([name, part]) => `${name === "member" ? "user" : name}:${part.user_id || part.id}`);
+    if (object.user_id || object.id) roots.unshift(`${kind}:${object.user_id || object.id}`);
+    return roots.sort((one, other) => other.startsWith(`${kind}:`) - one.startsWith(`${kind}:`));
+  }
+
+  function isAbout(event, text) {
+    const object = (event.data || {}).object || {};
+    const names = [...rootsOf(event), object.email, object.name, object.username].filter(Boolean);
+    return names.some((name) => String(name).toLowerCase().includes(text));
+  }
+
+  function isWanted(message) {
+    const chosen = chosenTypes();
+    const text = entity.value.trim().toLowerCase();
+    return (!chosen.length || chosen.includes(message.type)) && (!text || isAbout(message.event || {}, text));
+  }
+
+  /* Hides the entries that the filter does not select. */
+  function filter() {
+    for (const entry of list.children) entry.hidden = !isWanted(eventOf.get(entry));
+    waiting = waiting.filter(isWanted);
+    tell();
+  }
 
   // The list
 
@@ -32,6 +73,7 @@
   function entityOf(object) {
     const of = object || {};
     const parts = [of.organization, of.group, of.user, of.member, of.role, of.connection];
+    if (of.email) return `${of.email} · ${of.user_id || of.id || ""}`;
     return of.user_id || of.id || parts.map((part) => part && (part.user_id || part.id)).filter(Boolean).join(" · ");
   }
 
@@ -51,7 +93,7 @@
     details.append(summary);
     details.addEventListener("toggle", () => fill(details, event), { once: true });
     entry.append(details);
-    entry.dataset.type = String(event.type);
+    eventOf.set(entry, message);
     return entry;
   }
 
@@ -61,9 +103,21 @@
     json.tabIndex = 0;
     const link = contentOf("a", "", "Open in the event log");
     link.href = `${page.dataset.log}?entity=${encodeURIComponent(event.id)}`;
-    const line = document.createElement("p");
+    const line = contentOf("p", "live-links", "");
     line.append(link);
-    more.append(json, line);
+    const [root] = rootsOf(event);
+    if (root) {
+      const history = contentOf("a", "", `All events of ${root}`);
+      history.href = `${page.dataset.log}?entity=${encodeURIComponent(root)}`;
+      const only = contentOf("button", "button quiet", "Show only this entity");
+      only.type = "button";
+      only.addEventListener("click", () => {
+        entity.value = root;
+        filter();
+      });
+      line.append(history, only);
+    }
+    more.append(line, json);
     details.append(more);
   }
 
@@ -71,14 +125,14 @@
     if (!messages.length) return;
     list.append(...messages.map(entryOf));
     while (list.children.length > MOST_SHOWN) list.firstElementChild.remove();
-    empty.hidden = true;
+    empty.hidden = list.children.length > 0;
     if (follows) scroll.scrollTop = scroll.scrollHeight;
     else unseen += messages.length;
     tell();
   }
 
   function tell() {
-    const shown = list.children.length;
+    const shown = list.querySelectorAll(":scope > li:not([hidden])").length;
     const parts = [`${shown} event${shown === 1 ? "" : "s"} shown`];
     if (shown === MOST_SHOWN) parts[0] = `the newest ${shown} events shown`;
     if (isPaused) parts.push(`${waiting.length} waiting`);
@@ -91,6 +145,7 @@
   // The stream
 
   function take(message) {
+    if (!isWanted(message)) return;
     if (!isPaused) {
       show([message]);
       return;
@@ -151,7 +206,8 @@
   /* Opens the stream once. Returns "again", "later" after a failure, or "never" if another attempt cannot succeed. */
   async function followOnce() {
     const mine = (connection = new AbortController());
-    const query = type.value ? `?event_type=${encodeURIComponent(type.value)}` : "";
+    const asked = new URLSearchParams(chosenTypes().map((name) => ["event_type", name])).toString();
+    const query = asked && `?${asked}`;
     const headers = lastId ? { "Last-Event-ID": lastId } : {};
     const answer = await fetch(page.dataset.stream + query, { headers, signal: mine.signal, credentials: "same-origin", cache: "no-store" });
     if (answer.ok) {
@@ -183,12 +239,12 @@
 
   // Controls
 
-  type.addEventListener("change", () => {
-    for (const entry of list.children) entry.hidden = Boolean(type.value) && entry.dataset.type !== type.value;
-    waiting = waiting.filter((message) => !type.value || message.type === type.value);
-    tell();
+  types.addEventListener("change", () => {
+    tellTypes();
+    filter();
     connection.abort("filter");
   });
+  entity.addEventListener("input", filter);
   pause.addEventListener("click", () => {
     isPaused = !isPaused;
     pause.setAttribute("aria-pressed", String(isPaused));
@@ -217,6 +273,7 @@
   addEventListener("pageshow", (shown) => shown.persisted && location.reload());
 
   page.hidden = false;
+  tellTypes();
   tell();
   follow();
 })();

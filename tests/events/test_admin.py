@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from datetime import timedelta
 from html import unescape
@@ -67,7 +68,7 @@ def test_the_log_is_listed_newest_first_with_size_and_client(browser: Client, us
 
     assert [row.position for row in answer.context["cl"].result_list] == [3, 2, 1]
     shown = answer.content.decode()
-    assert '<td class="field-who">crm</td>' in shown
+    assert re.search(r'<td[^>]*class="field-who"[^>]*>crm</td>', shown)
     assert "bytes</td>" in shown.replace("\xa0", " ")
 
 
@@ -172,7 +173,7 @@ def test_markup_in_the_url_is_escaped(browser: Client, user: User) -> None:
 def test_changes_are_shown_field_by_field(browser: Client, user: User) -> None:
     page = page_of(browser, user.tenant_id, 3)
 
-    rows = " ".join(unescape(page[page.index("What changed") :]).split())
+    rows = re.sub(r' data-label="\w+"', "", " ".join(unescape(page[page.index("What changed") :]).split()))
     assert 'given_name </td> <td class="long"> (not there) </td> <td class="long"> "A"' in rows
     assert '{"shoe": [1, 2]}' in rows
     assert "family_name" not in rows

@@ -107,6 +107,7 @@ def test_an_event_is_found_by_address_and_shows_what_changed(visit: Callable[[st
     page.until("document.querySelector('pre.json') !== null")
 
     assert '"Ada"' in page.text("section.panel")
+    page.evaluate("document.querySelectorAll('#content details').forEach((folded) => { folded.open = true })")
     assert "manage.py events tail" in page.text()
     assert page.evaluate("document.title") != "taken over"
     assert page.complaints == []
@@ -155,7 +156,8 @@ def test_the_type_filter_applies_to_shown_and_to_new_events(
     page = connected(visit(LIVE))
     change(user, "seen")
     shows(page, 1)
-    page.fill("#live-type", "user.created")
+    page.click("#live-type")
+    page.click("#live-types input[value='user.created']")
     shows(page, 0)
     connected(page)
     change(user, "left out")
@@ -163,6 +165,32 @@ def test_the_type_filter_applies_to_shown_and_to_new_events(
     change(user, "left out too")
     shows(page, 1)
     assert names_in(page) == ["wanted"]
+
+
+def test_several_types_and_an_entity_are_shown_together(visit: Callable[[str], Page], user: User, database_connection: Connection) -> None:
+    other = UserFactory.create(tenant_id=user.tenant_id, connection=database_connection, email="b@example.test", given_name="B")
+    number_tenant(user.tenant_id)
+    page = connected(visit(f"{LIVE}?event_type=user.created&event_type=user.updated"))
+    assert page.text("#live-type") == "2 types"
+    change(user, "of ada")
+    change(other, "of b")
+    shows(page, 2)
+
+    page.fill("#live-entity", "B@example.test")
+    shows(page, 1)
+    change(user, "of ada again")
+    change(other, "of b again")
+    shows(page, 2)
+    assert names_in(page) == ["of b", "of b again"]
+
+    page.fill("#live-entity", "")
+    shows(page, 3)
+    page.evaluate(f"{SHOWN}[0].querySelector('details').open = true")
+    page.until(f"{SHOWN}[0].querySelector('.live-links button') !== null")
+    page.evaluate(f"{SHOWN}[0].querySelector('.live-links button').click()")
+    shows(page, 1)
+    assert page.evaluate("document.getElementById('live-entity').value") == f"user:{user.user_id}"
+    assert page.complaints == []
 
 
 def test_a_lost_connection_is_reopened_without_a_missing_event(visit: Callable[[str], Page], user: User) -> None:
@@ -204,10 +232,10 @@ def test_the_keyboard_alone_is_enough_and_a_screen_reader_announces_nothing_unre
     assert page.evaluate("document.getElementById('live-list').getAttribute('aria-live')") == "off"
     page.evaluate("document.getElementById('live-type').focus()")
     seen = []
-    for _ in range(5):
+    for _ in range(6):
         page.press("Tab")
         seen.append(page.evaluate("document.activeElement.id || document.activeElement.localName"))
-    assert seen == ["live-pause", "live-clear", "live-aloud", "live-scroll", "summary"]
+    assert seen == ["live-entity", "live-pause", "live-clear", "live-aloud", "live-scroll", "summary"]
 
     page.press("Enter")
     page.until("document.querySelector('#live-list details').open")

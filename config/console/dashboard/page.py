@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from config.console.dashboard.checklist import checklist
 from config.console.dashboard.figures import figures
 from config.console.dashboard.health import findings
-from config.console.dashboard.panels import charts
+from config.console.dashboard.panels import charts, flow_panel
 from config.console.dashboard.state import latest_events, read_state
 from config.console.dashboard.viewer import Viewer
 from identity.models import Tenant
@@ -21,9 +21,11 @@ def dashboard_of(request: HttpRequest) -> dict[str, Any]:
     """Return the dashboard of the tenant in scope, or the dashboard of the platform with the list of tenants."""
     viewer = Viewer.of(request)
     state = read_state(viewer)
+    flow = flow_panel(viewer, state)
     shown: dict[str, Any] = {
         "figures": figures(viewer, state),
         "charts": charts(viewer, state),
+        "panels": [] if flow is None else [flow],
         "findings": findings(viewer, state),
         "checklist": checklist(viewer),
         "now": state.now,

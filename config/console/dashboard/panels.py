@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from django.contrib.admin.utils import quote
 from django.urls import reverse
 
-from config.console.dashboard.charts import Bar, Chart, lying, upright
-from config.console.dashboard.readings import HOUR, NEWEST, Hours
+from config.console.dashboard.readings import MOST_WAITING, NEWEST, Hours, StreamState
 from config.console.dashboard.state import State
 from config.console.dashboard.viewer import Viewer, list_of
+from foundation.admin.charts import Bar, Chart, count_axis, lying, upright
+from foundation.admin.panels import Cell, Panel
+from provisioning.admin.outcomes.flow_charts import percent, seconds, success_chart
+from provisioning.engine.stream_flow import HOUR, Flow
 from provisioning.models import Delivery
 
 _STREAMS_SHOWN = 6
@@ -19,7 +22,31 @@ _TONES = {"delivered": "good", "skipped": "quiet", "superseded": "quiet", "todo"
 
 def charts(viewer: Viewer, state: State) -> list[Chart]:
     """Return a chart for each part of the state that was read."""
-    return [*_events(viewer, state), *_sign_ins(state), *_outcomes(state), *_kinds(state), *_lag(viewer, state)]
+    return [*_lag(viewer, state), *_kinds(state), *_success(state), *_outcomes(state), *_events(viewer, state), *_sign_ins(state)]
+
+
+def flow_panel(viewer: Viewer, state: State) -> Panel | None:
+    """Return the event streams with their state, success rate, time and lag: those that need an act first. None where there is none."""
+    if state.outcomes is None or not state.streams:
+        return None
+    rows = [_flow_row(viewer, stream, state.outcomes.by_stream.get(stream.stream_id, Flow())) for stream in state.streams[:_STREAMS_SHOWN]]
+    columns = ("Event stream", "State", "Success rate", "Half arrive within", "95 % arrive within", "Lag")
+    url = list_of("events_eventstream")
+    return Panel("Event streams, last 24 hours", columns, rows, more_url=url, more_text="All event streams")
+
+
+def _flow_row(viewer: Viewer, stream: StreamState, flow: Flow) -> list[Cell]:
+    place = reverse("admin:events_eventstream_change", args=(quote(stream.stream_id),))
+    name = f"{stream.name}{'' if viewer.tenant_id else f' of {stream.tenant_id}'}"
+    state = "Held" if stream.held_since else stream.status.capitalize()
+    ended = [percent(flow.success), seconds(flow.median), seconds(flow.most)] if flow.number else ["no deliveries", "none", "none"]
+    return [Cell(name, place), *(Cell(text) for text in (state, *ended, stream.shown_lag))]
+
+
+def _success(state: State) -> Iterator[Chart]:
+    if state.outcomes is not None:
+        note = f"Only the newest {NEWEST:,} deliveries are read." if state.outcomes.is_cut else ""
+        yield success_chart(state.outcomes.by_hour, state.starts, url=list_of("provisioning_delivery"), note=note)
 
 
 def _events(viewer: Viewer, state: State) -> Iterator[Chart]:
@@ -32,6 +59,7 @@ def _events(viewer: Viewer, state: State) -> Iterator[Chart]:
             what=f"{about}{state.events.total:,} events in the last 24 hours",
             model="events_logentry",
             query={},
+            unit="events",
             empty="No events in the last 24 hours. Change a user, and its event appears here within a second.",
         )
 
@@ -45,12 +73,15 @@ def _sign_ins(state: State) -> Iterator[Chart]:
             what=f"{state.failed_sign_ins.total:,} failed logins in the last 24 hours",
             model="authapi_signin",
             query={"outcome": "bad"},
+            unit="failed logins",
             empty="No failed logins in the last 24 hours.",
             tone="bad",
         )
 
 
-def _by_hour(hours: Hours, *, key: str, title: str, what: str, model: str, query: dict[str, str], empty: str, tone: str = "") -> Chart:
+def _by_hour(
+    hours: Hours, *, key: str, title: str, what: str, model: str, query: dict[str, str], unit: str, empty: str, tone: str = ""
+) -> Chart:
     """Return the chart of a day. Each hour links to the rows of that hour."""
 
     def label(number: int) -> str:
@@ -64,21 +95,10 @@ def _by_hour(hours: Hours, *, key: str, title: str, what: str, model: str, query
     busiest = max(range(len(bars)), key=lambda number: bars[number].count)
     summary = f"{what}. The busiest hour, from {hours.starts[busiest]:%H:%M} UTC, has {bars[busiest].count:,}."
     note = f"Only the newest {NEWEST:,} are counted." if hours.is_cut else ""
-    total, first = f"{hours.total:,}{'+' if hours.is_cut else ''}", f"{hours.starts[0]:%H:%M}"
-    return Chart(
-        key,
-        title,
-        list_of(model, **query),
-        total,
-        summary,
-        bars,
-        is_upright=True,
-        empty=empty,
-        tone=tone,
-        note=note,
-        first=first,
-        last="now",
-    )
+    total, end = f"{hours.total:,}{'+' if hours.is_cut else ''}", count_axis(hours.counts)
+    axes = {"first": f"{hours.starts[0]:%H:%M} UTC", "middle": f"{hours.starts[len(bars) // 2]:%H:%M}", "last": "now"}
+    axes |= {"unit": unit, "top": f"{end:,}", "half": f"{end // 2:,}"}
+    return Chart(key, title, list_of(model, **query), total, summary, bars, is_upright=True, empty=empty, tone=tone, note=note, **axes)
 
 
 def _outcomes(state: State) -> Iterator[Chart]:
@@ -127,26 +147,27 @@ def _kinds(state: State) -> Iterator[Chart]:
 def _lag(viewer: Viewer, state: State) -> Iterator[Chart]:
     if not viewer.may_list("events_eventstream"):
         return
-    enabled = sorted((stream for stream in state.streams if stream.is_enabled), key=lambda stream: -stream.behind)[:_STREAMS_SHOWN]
+    enabled = sorted((stream for stream in state.streams if stream.is_enabled), key=lambda stream: -stream.lag)[:_STREAMS_SHOWN]
     rows = [
         (
             f"{stream.name}{'' if viewer.tenant_id else f' of {stream.tenant_id}'}",
-            stream.behind,
+            stream.lag,
             reverse("admin:events_eventstream_change", args=(quote(stream.stream_id),)),
             "warn" if stream.held_since else "",
         )
         for stream in enabled
     ]
-    behind = sum(1 for stream in enabled if stream.behind)
+    behind = sum(1 for stream in enabled if stream.lag)
     yield _lying(
         lying(rows),
         key="lag",
         title="Lag by event stream",
         url=list_of("events_eventstream"),
-        total=f"{max((stream.behind for stream in enabled), default=0):,}",
-        summary=f"Events that are not dispatched yet: {behind} of {len(enabled)} event streams shown are behind their log.",
-        empty="No event stream is behind. All events are dispatched." if enabled else
+        total=f"{max((stream.lag for stream in enabled), default=0):,}",
+        summary=f"Events that are not delivered yet: {behind} of {len(enabled)} event streams shown have some.",
+        empty="No event stream is behind. All events are delivered." if enabled else
         "No event streams yet. Add one to deliver events to a SCIM server or a webhook.",
+        note=f"At most {MOST_WAITING:,} waiting events of a stream are counted." if any(stream.is_cut for stream in enabled) else "",
     )  # fmt: skip
 
 

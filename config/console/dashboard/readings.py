@@ -5,22 +5,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
 
 from django.utils import timezone
 
-from foundation.database.statements import fetch_all, row_as, rows_as
+from foundation.database.statements import fetch_all, rows_as
 from provisioning.dead_letters.failure_kinds import failure_kinds
 from provisioning.engine import not_found
+from provisioning.engine.stream_flow import HOUR_NUMBER, MEASURES, Flow, flow_of, in_order
 
-HOURS = 24
-HOUR = timedelta(hours=1)
 # Number of the newest rows that a statement reads.
 NEWEST = 5_000
 STREAMS_SHOWN = 200
 KINDS_SHOWN = 5
+# Waiting deliveries of one stream that are counted.
+MOST_WAITING = 1_000
 
 # Positions are dense, so the number of events between two moments is the difference of their positions. Each is one index probe.
 _POSITIONS = """
@@ -46,15 +47,13 @@ halving(number, start, low, high) AS (
 )
 SELECT (SELECT high - 1 FROM ends) AS last, low AS first FROM halving WHERE low >= high ORDER BY number
 """
-_STATES = "SELECT state, count(*) FILTER (WHERE created_at >= %(since)s) AS number"
-_DELIVERIES = f"""
-{_STATES} FROM (SELECT state, created_at FROM provisioning_delivery ORDER BY id DESC LIMIT %(newest)s) newest GROUP BY state
-"""  # noqa: S608  (constants of this module)
+_OUTCOMES = f"SELECT state, stream_id, hour, {MEASURES} FROM"
+_NEWEST = f"SELECT state, stream_id, {HOUR_NUMBER} AS hour, created_at, settled_at FROM provisioning_delivery"  # noqa: S608
+_OF_EACH = "newest GROUP BY GROUPING SETS ((state), (stream_id), (hour))"
+_DELIVERIES = f"{_OUTCOMES} ({_NEWEST} ORDER BY id DESC LIMIT %(newest)s) {_OF_EACH}"
 _DELIVERIES_OF_TENANT = f"""
-{_STATES} FROM (
-    SELECT state, created_at FROM provisioning_delivery WHERE tenant_id = %(tenant)s ORDER BY tenant_id DESC, id DESC LIMIT %(newest)s
-) newest GROUP BY state
-"""  # noqa: S608
+{_OUTCOMES} ({_NEWEST} WHERE tenant_id = %(tenant)s ORDER BY tenant_id DESC, id DESC LIMIT %(newest)s) {_OF_EACH}
+"""
 _HOUR_NUMBERS = "SELECT floor(extract(epoch FROM created_at - %(since)s) / 3600)::int AS hour, count(*) AS number"
 _FAILED_SIGN_INS = f"""
 {_HOUR_NUMBERS} FROM (
@@ -70,23 +69,30 @@ _FAILED_SIGN_INS_OF_TENANT = f"""
 _ALL_STREAMS = f"""
 SELECT s.id AS stream_id, coalesce(nullif(s.name, ''), s.id) AS name, s.tenant_id, s.status, s.held_since, s.held_reason,
     greatest(h.position - s.position, 0) AS behind, coalesce(b.failures, 0) AS failures, g.staged_since,
-    (SELECT count(*) FROM ({not_found.ROWS} LIMIT 1000) missed) AS not_found
+    (SELECT count(*) FROM ({not_found.ROWS} LIMIT 1000) missed) AS not_found,
+    (SELECT count(*) FROM (
+        SELECT 1 FROM provisioning_delivery d WHERE d.stream_id = s.id AND d.state = 'todo' LIMIT {MOST_WAITING}
+    ) waits) AS waiting
 FROM events_eventstream s JOIN events_head h ON h.tenant_id = s.tenant_id
 LEFT JOIN provisioning_breaker b ON b.stream_id = s.id LEFT JOIN provisioning_deletionguard g ON g.stream_id = s.id
 """  # noqa: S608  (a constant of another module)
-_WORST_FIRST = "ORDER BY s.held_since IS NULL, s.status DESC, behind DESC, s.id LIMIT %(streams)s"
-_STREAMS = f"{_ALL_STREAMS} {_WORST_FIRST}"
-_STREAMS_OF_TENANT = f"{_ALL_STREAMS} WHERE s.tenant_id = %(tenant)s {_WORST_FIRST}"
-# The sweeper's query: one probe for each stream that delivers.
+_WORST_FIRST = "ORDER BY held_since IS NULL, status DESC, behind + waiting DESC, stream_id LIMIT %(streams)s"
+_STREAMS = f"SELECT * FROM ({_ALL_STREAMS}) found {_WORST_FIRST}"  # noqa: S608  (constants)
+_STREAMS_OF_TENANT = f"SELECT * FROM ({_ALL_STREAMS} WHERE s.tenant_id = %(tenant)s) found {_WORST_FIRST}"  # noqa: S608
+# The sweeper's query, with held streams: one probe for each enabled stream. In a held stream a delivery whose next attempt is planned
+# for later waits for the end of the hold, so it is due since the hold.
 _DUE = """
-SELECT due.not_before AS since, s.id AS stream_id, coalesce(nullif(s.name, ''), s.id) AS stream_name
+SELECT s.held_since IS NOT NULL AS is_held, s.id AS stream_id, coalesce(nullif(s.name, ''), s.id) AS stream_name,
+    CASE WHEN due.not_before <= clock_timestamp() THEN due.not_before ELSE s.held_since END AS since
 FROM events_eventstream s CROSS JOIN LATERAL (
-    SELECT l.not_before FROM provisioning_lane l WHERE l.stream_id = s.id AND l.not_before <= clock_timestamp()
+    SELECT l.not_before FROM provisioning_lane l
+    WHERE l.stream_id = s.id AND (l.not_before <= clock_timestamp() OR s.held_since IS NOT NULL)
     ORDER BY l.not_before LIMIT 1
-) due WHERE s.status = 'enabled' AND s.held_since IS NULL
+) due WHERE s.status = 'enabled'
 """
-_OLDEST_DUE = f"{_DUE} ORDER BY due.not_before LIMIT 1"
-_OLDEST_DUE_OF_TENANT = f"{_DUE} AND s.tenant_id = %(tenant)s ORDER BY due.not_before LIMIT 1"
+_OLDEST_OF_EACH = "SELECT DISTINCT ON (is_held) since, stream_id, stream_name, is_held FROM"
+_OLDEST_DUE = f"{_OLDEST_OF_EACH} ({_DUE}) due ORDER BY is_held, since"
+_OLDEST_DUE_OF_TENANT = f"{_OLDEST_OF_EACH} ({_DUE} AND s.tenant_id = %(tenant)s) due ORDER BY is_held, since"
 _KINDS_OF_ALL = """
 WITH newest AS (
     SELECT id, stream_id, fingerprint, state, error_class, error_status, left(reason, 400) AS reason
@@ -113,10 +119,12 @@ class Hours:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Number of deliveries of the last hours by state."""
+    """The deliveries of the last hours: their number by state, and their success and time by stream and by hour."""
 
     by_state: dict[str, int]
     is_cut: bool
+    by_stream: dict[str, Flow] = field(default_factory=dict)
+    by_hour: list[Flow] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -134,19 +142,35 @@ class StreamState:
     staged_since: datetime | None
     # Number of events in the last 24 hours whose user the server did not find.
     not_found: int = 0
+    # Number of dispatched events that are not delivered yet, at most `MOST_WAITING`.
+    waiting: int = 0
 
     @property
     def is_enabled(self) -> bool:
         return self.status == "enabled"
 
+    @property
+    def lag(self) -> int:
+        """The number of events that the destination does not have yet: not dispatched, or waiting in lanes."""
+        return self.behind + self.waiting
+
+    @property
+    def is_cut(self) -> bool:
+        return self.waiting >= MOST_WAITING
+
+    @property
+    def shown_lag(self) -> str:
+        return f"{self.lag:,}{'+' if self.is_cut else ''}"
+
 
 @dataclass(frozen=True)
 class DueDelivery:
-    """The delivery that has been due the longest, and its stream."""
+    """The delivery that has been due the longest, and its stream. In a held stream it waits for the end of the hold."""
 
     since: datetime
     stream_id: str
     stream_name: str
+    is_held: bool
 
 
 @dataclass(frozen=True)
@@ -173,12 +197,6 @@ class Kind:
         return f"{self.error_status or self.error_class}: {self.reason}"[:160]
 
 
-def hour_starts(now: datetime) -> list[datetime]:
-    """Return the starts of the current hour and the hours before it, oldest first."""
-    running = now.replace(minute=0, second=0, microsecond=0)
-    return [running - HOUR * number for number in reversed(range(HOURS))]
-
-
 def events_by_hour(tenant: str | None, starts: list[datetime]) -> Hours:
     """Return the number of recorded events per hour. For all tenants it is approximate."""
     places = rows_as(_Place, _POSITIONS if tenant else _NUMBERS, {"tenant": tenant, "starts": starts})
@@ -192,8 +210,19 @@ def events_by_hour(tenant: str | None, starts: list[datetime]) -> Hours:
 def deliveries(tenant: str | None, since: datetime) -> Outcomes:
     """Return the number of deliveries since a moment by state, among the newest ones."""
     rows = fetch_all(_DELIVERIES_OF_TENANT if tenant else _DELIVERIES, {"tenant": tenant, "since": since, "newest": NEWEST})
-    recent = {state: count for state, count in rows if count}
-    return Outcomes(recent, is_cut=sum(recent.values()) >= NEWEST)
+    by_state: dict[str, int] = {}
+    by_stream: dict[str, Flow] = {}
+    by_hour: dict[int, Flow] = {}
+    for state, stream_id, hour, *measures in rows:
+        flow = flow_of(*measures)
+        if state is not None:
+            by_state[state] = flow.number
+        elif stream_id is not None:
+            by_stream[stream_id] = flow
+        else:
+            by_hour[hour] = flow
+    recent = {state: count for state, count in by_state.items() if count}
+    return Outcomes(recent, sum(recent.values()) >= NEWEST, by_stream, in_order(by_hour))
 
 
 def failed_sign_ins(tenant: str | None, starts: list[datetime]) -> Hours:
@@ -209,9 +238,9 @@ def streams(tenant: str | None) -> list[StreamState]:
     return rows_as(StreamState, _STREAMS_OF_TENANT if tenant else _STREAMS, {"tenant": tenant, "streams": STREAMS_SHOWN})
 
 
-def oldest_due(tenant: str | None) -> DueDelivery | None:
-    """Return the delivery that has been due the longest."""
-    return row_as(DueDelivery, _OLDEST_DUE_OF_TENANT if tenant else _OLDEST_DUE, {"tenant": tenant})
+def oldest_due(tenant: str | None) -> list[DueDelivery]:
+    """Return the delivery that has been due the longest, of the streams that deliver and of the held streams."""
+    return rows_as(DueDelivery, _OLDEST_DUE_OF_TENANT if tenant else _OLDEST_DUE, {"tenant": tenant})
 
 
 def kinds_of_dead_letters(tenant: str | None) -> list[Kind]:

@@ -15,6 +15,7 @@ from events.models import LogEntry, Outbox
 from events.stream.operating.slots import open_streams
 from foundation.admin.bounded_paginator import bounded_count
 from identity.models import Staff, Tenant, User
+from provisioning.engine.stream_flow import hour_starts
 from provisioning.models import DeadLetter
 
 COUNT_LIMIT = 10_000
@@ -34,7 +35,9 @@ class State:
     open_streams: int | None = None
     outcomes: Outcomes | None = None
     streams: list[StreamState] = field(default_factory=list)
+    # The oldest due delivery of the streams that deliver, and of the held streams.
     due: DueDelivery | None = None
+    held_due: DueDelivery | None = None
     kinds: list[Kind] | None = None
     failed_sign_ins: Hours | None = None
 
@@ -42,7 +45,7 @@ class State:
 def read_state(viewer: Viewer) -> State:
     """Read the data that the account may see, of one tenant or of all tenants."""
     now, tenant = timezone.now(), viewer.tenant_id
-    state = State(now, readings.hour_starts(now), counts=_counts(viewer))
+    state = State(now, hour_starts(now), counts=_counts(viewer))
     if viewer.may_list("events_logentry"):
         state.events = readings.events_by_hour(tenant, state.starts)
         state.open_streams = open_streams([tenant] if tenant else _first_tenants())
@@ -50,7 +53,8 @@ def read_state(viewer: Viewer) -> State:
         state.streams = readings.streams(tenant)
     if viewer.may_list("provisioning_delivery"):
         state.outcomes = readings.deliveries(tenant, state.starts[0])
-        state.due = readings.oldest_due(tenant)
+        oldest = {due.is_held: due for due in readings.oldest_due(tenant)}
+        state.due, state.held_due = oldest.get(False), oldest.get(True)
     if viewer.may_list("provisioning_deadletter"):
         state.kinds = readings.kinds_of_dead_letters(tenant)
     if viewer.may_list("authapi_signin"):

@@ -12,6 +12,7 @@ from django.urls import reverse
 from events.models import EventStream
 from identity.models import Connection, Job, Tenant
 from identity.services.jobs import run_job
+from provisioning.admin import kept_token
 from provisioning.models import Action, ActionVersion
 from provisioning.synchronization import work  # noqa: F401  (registers the jobs)
 from tests.config.console.staff_account.sessions import grow_old
@@ -135,7 +136,7 @@ def test_discarding_a_setup_deletes_all_its_rows(browser: Client, tenant: Tenant
 
 def test_a_setup_without_a_first_synchronization_enables_the_stream_at_once(browser: Client, tenant: Tenant, server: RealServer) -> None:
     action = begun(browser, tenant, server.base_url)
-    browser.post(place("enable", action), {"begin": "changes"})
+    browser.post(place("enable", action), {"begin": "changes", "accept_untested": "on"})
 
     assert EventStream.objects.of(tenant.pk).get().status == EventStream.Status.ENABLED
     assert not Job.objects.of(tenant.pk).exists()
@@ -176,3 +177,65 @@ def test_a_token_is_neither_shown_nor_accepted_without_a_recent_proof(browser: C
     assert action.secrets.get(name="SCIM_BEARER_TOKEN").sealed == before
     # The other steps neither show nor accept secrets.
     assert browser.get(place("test", action)).status_code == 200
+
+
+def test_nothing_untested_goes_live_without_a_warning_and_an_acceptance(browser: Client, tenant: Tenant, server: RealServer) -> None:
+    action = begun(browser, tenant, server.base_url)
+
+    shown = text_of(browser.get(place("enable", action)))
+    refused = browser.post(place("enable", action), {"begin": "changes"})
+
+    for missing in ("The connection is not tested", "The mapping is not tried", "No dry run has ended"):
+        assert missing in shown
+    assert list(refused.context["form"].errors) == ["accept_untested"]
+    assert not EventStream.objects.of(tenant.pk).exists()
+
+
+def test_each_step_shows_whether_it_is_done(browser: Client, tenant: Tenant, server: RealServer) -> None:
+    action = begun(browser, tenant, server.base_url)
+    browser.post(place("test", action))
+
+    steps = browser.get(place("preview", action)).context["all_steps"]
+
+    assert [(step["title"], step["is_done"], step["is_here"]) for step in steps] == [
+        ("Server", True, False),
+        ("Test", True, False),
+        ("Mapping", False, True),
+        ("Dry run", False, False),
+        ("Enable", False, False),
+    ]
+
+
+def test_the_kind_of_server_is_asked_first(browser: Client) -> None:
+    assert next(iter(browser.get(f"{BEGIN}new/").context["form"].fields)) == "server_profile"
+
+
+def test_the_token_is_kept_unseen_while_another_field_has_an_error(browser: Client, tenant: Tenant, server: RealServer) -> None:
+    refused = browser.post(f"{BEGIN}new/", {"name": "Wiki", "SCIM_BASE_URL": "nowhere", "SCIM_BEARER_TOKEN": TOKEN})
+    assert TOKEN not in text_of(refused)
+    assert TOKEN not in str(dict(browser.session))
+
+    answer = browser.post(f"{BEGIN}new/", {"name": "Wiki", "SCIM_BASE_URL": server.base_url})
+
+    action = Action.objects.of(tenant.pk).get()
+    assert answer.headers["Location"] == place("test", action)
+    assert action.secrets.filter(name="SCIM_BEARER_TOKEN").exists()
+    assert "kept_token" not in browser.session
+
+
+def test_a_kept_token_is_of_no_use_to_another_account_or_after_a_while(
+    browser: Client, tenant: Tenant, server: RealServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = {"name": "Wiki", "SCIM_BASE_URL": "nowhere", "SCIM_BEARER_TOKEN": TOKEN}
+    browser.post(f"{BEGIN}new/", values)
+    kept = browser.session["kept_token"]
+    other = browser_of(new_staff(tenant))
+    session = other.session
+    session["kept_token"] = kept
+    session.save()
+    again = {"name": "Wiki", "SCIM_BASE_URL": server.base_url}
+
+    assert list(other.post(f"{BEGIN}new/", again).context["form"].errors) == ["SCIM_BEARER_TOKEN"]
+    monkeypatch.setattr(kept_token, "KEPT_SECONDS", -1)
+    assert list(browser.post(f"{BEGIN}new/", again).context["form"].errors) == ["SCIM_BEARER_TOKEN"]
+    assert not Action.objects.of(tenant.pk).exists()

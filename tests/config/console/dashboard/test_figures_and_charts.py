@@ -13,12 +13,13 @@ from django.urls import reverse
 
 from authapi.models import SignIn
 from config.console.dashboard import readings
-from config.console.dashboard.charts import HEIGHT, WIDTH, lying, upright
 from config.console.dashboard.figures import Figure
 from events.log.numbering import number_tenant
 from events.models import EventStream
+from foundation.admin.charts import HEIGHT, WIDTH, lying, upright
 from identity.models import Connection, Tenant
 from identity.staff_roles import PROVISIONING_OPERATOR
+from provisioning.engine.stream_flow import hour_starts
 from provisioning.engine.streams import create_stream
 from provisioning.models import Delivery
 from tests.factories.actions import make_deployed_action
@@ -140,13 +141,13 @@ def test_each_bar_counts_the_events_of_one_hour(tenant: Tenant, database_connect
     make_user(connection=database_connection)
     number_tenant(tenant.pk)
     now = datetime.now(UTC)
-    hours = readings.events_by_hour(tenant.pk, readings.hour_starts(now))
-    ahead = readings.events_by_hour(tenant.pk, readings.hour_starts(now + timedelta(hours=3)))
+    hours = readings.events_by_hour(tenant.pk, hour_starts(now))
+    ahead = readings.events_by_hour(tenant.pk, hour_starts(now + timedelta(hours=3)))
 
     assert hours.counts == [0] * 23 + [2]
     assert ahead.counts == [0] * 20 + [2, 0, 0, 0]
-    assert sum(readings.events_by_hour(None, readings.hour_starts(now)).counts) >= 2
-    assert readings.events_by_hour("nobody", readings.hour_starts(now)).total == 0
+    assert sum(readings.events_by_hour(None, hour_starts(now)).counts) >= 2
+    assert readings.events_by_hour("nobody", hour_starts(now)).total == 0
 
 
 def test_each_chart_has_a_title_and_a_table_with_its_values(browser: Client, tenant: Tenant, database_connection: Connection) -> None:
@@ -208,7 +209,7 @@ def busy(tenant: Tenant) -> Tenant:
 
 
 def test_the_figures_of_a_tenant_read_no_rows_of_other_tenants(busy: Tenant) -> None:
-    starts = readings.hour_starts(datetime.now(UTC))
+    starts = hour_starts(datetime.now(UTC))
     with CaptureQueriesContext(database) as asked:
         readings.deliveries(busy.pk, starts[0])
         readings.failed_sign_ins(busy.pk, starts)

@@ -1,0 +1,60 @@
+"""The entity of an event in the words of a reader: the email address of a user, the name of a connection, with the page of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib import admin
+from django.contrib.admin.utils import quote
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from events.models import LogEntry
+from foundation.admin.panels import Cell
+from identity.admin.scope import staff_of
+from identity.models import Connection, Group, Organization, User
+from identity.models.base import RecordedModel
+
+# By the kind of an entity: its model, its identifier, and the fields that name it, the best first.
+_KINDS: dict[str, tuple[type[RecordedModel], str, tuple[str, ...]]] = {
+    "user": (User, "user_id", ("email", "name")),
+    "connection": (Connection, "id", ("display_name", "name")),
+    "group": (Group, "id", ("name",)),
+    "organization": (Organization, "id", ("display_name", "name")),
+}
+
+
+@dataclass(frozen=True)
+class Entity:
+    """An entity by its name, with the address of its page. Both are limited to what the account may see."""
+
+    kind: str
+    text: str
+    url: str = ""
+
+
+def entity_of(site: admin.AdminSite, request: HttpRequest, *, tenant_id: str, root: str) -> Entity:
+    """Return the entity `<kind>:<id>` of a tenant. Its id names it if it was deleted or if the account may not see it."""
+    kind, _, identifier = root.partition(":")
+    staff = staff_of(request)
+    if kind not in _KINDS or staff is None or not staff.has_perm(f"identity.view_{kind}"):
+        return Entity(kind, identifier or root)
+    model, column, names = _KINDS[kind]
+    found = model.objects.of(tenant_id).filter(**{column: identifier}).values_list("pk", *names).first()
+    if found is None:
+        return Entity(kind, identifier)
+    key, *values = found
+    text = next((str(value) for value in values if value), identifier)
+    return Entity(kind, text, reverse(f"{site.name}:identity_{kind}_change", args=(quote(key),)))
+
+
+def entry_cell(site: admin.AdminSite, *, tenant_id: str, event: int, event_id: str) -> Cell:
+    """Return the id of an event as a link to its entry in the log; without a link if the log no longer contains it."""
+    entry = LogEntry.objects.filter(tenant_id=tenant_id, event_id=event).values_list("pk", flat=True).first()
+    return Cell(event_id, "" if entry is None else reverse(f"{site.name}:events_logentry_change", args=(quote(entry),)))
+
+
+def history_of(site: admin.AdminSite, root: str) -> str:
+    """Return the address of all events of an entity in the log."""
+    return f"{reverse(f'{site.name}:events_logentry_changelist')}?{urlencode({'entity': root})}"

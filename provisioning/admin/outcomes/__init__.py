@@ -1,0 +1,1 @@
+"""What became of events: attempts, verdicts, redeliveries, and charts over time."""

@@ -1,0 +1,50 @@
+"""What staff read before and after a redelivery: its outlook, and whether the events wait for their stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.contrib import messages
+
+from events.models import EventStream
+from foundation.admin.panels import Cell, Panel
+from identity.admin.object_actions import Caution
+from provisioning.dead_letters.redelivery_outlook import Outlook
+from provisioning.models import DeadLetter
+
+_KINDS_SHOWN = 20
+
+
+def obstacle_of(stream: EventStream | None) -> str:
+    """Return why the deliveries of a stream wait, as a part of a sentence; empty if they do not wait."""
+    if stream is None or (stream.held_since is None and stream.status == EventStream.Status.ENABLED):
+        return ""
+    if stream.held_since is not None:
+        return f"the stream is held: {stream.held_reason or 'no reason is stored.'}"
+    return "the stream is disabled."
+
+
+def queued(letter: DeadLetter) -> str:
+    """Return the message after the redelivery of one letter."""
+    obstacle = obstacle_of(EventStream.objects.of(letter.tenant_id).filter(pk=letter.stream_id).first())
+    if obstacle:
+        return Caution(f"Redelivery queued. It waits, because {obstacle}")
+    return "Redelivery queued. The next attempt starts within seconds."
+
+
+def all_queued(count: int, letters: Iterable[DeadLetter]) -> tuple[int, str]:
+    """Return level and text of the message after the redelivery of several letters."""
+    said = f"{count:,} {'redelivery' if count == 1 else 'redeliveries'} queued."
+    streams = list(EventStream.all_tenants.filter(pk__in={letter.stream_id for letter in letters}))
+    obstacles = [obstacle for stream in streams if (obstacle := obstacle_of(stream))]
+    if not obstacles:
+        return messages.SUCCESS, said
+    if len(streams) == 1:
+        return messages.WARNING, f"{said} {'It waits' if count == 1 else 'They wait'}, because {obstacles[0]}"
+    return messages.WARNING, f"{said} Those of {len(obstacles)} of {len(streams)} streams wait, because the streams are held or disabled."
+
+
+def outlook_panel(outlook: Outlook) -> Panel:
+    """Return the kinds of failure of the letters, the most frequent first."""
+    rows = [[Cell(kind.event_type), Cell(kind.failure), Cell(f"{kind.count:,}")] for kind in outlook.kinds[:_KINDS_SHOWN]]
+    return Panel("What would be redelivered", ("Event", "Kind of failure", "Dead letters"), rows)

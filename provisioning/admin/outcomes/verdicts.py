@@ -1,0 +1,151 @@
+"""What happened to an event, why, and what to do: the head of the pages of dead letters and deliveries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.utils import quote
+from django.http import HttpRequest
+from django.urls import reverse
+
+from events.admin.entities import Entity, entity_of, entry_cell
+from events.models import EventStream
+from foundation.admin.badges import Tone
+from foundation.admin.panels import Cell
+from identity.admin.object_actions import ObjectActionsAdmin, Row
+from provisioning.admin.outcomes.redelivery_feedback import obstacle_of
+from provisioning.models import DeadLetter, Delivery
+from provisioning.models.deliveries import FailureClass
+
+_ADVICE = {
+    FailureClass.TRANSIENT: "Check that the destination answers, then redeliver.",
+    FailureClass.CONFIGURATION: "Check the address and the token of the destination, then redeliver.",
+    FailureClass.DATA: "Compare the sent resource with the response below. Correct the user or the mapping, "
+    "then redeliver with the current profile.",
+    FailureClass.SHAPE: "Compare the response below with the SCIM standard. Choose the profile of the server in the action, "
+    "then redeliver.",
+    FailureClass.ACTION: "Read the log of the last attempt. Correct and deploy the action, then redeliver.",
+    FailureClass.MISCONFIGURED: "Correct the settings of the action and deploy it, then redeliver.",
+    FailureClass.LOST: "Redeliver. If workers end again, read their logs.",
+    FailureClass.MISSING: "The event cannot be sent again. Synchronize the stream to write the current users.",
+}
+_SETTLED = {
+    DeadLetter.State.REDELIVERED: "The event is back in its lane. Wait for the next attempt.",
+    DeadLetter.State.RESOLVED: "Nothing. The dead letter is resolved.",
+}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A name, and a value that leads to its page."""
+
+    name: str
+    cell: Cell
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What happened, why, what to do, and the rows that belong together: user, event, delivery, dead letter, stream."""
+
+    tone: Tone
+    what: str
+    why: str
+    advice: str
+    facts: Sequence[Fact]
+
+
+class ShowsVerdict(ObjectActionsAdmin[Row]):
+    """A page of an event on its way, with a heading in words, a verdict, the attempts, and folded details."""
+
+    change_form_template = "admin/verdict.html"
+    id_field = "event_id"
+
+    def heading_of(self, row: Any) -> str:
+        entity: Entity | None = getattr(row, "entity", None)
+        return str(row) if entity is None else f"{row.event_type} for {entity.text}"
+
+    def badge_of(self, row: Any) -> str:
+        badge_of_state: str = self.state_badge(row)  # type: ignore[attr-defined]  # both pages have this column
+        return badge_of_state
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """Return the row with its entity, for the heading and the links."""
+        row: Any = super().get_object(request, object_id, from_field)
+        if row is not None:
+            row.entity = entity_of(self.admin_site, request, tenant_id=row.tenant_id, root=row.key)
+        return row
+
+
+def verdict_of_letter(site: admin.AdminSite, letter: DeadLetter, entity: Entity, stream: EventStream | None) -> Verdict:
+    """Return the verdict of a dead letter."""
+    what = letter.reason or "The destination did not accept the event."
+    why = f"{letter.get_error_class_display()}{_status(letter)}. {_times(letter.attempts)}."
+    obstacle = obstacle_of(stream)
+    advice = _SETTLED.get(DeadLetter.State(letter.state), _ADVICE[FailureClass(letter.error_class)])
+    advice += f" A redelivery waits, because {obstacle}" if obstacle else ""
+    delivery = Cell("Attempts and times", _page(site, "provisioning_delivery", letter.delivery_id))
+    facts = [*_facts(site, letter, entity, stream, event=letter.delivery.event), Fact("Delivery", delivery)]
+    return Verdict("good" if letter.state == DeadLetter.State.RESOLVED else "bad", what, why, advice, facts)
+
+
+def verdict_of_delivery(
+    site: admin.AdminSite, delivery: Delivery, entity: Entity, stream: EventStream | None, *, next_attempt: str
+) -> Verdict:
+    """Return the verdict of a delivery. `next_attempt` says what a waiting delivery waits for."""
+    letter = DeadLetter.objects.filter(delivery=delivery).only("pk", "state").first()
+    facts = _facts(site, delivery, entity, stream, event=delivery.event)
+    if letter is not None:
+        facts.append(Fact("Dead letter", Cell(letter.get_state_display(), _page(site, "provisioning_deadletter", letter.pk))))
+    state = Delivery.State
+    if delivery.state == state.DEAD:
+        why = f"{delivery.get_error_class_display()}{_status(delivery)}. {_times(delivery.attempts)}."
+        return Verdict("bad", delivery.error_message or "The delivery failed.", why, "Open the dead letter to decide or redeliver.", facts)
+    if delivery.state == state.TODO:
+        failed = f"The last attempt failed: {delivery.error_message}" if delivery.error_message else f"{_times(delivery.attempts)}."
+        return Verdict("warn", f"Waiting. {next_attempt}", failed, _waiting_advice(stream), facts)
+    said = {
+        state.DELIVERED: ("good", "Delivered.", "Nothing. The destination has the event."),
+        state.SKIPPED: ("quiet", "Skipped: nothing was sent.", "Nothing, if the reason is expected."),
+        state.SUPERSEDED: ("quiet", "Superseded: nothing was sent.", "Nothing. A newer event of the same entity was written."),
+    }
+    tone, what, advice = said[state(delivery.state)]
+    return Verdict(tone, what, _sentence(delivery.reason or _times(delivery.attempts)), advice, facts)  # type: ignore[arg-type]
+
+
+def _waiting_advice(stream: EventStream | None) -> str:
+    if stream is not None and stream.held_since is not None:
+        return "Fix the cause of the hold, then resume the event stream. No event is lost."
+    if stream is not None and stream.status != EventStream.Status.ENABLED:
+        return "Enable the event stream to deliver the event."
+    return "Nothing. The event is delivered in order."
+
+
+def _facts(site: admin.AdminSite, row: Any, entity: Entity, stream: EventStream | None, *, event: int) -> list[Fact]:
+    name = "the stream was deleted" if stream is None else stream.name or stream.pk
+    return [
+        Fact(entity.kind.capitalize() or "Entity", Cell(entity.text, entity.url)),
+        Fact("Event", entry_cell(site, tenant_id=row.tenant_id, event=event, event_id=row.event_id)),
+        Fact("Event stream", Cell(name, "" if stream is None else _page(site, "events_eventstream", stream.pk))),
+    ]
+
+
+def _page(site: admin.AdminSite, model: str, key: Any) -> str:
+    return reverse(f"{site.name}:{model}_change", args=(quote(key),))
+
+
+def _status(row: Any) -> str:
+    known = [f"HTTP status {row.error_status}" if row.error_status else "", row.error_scim_type]
+    shown = ", ".join(part for part in known if part)
+    return f" ({shown})" if shown else ""
+
+
+def _times(attempts: int) -> str:
+    return "No attempt yet" if not attempts else "1 attempt" if attempts == 1 else f"{attempts:,} attempts"
+
+
+def _sentence(text: str) -> str:
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -1,0 +1,86 @@
+"""What a redelivery of many dead letters would do, from our own rows: kinds, and events that would not be sent. Nothing is written."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Max, QuerySet
+
+from identity.models import User
+from provisioning.models import DeadLetter, Delivery
+from provisioning.runs.current_profile import USER_DELETED
+
+# Letters that one outlook reads.
+MOST_READ = 1_000
+_PREFIX = "user:"
+
+
+@dataclass(frozen=True)
+class OutlookKind:
+    """Letters with the same event type and the same kind of failure."""
+
+    event_type: str
+    failure: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """The outcome of a redelivery without force. `blocked`: deletions whose users exist again. `superseded`: a newer event was written."""
+
+    kinds: list[OutlookKind]
+    sent: int
+    blocked: int
+    superseded: int
+
+    @property
+    def sentences(self) -> list[str]:
+        """The outcome in sentences for a confirmation."""
+        said = [f"{self.sent:,} {'event' if self.sent == 1 else 'events'} would be sent."]
+        if self.blocked:
+            said.append(
+                "1 deletion would not be sent: its user exists again."
+                if self.blocked == 1
+                else f"{self.blocked:,} deletions would not be sent: their users exist again."
+            )
+        if self.superseded:
+            noun = "event" if self.superseded == 1 else "events"
+            said.append(f"{self.superseded:,} {noun} would end as superseded: a newer event of the same user was written.")
+        return said
+
+
+def outlook_of(letters: QuerySet[DeadLetter] | Iterable[DeadLetter]) -> Outlook:
+    """Return the outcome for these letters, at most `MOST_READ`; their deliveries are read with them."""
+    if isinstance(letters, QuerySet):
+        letters = letters.select_related("delivery").defer("body", "rebuilt_body")
+    read = list(letters)[:MOST_READ]
+    written, living = _last_written(read), _living(read)
+    kinds: Counter[tuple[str, str]] = Counter()
+    blocked = superseded = 0
+    for letter in read:
+        kinds[letter.event_type, f"{letter.error_status or letter.error_class}: {letter.reason}"[:200]] += 1
+        if letter.event_type == USER_DELETED and (letter.tenant_id, letter.key) in living:
+            blocked += 1
+        elif written.get((letter.stream_id, letter.key), 0) > letter.delivery.position:
+            superseded += 1
+    named = [OutlookKind(event_type, failure, count) for (event_type, failure), count in kinds.most_common()]
+    return Outlook(named, len(read) - blocked - superseded, blocked, superseded)
+
+
+def _last_written(letters: Iterable[DeadLetter]) -> dict[tuple[str, str], int]:
+    """Return the position of the last written event, by stream and key."""
+    streams, keys = {letter.stream_id for letter in letters}, {letter.key for letter in letters}
+    rows = Delivery.objects.filter(stream_id__in=streams, key__in=keys, is_written=True)
+    return {(stream, key): last for stream, key, last in rows.values_list("stream_id", "key").annotate(last=Max("position"))}
+
+
+def _living(letters: Iterable[DeadLetter]) -> set[tuple[str, str]]:
+    """Return the keys of deletions whose users exist again, with their tenants."""
+    ids: dict[str, set[str]] = defaultdict(set)
+    for letter in letters:
+        if letter.event_type == USER_DELETED and letter.key.startswith(_PREFIX):
+            ids[letter.tenant_id].add(letter.key.removeprefix(_PREFIX))
+    found = {tenant: User.objects.of(tenant).filter(user_id__in=own).values_list("user_id", flat=True) for tenant, own in ids.items()}
+    return {(tenant, f"{_PREFIX}{user_id}") for tenant, users in found.items() for user_id in users}

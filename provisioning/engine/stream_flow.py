@@ -1,0 +1,74 @@
+"""Success rate and latency of deliveries, per hour and per stream. Each statement reads a bounded number of the newest deliveries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from foundation.database.statements import fetch_all
+
+HOURS = 24
+HOUR = timedelta(hours=1)
+# Number of the newest deliveries of a stream that are read.
+NEWEST = 5_000
+
+# Columns of a statement that groups deliveries with the columns state, created_at and settled_at; its parameter is `since`. The time of
+# a delivery is that from its dispatch to its last outcome, so it includes retries and holds.
+MEASURES = """
+count(*) FILTER (WHERE created_at >= %(since)s) AS number,
+count(*) FILTER (WHERE created_at >= %(since)s AND state IN ('delivered', 'skipped', 'superseded')) AS accepted,
+count(*) FILTER (WHERE created_at >= %(since)s AND state = 'dead') AS failed,
+percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY greatest(extract(epoch FROM settled_at - created_at)::float8, 0))
+    FILTER (WHERE created_at >= %(since)s AND state IN ('delivered', 'skipped')) AS seconds
+"""
+HOUR_NUMBER = "floor(extract(epoch FROM created_at - %(since)s) / 3600)::int"
+# The unique index of a stream and an event serves the order: a later event has a larger key.
+_BY_HOUR = f"""
+SELECT {HOUR_NUMBER} AS hour, {MEASURES} FROM (
+    SELECT state, created_at, settled_at FROM provisioning_delivery WHERE stream_id = %(stream)s ORDER BY event DESC LIMIT %(newest)s
+) newest GROUP BY 1
+"""  # noqa: S608  (constants of this module)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The deliveries of one hour or one stream.
+
+    `accepted` counts skipped and superseded events as well: their destination lacks nothing.
+    """
+
+    number: int = 0
+    accepted: int = 0
+    failed: int = 0
+    # Seconds within which half of the deliveries, and 95 percent of them, reached the destination; None without deliveries.
+    median: float | None = None
+    most: float | None = None
+
+    @property
+    def success(self) -> float | None:
+        """The percentage of ended deliveries that the destination accepted; None if none has ended."""
+        ended = self.accepted + self.failed
+        return 100 * self.accepted / ended if ended else None
+
+
+def flow_of(number: int, accepted: int, failed: int, seconds: list[float] | None) -> Flow:
+    """Return the flow of one row of `MEASURES`."""
+    median, most = seconds or (None, None)
+    return Flow(number, accepted, failed, median, most)
+
+
+def in_order(by_hour: dict[int, Flow]) -> list[Flow]:
+    """Return the flow of each hour, oldest first."""
+    return [by_hour.get(hour, Flow()) for hour in range(HOURS)]
+
+
+def flow_by_hour(stream_id: str, *, since: datetime) -> list[Flow]:
+    """Return the flow of a stream in each of the `HOURS` hours from `since` on, by the hour of the dispatch."""
+    rows = fetch_all(_BY_HOUR, {"stream": stream_id, "since": since, "newest": NEWEST})
+    return in_order({hour: flow_of(*measures) for hour, *measures in rows})
+
+
+def hour_starts(now: datetime) -> list[datetime]:
+    """Return the starts of the current hour and the hours before it, oldest first."""
+    running = now.replace(minute=0, second=0, microsecond=0)
+    return [running - HOUR * number for number in reversed(range(HOURS))]

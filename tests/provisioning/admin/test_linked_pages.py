@@ -1,0 +1,127 @@
+"""A dead letter, a delivery, an event and a user lead to each other in one click, and each says what happened in words."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from events.log.numbering import number_tenant
+from events.models import Event, EventStream
+from identity.models import Connection, Tenant, User
+from provisioning.engine import dispatch
+from provisioning.models import DeadLetter, Delivery
+from provisioning.runs.failures import DataFailure
+from tests.factories.admin import browser_of, new_staff, take_from_administrators
+from tests.factories.identity import make_user
+from tests.provisioning.admin.test_dead_letter_pages import deliver_all
+from tests.provisioning.engine.conftest import Recorder
+
+
+@pytest.fixture(autouse=True)
+def _settings(settings: Settings) -> None:
+    settings.DELIVERY_RETRY_DELAYS = []
+    settings.SECURE_SSL_REDIRECT = False
+
+
+@pytest.fixture
+def browser(tenant: Tenant) -> Client:
+    return browser_of(new_staff(tenant))
+
+
+@pytest.fixture
+def user(tenant: Tenant, stream: EventStream, recorder: Recorder, database_connection: Connection) -> User:
+    """A user whose creation the destination refused."""
+    number_tenant(tenant.pk)
+    EventStream.objects.of(tenant.pk).filter(pk=stream.pk).update(subscriptions=["user.created"])
+    user = make_user(connection=database_connection, email="ada@example.test")
+    recorder.answers.setdefault(f"user:{user.user_id}", []).append(DataFailure("userName is taken", status=409))
+    number_tenant(tenant.pk)
+    dispatch.dispatch_tenant(tenant.pk)
+    deliver_all(stream)
+    return user
+
+
+def page(model: str, key: int | str) -> str:
+    return reverse(f"admin:{model}_change", args=(quote(key),))
+
+
+def pages_of(user: User) -> dict[str, str]:
+    letter = DeadLetter.objects.get(key=f"user:{user.user_id}")
+    event = Event.objects.get(event_id=letter.event_id)
+    return {
+        "letter": page("provisioning_deadletter", letter.pk),
+        "delivery": page("provisioning_delivery", letter.delivery_id),
+        "entry": page("events_logentry", event.pk),
+        "user": page("identity_user", user.pk),
+        "stream": page("events_eventstream", letter.stream_id),
+    }
+
+
+@pytest.mark.parametrize(
+    ("start", "others"),
+    [
+        ("letter", ("delivery", "entry", "user", "stream")),
+        ("delivery", ("letter", "entry", "user", "stream")),
+        ("entry", ("letter", "delivery", "user")),
+    ],
+)
+def test_each_page_leads_to_the_others(browser: Client, user: User, start: str, others: tuple[str, ...]) -> None:
+    places = pages_of(user)
+
+    shown = browser.get(places[start]).content.decode()
+
+    for other in others:
+        assert f'href="{places[other]}"' in shown, other
+
+
+def test_the_headings_name_the_event_and_its_user(browser: Client, user: User) -> None:
+    places = pages_of(user)
+
+    for name in ("letter", "delivery", "entry"):
+        assert "<h1>user.created for ada@example.test</h1>" in browser.get(places[name]).content.decode(), name
+
+
+def test_a_dead_letter_says_what_failed_why_and_what_to_do(browser: Client, user: User) -> None:
+    verdict = browser.get(pages_of(user)["letter"]).context["verdict"]
+
+    assert verdict.what == "userName is taken"
+    assert "the destination refuses this document (HTTP status 409). 1 attempt." in verdict.why
+    assert verdict.advice.startswith("Compare the sent resource with the response")
+
+
+def test_a_dead_letter_of_a_held_stream_says_that_a_redelivery_waits(browser: Client, user: User, stream: EventStream) -> None:
+    held = {"held_since": timezone.now(), "held_reason": "Token refused."}
+    EventStream.objects.of(stream.tenant_id).filter(pk=stream.pk).update(**held)
+
+    verdict = browser.get(pages_of(user)["letter"]).context["verdict"]
+
+    assert verdict.advice.endswith("A redelivery waits, because the stream is held: Token refused.")
+
+
+def test_a_waiting_delivery_of_a_held_stream_says_what_it_waits_for(browser: Client, user: User, stream: EventStream) -> None:
+    delivery = Delivery.objects.get(key=f"user:{user.user_id}")
+    browser.post(reverse("admin:provisioning_deadletter_action", args=(delivery.dead_letter.pk, "redeliver")), {"reason": ""})
+    held = {"held_since": timezone.now(), "held_reason": "Token refused."}
+    EventStream.objects.of(stream.tenant_id).filter(pk=stream.pk).update(**held)
+
+    verdict = browser.get(pages_of(user)["delivery"]).context["verdict"]
+
+    assert verdict.what == "Waiting. Waits while the stream is held: Token refused."
+    assert verdict.advice.startswith("Fix the cause of the hold, then resume")
+
+
+def test_staff_without_the_permission_see_the_id_of_the_user_and_no_link(
+    browser: Client, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_from_administrators(monkeypatch, "identity.view_user", "provisioning.view_deadletter_bodies")
+    places = pages_of(user)
+
+    shown = browser.get(places["letter"]).content.decode()
+
+    assert "ada@example.test" not in shown
+    assert f'href="{places["user"]}"' not in shown
+    assert f"<h1>user.created for {user.user_id}</h1>" in shown
