@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from django import forms
+
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell; with `url` it is a link."""
+    """One cell; with `url` it is a link. `note` is a second line, and `copied` an identifier with a button that copies it."""
 
     text: str
     url: str = ""
+    note: str = ""
+    copied: str = ""
+
+
+@dataclass(frozen=True)
+class PanelForm:
+    """A form at the head of a table, which adds a row to it."""
+
+    form: forms.Form
+    url: str
+    label: str
 
 
 @dataclass(frozen=True)
@@ -27,6 +40,9 @@ class Panel:
     # A link that adds a row, at the head of the table.
     add_url: str = ""
     add_text: str = ""
+    # The name of the action whose form adds a row. The page of the row sets `form` if the account may use the action.
+    adds: str = ""
+    form: PanelForm | None = None
 
 
 @dataclass(frozen=True)

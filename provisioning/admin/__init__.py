@@ -23,6 +23,7 @@ from provisioning.admin.redelivery_progress import redelivery_progress
 from provisioning.admin.streams import StreamAdmin
 from provisioning.admin.synchronizations import JOB_ACTIONS, SynchronizationRowAdmin, report_of
 from provisioning.admin.user_pages import show_user_pages
+from provisioning.admin.user_tables import show_user_tables
 from provisioning.models import (
     AccountLink,
     Action,
@@ -71,3 +72,4 @@ def register(site: PagesSite) -> None:
     }
     extend_jobs(site, reports, JOB_ACTIONS)
     show_user_pages(site)
+    show_user_tables(site)

@@ -124,7 +124,7 @@ def test_who_may_only_look_ends_nothing(tenant: Tenant, ada: User, shop: Client)
 
 
 def test_the_page_of_a_user_shows_what_the_user_is_logged_in_with(browser: Browser, tenant: Tenant, ada: User, shop: Client) -> None:
-    address = reverse("admin:identity_user_change", args=(quote(ada.pk),))
+    address = reverse("admin:identity_user_change", args=(quote(ada.pk),)) + "?tab=security"
     assert "No active sessions." in browser.get(address).content.decode()
     session = make_session(ada, shop)
     token, line = make_refresh_token(ada, shop, session), make_sign_in(ada, shop)

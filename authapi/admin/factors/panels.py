@@ -12,14 +12,16 @@ from django.urls import reverse
 
 from authapi.login.remembered_browsers import browsers_of, forget_all_browsers
 from foundation.admin.panels import Cell, Panel
+from foundation.admin.returning import returning
 from identity.admin.factors import RESET, shown_address
 from identity.admin.object_actions import ObjectAction
+from identity.admin.people.labels import label_of
 from identity.models import EnrolledFactor, User
 
 
 def _forget_all(_request: HttpRequest, row: User, _values: dict[str, Any]) -> str:
     count = forget_all_browsers(row)
-    return f"{row} must use the second factor in {count} browsers again."
+    return f"{label_of(row)} must use the second factor in {count} browsers again."
 
 
 FACTOR_BUTTONS = (
@@ -27,7 +29,7 @@ FACTOR_BUTTONS = (
     ObjectAction(
         "forget-browsers",
         "Forget remembered browsers",
-        lambda _request, row: f"{row} must use the second factor at the next login in every browser.",
+        lambda _request, row: f"{label_of(row)} must use the second factor at the next login in every browser.",
         _forget_all,
         is_offered=lambda row: bool(browsers_of(row)),
         is_dangerous=True,
@@ -78,7 +80,7 @@ class FactorPanels:
     def _button(self, request: HttpRequest, app: str, model: str, key: int, action: str, label: str) -> Cell:
         if not request.user.has_perm(f"{app}.change_{model}"):
             return Cell("")
-        return Cell(label, self._page(f"{app}_{model}_action", key, action))
+        return Cell(label, returning(request, self._page(f"{app}_{model}_action", key, action)))
 
     def _page(self, name: str, key: int, *further: str) -> str:
         return reverse(f"{self._site.name}:{name}", args=(quote(key), *further))
