@@ -17,6 +17,7 @@ from foundation.admin.badges import Tone, badge, json_block
 from foundation.admin.json_fields import pretty
 from foundation.ids import EVENT_ID_PATTERN, STREAM_ID_PATTERN
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
+from identity.admin.people.labels import NamesUsers
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.admin.dead_letter_actions import ACTIONS, is_unsettled, rights_for
 from provisioning.admin.dead_letter_bulk import decide_selected, redeliver_selected
@@ -34,9 +35,9 @@ _STATES: dict[str, Tone] = {"open": "bad", "acknowledged": "warn", "ignored": "q
 _BODIES = ("last_exchanges", "event", "rebuilt_event")
 
 
-class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmin[DeadLetter]):
+class DeadLetterAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmin[DeadLetter]):
     list_display = (
-        *("event_type", "key", "state_badge", "redeliver_button", "short_reason", "error_kind", "error_status"),
+        *("event_type", "about_user", "state_badge", "redeliver_button", "short_reason", "error_kind", "error_status"),
         *("attempts", "age", "stream", "tenant_id"),
     )
     list_filter = ("state", "error_class", "error_status", "error_scim_type", "event_type", ("stream_id", StreamFilter), "created_at")
@@ -47,13 +48,13 @@ class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ObjectActionsAdmi
         "A user id or an entity (user:database|…), an event id (evt_…), a stream id (est_…) or the fingerprint of a kind of failure."
     )
     fieldsets = (
-        (None, {"fields": ("tenant_id", "stream", "key", "event_type", "event_id", "state_badge", "delivery", "created_at")}),
+        (None, {"fields": ("tenant_id", "stream", "about_user", "event_type", "event_id", "state_badge", "delivery", "created_at")}),
         ("Failure", {"fields": ("reason", "error_class", "error_status", "error_scim_type", "fingerprint", "attempts", "last_exchanges")}),
         ("Decision", {"fields": ("triaged_at", "triage_actor", "triage_reason", "resolved_at", "resolution")}),
         ("Redelivery", {"fields": ("redelivered_at", "redelivery_actor", "redelivery_reason", "redelivery_job")}),
         ("Sent event", {"fields": ("event", "rebuilt_event")}),
     )
-    readonly_fields = ("stream", "state_badge", *_BODIES)
+    readonly_fields = ("stream", "about_user", "state_badge", *_BODIES)
     actions = (redeliver_selected, decide_selected)
     object_actions = ACTIONS
     empty_text = (

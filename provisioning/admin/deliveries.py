@@ -17,6 +17,7 @@ from foundation.admin.badges import Tone, badge, json_block
 from foundation.admin.json_fields import pretty
 from foundation.admin.panels import Cell, Panel
 from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.people.labels import NamesUsers
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.admin.exchanges import exchange_blocks, laid_out, mapped_resource, remote_before
 from provisioning.admin.rights import Right, may
@@ -50,8 +51,8 @@ def attempts_of(site: admin.AdminSite, delivery_id: int) -> Panel:
     return Panel("Attempts", columns, rows, "No finished attempts yet.")
 
 
-class DeliveryAdmin(NamesStreams, ReadOnlyAdmin[Delivery], ObjectActionsAdmin[Delivery]):
-    list_display = ("event_type", "key", "state_badge", "outcome", "attempts", "last_attempt_at", "stream", "tenant_id")
+class DeliveryAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[Delivery], ObjectActionsAdmin[Delivery]):
+    list_display = ("event_type", "about_user", "state_badge", "outcome", "attempts", "last_attempt_at", "stream", "tenant_id")
     list_filter = ("state", "error_class", "event_type")
     sortable_by = ()
     search_fields = ("=event_id", "=stream_id")
@@ -60,7 +61,7 @@ class DeliveryAdmin(NamesStreams, ReadOnlyAdmin[Delivery], ObjectActionsAdmin[De
         *(
             "tenant_id",
             "stream",
-            "key",
+            "about_user",
             "event_type",
             "event_id",
             "position",
@@ -73,7 +74,7 @@ class DeliveryAdmin(NamesStreams, ReadOnlyAdmin[Delivery], ObjectActionsAdmin[De
         *("attempts", "redeliveries", "created_at", "first_attempt_at", "last_attempt_at", "settled_at"),
         *("error_class", "error_status", "error_scim_type", "error_message"),
     )
-    readonly_fields = ("stream", "state_badge", "next_attempt", "detail_text", "dead_letter_link")
+    readonly_fields = ("stream", "about_user", "state_badge", "next_attempt", "detail_text", "dead_letter_link")
     empty_text = "No deliveries yet. Each event that a stream subscribes to becomes a delivery."
 
     def __init__(self, model: type[Delivery], admin_site: Any) -> None:

@@ -124,7 +124,7 @@ def test_the_list_shows_and_filters_what_became_of_each(browser: Browser, client
         assert state.capitalize() in page
         found = browser.get(reverse(LIST), {"state": state}).content.decode()
         assert re.findall(r"(\w+)@example\.test", found.partition("result_list")[2]) == [state]
-    shown = browser.get(reverse("admin:identity_organization_change", args=(acme.pk,))).content.decode()
+    shown = browser.get(reverse("admin:identity_organization_change", args=(acme.pk,)), {"tab": "invitations"}).content.decode()
     assert "Invite a user" in shown
     assert "pending@example.test" in shown
 

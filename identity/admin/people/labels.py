@@ -55,7 +55,7 @@ def users_by_id(named: Iterable[tuple[str, str]]) -> dict[tuple[str, str], User]
 
 
 class NamesUsers:
-    """Adds the column `about_user` to an admin class whose rows store the id of a user as text, with one query per page."""
+    """Names the users of rows that store the id of a user as text, with one query per page of a list."""
 
     # The column that contains the user id, or an entity such as `user:database|abc`.
     user_column = "key"
@@ -63,25 +63,31 @@ class NamesUsers:
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist: ChangeList = super().get_changelist_instance(request)  # type: ignore[misc]  # Django's class comes after this one
         rows: Any = changelist.result_list
-        found = users_by_id(named for row in rows if (named := self._named(row)) is not None)
+        found = users_by_id((row.tenant_id, named) for row in rows if (named := self.user_id_in(row)))
         for row in rows:
-            row.named_user = found.get(self._named(row) or ("", ""))
+            row.named_user, row.is_listed = found.get((row.tenant_id, self.user_id_in(row))), True
         return changelist
+
+    def user_id_in(self, row: Any) -> str:
+        """Return the id of the user that the row is about; empty for rows about other entities."""
+        text = str(getattr(row, self.user_column) or "")
+        return text if self.user_column != "key" else text.removeprefix(_ROOT) if text.startswith(_ROOT) else ""
+
+    def user_of(self, row: Any) -> User | None:
+        """Return the user of the row; None for other entities and for users that no longer exist."""
+        if not hasattr(row, "named_user"):
+            named = (row.tenant_id, self.user_id_in(row))
+            row.named_user = users_by_id([named]).get(named) if named[1] else None
+        found: User | None = row.named_user
+        return found
 
     @admin.display(description="User")
     def about_user(self, row: Any) -> str:
-        """Return the label of the user in a list. On the page of one row, link it to the user. Other entities are named by their id."""
-        text = str(getattr(row, self.user_column))
-        if hasattr(row, "named_user"):
-            return label_of(row.named_user) if row.named_user else text
-        named = self._named(row)
-        user = users_by_id([named]).get(named) if named else None
+        """Return the name of the user in a list. On the page of one row, link it to the user. Other entities are named by their id."""
+        user = self.user_of(row)
         if user is None:
-            return text
+            return str(getattr(row, self.user_column))
+        if hasattr(row, "is_listed"):
+            return label_of(user)
         page = reverse(f"{self.admin_site.name}:identity_user_change", args=(quote(user.pk),))  # type: ignore[attr-defined]
         return format_html('<a href="{}">{}</a> <code>{}</code>', page, label_of(user), user.user_id)
-
-    def _named(self, row: Any) -> tuple[str, str] | None:
-        text = str(getattr(row, self.user_column) or "")
-        is_user = text.startswith(_ROOT) if self.user_column == "key" else bool(text)
-        return (row.tenant_id, text.removeprefix(_ROOT)) if is_user else None
