@@ -214,7 +214,7 @@ class OrganizationPanels(Tables):
         ]
         return cut(
             "Connections",
-            ("Connection", "On", "Makes users members at login", "Has a button", "", ""),
+            ("Connection", "Enabled", "Makes users members at login", "Has a button", "", ""),
             rows,
             empty_text="No connections. Members cannot log in to the organization without one.",
             more_url=self.list_of(OrganizationConnection, organization__id__exact=row.pk),
