@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from django import forms
 
@@ -54,6 +55,6 @@ class Tab:
     is_current: bool
 
 
-def figures(title: str, rows: Iterable[Sequence[object]], **more: str) -> Panel:
+def figures(title: str, rows: Iterable[Sequence[object]], **more: Any) -> Panel:
     """Return a panel whose rows have a name, a value and an explanation."""
     return Panel(title, ("", "", ""), [[Cell(str(text)) for text in row] for row in rows], **more)

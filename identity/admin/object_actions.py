@@ -167,14 +167,15 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         place = reverse(f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_change", args=(object_id,))
         return f"{place}?{urlencode({_TAB: slugify(tab)})}" if tab else place
 
-    def _tab_with(self, request: HttpRequest, row: Row, action: ObjectAction, refused: forms.Form) -> Any:
+    def _tab_with(self, request: HttpRequest, row: Row, action: ObjectAction, refused: forms.Form) -> HttpResponse:
         """Return the tab of the action, with the refused form at the head of its table."""
         shown: Any = copy(request)
         shown.method, shown.resolver_match = "GET", request.resolver_match
         shown.path = shown.path_info = self._address_of(quote(row.pk))
         shown.GET = QueryDict(urlencode({_TAB: slugify(action.tab)}))
         shown._refused_form = (action.name, refused)
-        return self.change_view(shown, quote(str(row.pk)))
+        response: HttpResponse = self.change_view(shown, quote(str(row.pk)))
+        return response
 
     def _place_after(self, request: HttpRequest, object_id: str) -> str:
         if asked := place_to_return_to(request):
@@ -219,7 +220,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         action = next((known for known in self.object_actions if panel.adds and known.name == panel.adds), None)
         if action is None or not self.may_act(request, row, action):
             return panel
-        name, refused = getattr(request, "_refused_form", ("", None))
+        name, refused = getattr(request, "_refused_form", ("", forms.Form()))
         place = reverse(f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_action", args=(quote(row.pk), action.name))
         form = refused if name == action.name else action.form_for(request, row)
         return replace(panel, form=PanelForm(form, place, action.label))

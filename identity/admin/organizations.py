@@ -69,7 +69,8 @@ class OrganizationForm(ServiceForm):
         super().__init__(*args, **kwargs)
         branding = self.instance.branding or {}
         colors = branding.get("colors") or {}
-        self.initial |= {"logo_url": branding.get("logo_url") or "", **{name: colors.get(key, "") for name, key in _COLORS.items()}}
+        self.initial["logo_url"] = branding.get("logo_url") or ""
+        self.initial.update({name: colors.get(key, "") for name, key in _COLORS.items()})
 
     def clean_logo_url(self) -> str:
         logo: str = self.cleaned_data["logo_url"]

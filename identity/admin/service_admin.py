@@ -126,7 +126,7 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
             self.say_it_goes_on(request, text, job)
         return HttpResponseRedirect(place_to_return_to(request) or reverse(f"{place}_changelist"))
 
-    def response_post_save_change(self, request: HttpRequest, obj: Row) -> HttpResponse:
+    def response_post_save_change(self, request: HttpRequest, obj: Row) -> HttpResponseRedirect:
         """Return to the page from which the form was opened, such as a tab; otherwise to the list."""
         asked = place_to_return_to(request)
         return HttpResponseRedirect(asked) if asked else super().response_post_save_change(request, obj)

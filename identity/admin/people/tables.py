@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import quote
@@ -66,7 +67,7 @@ def moment(value: datetime) -> str:
     return f"{value:%Y-%m-%d %H:%M}"
 
 
-def cut(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], **options: str) -> Panel:
+def cut(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], **options: Any) -> Panel:
     """Return the table with at most `SHOWN` rows. `rows` may have one more, and only then the link to the list is shown."""
     if len(rows) <= SHOWN:
         options = {**options, "more_url": ""}
