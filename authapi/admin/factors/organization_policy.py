@@ -45,7 +45,7 @@ POLICY = ObjectAction(
 
 def policy_panel(_request: HttpRequest, row: Organization) -> Panel:
     """Return the panel with the policy of the organization."""
-    rows = [(Cell("When a login requires a second factor"), Cell(_words(policy_of_organization(row)).capitalize()))]
+    rows = [(Cell("When a login requires a second factor"), Cell(_words(policy_of_organization(row))))]
     return Panel("Two-step verification", ("Setting", "Value"), rows)
 
 
