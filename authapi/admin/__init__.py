@@ -14,7 +14,13 @@ from authapi.admin.factors.page import SecondFactorsPage
 from authapi.admin.initial_tokens import InitialAccessTokenAdmin
 from authapi.admin.invitations import InvitationAdmin
 from authapi.admin.keys import RevokedTokenAdmin, SigningKeyAdmin
-from authapi.admin.permissions import OrganizationClientGrantAdmin, PermissionAdmin, RolePermissionAdmin, UserPermissionAdmin
+from authapi.admin.permissions import (
+    OrganizationClientGrantAdmin,
+    PermissionAdmin,
+    RolePermissionAdmin,
+    UserPermissionAdmin,
+    add_permission_tables,
+)
 from authapi.admin.provider_pages import ProviderPages
 from authapi.admin.resources import ApiResourceAdmin, ClientGrantAdmin
 from authapi.admin.saml_keys import SamlKeyAdmin
@@ -85,6 +91,7 @@ from authapi.models import (
     UserPermission,
 )
 from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.organizations import INVITATIONS
 from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.tenant_page import PagesSite
 from identity.models import Connection, Organization, User
@@ -109,6 +116,7 @@ def register(site: PagesSite) -> None:
     page = site.get_model_admin(User) if site.is_registered(User) else None
     if isinstance(page, ObjectActionsAdmin):
         UserPanels(site).add_to(page)
+    add_permission_tables(site)
     _register_invitations(site)
     connections = site.get_model_admin(Connection) if site.is_registered(Connection) else None
     if isinstance(connections, RowPagesAdmin):
@@ -120,7 +128,8 @@ def _register_invitations(site: admin.AdminSite) -> None:
     invitations = site.get_model_admin(Invitation)
     organizations = site.get_model_admin(Organization) if site.is_registered(Organization) else None
     if isinstance(organizations, ObjectActionsAdmin) and isinstance(invitations, InvitationAdmin):
-        organizations.panels += [invitations.panel_of, policy_panel]
+        organizations.tabs[INVITATIONS].append(invitations.panel_of)
+        organizations.panels.append(policy_panel)
         organizations.object_actions = (*organizations.object_actions, POLICY)
 
 

@@ -262,12 +262,13 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
             for row in found
         ]
         may_add = self.has_add_permission(request)
-        named = urlencode({"organization": organization.pk} if may_add else {"organization__id__exact": organization.pk})
         return Panel(
             "Invitations",
             ("Address", "State", "Valid until (UTC)"),
             rows,
-            "No invitations to this organization yet.",
-            more_url=f"{reverse(f'{place}_add' if may_add else f'{place}_changelist')}?{named}",
-            more_text="Invite a user" if may_add else "All invitations",
+            "No invitations.",
+            more_url=f"{reverse(f'{place}_changelist')}?{urlencode({'organization__id__exact': organization.pk})}",
+            more_text="All invitations",
+            add_url=f"{reverse(f'{place}_add')}?{urlencode({'organization': organization.pk})}" if may_add else "",
+            add_text="Invite a user",
         )

@@ -18,6 +18,7 @@ from foundation.admin.json_fields import pretty
 from foundation.admin.panels import Cell, Panel
 from identity.admin.bulk_actions import bulk_action
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
+from identity.admin.people.labels import label_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
 _END_MANY = "The users must log in again in these browsers. Applications with a refresh token keep access until it ends."
@@ -33,22 +34,22 @@ class EndableAdmin(ReadOnlyAdmin[Any], ObjectActionsAdmin[Any]):
 
 def _end(_request: HttpRequest, row: Session, _values: dict[str, Any]) -> str:
     end_session(row, reason=Initiator.SESSION_REVOKED)
-    return f"Session of {row.user} ended."
+    return f"Session of {label_of(row.user)} ended."
 
 
 def _end_with_tokens(_request: HttpRequest, row: Session, _values: dict[str, Any]) -> str:
     revoke_session(row)
-    return f"Session of {row.user} and its refresh tokens ended."
+    return f"Session of {label_of(row.user)} and its refresh tokens ended."
 
 
 def _revoke(_request: HttpRequest, row: RefreshToken, _values: dict[str, Any]) -> str:
     revoke_token(row)
-    return f"Refresh token of {row.user} at {row.application} revoked."
+    return f"Refresh token of {label_of(row.user)} at {row.application} revoked."
 
 
 def _withdraw(_request: HttpRequest, row: Consent, _values: dict[str, Any]) -> str:
     withdraw_consent(row)
-    return f"Consent of {row.user} for {row.client} withdrawn."
+    return f"Consent of {label_of(row.user)} for {row.client} withdrawn."
 
 
 class SessionAdmin(EndableAdmin):
@@ -66,14 +67,14 @@ class SessionAdmin(EndableAdmin):
         ObjectAction(
             "end",
             "End this session",
-            lambda _request, row: f"{row.user} must log in again in this browser. Refresh tokens of applications stay valid.",
+            lambda _request, row: f"{label_of(row.user)} must log in again in this browser. Refresh tokens of applications stay valid.",
             _end,
             is_dangerous=True,
         ),
         ObjectAction(
             "revoke",
             "End with refresh tokens",
-            lambda _request, row: f"{row.user} must log in again, and applications cannot renew tokens of this session.",
+            lambda _request, row: f"{label_of(row.user)} must log in again, and applications cannot renew tokens of this session.",
             _end_with_tokens,
             is_dangerous=True,
         ),
@@ -126,7 +127,7 @@ class RefreshTokenAdmin(EndableAdmin):
         ObjectAction(
             "revoke",
             "Revoke",
-            lambda _request, row: f"{row.application} can no longer renew its access for {row.user}. Its rotated tokens end, too.",
+            lambda _request, row: f"{row.application} can no longer renew its access for {label_of(row.user)}. Its rotated tokens end.",
             _revoke,
             is_offered=lambda row: row.revoked is None,
             is_dangerous=True,
@@ -159,7 +160,7 @@ class ConsentAdmin(EndableAdmin):
         ObjectAction(
             "withdraw",
             "Withdraw",
-            lambda _request, row: f"{row.client} must ask {row.user} again, and refresh tokens based on this consent end.",
+            lambda _request, row: f"{row.client} must ask {label_of(row.user)} again, and refresh tokens based on this consent end.",
             _withdraw,
             is_dangerous=True,
         ),

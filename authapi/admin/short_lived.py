@@ -22,6 +22,7 @@ from authapi.models import (
     UsedAssertion,
 )
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
+from identity.admin.people.labels import label_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
 
@@ -144,7 +145,7 @@ class PasskeyCeremonyAdmin(ReadOnlyAdmin[PasskeyCeremony]):
 
 def _forget(_request: HttpRequest, row: RememberedBrowser, _values: dict[str, Any]) -> str:
     forget_one(row)
-    return f"{row.user} must use the second factor in this browser again."
+    return f"{label_of(row.user)} must use the second factor in this browser again."
 
 
 class RememberedBrowserAdmin(ReadOnlyAdmin[RememberedBrowser], ObjectActionsAdmin[RememberedBrowser]):
@@ -159,7 +160,7 @@ class RememberedBrowserAdmin(ReadOnlyAdmin[RememberedBrowser], ObjectActionsAdmi
         ObjectAction(
             "forget",
             "Forget this browser",
-            lambda _request, row: f"{row.user} must use the second factor at the next login in this browser.",
+            lambda _request, row: f"{label_of(row.user)} must use the second factor at the next login in this browser.",
             _forget,
             is_dangerous=True,
         ),

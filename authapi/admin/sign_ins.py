@@ -20,6 +20,7 @@ from authapi.logs.sign_in_types import IN_WORDS, in_words
 from authapi.models import Client, RefusedMessage, SignIn
 from foundation.admin.badges import badge
 from foundation.admin.moment_fields import Moment
+from identity.admin.people.labels import NamesUsers, label_of
 from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
@@ -92,7 +93,8 @@ class LogChangeList(ChangeList):
         return f"?{urlencode({**asked, **place})}"
 
 
-class SignInAdmin(ReadOnlyAdmin[SignIn]):
+class SignInAdmin(NamesUsers, ReadOnlyAdmin[SignIn]):
+    user_column = "user_id"
     list_display = ("when", "what", "who", "why", "client_name", "connection", "ip", "tenant")
     list_display_links = ("when",)
     list_select_related = ("tenant",)
@@ -137,11 +139,13 @@ class SignInAdmin(ReadOnlyAdmin[SignIn]):
 
     @admin.display(description="User")
     def who(self, row: SignIn) -> str:
-        """Return the name of the user, with a link to all log lines of the user."""
+        """Return the name of the user, with a link to all log lines of the user. For an unknown user it is the name that was entered."""
         named = row.user_id or row.user_name
         if not named:
             return "-"
-        return format_html('<a href="{}?{}">{}</a>', self._list(), urlencode({"user": named}), row.user_name or row.user_id)
+        user = self.user_of(row)
+        text = label_of(user) if user is not None else row.user_name or row.user_id
+        return format_html('<a href="{}?{}">{}</a>', self._list(), urlencode({"user": named}), text)
 
     @admin.display(description="Client")
     def client_page(self, row: SignIn) -> str:

@@ -20,7 +20,10 @@ from authapi.logs.browsing import Question, browse
 from authapi.logs.sign_in_types import in_words
 from authapi.models import RefreshToken, Session
 from foundation.admin.panels import Cell, Panel
+from foundation.admin.returning import returning
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
+from identity.admin.people.labels import label_of
+from identity.admin.users import SECURITY
 from identity.models import User
 
 _SHOWN = 10
@@ -37,12 +40,12 @@ class LogoutForm(forms.Form):
 
 def _log_out(_request: HttpRequest, row: User, values: dict[str, Any]) -> str:
     revoke_access(user=row, keeps_refresh_tokens=values["keeps_refresh_tokens"])
-    return f"{row} is logged out everywhere."
+    return f"{label_of(row)} is logged out everywhere."
 
 
 def _lift(_request: HttpRequest, row: User, _values: dict[str, Any]) -> str:
     lift_blocks_of_user(row)
-    return f"{row} can try to log in again."
+    return f"{label_of(row)} can try to log in again."
 
 
 def _is_logged_in(row: User) -> bool:
@@ -57,7 +60,7 @@ _BUTTONS = (
     ObjectAction(
         "log-out",
         "Log out everywhere",
-        lambda _request, row: f"All sessions of {row} end, in all browsers. Applications with a logout address are notified.",
+        lambda _request, row: f"All sessions of {label_of(row)} end, in all browsers. Applications with a logout address are notified.",
         _log_out,
         is_offered=_is_logged_in,
         form_class=LogoutForm,
@@ -67,7 +70,7 @@ _BUTTONS = (
     ObjectAction(
         "lift-blocks",
         "Lift blocks",
-        lambda _request, row: f"All failed logins of {row} are deleted, for all addresses.",
+        lambda _request, row: f"All failed logins of {label_of(row)} are deleted, for all addresses.",
         _lift,
         is_offered=lambda row: bool(blocks_of_user(row)),
         permission="authapi.change_loginfailures",
@@ -83,7 +86,7 @@ class UserPanels:
 
     def add_to(self, page: ObjectActionsAdmin[User]) -> None:
         factors = FactorPanels(self._site)
-        page.panels += [self.sessions, self.refresh_tokens, factors.factors, factors.remembered_browsers, self.blocks, self.log]
+        page.tabs[SECURITY] += [self.sessions, self.refresh_tokens, factors.factors, factors.remembered_browsers, self.blocks, self.log]
         page.object_actions = (*page.object_actions, *_BUTTONS, *FACTOR_BUTTONS)
 
     def sessions(self, request: HttpRequest, user: User) -> Panel | None:
@@ -159,7 +162,7 @@ class UserPanels:
         """Return a link to an action on one row; an empty cell for accounts without the permission."""
         if not request.user.has_perm(f"authapi.change_{model}"):
             return Cell("")
-        return Cell(label, reverse(f"{self._site.name}:authapi_{model}_action", args=(quote(key), action)))
+        return Cell(label, returning(request, reverse(f"{self._site.name}:authapi_{model}_action", args=(quote(key), action))))
 
     def _page(self, model: str, key: int | str) -> str:
         return reverse(f"{self._site.name}:authapi_{model}_change", args=(quote(key),))

@@ -36,4 +36,5 @@ def register(site: PagesSite) -> None:
 def _show_events(site: admin.AdminSite, model: type[models.Model], kind: str, identity_field: str) -> None:
     page = site.get_model_admin(model)
     if isinstance(page, ObjectActionsAdmin):
-        page.panels.append(lambda _request, row: events_of(site, kind, getattr(row, identity_field), row.tenant_id))
+        shown = page.tabs.setdefault(page.events_tab, []) if page.tabs else page.panels
+        shown.append(lambda _request, row: events_of(site, kind, getattr(row, identity_field), row.tenant_id))

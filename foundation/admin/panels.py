@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+from django import forms
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell; with `url` it is a link."""
+    """One cell; with `url` it is a link. `note` is a second line, and `copied` an identifier with a button that copies it."""
 
     text: str
     url: str = ""
+    note: str = ""
+    copied: str = ""
+
+
+@dataclass(frozen=True)
+class PanelForm:
+    """A form at the head of a table, which adds a row to it."""
+
+    form: forms.Form
+    url: str
+    label: str
 
 
 @dataclass(frozen=True)
@@ -27,6 +41,9 @@ class Panel:
     # A link that adds a row, at the head of the table.
     add_url: str = ""
     add_text: str = ""
+    # The name of the action whose form adds a row. The page of the row sets `form` if the account may use the action.
+    adds: str = ""
+    form: PanelForm | None = None
 
 
 @dataclass(frozen=True)
@@ -38,6 +55,6 @@ class Tab:
     is_current: bool
 
 
-def figures(title: str, rows: Iterable[Sequence[object]], **more: str) -> Panel:
+def figures(title: str, rows: Iterable[Sequence[object]], **more: Any) -> Panel:
     """Return a panel whose rows have a name, a value and an explanation."""
     return Panel(title, ("", "", ""), [[Cell(str(text)) for text in row] for row in rows], **more)

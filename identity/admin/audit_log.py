@@ -26,11 +26,12 @@ from foundation.admin.streamed import streamed_file
 from foundation.database.keyset_pages import KeysetPage, read_place
 from foundation.differences import differences
 from identity.admin.object_actions import ObjectActionsAdmin
+from identity.admin.people.labels import NamesUsers, label_of
 from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.audit.browsing import CONTENT_TYPES, Format, Question, browse, exported
 from identity.audit.entries import record
-from identity.models import AuditEntry
+from identity.models import AuditEntry, User
 
 _EXPORT = "identity.export_auditentry"
 _TONES: dict[str, Tone] = {"add": "good", "change": "quiet", "delete": "bad", "act": "warn"}
@@ -116,7 +117,7 @@ class AuditChangeList(ChangeList):
         self.paginator = self.model_admin.get_paginator(request, self.root_queryset.none(), self.list_per_page)
 
 
-class AuditEntryAdmin(ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[AuditEntry]):
+class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[AuditEntry]):
     list_display = ("when", "who", "what", "object", "changed", "reason", "ip", "tenant_id")
     list_display_links = ("when",)
     sortable_by = ()
@@ -181,7 +182,7 @@ class AuditEntryAdmin(ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[AuditEntry])
         if not row.object_type:
             return "-"
         asked = urlencode({"object_type": row.object_type, "object_id": row.object_id})
-        kind, text = type_in_words(row.object_type), row.object_text or row.object_id
+        kind, text = type_in_words(row.object_type), self._text_of(row)
         return format_html('{} <a href="{}?{}">{}</a>', kind, self._list(), asked, text)
 
     @admin.display(description="Changed")
@@ -192,7 +193,7 @@ class AuditEntryAdmin(ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[AuditEntry])
     @admin.display(description="Object")
     def object_page(self, row: AuditEntry) -> str:
         """Return the name of the object, linked to its page if it has one."""
-        text = f"{type_in_words(row.object_type)} {row.object_text or row.object_id}"
+        text = f"{type_in_words(row.object_type)} {self._text_of(row)}"
         try:
             place = reverse(f"{self.admin_site.name}:{row.object_type.replace('.', '_')}_change", args=(quote(row.object_id),))
         except NoReverseMatch:
@@ -206,6 +207,14 @@ class AuditEntryAdmin(ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[AuditEntry])
     @admin.display(description="Details")
     def more(self, row: AuditEntry) -> str:
         return "; ".join(f"{name.replace('_', ' ')}: {value}" for name, value in row.facts.items()) or "-"
+
+    def user_id_in(self, row: AuditEntry) -> str:
+        """Return the id of the user that the entry is about. Entries store it as the text of the object."""
+        return row.object_text if row.object_type == User._meta.label_lower else ""
+
+    def _text_of(self, row: AuditEntry) -> str:
+        user = self.user_of(row)
+        return label_of(user) if user is not None else row.object_text or row.object_id
 
     def _list(self) -> str:
         return reverse(f"{self.admin_site.name}:identity_auditentry_changelist")

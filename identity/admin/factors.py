@@ -9,6 +9,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
+from identity.admin.people.labels import label_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from identity.factors.user_factors import remove_all_factors, remove_factor
 from identity.messages.numbers import masked_address, masked_number
@@ -52,21 +53,21 @@ def _effect(_request: HttpRequest, row: EnrolledFactor) -> str:
 
 def _remove(_request: HttpRequest, row: EnrolledFactor, values: dict[str, Any]) -> str:
     remove_factor(tenant_id=row.tenant_id, user_id=row.user.user_id, device=row.device, reason=values["reason"])
-    return f"{row.get_kind_display()} of {row.user} removed."
+    return f"{row.get_kind_display()} of {label_of(row.user)} removed."
 
 
 def _reset(_request: HttpRequest, row: User, values: dict[str, Any]) -> str:
     keeps = not values["removes_passkeys"]
     count = remove_all_factors(tenant_id=row.tenant_id, user_id=row.user_id, reason=values["reason"], keeps_passkeys=keeps)
-    return f"{count} factors of {row} removed."
+    return f"{count} factors of {label_of(row)} removed."
 
 
 RESET = ObjectAction(
     "reset-factors",
     "Reset second factors",
     lambda _request, row: (
-        f"This removes all second factors of {row} and the recovery code. Until the user enrolls a new factor, the password may be enough "
-        f"to log in. {_WHAT_ENDS}. If a factor is a telephone number, all sessions end. Make sure that the user requested this."
+        f"This removes all second factors of {label_of(row)} and the recovery code. Until the user enrolls a new factor, the password "
+        f"may be enough to log in. {_WHAT_ENDS}. If a factor is a telephone number, all sessions end. Check that the user requested this."
     ),
     _reset,
     is_offered=lambda row: EnrolledFactor.objects.of(row.tenant_id).filter(user=row, is_confirmed=True).exists(),

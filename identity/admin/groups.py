@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import admin
 from django.http import HttpRequest
 
 from identity.admin.deletions import DeletedInPartsAdmin
+from identity.admin.people.group_panels import ADDITIONS, MEMBERS, ROLES, GroupPanels
 from identity.admin.relations import RelationAdmin
 from identity.models import Group, GroupMember, GroupRole, Role, User
 from identity.services import groups
@@ -22,16 +24,24 @@ class GroupAdmin(DeletedInPartsAdmin[Group]):
     empty_text = "No groups yet. Add one for the whole tenant, for an organization, or for the directory of a connection."
     deletion_effect = "Its memberships and roles are deleted first, with one event each."
 
+    id_field = "id"
+    object_actions = ADDITIONS
+
+    def __init__(self, model: type[Group], admin_site: admin.AdminSite) -> None:
+        super().__init__(model, admin_site)
+        shown = GroupPanels(admin_site)
+        self.tabs = {MEMBERS: [shown.members, shown.nested], ROLES: [shown.roles, shown.organization_roles]}
+
     def get_fieldsets(self, request: HttpRequest, obj: Group | None = None) -> Any:
         own = ["name", "type", "connection", "organization", "description", "external_id"]
         if obj is None:
             hint = "Leave connection and organization empty for a group of the tenant. Otherwise choose the one that the group belongs to."
             return [(None, {"fields": own, "description": hint})]
-        return [(None, {"fields": ["id", *own, *([] if self.is_bound(request) else ["tenant"])]}),
+        return [(None, {"fields": own}),
                 ("Kept by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})]  # fmt: skip
 
     def get_readonly_fields(self, request: HttpRequest, obj: Group | None = None) -> Any:
-        return () if obj is None else ("id", "type", "connection", "organization", "tenant", "created_at", "updated_at")
+        return () if obj is None else ("type", "connection", "organization", "created_at", "updated_at")
 
     def create(self, request: HttpRequest, form: Any) -> Group:
         values = dict(form.cleaned_data)
@@ -50,6 +60,7 @@ class GroupAdmin(DeletedInPartsAdmin[Group]):
 
 class GroupMemberAdmin(RelationAdmin[GroupMember]):
     joined = ("group", "user", "nested_group")
+    described = "membership of {user} in {group}"
     list_filter = ("group",)
     list_select_related = ("group", "user", "nested_group", "tenant")
     search_fields = ("=user__user_id", "=group__id")
@@ -59,6 +70,9 @@ class GroupMemberAdmin(RelationAdmin[GroupMember]):
 
     def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
         return ["group"]
+
+    def heading_of(self, row: GroupMember) -> str:
+        return super().heading_of(row) if row.user is not None else f"Membership of {row.nested_group} in {row.group}"
 
     def join(self, tenant_id: str, **chosen: Any) -> None:
         group: Group = chosen["group"]
@@ -76,6 +90,7 @@ class GroupMemberAdmin(RelationAdmin[GroupMember]):
 
 class GroupRoleAdmin(RelationAdmin[GroupRole]):
     joined = ("group", "role")
+    described = "role {role} of {group}"
     list_filter = ("group", "role")
     list_select_related = ("group", "role", "tenant")
     search_fields = ("=group__id", "=role__id")

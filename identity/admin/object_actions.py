@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
 from django import forms
@@ -12,17 +12,19 @@ from django.contrib import messages
 from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db import models
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import URLPattern, path, reverse
 from django.utils.http import urlencode
 from django.utils.text import capfirst, slugify
 
 from foundation.acting import said
 from foundation.admin.beside_rows import page_beside
-from foundation.admin.panels import Panel, Tab
+from foundation.admin.panels import Panel, PanelForm, Tab
+from foundation.admin.returning import place_to_return_to
 from foundation.database.transactions import unit_of_work
 from identity.admin.assurance import asked_for_proof
 from identity.admin.refusals import add_to_form, refusals
+from identity.admin.row_forms import RowForm
 from identity.admin.scope import is_operator, staff_of
 from identity.admin.tenant_scope import TenantScopedAdmin
 from identity.audit.entries import image_of, is_noted, record
@@ -67,6 +69,15 @@ class ObjectAction:
     permission: str | Callable[[Any], str] = ""
     # For actions that show or change secrets or end a tenant: the session needs a recent proof.
     needs_proof: bool = False
+    # The label of the tab with the table that the action adds a row to. Its form is at the head of that table, and there is no button.
+    tab: str = ""
+
+    def form_for(self, request: HttpRequest, row: Any, data: QueryDict | None = None) -> forms.Form:
+        """Return the form of the action on this row."""
+        form = self.form_class(data, prefix=self.name if self.tab else None)
+        if isinstance(form, RowForm):
+            form.fit(request, row)
+        return form
 
 
 @unit_of_work
@@ -88,6 +99,8 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
     primary_action: str = ""
     # The label of the tab with the form, where the page has tabs.
     first_tab: str = "Details"
+    # The label of the tab with the last events, where the page has tabs.
+    events_tab: str = "Events"
     # Whether the menu leads to the changes of the row in the audit log.
     has_history: bool = True
     # The field with the public identifier of the row, which the page shows with a button that copies it.
@@ -126,13 +139,16 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
             raise PermissionDenied
         if action.needs_proof and (asked := asked_for_proof(request)) is not None:
             return asked
-        form = action.form_class(request.POST if request.method == "POST" else None)
+        form = action.form_for(request, row, request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
             answer = self._answer_of(request, row, action, form)
             if answer is not None:
                 return answer
+        if request.method == "POST" and action.tab:
+            return self._tab_with(request, row, action, form)
+        back_url = place_to_return_to(request) or self._address_of(quote(row.pk), action.tab)
         explanation = action.explain(request, row)
-        shown = {"explanation": explanation, "action": action, "form": form, "original": row}
+        shown = {"explanation": explanation, "action": action, "form": form, "original": row, "back_url": back_url}
         return page_beside(self, request, "admin/object_action.html", action.label, **shown)
 
     def _answer_of(self, request: HttpRequest, row: Row, action: ObjectAction, form: forms.Form) -> HttpResponse | None:
@@ -148,9 +164,28 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         if isinstance(done, HttpResponse):
             return done
         self.message_user(request, done, messages.WARNING if isinstance(done, Caution) else messages.SUCCESS)
+        if action.tab:
+            return HttpResponseRedirect(self._address_of(key, action.tab))
         return HttpResponseRedirect(self._place_after(request, key))
 
+    def _address_of(self, object_id: str, tab: str = "") -> str:
+        """Return the address of a row's page, with one of its tabs."""
+        place = reverse(f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_change", args=(object_id,))
+        return f"{place}?{urlencode({_TAB: slugify(tab)})}" if tab else place
+
+    def _tab_with(self, request: HttpRequest, row: Row, action: ObjectAction, refused: forms.Form) -> HttpResponse:
+        """Return the tab of the action, with the refused form at the head of its table."""
+        shown: Any = copy(request)
+        shown.method, shown.resolver_match = "GET", request.resolver_match
+        shown.path = shown.path_info = self._address_of(quote(row.pk))
+        shown.GET = QueryDict(urlencode({_TAB: slugify(action.tab)}))
+        shown._refused_form = (action.name, refused)
+        response: HttpResponse = self.change_view(shown, quote(str(row.pk)))
+        return response
+
     def _place_after(self, request: HttpRequest, object_id: str) -> str:
+        if asked := place_to_return_to(request):
+            return asked
         place = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}"
         if self.get_queryset(request).filter(pk=unquote(object_id)).exists():
             return reverse(f"{place}_change", args=(object_id,))
@@ -182,9 +217,19 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
                 "has_history": self.has_history,
                 "tabs": tabs,
                 "is_form_shown": is_first,
-                "panels": [panel for panel_of in shown if (panel := panel_of(request, row)) is not None],
+                "panels": [self._with_form(request, row, panel) for panel_of in shown if (panel := panel_of(request, row)) is not None],
             }
         return super().render_change_form(request, context, *args, **kwargs)
+
+    def _with_form(self, request: HttpRequest, row: Row, panel: Panel) -> Panel:
+        """Return the panel with the form that adds a row to it, if the account may add one."""
+        action = next((known for known in self.object_actions if panel.adds and known.name == panel.adds), None)
+        if action is None or not self.may_act(request, row, action):
+            return panel
+        name, refused = getattr(request, "_refused_form", ("", forms.Form()))
+        place = reverse(f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_action", args=(quote(row.pk), action.name))
+        form = refused if name == action.name else action.form_for(request, row)
+        return replace(panel, form=PanelForm(form, place, action.label))
 
     def buttons_of(self, request: HttpRequest, row: Row) -> list[dict[str, Any]]:
         """Return the actions that this account may use on the row now: name, label, address and whether each is dangerous."""
@@ -197,7 +242,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
                 "is_dangerous": action.is_dangerous,
             }
             for action in self.object_actions
-            if self.may_act(request, row, action)
+            if not action.tab and self.may_act(request, row, action)
         ]
 
     def _tabs_of(self, request: HttpRequest) -> list[Tab]:
@@ -206,6 +251,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
             return []
         kept = {name: str(value) for name, value in request.GET.items() if name != _TAB}
         asked = request.GET.get(_TAB, "") if request.method == "GET" else ""
-        slugs = {slugify(label): label for label in self.tabs}
-        first = Tab(self.first_tab, f"?{urlencode(kept)}", asked not in slugs)
-        return [first, *(Tab(label, f"?{urlencode({**kept, _TAB: slug})}", asked == slug) for slug, label in slugs.items())]
+        slugs = {slugify(label): label for label, panels in self.tabs.items() if panels}
+        here = request.path
+        first = Tab(self.first_tab, f"{here}?{urlencode(kept)}", asked not in slugs)
+        return [first, *(Tab(label, f"{here}?{urlencode({**kept, _TAB: slug})}", asked == slug) for slug, label in slugs.items())]

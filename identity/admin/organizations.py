@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from foundation.admin.json_fields import ShapedJSONField
+from foundation.admin.pair_fields import PairsField
 from identity.admin.deletions import DeletedInPartsAdmin
+from identity.admin.people.organization_panels import ADDITIONS, CONNECTIONS, MEMBERS, ROLES, OrganizationPanels
 from identity.admin.relations import RelationAdmin
 from identity.admin.service_form import ServiceForm
 from identity.models import (
@@ -23,14 +27,76 @@ from identity.models import (
 )
 from identity.services import memberships, organizations
 
+# The tab of the tables that the app with the invitations adds.
+INVITATIONS = "Invitations"
+_BRANDING = ("logo_url", "primary_color", "page_background_color")
+_COLORS = {"primary_color": "primary", "page_background_color": "page_background"}
+_METADATA_PAIRS = 25
+
+
+def _color(label: str) -> forms.RegexField:
+    return forms.RegexField(
+        r"\A#[0-9a-fA-F]{3,8}\Z",
+        required=False,
+        label=label,
+        help_text="Such as #0059d6. Empty: the color of the tenant.",
+        error_messages={"invalid": "Enter # and 3 to 8 hexadecimal digits, such as #0059d6."},
+        widget=forms.TextInput(attrs={"size": 9, "maxlength": 9, "spellcheck": "false"}),
+    )
+
 
 class OrganizationForm(ServiceForm):
-    branding = ShapedJSONField(label="Branding", help_text='A JSON object with "logo_url" and "colors".')
-    metadata = ShapedJSONField(label="Metadata", help_text="A JSON object with at most 25 texts.")
+    """The form of an organization. It joins the fields of the branding to the value that the service stores."""
+
+    logo_url = forms.CharField(
+        required=False,
+        max_length=2048,
+        label="Logo",
+        help_text="An https address of a picture. Empty: the logo of the tenant.",
+        widget=forms.TextInput(attrs={"size": 50, "placeholder": "https://", "spellcheck": "false"}),
+    )
+    primary_color = _color("Main color")
+    page_background_color = _color("Background of the page")
+    metadata = PairsField(
+        most=_METADATA_PAIRS, label="Metadata", help_text="At most 25 pairs. Save to get more empty rows. Empty a row to remove it."
+    )
 
     class Meta:
         model = Organization
         fields = ()  # The fieldsets of the admin class list them.
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        branding = self.instance.branding or {}
+        colors = branding.get("colors") or {}
+        self.initial["logo_url"] = branding.get("logo_url") or ""
+        self.initial.update({name: colors.get(key, "") for name, key in _COLORS.items()})
+
+    def clean_logo_url(self) -> str:
+        logo: str = self.cleaned_data["logo_url"]
+        if logo and not logo.startswith("https://"):
+            raise ValidationError("Enter an address that starts with https://.")
+        return logo
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        typed = {name: cleaned.get(name) for name in _COLORS if name not in self.errors}
+        if len(typed) == len(_COLORS) and len([color for color in typed.values() if color]) == 1:
+            missing = next(name for name, color in typed.items() if not color)
+            self.add_error(missing, "Enter both colors or none.")
+        return cleaned
+
+    @property
+    def branding(self) -> dict[str, Any]:
+        """Return the branding that the fields describe."""
+        values = self.cleaned_data
+        colors = {key: values[name] for name, key in _COLORS.items() if values.get(name)}
+        return {**({"logo_url": values["logo_url"]} if values.get("logo_url") else {}), **({"colors": colors} if colors else {})}
+
+    def changes(self, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Return the new values of the changed fields. The fields of the branding change `branding`."""
+        found = super().changes(without=(*without, *_BRANDING))
+        return {**found, "branding": self.branding} if set(_BRANDING) & set(self.changed_data) else found
 
 
 class OrganizationAdmin(DeletedInPartsAdmin[Organization]):
@@ -40,19 +106,34 @@ class OrganizationAdmin(DeletedInPartsAdmin[Organization]):
     search_fields = ("name", "display_name", "=id")
     empty_text = "No organizations yet. Add one for each customer company."
     deletion_effect = "Its members, roles, connections and groups are deleted first, with one event each. This can take a while."
+    id_field = "id"
+    object_actions = ADDITIONS
+
+    def __init__(self, model: type[Organization], admin_site: admin.AdminSite) -> None:
+        super().__init__(model, admin_site)
+        shown = OrganizationPanels(admin_site)
+        self.tabs = {
+            MEMBERS: [shown.members, shown.member_roles],
+            INVITATIONS: [],
+            CONNECTIONS: [shown.connections],
+            ROLES: [shown.own_roles, shown.own_groups, shown.group_roles],
+        }
 
     def get_fieldsets(self, request: HttpRequest, obj: Organization | None = None) -> Any:
-        own = ["name", "display_name", "branding", "metadata"]
-        if obj is None:
-            return [(None, {"fields": own})]
-        return [(None, {"fields": ["id", *own, *([] if self.is_bound(request) else ["tenant"])]}),
-                ("Kept by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})]  # fmt: skip
+        own = [(None, {"fields": ["name", "display_name"]}), ("Branding", {"fields": _BRANDING}), ("Metadata", {"fields": ["metadata"]})]
+        kept = ("Kept by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})
+        return own if obj is None else [*own, kept]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Organization | None = None) -> Any:
-        return () if obj is None else ("id", "tenant", "created_at", "updated_at")
+        return () if obj is None else ("created_at", "updated_at")
+
+    def heading_of(self, row: Organization) -> str:
+        return row.display_name or row.name
 
     def create(self, request: HttpRequest, form: Any) -> Organization:
-        values = {name: value for name, value in form.cleaned_data.items() if value}
+        values = {name: value for name, value in form.cleaned_data.items() if value and name not in _BRANDING}
+        if form.branding:
+            values["branding"] = form.branding
         return organizations.create_organization(tenant_id=self.tenant_for_new(request), **values)
 
     def change(self, request: HttpRequest, row: Organization, form: Any) -> None:
@@ -64,6 +145,7 @@ class OrganizationConnectionAdmin(RelationAdmin[OrganizationConnection]):
     """The only relation that has settings, which can be changed."""
 
     joined = ("organization", "connection")
+    described = "connection {connection} of {organization}"
     list_filter = ("organization", "connection")
     list_select_related = ("organization", "connection", "tenant")
     search_fields = ("=organization__id", "=connection__id")
@@ -98,6 +180,7 @@ class OrganizationConnectionAdmin(RelationAdmin[OrganizationConnection]):
 
 class OrganizationMemberAdmin(RelationAdmin[OrganizationMember]):
     joined = ("organization", "user")
+    described = "membership of {user} in {organization}"
     list_filter = ("organization",)
     list_select_related = ("organization", "user", "tenant")
     search_fields = ("=user__user_id", "=organization__id")
@@ -113,6 +196,7 @@ class OrganizationMemberAdmin(RelationAdmin[OrganizationMember]):
 
 class OrganizationMemberRoleAdmin(RelationAdmin[OrganizationMemberRole]):
     joined = ("organization", "user", "role")
+    described = "role {role} of {user} in {organization}"
     list_filter = ("organization", "role")
     list_select_related = ("organization", "user", "role", "tenant")
     search_fields = ("=user__user_id", "=organization__id", "=role__id")
@@ -129,6 +213,7 @@ class OrganizationMemberRoleAdmin(RelationAdmin[OrganizationMemberRole]):
 
 class OrganizationGroupRoleAdmin(RelationAdmin[OrganizationGroupRole]):
     joined = ("organization", "group", "role")
+    described = "role {role} of {group} in {organization}"
     list_filter = ("organization", "role")
     list_select_related = ("organization", "group", "role", "tenant")
     search_fields = ("=group__id", "=organization__id", "=role__id")

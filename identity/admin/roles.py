@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import admin
 from django.http import HttpRequest
 
 from identity.admin.deletions import DeletedInPartsAdmin
+from identity.admin.people.role_panels import ADDITIONS, GROUPS, USERS, RolePanels
 from identity.admin.relations import RelationAdmin
 from identity.models import Role, User, UserRole
 from identity.services import roles
+
+# The tab of the tables that the app with the permissions adds.
+PERMISSIONS = "Permissions"
 
 
 class RoleAdmin(DeletedInPartsAdmin[Role]):
@@ -21,16 +26,24 @@ class RoleAdmin(DeletedInPartsAdmin[Role]):
     empty_text = "No roles yet. Add one, then assign it to users, groups or members of an organization."
     deletion_effect = "It is removed from all users, groups and members first, with one event each where such an event exists."
 
+    id_field = "id"
+    object_actions = ADDITIONS
+
+    def __init__(self, model: type[Role], admin_site: admin.AdminSite) -> None:
+        super().__init__(model, admin_site)
+        shown = RolePanels(admin_site)
+        self.tabs = {PERMISSIONS: [], USERS: [shown.users, shown.members], GROUPS: [shown.groups, shown.organization_groups]}
+
     def get_fieldsets(self, request: HttpRequest, obj: Role | None = None) -> Any:
         own = ["name", "description", "type", "organization"]
         if obj is None:
             hint = "Leave the organization empty for a role of the tenant. A role of an organization applies only in that organization."
             return [(None, {"fields": own, "description": hint})]
-        return [(None, {"fields": ["id", *own, *([] if self.is_bound(request) else ["tenant"])]}),
+        return [(None, {"fields": own}),
                 ("Kept by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})]  # fmt: skip
 
     def get_readonly_fields(self, request: HttpRequest, obj: Role | None = None) -> Any:
-        return () if obj is None else ("id", "type", "organization", "tenant", "created_at", "updated_at")
+        return () if obj is None else ("type", "organization", "created_at", "updated_at")
 
     def create(self, request: HttpRequest, form: Any) -> Role:
         values = dict(form.cleaned_data)
@@ -46,6 +59,7 @@ class RoleAdmin(DeletedInPartsAdmin[Role]):
 
 class UserRoleAdmin(RelationAdmin[UserRole]):
     joined = ("user", "role")
+    described = "role {role} of {user}"
     list_filter = ("role",)
     list_select_related = ("user", "role", "tenant")
     search_fields = ("=user__user_id", "=role__id")

@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from foundation.admin.beside_rows import page_beside
+from foundation.admin.returning import place_to_return_to
 from foundation.database.transactions import unit_of_work
 from identity.admin.assurance import asked_for_proof
 from identity.admin.bulk_actions import delete_selected
@@ -101,22 +102,34 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
             raise PermissionDenied
         if request.method == "POST":
             return self._deleted(request, row)
-        shown = {"object": row, "effect": self.deletion_effect, "counts": self.counts_before_deletion(row), **(extra_context or {})}
+        shown = {
+            "object": row,
+            "heading": self.heading_of(row),
+            "effect": self.deletion_effect,
+            "counts": self.counts_before_deletion(row),
+            "back_url": place_to_return_to(request) or self._address_of(quote(row.pk)),
+            **(extra_context or {}),
+        }
         return page_beside(self, request, "admin/delete_row.html", f"Delete {self.opts.verbose_name}?", **shown)
 
     def _deleted(self, request: HttpRequest, row: Row) -> HttpResponse:
         place = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}"
-        key, text = row.pk, str(row)
+        key, text = row.pk, self.heading_of(row)
         try:
             job = self._remove_and_note(request, row)
         except refusals() as refusal:
             self.message_user(request, as_text(refusal), messages.ERROR)
-            return HttpResponseRedirect(reverse(f"{place}_change", args=(quote(key),)))
+            return HttpResponseRedirect(place_to_return_to(request) or reverse(f"{place}_change", args=(quote(key),)))
         if job is None:
             self.message_user(request, f"The {self.opts.verbose_name} {text} was deleted.", messages.SUCCESS)
         else:
             self.say_it_goes_on(request, text, job)
-        return HttpResponseRedirect(reverse(f"{place}_changelist"))
+        return HttpResponseRedirect(place_to_return_to(request) or reverse(f"{place}_changelist"))
+
+    def response_post_save_change(self, request: HttpRequest, obj: Row) -> HttpResponseRedirect:
+        """Return to the page from which the form was opened, such as a tab; otherwise to the list."""
+        asked = place_to_return_to(request)
+        return HttpResponseRedirect(asked) if asked else super().response_post_save_change(request, obj)
 
     def say_it_goes_on(self, request: HttpRequest, text: str, job: Job) -> None:
         """Add a message that a job continues the deletion of a row, with a link to the job."""

@@ -7,12 +7,13 @@ from typing import Any, TypeVar
 
 from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.utils import quote
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.db import DataError, models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.html import escape
+from django.utils.html import escape, format_html
 from django.utils.http import urlencode
 from django.utils.text import capfirst
 
@@ -21,8 +22,9 @@ from foundation.admin.list_filters import is_offered, scoped_filter
 from identity.admin.bulk_progress import jobs_at_work
 from identity.admin.noting import Noting
 from identity.admin.paged_by_keys import PagedByKeys
+from identity.admin.people.labels import label_of
 from identity.admin.scope import TENANT_FIELDS, is_operator, only_tenant, staff_of, tenant_in_scope, tenant_path
-from identity.models import Tenant
+from identity.models import Tenant, User
 
 Row = TypeVar("Row", bound=models.Model)
 
@@ -138,10 +140,30 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
     # The tenant column: shown in lists of several tenants, never a choice
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        columns = super().get_list_display(request)
+        columns = self.with_names_of_users(super().get_list_display(request), "user_name")
         if tenant_in_scope(request) is None:
             return columns
         return [column for column in columns if column not in TENANT_FIELDS]
+
+    # The user of a row: shown by name and email address
+
+    def with_names_of_users(self, names: Any, shown: str) -> list[Any]:
+        """Return the columns or fields with `shown` in place of a foreign key `user`, which Django shows as the id."""
+        is_named = any(field.name == "user" and field.related_model is User for field in self.model._meta.fields)
+        return [shown if is_named and name == "user" else name for name in names]
+
+    @admin.display(description="User")
+    def user_name(self, row: Any) -> str:
+        return label_of(row.user)
+
+    @admin.display(description="User")
+    def user_page(self, row: Any) -> str:
+        """Return the name of the user with a link to the user's page, and the id."""
+        user: User | None = row.user
+        if user is None:
+            return "-"
+        page = reverse(f"{self.admin_site.name}:identity_user_change", args=(quote(user.pk),))
+        return format_html('<a href="{}">{}</a> <code>{}</code>', page, label_of(user), user.user_id)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> Any:
         fields = list(super().get_readonly_fields(request, obj))
@@ -229,6 +251,12 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
 
 class ReadOnlyAdmin(TenantScopedAdmin[Row]):
     """Rows that only the service writes: read-only for all staff."""
+
+    def get_fieldsets(self, request: HttpRequest, obj: Row | None = None) -> Any:
+        return [
+            (title, {**options, "fields": self.with_names_of_users(options["fields"], "user_page")})
+            for title, options in super().get_fieldsets(request, obj)
+        ]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -17,18 +17,21 @@ from foundation.admin.json_fields import ShapedJSONField
 from foundation.admin.list_filters import YesOrNoFilter
 from identity.admin.bulk_actions import bulk_action, delete_selected
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
+from identity.admin.people.labels import label_of
+from identity.admin.people.user_panels import ACCESS, ADDITIONS, UserPanels
+from identity.admin.people.user_search import found_by_query, is_query
 from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 from identity.admin.tenant_scope import ReadOnlyAdmin
-from identity.admin.user_panels import UserPanels
-from identity.admin.user_search import found_by_query, is_query
 from identity.models import Connection, LinkedIdentity, PasswordCredential, User
 from identity.search.time_limit import SearchTookTooLong, search_time_limited
 from identity.services import users
 from identity.services.profile_rules import check_password, personal_data
 from identity.services.row_acts import BLOCK_USERS, UNBLOCK_USERS
 
+# The tab of the tables that the app with sessions and blocks adds.
+SECURITY = "Security"
 _METADATA = ("user_metadata", "app_metadata")
 _NAMES = ("name", "given_name", "family_name", "nickname", "username", "phone_number", "phone_verified", "picture")
 _MACHINE = ("multifactor", "logins_count", "last_login", "last_ip", "last_password_reset", "created_at", "updated_at")
@@ -69,12 +72,12 @@ def _link(request: HttpRequest, row: User, values: dict[str, Any]) -> str:
 
 def _block(request: HttpRequest, row: User, values: dict[str, Any]) -> str:
     users.block_user(tenant_id=row.tenant_id, user_id=row.user_id)
-    return f"{row.user_id} blocked."
+    return f"{label_of(row)} blocked."
 
 
 def _unblock(request: HttpRequest, row: User, values: dict[str, Any]) -> str:
     users.unblock_user(tenant_id=row.tenant_id, user_id=row.user_id)
-    return f"{row.user_id} can log in again."
+    return f"{label_of(row)} can log in again."
 
 
 _BLOCK_MANY = "The users can no longer log in. Subscribers receive user.updated for each of them."
@@ -101,14 +104,19 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
     empty_text = "No users yet. Add one here, import users with the management API, or let users sign up."
     deletion_effect = "Its linked identities and its password are deleted, too. Subscribers receive user.deleted."
     id_field = "user_id"
+    first_tab = "Profile"
+    events_tab = "Events and deliveries"
     primary_action = "timeline"
     object_actions = (
-        ObjectAction("block", "Block", lambda _request, row: f"{row} can no longer log in. Subscribers receive user.updated.", _block,
+        ObjectAction("block", "Block",
+                     lambda _request, row: f"{label_of(row)} can no longer log in. Subscribers receive user.updated.", _block,
                      is_offered=lambda row: not row.blocked, is_dangerous=True),
-        ObjectAction("unblock", "Unblock", lambda _request, row: f"{row} can log in again. Subscribers receive user.updated.", _unblock,
+        ObjectAction("unblock", "Unblock",
+                     lambda _request, row: f"{label_of(row)} can log in again. Subscribers receive user.updated.", _unblock,
                      is_offered=lambda row: bool(row.blocked)),
+        *ADDITIONS,
         ObjectAction("link", "Link another user",
-                     lambda _request, row: f"The other user is deleted and becomes an identity of {row}; its metadata is lost. "
+                     lambda _request, row: f"The other user is deleted and becomes an identity of {label_of(row)}; its metadata is lost. "
                      "Subscribers receive user.deleted for it and user.updated for this one.", _link,
                      form_class=LinkForm, is_dangerous=True),
     )  # fmt: skip
@@ -119,19 +127,18 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
     def __init__(self, model: type[User], admin_site: admin.AdminSite) -> None:
         super().__init__(model, admin_site)
         shown = UserPanels(admin_site)
-        self.panels += [shown.identities, shown.organizations, shown.groups, shown.roles]
+        self.tabs = {ACCESS: [shown.organizations, shown.groups, shown.roles], SECURITY: [], "Identities": [shown.identities]}
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
         if obj is None:
             first = ["connection", "email", "email_verified", "password"]
             return [(None, {"fields": first}), ("Profile", {"fields": [*_NAMES, "identifier"]}), ("Metadata", {"fields": _METADATA})]
-        own = ["user_id", "connection", "state", *([] if self.is_bound(request) else ["tenant"])]
-        profile = ["email", "email_verified", *_NAMES, *(["password"] if obj.connection.is_database else [])]
-        return [(None, {"fields": own}), ("Profile", {"fields": profile}), ("Metadata", {"fields": _METADATA}),
+        profile = ["connection", "email", "email_verified", *_NAMES, *(["password"] if obj.connection.is_database else [])]
+        return [(None, {"fields": profile}), ("Metadata", {"fields": _METADATA}),
                 ("Kept by the service", {"fields": _MACHINE, "classes": ["collapse"]})]  # fmt: skip
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Any:
-        return (*_MACHINE, "state", *(("user_id", "connection", "tenant") if obj is not None else ()))
+        return (*_MACHINE, *(("connection",) if obj is not None else ()))
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Preselect the oldest database connection: most manually added users belong to it."""
@@ -179,11 +186,11 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
         return (queryset.filter(user_id=term), False) if "|" in term else super().get_search_results(request, queryset, search_term)
 
     def heading_of(self, row: User) -> str:
-        return self.person(row)
+        return label_of(row)
 
     @admin.display(description="User")
     def person(self, row: User) -> str:
-        return row.email or row.name or row.username or row.phone_number or row.user_id
+        return label_of(row)
 
     @admin.display(description="State")
     def state(self, row: User) -> str:

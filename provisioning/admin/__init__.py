@@ -24,6 +24,7 @@ from provisioning.admin.outcomes.redelivery_progress import redelivery_progress
 from provisioning.admin.streams import StreamAdmin
 from provisioning.admin.synchronizations import JOB_ACTIONS, SynchronizationRowAdmin, report_of
 from provisioning.admin.user_pages import show_user_pages
+from provisioning.admin.user_tables import show_user_tables
 from provisioning.models import (
     AccountLink,
     Action,
@@ -73,6 +74,7 @@ def register(site: PagesSite) -> None:
     }
     extend_jobs(site, reports, JOB_ACTIONS, primary=("confirm-deletions", "resume", "write"))
     show_user_pages(site)
+    show_user_tables(site)
 
 
 def _show_deliveries(site: PagesSite) -> None:

@@ -18,6 +18,7 @@ from foundation.admin.badges import Tone, badge, json_block
 from foundation.admin.json_fields import pretty
 from foundation.ids import EVENT_ID_PATTERN, STREAM_ID_PATTERN
 from identity.admin.object_actions import ObjectAction
+from identity.admin.people.labels import NamesUsers
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.admin.dead_letter_actions import ACTIONS, is_unsettled, rights_for
 from provisioning.admin.dead_letter_bulk import decide_selected, redeliver_selected
@@ -39,9 +40,9 @@ _FAILURE = ("reason", "error_class", "error_status", "error_scim_type", "fingerp
 _BODIES = ("last_exchanges", "event", "rebuilt_event")
 
 
-class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ShowsVerdict[DeadLetter]):
+class DeadLetterAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[DeadLetter], ShowsVerdict[DeadLetter]):
     list_display = (
-        *("event_type", "key", "state_badge", "redeliver_button", "short_reason", "error_kind", "error_status"),
+        *("event_type", "about_user", "state_badge", "redeliver_button", "short_reason", "error_kind", "error_status"),
         *("attempts", "age", "stream", "tenant_id"),
     )
     list_filter = ("state", "error_class", "error_status", "error_scim_type", "event_type", ("stream_id", StreamFilter), "created_at")
@@ -58,7 +59,7 @@ class DeadLetterAdmin(NamesStreams, ReadOnlyAdmin[DeadLetter], ShowsVerdict[Dead
         ("Redelivery", {"fields": ("redelivered_at", "redelivery_actor", "redelivery_reason", "redelivery_job"), "classes": _FOLDED}),
         ("All fields", {"fields": (*_IDS, *_FAILURE), "classes": _FOLDED}),
     )
-    readonly_fields = ("stream", *_BODIES)
+    readonly_fields = ("stream", "about_user", *_BODIES)
     actions = (redeliver_selected, decide_selected)
     object_actions = ACTIONS
     primary_action = "redeliver"

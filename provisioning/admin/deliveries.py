@@ -16,6 +16,7 @@ from events.models import EventStream, LogEntry
 from foundation.admin.badges import Tone, badge, json_block
 from foundation.admin.json_fields import pretty
 from foundation.admin.panels import Cell, Panel
+from identity.admin.people.labels import NamesUsers
 from identity.admin.scope import staff_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.admin.outcomes.exchanges import exchange_blocks, laid_out, mapped_resource, remote_before
@@ -99,8 +100,8 @@ def deliveries_of(site: admin.AdminSite, request: HttpRequest, entry: LogEntry) 
     return Panel("Deliveries", ("Event stream", "State", "Outcome", "Dead letter"), rows, "No event stream selects this event.")
 
 
-class DeliveryAdmin(NamesStreams, ReadOnlyAdmin[Delivery], ShowsVerdict[Delivery]):
-    list_display = ("event_type", "key", "state_badge", "outcome", "attempts", "last_attempt_at", "stream", "tenant_id")
+class DeliveryAdmin(NamesStreams, NamesUsers, ReadOnlyAdmin[Delivery], ShowsVerdict[Delivery]):
+    list_display = ("event_type", "about_user", "state_badge", "outcome", "attempts", "last_attempt_at", "stream", "tenant_id")
     list_filter = ("state", "error_class", "event_type")
     sortable_by = ()
     search_fields = ("=event_id", "=stream_id")
@@ -109,7 +110,7 @@ class DeliveryAdmin(NamesStreams, ReadOnlyAdmin[Delivery], ShowsVerdict[Delivery
         ("Times", {"fields": _TIMES, "classes": ("collapse",)}),
         ("All fields", {"fields": (*_IDS, *_FAILURE), "classes": ("collapse",)}),
     )
-    readonly_fields = ("stream", "next_attempt", "detail_text")
+    readonly_fields = ("stream", "about_user", "next_attempt", "detail_text")
     empty_text = "No deliveries yet. Each event that a stream subscribes to becomes a delivery."
 
     def __init__(self, model: type[Delivery], admin_site: Any) -> None:

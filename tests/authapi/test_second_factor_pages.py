@@ -93,7 +93,7 @@ def test_a_change_that_affects_users_asks_for_confirmation(browser: Browser, ten
 
 def test_a_factor_is_removed_with_a_reason_and_its_number_is_never_shown_in_full(browser: Browser, tenant: Tenant, ada: User) -> None:
     factor = EnrolledFactorFactory.create(user=ada, address=NUMBER)
-    page = browser.get(reverse("admin:identity_user_change", args=(ada.pk,))).content.decode()
+    page = browser.get(reverse("admin:identity_user_change", args=(ada.pk,)), {"tab": "security"}).content.decode()
     assert "+49…78" in page
     place = reverse("admin:identity_enrolledfactor_action", args=(factor.pk, "remove"))
     assert place in page

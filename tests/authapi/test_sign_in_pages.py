@@ -124,7 +124,7 @@ def test_staff_with_read_permission_cannot_end_anything(tenant: Tenant, ada: Use
 
 
 def test_the_page_of_a_user_lists_sessions_and_tokens(browser: Browser, tenant: Tenant, ada: User, shop: Client) -> None:
-    address = reverse("admin:identity_user_change", args=(quote(ada.pk),))
+    address = reverse("admin:identity_user_change", args=(quote(ada.pk),)) + "?tab=security"
     assert "No active sessions." in browser.get(address).content.decode()
     session = make_session(ada, shop)
     token, line = make_refresh_token(ada, shop, session), make_sign_in(ada, shop)

@@ -11,7 +11,7 @@ from django.contrib.admin.utils import quote
 from pytest_django.plugin import DjangoDbBlocker
 
 from foundation.acting import Act, Actor, acting, said
-from identity.models import AuditEntry, Connection, Tenant, User
+from identity.models import AuditEntry, Connection, Group, Organization, OrganizationMember, Role, Tenant, User
 from identity.services import groups, memberships, roles
 from identity.services.users import block_user, update_user
 from tests.conformance.web_process import WebProcess, web_process
@@ -83,6 +83,7 @@ def test_the_pages_of_a_user_and_the_audit_log_fit_every_screen_and_axe_finds_no
     if not AXE.exists():
         pytest.skip("axe-core is not installed: make test-peers")
     entry = AuditEntry.objects.filter(tenant_id=ada.tenant_id).latest("pk")
+    company, group, role = (model.objects.of(ada.tenant_id).get() for model in (Organization, Group, Role))
     own = f"/admin/identity/user/{quote(ada.pk)}"
     pages = {
         "connection": "/admin/identity/connection/add/?strategy=apple",
@@ -90,6 +91,14 @@ def test_the_pages_of_a_user_and_the_audit_log_fit_every_screen_and_axe_finds_no
         "audit-entry": f"/admin/identity/auditentry/{entry.pk}/change/",
         "history": f"{own}/history/",
         "user": f"{own}/change/",
+        **{f"user-{tab}": f"{own}/change/?tab={tab}" for tab in ("access", "security", "identities", "events-and-deliveries")},
+        "organization": f"/admin/identity/organization/{quote(company.pk)}/change/",
+        **{
+            f"organization-{tab}": f"/admin/identity/organization/{quote(company.pk)}/change/?tab={tab}"
+            for tab in ("members", "connections", "roles-and-groups", "invitations")
+        },
+        "group": f"/admin/identity/group/{quote(group.pk)}/change/?tab=members",
+        "role": f"/admin/identity/role/{quote(role.pk)}/change/?tab=users",
         "timeline": f"{own}/timeline/",
         "provision": f"{own}/provision/",
         "second-factors": "/admin/authapi/second-factors/",
@@ -105,6 +114,47 @@ def test_the_pages_of_a_user_and_the_audit_log_fit_every_screen_and_axe_finds_no
             # After the picture: axe adds its own styles to the page.
             assert page.complaints == [], (name, scheme, width)
             assert found_by_axe(page) == [], (name, scheme, width)
+
+
+@pytest.mark.parametrize("width", [1280, 360], ids=["desktop", "phone"])
+def test_a_member_is_added_and_removed_by_keyboard(visit: Callable[[str], Page], ada: User, width: int) -> None:
+    grace = UserFactory.create(tenant_id=ada.tenant_id, connection=ada.connection, email="grace@example.test", name="Grace Hopper")
+    company = Organization.objects.of(ada.tenant_id).get()
+    members = OrganizationMember.objects.of(ada.tenant_id).filter(user=grace)
+    page = visit(f"/admin/identity/organization/{quote(company.pk)}/change/?tab=members")
+    page.show_as(width=width)
+    page.open(page.evaluate("location.href"))
+
+    enter(page, "nobody@example.test")
+    assert "No user has this email address or user id." in page.text()
+    page.evaluate("document.querySelector('[name=add-member-user]').select()")
+    enter(page, "grace@example.test")
+    page.until("location.search === '?tab=members'")
+    assert "Grace Hopper" in page.text()
+    assert members.exists()
+
+    page.evaluate(
+        "[...document.querySelectorAll('tr')].find((row) => row.innerText.includes('Grace')).querySelector('td:last-child a').focus()"
+    )
+    page.press("Enter")
+    page.until("location.pathname.endsWith('/delete/') && document.readyState === 'complete'")
+    assert "Membership of Grace Hopper (grace@example.test) in engines" in page.text()
+    page.evaluate("document.querySelector('#content input[type=submit]').focus()")
+    page.press("Enter")
+    page.until("location.search === '?tab=members' && document.readyState === 'complete'")
+
+    assert not members.exists()
+    assert "Grace Hopper" not in page.text(".panel")
+    assert page.complaints == []
+
+
+def enter(page: Page, text: str) -> None:
+    """Type into the field of a new member and press Enter."""
+    page.evaluate("document.querySelector('[name=add-member-user]').focus()")
+    page.send("Input.insertText", text=text)
+    page.evaluate("window.isOld = true")
+    page.press("Enter")
+    page.until("!window.isOld && document.readyState === 'complete'")
 
 
 def keep_picture(page: Page, name: str, scheme: str, width: int) -> None:

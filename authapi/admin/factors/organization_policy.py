@@ -46,7 +46,7 @@ POLICY = ObjectAction(
 def policy_panel(_request: HttpRequest, row: Organization) -> Panel:
     """Return the panel with the policy of the organization."""
     rows = [(Cell("When a login requires a second factor"), Cell(_words(policy_of_organization(row))))]
-    return Panel("Two-step verification", ("", ""), rows)
+    return Panel("Two-step verification", ("Setting", "Value"), rows)
 
 
 def _words(policy: SecondFactorPolicy | None) -> str:

@@ -13,8 +13,10 @@ from django.urls import reverse
 from authapi.accounts.setup_links import create_setup_link, kinds_for
 from authapi.login.remembered_browsers import browsers_of, forget_all_browsers
 from foundation.admin.panels import Cell, Panel
+from foundation.admin.returning import returning
 from identity.admin.factors import RESET, shown_address
 from identity.admin.object_actions import ObjectAction
+from identity.admin.people.labels import label_of
 from identity.factors.user_factors import factors_of
 from identity.hosts import address_beside
 from identity.models import EnrolledFactor, User
@@ -22,7 +24,7 @@ from identity.models import EnrolledFactor, User
 
 def _forget_all(_request: HttpRequest, row: User, _values: dict[str, Any]) -> str:
     count = forget_all_browsers(row)
-    return f"{row} must use the second factor in {count} browsers again."
+    return f"{label_of(row)} must use the second factor in {count} browsers again."
 
 
 def _explain_link(_request: HttpRequest, row: User) -> str:
@@ -52,7 +54,7 @@ FACTOR_BUTTONS = (
     ObjectAction(
         "forget-browsers",
         "Forget remembered browsers",
-        lambda _request, row: f"{row} must use the second factor at the next login in every browser.",
+        lambda _request, row: f"{label_of(row)} must use the second factor at the next login in every browser.",
         _forget_all,
         is_offered=lambda row: bool(browsers_of(row)),
         is_dangerous=True,
@@ -103,7 +105,7 @@ class FactorPanels:
     def _button(self, request: HttpRequest, app: str, model: str, key: int, action: str, label: str) -> Cell:
         if not request.user.has_perm(f"{app}.change_{model}"):
             return Cell("")
-        return Cell(label, self._page(f"{app}_{model}_action", key, action))
+        return Cell(label, returning(request, self._page(f"{app}_{model}_action", key, action)))
 
     def _page(self, name: str, key: int, *further: str) -> str:
         return reverse(f"{self._site.name}:{name}", args=(quote(key), *further))

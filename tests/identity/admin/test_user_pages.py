@@ -193,7 +193,7 @@ def test_linking_names_the_user_and_refuses_an_unknown_one(browser: Client, user
     browser.post(action(user, "link"), {"secondary": second.user_id})
 
     assert str(LinkedIdentity.objects.of(user.tenant_id).get()) == second.user_id
-    assert second.user_id in browser.get(page(user)).content.decode()
+    assert second.user_id in browser.get(page(user), {"tab": "identities"}).content.decode()
 
 
 def test_an_identity_is_unlinked_on_its_own_page(browser: Client, user: User) -> None:
@@ -211,7 +211,7 @@ def test_the_page_of_a_user_shows_its_last_events_newest_first(browser: Client, 
     block_user(tenant_id=user.tenant_id, user_id=user.user_id)
     number_tenant(user.tenant_id)
 
-    shown = browser.get(page(user)).content.decode()
+    shown = browser.get(page(user), {"tab": "events-and-deliveries"}).content.decode()
     shown = shown[shown.index("Last events") :]
     assert shown.index("user.updated") < shown.index("user.created")
 

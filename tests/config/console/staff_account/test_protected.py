@@ -51,8 +51,15 @@ FORMS = {
 LISTS = {("provisioning.deadletter", "redeliver_selected")}
 # Buttons that require no proof: they show no secret.
 OTHER_BUTTONS = {
-    "identity.user": {"block", "unblock", "link", "forget-browsers", "lift-blocks", "log-out"},
-    "identity.organization": {"second-factors"},
+    "identity.user": {
+        *("block", "unblock", "link", "forget-browsers", "lift-blocks", "log-out"),
+        *("add-organization", "add-group", "add-role", "add-permission"),
+    },
+    "identity.organization": {"second-factors", "add-member", "assign-member-role", "add-connection", "assign-group-role"},
+    "identity.group": {"add-member", "add-group", "assign-role"},
+    "identity.role": {"assign-to-user", "assign-to-member", "assign-to-group", "add-permission"},
+    "authapi.rolepermission": {"remove"},
+    "authapi.userpermission": {"remove"},
     "identity.linkedidentity": {"unlink"},
     "identity.job": {"cancel", "write", "resume", "confirm-deletions", "decline-deletions"},
     "identity.tenant": {"activate", "suspend", "restore"},

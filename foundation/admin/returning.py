@@ -1,0 +1,21 @@
+"""Pages that return to the page from which they were opened. The address is in the query parameter `next`."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+
+_NEXT = "next"
+
+
+def place_to_return_to(request: HttpRequest) -> str:
+    """Return the address in the query; empty if there is none, or if it leads to another site."""
+    asked = request.GET.get(_NEXT, "")
+    is_own = asked.startswith("/") and url_has_allowed_host_and_scheme(asked, allowed_hosts=None)
+    return asked if is_own else ""
+
+
+def returning(request: HttpRequest, url: str) -> str:
+    """Return `url` with the address of the page of this request, to which it returns."""
+    query = request.GET.urlencode()
+    return f"{url}?{urlencode({_NEXT: f'{request.path}?{query}' if query else request.path})}"

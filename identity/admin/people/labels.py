@@ -1,0 +1,93 @@
+"""How pages name a user: by name and email address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.utils import quote
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Q
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+
+from foundation.admin.panels import Cell
+from identity.models import User
+
+_ROOT = "user:"
+# The columns that a label is made of.
+LABEL_COLUMNS = ("pk", "tenant_id", "user_id", "email", "name", "username", "phone_number")
+
+
+def name_of(user: User) -> str:
+    """Return the first name under which readers know the user: the name, email address, user name, phone number or id."""
+    return user.name or user.email or user.username or user.phone_number or user.user_id
+
+
+def label_of(user: User | None) -> str:
+    """Return the name and the email address of a user on one line; a dash for a row without a user."""
+    if user is None:
+        return "-"
+    name = name_of(user)
+    return f"{name} ({user.email})" if user.email and user.email != name else name
+
+
+def person_cell(user: User, url: str = "") -> Cell:
+    """Return the cell of a user: the name, the email address below it, and the id with a button that copies it."""
+    name = name_of(user)
+    return Cell(name, url, note=user.email if user.email and user.email != name else "", copied=user.user_id)
+
+
+def users_by_id(named: Iterable[tuple[str, str]]) -> dict[tuple[str, str], User]:
+    """Return the users with these ids, by tenant and user id, with one query. Users that no longer exist are left out."""
+    by_tenant: dict[str, set[str]] = {}
+    for tenant_id, user_id in named:
+        by_tenant.setdefault(tenant_id, set()).add(user_id)
+    if not by_tenant:
+        return {}
+    asked = Q()
+    for tenant_id, ids in by_tenant.items():
+        asked |= Q(tenant_id=tenant_id, user_id__in=ids)
+    found = User.all_tenants.filter(asked).only(*LABEL_COLUMNS)
+    return {(user.tenant_id, user.user_id): user for user in found}
+
+
+class NamesUsers:
+    """Names the users of rows that store the id of a user as text, with one query per page of a list."""
+
+    # The column that contains the user id, or an entity such as `user:database|abc`.
+    user_column = "key"
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        changelist: ChangeList = super().get_changelist_instance(request)  # type: ignore[misc]  # Django's class comes after this one
+        rows: Any = changelist.result_list
+        found = users_by_id((row.tenant_id, named) for row in rows if (named := self.user_id_in(row)))
+        for row in rows:
+            row.named_user, row.is_listed = found.get((row.tenant_id, self.user_id_in(row))), True
+        return changelist
+
+    def user_id_in(self, row: Any) -> str:
+        """Return the id of the user that the row is about; empty for rows about other entities."""
+        text = str(getattr(row, self.user_column) or "")
+        return text if self.user_column != "key" else text.removeprefix(_ROOT) if text.startswith(_ROOT) else ""
+
+    def user_of(self, row: Any) -> User | None:
+        """Return the user of the row; None for other entities and for users that no longer exist."""
+        if not hasattr(row, "named_user"):
+            named = (row.tenant_id, self.user_id_in(row))
+            row.named_user = users_by_id([named]).get(named) if named[1] else None
+        found: User | None = row.named_user
+        return found
+
+    @admin.display(description="User")
+    def about_user(self, row: Any) -> str:
+        """Return the name of the user in a list. On the page of one row, link it to the user. Other entities are named by their id."""
+        user = self.user_of(row)
+        if user is None:
+            return str(getattr(row, self.user_column))
+        if hasattr(row, "is_listed"):
+            return label_of(user)
+        page = reverse(f"{self.admin_site.name}:identity_user_change", args=(quote(user.pk),))  # type: ignore[attr-defined]
+        return format_html('<a href="{}">{}</a> <code>{}</code>', page, label_of(user), user.user_id)

@@ -1,0 +1,105 @@
+"""Users appear by name and email address in lists whose rows store an id: deliveries, dead letters, the sign-in log, the audit log."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from foundation.acting import Act, Actor, acting
+from identity.models import Connection, User
+from identity.services.users import block_user, delete_user
+from provisioning.models import DeadLetter
+from tests.factories.admin import browser_of, new_staff, new_tenant, take_from_administrators
+from tests.factories.identity import make_connection, make_user
+from tests.factories.models.authapi import SignInFactory
+from tests.factories.models.provisioning import DeadLetterFactory, DeliveryFactory
+
+NAME = "Ada Lovelace (ada@example.test)"
+LISTS = {
+    "deliveries": "admin:provisioning_delivery_changelist",
+    "dead letters": "admin:provisioning_deadletter_changelist",
+    "sign-in log": "admin:authapi_signin_changelist",
+    "audit log": "admin:identity_auditentry_changelist",
+}
+
+
+@pytest.fixture
+def ada(database_connection: Connection) -> User:
+    return make_user(connection=database_connection, email="ada@example.test", name="Ada Lovelace")
+
+
+@pytest.fixture
+def browser(ada: User) -> Client:
+    return browser_of(new_staff(ada.tenant))
+
+
+def leave_traces(user: User) -> DeadLetter:
+    """Create one row about the user in each list."""
+    delivery = DeliveryFactory.create(tenant_id=user.tenant_id, key=f"user:{user.user_id}", state="dead")
+    SignInFactory.create(tenant_id=user.tenant_id, user_id=user.user_id, user_name="as entered")
+    with acting(Act(Actor("staff", "1", "charles@example.test"), ip="192.0.2.7", user_agent="")):
+        block_user(tenant_id=user.tenant_id, user_id=user.user_id)
+    return DeadLetterFactory.create(delivery=delivery)
+
+
+@pytest.mark.parametrize("place", LISTS.values(), ids=LISTS)
+def test_a_list_names_users_and_makes_no_query_for_each_row(
+    browser: Client, ada: User, django_assert_num_queries: DjangoAssertNumQueries, place: str
+) -> None:
+    leave_traces(ada)
+    leave_traces(make_user(connection=ada.connection))
+    browser.get(reverse(place))
+    with CaptureQueriesContext(connection) as queries:
+        assert NAME in browser.get(reverse(place)).content.decode()
+    for _ in range(5):
+        leave_traces(make_user(connection=ada.connection))
+
+    with django_assert_num_queries(len(queries)):
+        browser.get(reverse(place))
+
+
+def test_a_page_of_one_row_leads_to_the_user_and_shows_the_id(browser: Client, ada: User) -> None:
+    letter = leave_traces(ada)
+    link = f'<a href="{reverse("admin:identity_user_change", args=(quote(ada.pk),))}">{NAME}</a> <code>{ada.user_id}</code>'
+
+    for name, row in (("delivery", letter.delivery), ("deadletter", letter)):
+        assert link in browser.get(reverse(f"admin:provisioning_{name}_change", args=(row.pk,))).content.decode()
+
+
+def test_a_deleted_user_and_one_of_another_tenant_are_shown_by_id(browser: Client, ada: User) -> None:
+    stranger = make_user(connection=make_connection(tenant_id=new_tenant().pk), email="stranger@example.test", name="Stranger")
+    DeliveryFactory.create(tenant_id=ada.tenant_id, key=f"user:{stranger.user_id}")
+    leave_traces(ada)
+    delete_user(tenant_id=ada.tenant_id, user_id=ada.user_id)
+
+    shown = browser.get(reverse(LISTS["deliveries"])).content.decode()
+    assert f"user:{ada.user_id}" in shown
+    assert f"user:{stranger.user_id}" in shown
+    assert "Stranger" not in shown
+
+
+def test_the_page_of_a_user_shows_its_dead_letters_and_deliveries(browser: Client, ada: User) -> None:
+    leave_traces(ada)
+    other = leave_traces(make_user(connection=ada.connection))
+
+    answer = browser.get(reverse("admin:identity_user_change", args=(quote(ada.pk),)), {"tab": "events-and-deliveries"})
+
+    assert [panel.title for panel in answer.context["panels"]] == ["Dead letters", "Deliveries of the last events", "Last events"]
+    letters = answer.context["panels"][0].rows
+    assert len(letters) == 1
+    assert reverse("admin:provisioning_deadletter_change", args=(other.pk,)) not in answer.content.decode()
+
+
+def test_the_dead_letters_of_a_user_are_for_accounts_that_may_see_dead_letters(
+    browser: Client, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_traces(ada)
+    take_from_administrators(monkeypatch, "provisioning.view_deadletter")
+
+    answer = browser.get(reverse("admin:identity_user_change", args=(quote(ada.pk),)), {"tab": "events-and-deliveries"})
+    assert [panel.title for panel in answer.context["panels"]] == ["Deliveries of the last events", "Last events"]
