@@ -39,7 +39,7 @@ class ProviderPages:
 
     def add(self) -> None:
         """Add the page to the admin class of connections."""
-        self._owner.row_pages += [RowPage(NAME, "Provider and test", self.shown, "identity.view_connection", can_be_tested)]
+        self._owner.row_pages += [RowPage(NAME, "Test connection", self.shown, "identity.view_connection", can_be_tested)]
 
     def shown(self, request: HttpRequest, connection: Connection) -> HttpResponse:
         """Show the page. On POST, fetch the metadata or begin a test."""
@@ -56,7 +56,7 @@ class ProviderPages:
             **self._site.each_context(request),
             "opts": self._owner.opts,
             "original": connection,
-            "title": "Provider and test",
+            "title": "Test connection",
             "facts": facts,
             "certificates": [_certificate(certificate, now) for certificate in facts.certificates],
             "metadata": row,

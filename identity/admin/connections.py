@@ -11,6 +11,7 @@ from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.http import HttpRequest
 
+from foundation.admin.badges import badge
 from foundation.admin.json_fields import ShapedJSONField, pretty
 from identity.admin.connection_options import (
     field_name,
@@ -24,6 +25,7 @@ from identity.admin.connection_options import (
 from identity.admin.deletions import DeletedInPartsAdmin
 from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.service_form import ServiceForm
+from identity.admin.sources.tabs import METADATA, ORGANIZATIONS, USERS, ConnectionTabs
 from identity.hosts import address_beside
 from identity.models import Connection
 from identity.models.connections import known_strategies
@@ -146,6 +148,18 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
     deletion_effect = "All its users are deleted first, with one event per user. This can take a while."
 
     change_form_template = "admin/connection_form.html"
+    first_tab = "Settings"
+    id_field = "id"
+    # The page of the provider, which the app of logins adds.
+    primary_action = "provider"
+
+    def __init__(self, model: type[Connection], admin_site: Any) -> None:
+        super().__init__(model, admin_site)
+        own = ConnectionTabs(admin_site)
+        self.tabs = {USERS: [own.users], ORGANIZATIONS: [own.organizations], METADATA: [own.metadata]}
+
+    def badge_of(self, row: Connection) -> str:
+        return super().badge_of(row) or ("" if row.enabled_clients else badge("No applications", "warn"))
 
     def get_form(self, request: HttpRequest, obj: Connection | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
         guide = guide_of(_strategy_of(request, obj))

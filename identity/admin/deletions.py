@@ -21,11 +21,8 @@ class DeletedInPartsAdmin(ServiceAdmin[Row]):
     def get_list_display(self, request: HttpRequest) -> Any:
         return [*super().get_list_display(request), "standing"]
 
-    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        row = context.get("original")
-        if row is not None and row.is_being_deleted:
-            context["subtitle"] = f"{row}: {_progress(row)[0]}"
-        return super().render_change_form(request, context, *args, **kwargs)
+    def badge_of(self, row: Row) -> str:
+        return self.standing(row) or super().badge_of(row)
 
     def counts_before_deletion(self, row: Row) -> dict[str, int]:
         return what_hangs_on(row)

@@ -1,4 +1,4 @@
-"""*Provider and test* of connections to OpenID, OAuth 2.0 and social providers: what to enter there, and a login that opens no session."""
+"""*Test connection* of connections to OpenID, OAuth 2.0 and social providers: what to enter there, and a login that opens no session."""
 
 from __future__ import annotations
 
