@@ -156,7 +156,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             return [(None, {"fields": _ABOUT}), *further, ("More", {"fields": ["is_global", "client_metadata"], "classes": ["collapse"]})]
         kept = ["is_global", "auth_version", "revoked_at", "created", "updated"]
         return [
-            (None, {"fields": ["client_id", "tenant", "state", "party", *_ABOUT]}),
+            (None, {"fields": ["tenant", "party", *_ABOUT]}),
             *further,
             ("More", {"fields": ["client_metadata", *kept], "classes": ["collapse"]}),
         ]

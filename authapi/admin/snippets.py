@@ -152,7 +152,7 @@ def _values(setup: Setup) -> dict[str, str]:
     # A shell without the variable says so and sends nothing.
     secret = f"${{{SECRET}:?Set {SECRET} to the secret of this client}}"
     basic = f'--user "{setup.client_id}:{secret}"'
-    form = f'--data client_id={setup.client_id} --data-urlencode "client_secret={secret}"'
+    form = f'--data client_id={setup.client_id} \\\n  --data-urlencode "client_secret={secret}"'
     return {
         "issuer": setup.issuer,
         "client_id": setup.client_id,

@@ -6,37 +6,15 @@ The fields are a part of the options; all others stay reachable as JSON. What is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+
+from identity.options.enterprise_guides import ENTERPRISE_GUIDES
+from identity.options.guide_fields import Guide, OptionField
+from identity.options.own_guides import OWN_GUIDES
 
 # Where every provider sends the browser back to, below the address of the tenant.
 CALLBACK_PATH = "login/callback"
 # Providers that people know by name and by sign: each has an icon in `templates/hosted/icons/`.
 BRANDS = ("google-oauth2", "github", "windowslive", "apple", "facebook", "linkedin")
-
-
-@dataclass(frozen=True)
-class OptionField:
-    """One option as a field. `words` is a text of words or a list of them, `pairs` an object with one member a line."""
-
-    name: str
-    label: str
-    help_text: str = ""
-    kind: Literal["text", "address", "secret", "key", "words", "lines", "pairs", "switch", "choice"] = "text"
-    is_required: bool = False
-    choices: tuple[tuple[str, str], ...] = ()
-    # What a switch means that is not set.
-    default: bool = False
-
-
-@dataclass(frozen=True)
-class Guide:
-    """How a connection of a strategy is set up. `console` is where the application is registered at the provider."""
-
-    label: str
-    fields: tuple[OptionField, ...]
-    steps: tuple[str, ...] = ()
-    console: str = ""
 
 
 def _client(what: str = "Client id", secret: str = "Client secret") -> tuple[OptionField, OptionField]:  # noqa: S107  (labels)
@@ -56,7 +34,7 @@ _DIRECTORY_STEPS = (
     "To have addresses counted as verified, add the optional claim xms_edov to the id token. Others stay unverified, because a directory "
     "can write any address into its tokens.",
 )
-GUIDES: Mapping[str, Guide] = {
+_SOCIAL: Mapping[str, Guide] = {
     "google-oauth2": Guide(
         "Google",
         (
@@ -202,3 +180,5 @@ GUIDES: Mapping[str, Guide] = {
         ),
     ),
 }
+# By strategy. The database strategy, whose name is a setting, is `DATABASE`.
+GUIDES: Mapping[str, Guide] = {**OWN_GUIDES, **ENTERPRISE_GUIDES, **_SOCIAL}
