@@ -26,6 +26,7 @@ from authapi.models import ApiResource, Client
 from authapi.protocols.saml.settings import is_on as speaks_saml
 from authapi.protocols.wsfed.settings import is_on as speaks_wsfed
 from authapi.services import client_grants, clients, registered_clients
+from authapi.services.api_resources import ensure_management_api
 from foundation.admin.badges import badge
 from foundation.admin.beside_rows import page_beside
 from identity.admin.object_actions import ObjectAction
@@ -135,7 +136,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             kwargs["form"] = kinds.form_of(kind, grants=request.user.has_perm(_GRANT))
         form = super().get_form(request, obj, change=change, **kwargs)
         if "api" in form.base_fields:
-            form.base_fields["api"].queryset = self.scoped_choices(request, ApiResource)
+            form.base_fields["api"].choices = kinds.api_choices(self.scoped_choices(request, ApiResource))
         return form
 
     def get_fieldsets(self, request: HttpRequest, obj: Client | None = None) -> Any:
@@ -223,11 +224,8 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
     def create(self, request: HttpRequest, form: Any) -> Client:
         values = {**form.columns(), "is_global": form.cleaned_data.get("is_global", False)}
         client, secret = clients.create_client(tenant_id=self.tenant_for_new(request), **values)
-        api = form.cleaned_data.get("api")
-        if api is not None:
-            client_grants.create_client_grant(
-                tenant_id=client.tenant_id, client_id=client.client_id, api_resource=api, scopes=form.cleaned_data["scopes"]
-            )
+        if form.cleaned_data.get("api"):
+            _grant(client, form.cleaned_data["api"], form.cleaned_data["scopes"])
         # For the response to this request only.
         request._new_secret = secret  # type: ignore[attr-defined]
         return client
@@ -274,6 +272,12 @@ def _kind_of(request: HttpRequest, row: Client | None) -> Kind | None:
     return KINDS.get(request.GET.get(kinds.PARAMETER, "")) if row is None else None
 
 
+def _grant(client: Client, api: str, scopes: list[str]) -> None:
+    is_management = api == kinds.MANAGEMENT
+    resource = ensure_management_api(client.tenant_id) if is_management else ApiResource.objects.of(client.tenant_id).get(pk=api)
+    client_grants.create_client_grant(tenant_id=client.tenant_id, client_id=client.client_id, api_resource=resource, scopes=scopes)
+
+
 def _revoke(_request: HttpRequest, row: Client, _values: dict[str, Any]) -> str:
     clients.revoke_client(tenant_id=row.tenant_id, client_id=row.client_id)
     return f"{row} revoked."
@@ -313,4 +317,6 @@ def _granted_audience(client: Client, management_api: str) -> str:
     if client.is_global:
         return management_api
     granted = client.client_grants.filter(subject_type="client").select_related("api_resource").order_by("created_at", "pk").first()
-    return str(granted.api_resource.identifier) if granted else ""
+    if granted is None:
+        return ""
+    return management_api if granted.api_resource.is_system else str(granted.api_resource.identifier)

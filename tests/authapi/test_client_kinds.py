@@ -9,7 +9,7 @@ from django.test import Client as Browser
 from django.urls import reverse
 
 from authapi.admin.applications.kinds import KINDS
-from authapi.models import Client, ClientGrant
+from authapi.models import ApiResource, Client, ClientGrant
 from authapi.services.api_resources import create_api_resource
 from identity.models import AuditEntry, Tenant
 from tests.factories.admin import browser_of, new_staff, new_tenant, take_from_administrators
@@ -112,6 +112,15 @@ def test_a_program_gets_its_first_api_with_the_client(browser: Browser, tenant: 
     assert add(browser, "machine", name="Robot", api=api.pk, scopes="read:orders").status_code == 200
     grant = ClientGrant.objects.of(tenant.pk).get()
     assert (grant.client, grant.api_resource, grant.scopes, grant.subject_type) == (only(tenant), api, ["read:orders"], "client")
+
+
+def test_the_management_api_is_offered_before_its_row_exists(browser: Browser, tenant: Tenant) -> None:
+    assert not ApiResource.objects.of(tenant.pk).exists()
+    assert "Management interface" in browser.get(ADD, {"kind": "machine"}).content.decode()
+    assert not ApiResource.objects.of(tenant.pk).exists()
+    assert add(browser, "machine", name="Robot", api="management", scopes="read:users").status_code == 200
+    grant = ClientGrant.objects.of(tenant.pk).get()
+    assert (grant.api_resource.is_system, grant.scopes) == (True, ["read:users"])
 
 
 def test_the_api_of_another_tenant_is_neither_offered_nor_granted(browser: Browser, tenant: Tenant) -> None:

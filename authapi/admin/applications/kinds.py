@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
 from django import forms
-from django.db.models import QuerySet
 
 from authapi.admin.client_form import ClientForm
 from authapi.models import ApiResource, Client
@@ -17,6 +16,7 @@ from authapi.protocols.wsfed import settings as wsfed
 from foundation.admin.line_fields import LinesField
 
 PARAMETER = "kind"
+MANAGEMENT = "management"
 # The form with every field.
 ALL = "all"
 _LOGIN = ["authorization_code", "refresh_token"]
@@ -109,11 +109,9 @@ KINDS: Mapping[str, Kind] = {
 class MachineForm(ClientForm):
     """The form of a program, with the first API that it calls."""
 
-    api = forms.ModelChoiceField(
-        QuerySet(ApiResource).none(),
+    api = forms.ChoiceField(
         required=False,
         label="API",
-        empty_label="None yet",
         help_text="The API that the program calls. You can grant more APIs on the page of the client.",
     )
     scopes = LinesField(rows=4, help_text="One scope of the API per line, such as read:users. Empty: tokens without a scope.")
@@ -134,6 +132,11 @@ def form_of(kind: Kind, *, grants: bool) -> type[ClientForm]:
         shown.label = kind.labels.get(name, shown.label)
         shown.help_text = kind.help_texts.get(name, shown.help_text)
     return type("KindForm", (base,), {**changed, "preset": kind.body})
+
+
+def api_choices(apis: Iterable[ApiResource]) -> list[tuple[str, str]]:
+    """Return the choices of an API. The management API is offered before its row exists: the first grant makes it."""
+    return [("", "None yet"), (MANAGEMENT, "Management interface"), *((api.pk, str(api)) for api in apis if not api.is_system)]
 
 
 def fields_of(kind: Kind, *, grants: bool) -> list[str]:
