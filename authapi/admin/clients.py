@@ -26,7 +26,7 @@ from authapi.models import ApiResource, Client
 from authapi.protocols.saml.settings import is_on as speaks_saml
 from authapi.protocols.wsfed.settings import is_on as speaks_wsfed
 from authapi.services import client_grants, clients, registered_clients
-from authapi.services.api_resources import ensure_management_api
+from authapi.services.api_resources import TenantHasNoDomain, ensure_management_api
 from foundation.admin.badges import badge
 from foundation.admin.beside_rows import page_beside
 from identity.admin.object_actions import ObjectAction
@@ -34,6 +34,7 @@ from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.scope import only_tenant
 from identity.admin.service_admin import ServiceAdmin
 from identity.hosts import address_beside
+from identity.services.failures import Invalid
 
 _ABOUT = ["name", "description", "app_type", "is_first_party", "logo_uri", "initiate_login_uri"]
 _ADDRESSES = [
@@ -273,8 +274,11 @@ def _kind_of(request: HttpRequest, row: Client | None) -> Kind | None:
 
 
 def _grant(client: Client, api: str, scopes: list[str]) -> None:
-    is_management = api == kinds.MANAGEMENT
-    resource = ensure_management_api(client.tenant_id) if is_management else ApiResource.objects.of(client.tenant_id).get(pk=api)
+    try:
+        is_management = api == kinds.MANAGEMENT
+        resource = ensure_management_api(client.tenant_id) if is_management else ApiResource.objects.of(client.tenant_id).get(pk=api)
+    except TenantHasNoDomain as error:
+        raise Invalid({"api": ["Add a domain to the tenant first. The management interface is named by it."]}) from error
     client_grants.create_client_grant(tenant_id=client.tenant_id, client_id=client.client_id, api_resource=resource, scopes=scopes)
 
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 from authapi.admin.applications.kinds import KINDS
 from authapi.models import ApiResource, Client, ClientGrant
 from authapi.services.api_resources import create_api_resource
-from identity.models import AuditEntry, Tenant
+from identity.models import AuditEntry, CustomDomain, Tenant
 from tests.factories.admin import browser_of, new_staff, new_tenant, take_from_administrators
 
 ADD = reverse("admin:authapi_client_add")
@@ -121,6 +121,13 @@ def test_the_management_api_is_offered_before_its_row_exists(browser: Browser, t
     assert add(browser, "machine", name="Robot", api="management", scopes="read:users").status_code == 200
     grant = ClientGrant.objects.of(tenant.pk).get()
     assert (grant.api_resource.is_system, grant.scopes) == (True, ["read:users"])
+
+
+def test_a_tenant_without_a_domain_is_told_to_add_one(browser: Browser, tenant: Tenant) -> None:
+    CustomDomain.objects.of(tenant.pk).delete()
+    found = errors_of(add(browser, "machine", name="Robot", api="management", scopes="read:users"))
+    assert found == {"api": ["Add a domain to the tenant first. The management interface is named by it."]}
+    assert not Client.objects.of(tenant.pk).exists()
 
 
 def test_the_api_of_another_tenant_is_neither_offered_nor_granted(browser: Browser, tenant: Tenant) -> None:
