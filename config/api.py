@@ -133,7 +133,7 @@ class ApiBrowser(SpectacularSwaggerSplitView):
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Add the command that gets a token, with the address of the tenant that answers beside this page, if there is one."""
-        response: Response = super().get(request, *args, **kwargs)
+        response: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
         found = resolve_host(request.META.get("HTTP_HOST", ""))
         response.data["token_command"] = _CURL.replace("ISSUER", found.issuer if found else "https://TENANT_DOMAIN/")
         response.data["names_tenant"] = found is not None

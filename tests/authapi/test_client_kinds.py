@@ -74,7 +74,7 @@ def test_a_kind_implies_the_settings_that_its_form_does_not_ask_for(
     assert (client.app_type, client.token_endpoint_auth_method, client.grant_types) == (app_type, method, grants)
     assert client.redirect_uris == ("" if kind == "machine" else CALLBACK)
     assert (client.is_global, client.is_first_party) == (False, True)
-    addons = {"saml": {"samlp": {}}, "wsfed": {"wsfed": {}}}
+    addons: dict[str, dict[str, Any]] = {"saml": {"samlp": {}}, "wsfed": {"wsfed": {}}}
     assert client.settings.get("addons") == addons.get(kind)
     rotation = (client.settings.get("refresh_token") or {}).get("rotation_type")
     assert rotation == ("rotating" if "refresh_token" in grants else None)

@@ -99,7 +99,7 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
             return "all"
         return ", ".join(row.scopes[:4]) + (f" and {len(row.scopes) - 4} more" if len(row.scopes) > 4 else "") or "-"
 
-    def response_post_save_add(self, request: HttpRequest, obj: ClientGrant) -> HttpResponse:
+    def response_post_save_add(self, request: HttpRequest, obj: ClientGrant) -> HttpResponseRedirect:
         return self._back(request, obj) or super().response_post_save_add(request, obj)
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -109,7 +109,7 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
         is_deleted = isinstance(answer, HttpResponseRedirect) and not self.get_queryset(request).filter(pk=row.pk).exists()
         return (self._back(request, row) if is_deleted else None) or answer
 
-    def _back(self, request: HttpRequest, row: ClientGrant) -> HttpResponse | None:
+    def _back(self, request: HttpRequest, row: ClientGrant) -> HttpResponseRedirect | None:
         """Return to the page of the client or of the API that led to this form; None if neither did."""
         for name, key, tab in (("client", row.client_id, "apis"), ("apiresource", row.api_resource_id, "clients")):
             if request.GET.get(_PARAMETERS[name]) == str(key):

@@ -65,9 +65,8 @@ class EnabledClients:
 
     def add(self) -> None:
         """Add the pages and the tab."""
-        own = {"permission": _MAY_CHANGE, "in_menu": False}
-        self._connections.row_pages.append(RowPage("applications", "Applications", self.of_connection, **own))
-        self._clients.row_pages.append(RowPage("connections", "Connections", self.of_client, **own))
+        self._connections.row_pages.append(RowPage("applications", "Applications", self.of_connection, _MAY_CHANGE, in_menu=False))
+        self._clients.row_pages.append(RowPage("connections", "Connections", self.of_client, _MAY_CHANGE, in_menu=False))
         first, *others = self._connections.tabs.items()
         self._connections.tabs = dict([first, (APPLICATIONS, [self.panel]), *others])
 

@@ -17,7 +17,7 @@ from identity.models.connections import PASSWORDLESS_STRATEGIES, known_strategie
 from identity.options.guides import BRANDS, GUIDES
 from identity.options.own_guides import DATABASE
 from identity.options.schemas import schema_of
-from identity.options.schemas.nodes import Members, Secret
+from identity.options.schemas.nodes import Members, Node, Secret
 from identity.passwords import DEFAULT_POLICY, POLICIES
 from tests.factories.models.identity import ConnectionFactory
 from tests.factories.social_provider import APPLE_KEY, TEAM_ID
@@ -52,7 +52,7 @@ def test_every_strategy_that_users_can_log_in_with_has_a_guide_that_fits_its_opt
     assert set(BRANDS) <= set(KNOWN) <= set(GUIDES)
     for strategy, guide in GUIDES.items():
         for option in guide.fields:
-            node = schema_of(strategy, is_database=strategy == DATABASE)
+            node: Node = schema_of(strategy, is_database=strategy == DATABASE)
             for part in option.name.split("."):
                 assert isinstance(node, Members), option
                 node = node.nodes[part]
