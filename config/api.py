@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.views import SpectacularSwaggerSplitView
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from authapi.api import (
@@ -51,6 +52,15 @@ _BROWSER_POLICY = (
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 
+
+# Without the variables, the shell prints an error and sends nothing.
+_CURL = """\
+curl --silent --show-error --request POST "ISSUERoauth/token" \\
+  --data grant_type=client_credentials \\
+  --data-urlencode "client_id=${CLIENT_ID:?Set CLIENT_ID to the id of the client}" \\
+  --data-urlencode "client_secret=${CLIENT_SECRET:?Set CLIENT_SECRET to the secret of the client}" \\
+  --data-urlencode "audience=ISSUERapi/v2/"
+"""
 
 # Modules with the schemas of responses.
 _DESCRIBED: tuple[Any, ...] = (
@@ -119,6 +129,14 @@ class ApiBrowser(SpectacularSwaggerSplitView):
         require_platform_host(request)
         response = super().dispatch(request, *args, **kwargs)
         response["Content-Security-Policy"] = _BROWSER_POLICY
+        return response
+
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Add the command that gets a token, with the address of the tenant that answers beside this page, if there is one."""
+        response: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
+        found = resolve_host(request.META.get("HTTP_HOST", ""))
+        response.data["token_command"] = _CURL.replace("ISSUER", found.issuer if found else "https://TENANT_DOMAIN/")
+        response.data["names_tenant"] = found is not None
         return response
 
 

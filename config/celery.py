@@ -10,7 +10,7 @@ from typing import Any
 
 from celery import Celery, signals
 from django.conf import settings
-from django.db import close_old_connections
+from django.db import close_old_connections, connection
 
 from config.task_messages import use_checked_transport
 
@@ -34,6 +34,20 @@ def use_one_connection_per_thread(**_: Any) -> None:
     database["OPTIONS"].pop("pool", None)
     database["CONN_MAX_AGE"] = _CONNECTION_SECONDS
     database["CONN_HEALTH_CHECKS"] = True
+
+
+@signals.worker_init.connect
+def refuse_another_database_strategy(**_: Any) -> None:
+    """End before the fork if the data was written with another database strategy; leave no connection to the children."""
+    from identity.services.database_strategy import StrategyChanged, refuse_changed_strategy  # noqa: PLC0415  (models are not ready before)
+
+    try:
+        refuse_changed_strategy()
+    except StrategyChanged as refusal:
+        # Celery logs other exceptions of a receiver and goes on.
+        raise SystemExit(str(refusal)) from refusal
+    finally:
+        connection.close()
 
 
 @signals.worker_process_init.connect

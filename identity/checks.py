@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.checks import CheckMessage, Tags, Warning, register
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connection
 
 from identity.audit.retention import is_guarded
-from identity.models import AuditEntry
+from identity.models import AuditEntry, Connection
 from identity.search.indexes import TABLE, missing_search_indexes
+from identity.services.database_strategy import StrategyChanged, refuse_changed_strategy
 
 
 @register(Tags.database)
@@ -42,3 +43,15 @@ def check_search_indexes(databases: Sequence[str] | None = None, **_: Any) -> li
         )
         for index in missing_search_indexes(connection)
     ]
+
+
+@register(Tags.database)
+def check_database_strategy(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+    """Report a database strategy that differs from that of the stored connections."""
+    if not databases or "default" not in databases or Connection._meta.db_table not in connection.introspection.table_names():
+        return []
+    try:
+        refuse_changed_strategy()
+    except StrategyChanged as refusal:
+        return [Error(str(refusal), id="identity.E001")]
+    return []

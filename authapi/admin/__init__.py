@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from django.contrib import admin
 
+from authapi.admin.applications.client_grants import ClientGrantAdmin
+from authapi.admin.applications.client_tabs import ClientTabs
+from authapi.admin.applications.enabled import EnabledClients
+from authapi.admin.applications.resource_tabs import ResourceTabs
 from authapi.admin.blocks import AddressBlockAdmin, AttackNoticeAdmin, KnownBrowserAdmin, LoginFailuresAdmin
 from authapi.admin.branding import BrandingPage
 from authapi.admin.client_credentials import ClientCredentialAdmin, EdgeKeyAdmin
@@ -22,7 +26,7 @@ from authapi.admin.permissions import (
     add_permission_tables,
 )
 from authapi.admin.provider_pages import ProviderPages
-from authapi.admin.resources import ApiResourceAdmin, ClientGrantAdmin
+from authapi.admin.resources import ApiResourceAdmin
 from authapi.admin.saml_keys import SamlKeyAdmin
 from authapi.admin.saml_page import SamlPage
 from authapi.admin.sessions import ConsentAdmin, LogoutNoticeAdmin, RefreshTokenAdmin, SessionAdmin, SessionClientAdmin
@@ -110,17 +114,27 @@ def register(site: PagesSite) -> None:
     site.register((AuthorizationCode, AccessToken, IDToken), CredentialAdmin)
     site.register(DeviceGrant, DeviceGrantAdmin)
     site.register(DeviceKey, DeviceKeyAdmin)
-    clients = site.get_model_admin(Client)
-    if isinstance(clients, RowPagesAdmin):
-        SamlPage(site, clients).add()
+    _add_tabs(site)
     page = site.get_model_admin(User) if site.is_registered(User) else None
     if isinstance(page, ObjectActionsAdmin):
         UserPanels(site).add_to(page)
     add_permission_tables(site)
     _register_invitations(site)
+
+
+def _add_tabs(site: PagesSite) -> None:
+    """Add tabs and pages to clients, APIs and connections."""
+    clients, resources = site.get_model_admin(Client), site.get_model_admin(ApiResource)
     connections = site.get_model_admin(Connection) if site.is_registered(Connection) else None
+    if isinstance(resources, ObjectActionsAdmin):
+        ResourceTabs(site).add_to(resources)
+    if isinstance(clients, RowPagesAdmin):
+        ClientTabs(site).add_to(clients)
+        SamlPage(site, clients).add()
     if isinstance(connections, RowPagesAdmin):
         ProviderPages(site, connections).add()
+    if isinstance(clients, RowPagesAdmin) and isinstance(connections, RowPagesAdmin):
+        EnabledClients(site, connections, clients).add()
 
 
 def _register_invitations(site: admin.AdminSite) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.utils.html import format_html
@@ -67,6 +68,9 @@ def _choices(rows: tuple[tuple[str, str, str], ...]) -> list[tuple[str, str]]:
 
 
 class ClientForm(ExchangeFields, ServiceForm):
+    # Members of the request body that the form of one kind of application implies.
+    preset: ClassVar[Mapping[str, Any]] = {}
+
     name = forms.CharField(max_length=255, help_text="Shown to users on the login and the consent page.")
     description = forms.CharField(required=False, max_length=140, widget=_WIDE)
     app_type = forms.ChoiceField(required=False, choices=APP_TYPES, label="Kind of application")
@@ -279,7 +283,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         body |= self._signed_requests() | exchange_body(values, changed)
         if "client_metadata" in changed:
             body["client_metadata"] = merge_of(stored.get("client_metadata", {}), values["client_metadata"])
-        return body
+        return {**self.preset, **body}
 
     def _signed_requests(self) -> dict[str, Any]:
         values = self.cleaned_data
@@ -322,7 +326,7 @@ class ClientForm(ExchangeFields, ServiceForm):
             for inner, further in problem.items():
                 self._refuse(str(inner), further)
             return
-        text = "; ".join(_texts(problem))
+        text = "; ".join(_texts(problem)).removesuffix(".") + "."
         self.add_error(name if name in self.fields else None, text if name in self.fields else f"{name}: {text}")
 
 

@@ -7,23 +7,34 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.text import slugify
 
+from authapi.admin.applications import kinds
+from authapi.admin.applications.kinds import KINDS, Kind
 from authapi.admin.client_exchange import EXCHANGE
 from authapi.admin.client_form import ClientForm
 from authapi.admin.compliance import shown_rules
 from authapi.admin.snippets import Setup, snippets_of
 from authapi.grants.device_code import DeviceCodeGrant
-from authapi.models import Client
-from authapi.services import clients, registered_clients
+from authapi.models import ApiResource, Client
+from authapi.protocols.saml.settings import is_on as speaks_saml
+from authapi.protocols.wsfed.settings import is_on as speaks_wsfed
+from authapi.services import client_grants, clients, registered_clients
+from authapi.services.api_resources import TenantHasNoDomain, ensure_management_api
 from foundation.admin.badges import badge
+from foundation.admin.beside_rows import page_beside
 from identity.admin.object_actions import ObjectAction
 from identity.admin.row_pages import RowPagesAdmin
+from identity.admin.scope import only_tenant
 from identity.admin.service_admin import ServiceAdmin
 from identity.hosts import address_beside
+from identity.services.failures import Invalid
 
 _ABOUT = ["name", "description", "app_type", "is_first_party", "logo_uri", "initiate_login_uri"]
 _ADDRESSES = [
@@ -54,7 +65,8 @@ _LEGACY_WARNING = (
 # Characters that are safe between quotes in the language of every snippet.
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9._~:/?#@!&'()*+,;=%-]+")
 _SOME_CALLBACK = "https://app.example.com/callback"
-_SOME_API = "https://api.example.com"
+PASTE = "Paste into your application"
+_GRANT = "authapi.add_clientgrant"
 
 
 class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
@@ -67,6 +79,9 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
     search_fields = ("name", "=client_id")
     change_form_template = "admin/client_form.html"
     proof_for = frozenset({"add"})
+    first_tab = "Settings"
+    id_field = "client_id"
+    primary_action = "grant-api"
     empty_text = "No clients yet. Add one for each application that logs users in or calls APIs."
     deletion_effect = (
         "Its grants and user consents are deleted, its tokens end, and its streams close within two seconds. Users can no longer "
@@ -109,7 +124,26 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         # The client of the account page belongs to the service. Its settings are in Sign-in settings.
         return super().get_queryset(request).filter(is_account_page=False)
 
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Ask for the kind of application first. The form then has the fields of that kind."""
+        is_chosen = request.method != "GET" or request.GET.get(kinds.PARAMETER) in (*KINDS, kinds.ALL)
+        if is_chosen or not self.has_add_permission(request) or not (self.is_bound(request) or only_tenant()):
+            return super().add_view(request, form_url, extra_context)
+        return page_beside(self, request, "admin/client_kinds.html", "Add client", kinds=KINDS.values())
+
+    def get_form(self, request: HttpRequest, obj: Client | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
+        kind = _kind_of(request, obj)
+        if kind is not None:
+            kwargs["form"] = kinds.form_of(kind, grants=request.user.has_perm(_GRANT))
+        form = super().get_form(request, obj, change=change, **kwargs)
+        if "api" in form.base_fields:
+            form.base_fields["api"].choices = kinds.api_choices(self.scoped_choices(request, ApiResource))
+        return form
+
     def get_fieldsets(self, request: HttpRequest, obj: Client | None = None) -> Any:
+        kind = _kind_of(request, obj)
+        if kind is not None:
+            return [(None, {"fields": kinds.fields_of(kind, grants=request.user.has_perm(_GRANT))})]
         further = [
             ("Addresses", {"fields": _ADDRESSES}),
             ("Authentication and grants", {"fields": _PROOF}),
@@ -124,7 +158,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             return [(None, {"fields": _ABOUT}), *further, ("More", {"fields": ["is_global", "client_metadata"], "classes": ["collapse"]})]
         kept = ["is_global", "auth_version", "revoked_at", "created", "updated"]
         return [
-            (None, {"fields": ["client_id", "tenant", "state", "party", *_ABOUT]}),
+            (None, {"fields": ["tenant", "party", *_ABOUT]}),
             *further,
             ("More", {"fields": ["client_metadata", *kept], "classes": ["collapse"]}),
         ]
@@ -153,15 +187,46 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         row = context.get("original")
-        if row is not None:
-            context["snippets"] = snippets_of(setup_of(row, request.get_host()))
+        if row is None:
+            context["kind_of_client"] = _kind_of(request, None)
+            return super().render_change_form(request, context, *args, **kwargs)
+        shown = next(tab.label for tab in self._tabs_of(request) if tab.is_current)
+        if shown == PASTE:
+            context |= self._paste(request, row)
+        elif shown == self.first_tab:
             # Read from the database, because the form has written submitted values to its row.
             context["level_rules"] = shown_rules(Client.objects.of(row.tenant_id).get(pk=row.pk))
         return super().render_change_form(request, context, *args, **kwargs)
 
+    def _paste(self, request: HttpRequest, row: Client) -> dict[str, Any]:
+        """Return what the tab with the snippets shows."""
+        setup = setup_of(row, request.get_host())
+        return {
+            "snippets": snippets_of(setup),
+            "has_secret": has_secret(row),
+            "needs_api": not setup.audience and "client_credentials" in row.grant_types and not row.is_global,
+            "grant_url": self._grant_address(row) if request.user.has_perm(_GRANT) else "",
+        }
+
+    def buttons_of(self, request: HttpRequest, row: Client) -> list[dict[str, Any]]:
+        """Add the button that grants an API to a client that calls APIs by itself."""
+        buttons = super().buttons_of(request, row)
+        if "client_credentials" not in row.grant_types or row.revoked_at is not None or not request.user.has_perm(_GRANT):
+            return buttons
+        return [{"name": "grant-api", "label": "Grant an API", "url": self._grant_address(row), "is_dangerous": False}, *buttons]
+
+    def _grant_address(self, row: Client) -> str:
+        return f"{reverse(f'{self.admin_site.name}:authapi_clientgrant_add')}?{urlencode({'client': row.pk})}"
+
+    def place_of(self, row: Client, tab: str) -> str:
+        """Return the address of a tab of a client's page."""
+        return f"{self.address_of('change', row)}?{urlencode({'tab': slugify(tab)})}"
+
     def create(self, request: HttpRequest, form: Any) -> Client:
-        values = {**form.columns(), "is_global": form.cleaned_data["is_global"]}
+        values = {**form.columns(), "is_global": form.cleaned_data.get("is_global", False)}
         client, secret = clients.create_client(tenant_id=self.tenant_for_new(request), **values)
+        if form.cleaned_data.get("api"):
+            _grant(client, form.cleaned_data["api"], form.cleaned_data["scopes"])
         # For the response to this request only.
         request._new_secret = secret  # type: ignore[attr-defined]
         return client
@@ -173,7 +238,15 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
 
     def response_add(self, request: HttpRequest, obj: Client, post_url_continue: str | None = None) -> HttpResponse:
         secret = getattr(request, "_new_secret", "")
-        return self.secret_page(request, obj, secret) if secret else super().response_add(request, obj, post_url_continue)
+        if secret:
+            return self.secret_page(request, obj, secret)
+        if speaks_saml(obj.settings):
+            self.message_user(request, "Client added. Import the metadata of the application, or enter its addresses.", messages.SUCCESS)
+            return HttpResponseRedirect(self.address_of("saml", obj))
+        if _kind_of(request, None) is not None:
+            self.message_user(request, "Client added.", messages.SUCCESS)
+            return HttpResponseRedirect(self.place_of(obj, PASTE))
+        return super().response_add(request, obj, post_url_continue)
 
     def secret_page(self, request: HttpRequest, client: Client, secret: str) -> HttpResponse:
         """Return the page that shows a secret. It is the response to the request that created it: a redirect would have to store it."""
@@ -183,6 +256,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             "subtitle": None,
             "original": client,
             "secret": secret,
+            "next_url": self.place_of(client, PASTE),
             "opts": self.opts,
             "media": self.media,
         }
@@ -192,6 +266,20 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
     def _rotate(self, request: HttpRequest, row: Client, _values: dict[str, Any]) -> HttpResponse:
         client, secret = clients.rotate_client_secret(tenant_id=row.tenant_id, client_id=row.client_id)
         return self.secret_page(request, client, secret)
+
+
+def _kind_of(request: HttpRequest, row: Client | None) -> Kind | None:
+    """Return the kind of application of a new client; None for the form with every field."""
+    return KINDS.get(request.GET.get(kinds.PARAMETER, "")) if row is None else None
+
+
+def _grant(client: Client, api: str, scopes: list[str]) -> None:
+    try:
+        is_management = api == kinds.MANAGEMENT
+        resource = ensure_management_api(client.tenant_id) if is_management else ApiResource.objects.of(client.tenant_id).get(pk=api)
+    except TenantHasNoDomain as error:
+        raise Invalid({"api": ["Add a domain to the tenant first. The management interface is named by it."]}) from error
+    client_grants.create_client_grant(tenant_id=client.tenant_id, client_id=client.client_id, api_resource=resource, scopes=scopes)
 
 
 def _revoke(_request: HttpRequest, row: Client, _values: dict[str, Any]) -> str:
@@ -213,15 +301,26 @@ def setup_of(client: Client, authority: str) -> Setup:
     """Return the snippet values of a client at `authority`. Values that could end a quoted text are replaced by examples."""
     issuer = f"{address_beside(authority, client.tenant_id)}/"
     callback = next(iter(client.redirect_uris.split()), "")
-    grant = client.client_grants.select_related("api_resource").order_by("created_at", "pk").first()
-    audience = grant.api_resource.identifier if grant else ""
+    audience = _granted_audience(client, f"{issuer}api/v2/")
     return Setup(
         issuer=issuer,
         client_id=client.client_id,
         callback=callback if _PLAIN_TEXT.fullmatch(callback) else _SOME_CALLBACK,
-        audience=audience if _PLAIN_TEXT.fullmatch(audience) else _SOME_API,
+        audience=audience if _PLAIN_TEXT.fullmatch(audience) else "",
         is_public=client.is_public,
         has_users="authorization_code" in client.grant_types or "implicit" in client.grant_types,
         auth_method=str(client.auth_method),
         has_devices=DeviceCodeGrant.name in client.grant_types,
+        has_machine="client_credentials" in client.grant_types,
+        protocol="samlp" if speaks_saml(client.settings) else "wsfed" if speaks_wsfed(client.settings) else "",
     )
+
+
+def _granted_audience(client: Client, management_api: str) -> str:
+    """Return the identifier of the first API that the client may get tokens for without a user; empty if there is none."""
+    if client.is_global:
+        return management_api
+    granted = client.client_grants.filter(subject_type="client").select_related("api_resource").order_by("created_at", "pk").first()
+    if granted is None:
+        return ""
+    return management_api if granted.api_resource.is_system else str(granted.api_resource.identifier)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -15,11 +16,13 @@ from authapi.models import ConnectionTest
 from authapi.models import ProviderMetadata as MetadataRow
 from authapi.upstream.connection_tests import begin_test, can_be_tested, last_test
 from authapi.upstream.failures import UpstreamFailed
+from authapi.upstream.mapping_preview import previewed, sample_of
 from authapi.upstream.metadata_refresh import fetch_now, source_of
 from authapi.upstream.provider_facts import facts_of
 from authapi.upstream.provider_metadata import known_row
 from authapi.upstream.saml.certificates import Certificate
 from foundation.admin.badges import badge
+from foundation.admin.json_fields import ShapedJSONField
 from identity.admin.row_pages import RowPage, RowPagesAdmin
 from identity.audit.entries import record
 from identity.hosts import address_beside
@@ -28,6 +31,15 @@ from identity.models import Connection
 NAME = "provider"
 EXPIRES_SOON = timedelta(days=30)
 _MAY_CHANGE = "identity.change_connection"
+
+
+class SampleForm(forms.Form):
+    """Sample claims, whose profile the page shows."""
+
+    claims = ShapedJSONField(
+        label="Sample claims",
+        help_text="A JSON object as the provider sends it: claims of an id token, members of a profile, or attributes of an assertion.",
+    )
 
 
 class ProviderPages:
@@ -39,12 +51,13 @@ class ProviderPages:
 
     def add(self) -> None:
         """Add the page to the admin class of connections."""
-        self._owner.row_pages += [RowPage(NAME, "Provider and test", self.shown, "identity.view_connection", can_be_tested)]
+        self._owner.row_pages += [RowPage(NAME, "Test connection", self.shown, "identity.view_connection", can_be_tested)]
 
     def shown(self, request: HttpRequest, connection: Connection) -> HttpResponse:
-        """Show the page. On POST, fetch the metadata or begin a test."""
+        """Show the page. On POST, fetch the metadata, begin a test, or preview a profile."""
         address = ""
-        if request.method == "POST" and request.user.has_perm(_MAY_CHANGE):
+        preview = SampleForm(request.POST if "preview" in request.POST else None, initial={"claims": sample_of(connection)})
+        if request.method == "POST" and "preview" not in request.POST and request.user.has_perm(_MAY_CHANGE):
             if "fetch" in request.POST:
                 return self._fetched(request, connection)
             address = self._begun(request, connection)
@@ -56,13 +69,15 @@ class ProviderPages:
             **self._site.each_context(request),
             "opts": self._owner.opts,
             "original": connection,
-            "title": "Provider and test",
+            "title": "Test connection",
             "facts": facts,
             "certificates": [_certificate(certificate, now) for certificate in facts.certificates],
             "metadata": row,
             "metadata_state": _metadata_state(row, now),
             "is_fetched": _is_fetched(connection),
             "test_address": address,
+            "preview": preview,
+            "previewed": _previewed(connection, preview),
             "test": _test(last_test(connection)),
             "may_change": request.user.has_perm(_MAY_CHANGE),
             "back_url": self._owner.address_of("change", connection),
@@ -89,6 +104,17 @@ class ProviderPages:
             return ""
         record("Test connection", about=connection)
         return address
+
+
+def _previewed(connection: Connection, form: SampleForm) -> dict[str, Any] | None:
+    """Return the profile of the sample claims. If a login with them would fail, add the reason to the field and return None."""
+    if not form.is_bound or not form.is_valid():
+        return None
+    try:
+        return previewed(connection, form.cleaned_data["claims"] or {})
+    except UpstreamFailed as failed:
+        form.add_error("claims", failed.detail or failed.failure.description)
+        return None
 
 
 def _is_fetched(connection: Connection) -> bool:

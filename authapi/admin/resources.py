@@ -1,4 +1,4 @@
-"""Admin pages of APIs and client grants."""
+"""Admin pages of APIs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from django.utils.html import format_html
 
 from authapi.api.resource_servers import ResourceServerToChange
 from authapi.details.types import problems_of
-from authapi.models import ApiResource, ClientGrant
+from authapi.models import ApiResource
 from authapi.models.resources import MAX_TOKEN_SECONDS
-from authapi.services import api_resources, client_grants, resource_changes
-from authapi.services.grant_terms import IMPERSONATION
+from authapi.services import api_resources, resource_changes
 from foundation.admin.badges import badge
 from foundation.admin.json_fields import ShapedJSONField
 from foundation.admin.line_fields import LinesField
@@ -33,7 +32,6 @@ _USER_POLICIES = (
     ("deny_all", "No application"),
 )
 _CLIENT_POLICIES = (("require_client_grant", "Only applications with a client grant"), ("deny_all", "No application"))
-_USES = (("", "Not set"), ("deny", "Denied"), ("allow", "Allowed"), ("require", "Required"))
 _MECHANISMS = (
     ("", "Not required"),
     ("dpop", "A key, with a DPoP proof in each request"),
@@ -57,11 +55,6 @@ _EXAMPLE_TYPES = (
     '"required": ["amount", "currency", "payee"], "additionalProperties": false}}]'
 )
 _COLUMNS = ("identifier", "name", "token_lifetime", "token_dialect")
-_EXCHANGES = (
-    ("", "Delegation: tokens name the client as the actor (act)"),
-    (IMPERSONATION, "Impersonation: tokens do not name the client"),
-)
-_GRANT_SETTINGS = ("authorization_details_types", "organization_usage", "allow_any_organization", "token_exchange")
 _SWITCHES = ("enforce_policies", "allow_offline_access", "skip_consent_for_verifiable_first_party_clients")
 
 
@@ -243,6 +236,11 @@ class ApiResourceAdmin(ServiceAdmin[ApiResource]):
     empty_text = "No APIs yet. The management API appears with the first client grant or token."
     deletion_effect = "Its permissions and client grants are deleted, too, and the tokens of those clients end."
     change_form_template = "admin/sign_in_form.html"
+    first_tab = "Settings"
+    id_field = "identifier"
+
+    def badge_of(self, row: ApiResource) -> str:
+        return badge("System", "quiet") if row.is_system else ""
 
     def get_fieldsets(self, request: HttpRequest, obj: ApiResource | None = None) -> Any:
         own = ["identifier", "name", "scopes"] if obj is None else ["id", "tenant", "identifier", "name", "scopes"]
@@ -287,91 +285,3 @@ class ApiResourceAdmin(ServiceAdmin[ApiResource]):
     def change(self, request: HttpRequest, row: ApiResource, form: Any) -> None:
         secret = form.cleaned_data.get("signing_secret") or None
         resource_changes.update_api_resource(tenant_id=row.tenant_id, resource_id=row.pk, changes=form.columns(), signing_secret=secret)
-
-
-class ClientGrantForm(ServiceForm):
-    subject_type = forms.ChoiceField(
-        choices=[("client", "The application itself"), ("user", "Users of the application")], initial="client", label="Tokens for"
-    )
-    scopes = LinesField(rows=6, help_text="One scope of the API per line.")
-    allows_all_scopes = forms.BooleanField(
-        required=False, label="All scopes", help_text="All scopes of the API, including scopes that are added later."
-    )
-    authorization_details_types = LinesField(
-        label="Types of authorization details", help_text="One type of the API per line. Others are refused if the API requires a grant."
-    )
-    organization_usage = forms.ChoiceField(required=False, choices=_USES, label="In organizations")
-    allow_any_organization = forms.BooleanField(
-        required=False, label="Any organization", help_text="Otherwise only organizations to which the grant was added."
-    )
-    token_exchange = forms.ChoiceField(
-        required=False,
-        choices=_EXCHANGES,
-        label="Exchanged tokens",
-        help_text="For users: content of the tokens that the client gets for this API by exchanging a token of a user.",
-    )
-
-    class Meta:
-        model = ClientGrant
-        fields = ("client", "api_resource")
-
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
-        if not self.instance._state.adding:
-            settings = self.instance.settings
-            own = {name: getattr(self.instance, name) for name in ("subject_type", "scopes", "allows_all_scopes")}
-            own |= {name: settings.get(name) for name in _GRANT_SETTINGS}
-            self.initial = {**self.initial, **own}
-
-    def columns(self) -> dict[str, Any]:
-        """Return the columns for the service."""
-        values, changed = self.cleaned_data, set(self.changed_data)
-        found = {name: values[name] for name in ("scopes", "allows_all_scopes") if name in changed}
-        settings = {name: values[name] or None for name in _GRANT_SETTINGS if name in changed}
-        return found | ({"settings": settings} if settings else {})
-
-
-class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
-    form = ClientGrantForm
-    grows = False
-    list_display = ("id", "client", "api_resource", "subject_type", "scope_list", "updated_at", "tenant")
-    list_select_related = ("client", "api_resource", "tenant")
-    list_filter = ("subject_type",)
-    sortable_by = ("updated_at",)
-    search_fields = ("=id", "=client__client_id", "client__name")
-    autocomplete_fields = ("client",)
-    empty_text = "No client grants yet. A client that is not global needs one for each API."
-    deletion_effect = "The client gets no more tokens for this API, and its present ones end."
-    change_form_template = "admin/sign_in_form.html"
-
-    def get_fieldsets(self, request: HttpRequest, obj: ClientGrant | None = None) -> Any:
-        first = ["client", "api_resource", "subject_type", "scopes", "allows_all_scopes", "authorization_details_types"]
-        inside = ("In organizations", {"fields": ["organization_usage", "allow_any_organization"], "classes": ["collapse"]})
-        exchange = ("Token exchange", {"fields": ["token_exchange"], "classes": ["collapse"]})
-        if obj is None:
-            return [(None, {"fields": first}), inside, exchange]
-        return [(None, {"fields": ["id", "tenant", *first, "created_at", "updated_at"]}), inside, exchange]
-
-    def get_readonly_fields(self, request: HttpRequest, obj: ClientGrant | None = None) -> Any:
-        return () if obj is None else ("id", "tenant", "client", "api_resource", "subject_type", "created_at", "updated_at")
-
-    @admin.display(description="Scopes")
-    def scope_list(self, row: ClientGrant) -> str:
-        if row.allows_all_scopes:
-            return "all"
-        return ", ".join(row.scopes[:4]) + (f" and {len(row.scopes) - 4} more" if len(row.scopes) > 4 else "") or "-"
-
-    def create(self, request: HttpRequest, form: Any) -> ClientGrant:
-        values = form.cleaned_data
-        return client_grants.create_client_grant(
-            tenant_id=self.tenant_for_new(request),
-            client_id=values["client"].client_id,
-            api_resource=values["api_resource"],
-            subject_type=values["subject_type"],
-            **form.columns(),
-        )
-
-    def change(self, request: HttpRequest, row: ClientGrant, form: Any) -> None:
-        columns = form.columns()
-        if columns:
-            client_grants.change_client_grant(tenant_id=row.tenant_id, grant_id=row.pk, changes=columns)

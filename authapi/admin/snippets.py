@@ -20,6 +20,9 @@ class Setup:
     has_users: bool
     auth_method: str
     has_devices: bool = False
+    has_machine: bool = False
+    # The protocol of an application that does not speak OAuth: `samlp` or `wsfed`.
+    protocol: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ const config = await client.discovery(new URL("$issuer"), "$client_id", undefine
 const tokens = await client.clientCredentialsGrant(config, { audience: "$audience" });
 """)
 _CURL_MACHINE = Template("""\
-curl --request POST "${issuer}oauth/token" \\
+curl --silent --show-error --request POST "${issuer}oauth/token" \\
   $credentials \\
   --data grant_type=client_credentials \\
   --data-urlencode "audience=$audience"
@@ -93,6 +96,14 @@ curl "${issuer}.well-known/jwks.json"
 """)
 
 
+_CURL_SAML = Template("""\
+# The metadata of this service for the application:
+curl --silent --show-error "${issuer}samlp/metadata/$client_id"
+""")
+_CURL_WSFED = Template("""\
+# The federation metadata of this service for the application:
+curl --silent --show-error "${issuer}wsfed/$client_id/FederationMetadata/2007-06/FederationMetadata.xml"
+""")
 _CURL_DEVICE = Template("""\
 # Show user_code and verification_uri to the user. verification_uri_complete also contains the code, for a QR code.
 curl --request POST "${issuer}oauth/device/code" \\
@@ -107,14 +118,28 @@ curl --request POST "${issuer}oauth/token" \\
 
 
 def snippets_of(setup: Setup) -> list[Snippet]:
-    """Return the snippets of a client: for logins of users, or for a machine."""
+    """Return the snippets of a client: for its protocol, for devices, for logins of users, and for a machine with an API."""
     values = _values(setup)
-    python, node, shell = (_AUTHLIB_USER, _NODE_USER, _CURL_USER) if setup.has_users else (_AUTHLIB_MACHINE, _NODE_MACHINE, _CURL_MACHINE)
-    device = [Snippet("Device without a browser, with curl", _CURL_DEVICE.substitute(values))] if setup.has_devices else []
-    if setup.has_devices and not setup.has_users:
-        return device
+    found = []
+    if setup.protocol:
+        metadata = _CURL_SAML if setup.protocol == "samlp" else _CURL_WSFED
+        found.append(Snippet("Metadata, with curl", metadata.substitute(values)))
+    if setup.has_devices:
+        found.append(Snippet("Device without a browser, with curl", _CURL_DEVICE.substitute(values)))
+    if setup.has_users:
+        found += _three(values, _AUTHLIB_USER, _NODE_USER, _CURL_USER)
+    if setup.has_machine and setup.audience:
+        first, *others = reversed(_three(values, _AUTHLIB_MACHINE, _NODE_MACHINE, _CURL_MACHINE))
+        found = (
+            [first, *reversed(others), *found]
+            if not setup.has_users
+            else [*found, Snippet("A token without a user, with curl", first.text)]
+        )
+    return found
+
+
+def _three(values: dict[str, str], python: Template, node: Template, shell: Template) -> list[Snippet]:
     return [
-        *device,
         Snippet("Python, with Authlib", python.substitute(values)),
         Snippet("JavaScript, with openid-client", node.substitute(values)),
         Snippet("Shell, with curl", shell.substitute(values)),
@@ -124,8 +149,10 @@ def snippets_of(setup: Setup) -> list[Snippet]:
 def _values(setup: Setup) -> dict[str, str]:
     is_basic = setup.auth_method == "client_secret_basic"
     proof = "ClientSecretBasic" if is_basic else "ClientSecretPost"
-    basic = f'--user "{setup.client_id}:${SECRET}"'
-    form = f'--data client_id={setup.client_id} --data-urlencode "client_secret=${SECRET}"'
+    # A shell without the variable says so and sends nothing.
+    secret = f"${{{SECRET}:?Set {SECRET} to the secret of this client}}"
+    basic = f'--user "{setup.client_id}:{secret}"'
+    form = f'--data client_id={setup.client_id} \\\n  --data-urlencode "client_secret={secret}"'
     return {
         "issuer": setup.issuer,
         "client_id": setup.client_id,

@@ -322,6 +322,9 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
             ("Protocol", {"fields": protocol, "classes": ["collapse"]}),
         ]
 
+    def heading_of(self, row: TenantSettings) -> str:
+        return "Sign-in settings"
+
     def get_readonly_fields(self, request: HttpRequest, obj: TenantSettings | None = None) -> Any:
         return () if obj is None else ("tenant", "updated_at")
 

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
 
 from config import env
 
 DEMO_TENANT = "demo"
 ROOT = Path(__file__).resolve().parents[2]
+_READ_IN = re.compile(r'\benv\.[a-z]+\(\s*"([A-Z][A-Z0-9_]+)"')
+_GIVEN = re.compile(r"(?:^|\s)([A-Za-z_][A-Za-z0-9_]*)\s*[:?+]?=")
+# Read without `config.env`.
+_FURTHER = frozenset({"DATA_DIR", "PYTHON", "YES"})
+_SIMILAR = 0.75
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,8 @@ def data_directory() -> Path:
 
 
 def read() -> Options:
-    """Read the options. Raises `ImproperlyConfigured` with a sentence for an invalid value."""
+    """Read the options. Raises `ImproperlyConfigured` with a sentence for an invalid value or a misspelled variable."""
+    _refuse_misspelled(os.environ.get("MAKEFLAGS", ""))
     port = env.integer("PORT", 8000, "Port of `make up`.", minimum=1, maximum=65000)
     return Options(
         data_dir=data_directory(),
@@ -55,3 +65,16 @@ def read() -> Options:
         web_server=env.text("WEB_SERVER", "uvicorn", "Which ASGI server runs the web processes.", choices=("uvicorn", "daphne")),
         web_processes=env.integer("WEB_PROCESSES", 1, "Web processes that share the port.", minimum=1, maximum=64),
     )
+
+
+def _refuse_misspelled(makeflags: str) -> None:
+    """Refuse a variable of the command line whose name is nearly that of a known one. Other programs read the rest."""
+    known = {*_FURTHER, *(name for file in _sources() for name in _READ_IN.findall(file.read_text()))}
+    for name in _GIVEN.findall(makeflags.partition(" -- ")[2]):
+        near = [] if name in known else get_close_matches(name.upper(), sorted(known), n=1, cutoff=_SIMILAR)
+        if near:
+            raise ImproperlyConfigured(f"There is no variable {name}. Did you mean {near[0]}?")
+
+
+def _sources() -> list[Path]:
+    return [Path(__file__), *sorted((ROOT / "config" / "settings").glob("*.py"))]

@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any
 
 from django.conf import settings
+from django.db import connection
 from django.urls import get_resolver
 
 from config.server.hosts import Receive, Scope, Send
@@ -26,6 +27,7 @@ from events.log.numbering import numberer
 from events.stream.listeners import watch_over_readers
 from events.stream.runtime import drain_runtime, runtime, stop_runtime
 from foundation.database.loop_queries import close_loop_queries, open_loop_queries
+from identity.services.database_strategy import StrategyChanged, refuse_changed_strategy
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +40,11 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
+            try:
+                await asyncio.to_thread(_judge_strategy)
+            except StrategyChanged as refusal:
+                await send({"type": "lifespan.startup.failed", "message": str(refusal)})
+                return
             await begin()
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
@@ -64,6 +71,13 @@ async def begin() -> None:
     if settings.WEB_ROLE != "stream":
         await open_loop_queries()
     await asyncio.to_thread(compare_at_start)
+
+
+def _judge_strategy() -> None:
+    try:
+        refuse_changed_strategy()
+    finally:
+        connection.close()
 
 
 def is_begun() -> bool:

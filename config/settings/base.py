@@ -58,6 +58,8 @@ STAFF_PROOF_MINUTES = env.integer(
 # --- Brand on the wire ------------------------------------------------------------------------------------------------
 EVENT_ATTRIBUTE_PREFIX = env.text("EVENT_ATTRIBUTE_PREFIX", "x0", "Prefix of the envelope fields tenant, stream, purpose.")
 EVENT_SOURCE_NAMESPACE = env.text("EVENT_SOURCE_NAMESPACE", "svc", "Namespace in `source`: urn:<namespace>:<tenant>.<domain>.")
+# Tests turn it off, because tests of several strategies share a database.
+CHECK_DATABASE_STRATEGY = True
 DATABASE_STRATEGY = env.text("DATABASE_STRATEGY", "database", "Strategy name of database connections and prefix of user ids.")
 
 # --- Servers ----------------------------------------------------------------------------------------------------------

@@ -37,3 +37,4 @@ replace_generation()
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher", "identity.hashers.ImportedPasswordHasher"]
 # Where `provisioning.failpoints` reads the places at which a test makes the process die.
 FAILPOINTS_DIR = os.environ.get("FAILPOINTS_DIR", "")
+CHECK_DATABASE_STRATEGY = False

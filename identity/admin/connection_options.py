@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.core.exceptions import ValidationError
 
 from foundation.admin.line_fields import LinesField
 from identity.models import Connection
-from identity.options.guides import GUIDES, Guide, OptionField
+from identity.options.guide_fields import Guide, OptionField
+from identity.options.guides import GUIDES
+from identity.options.own_guides import DATABASE
 
 _PREFIX = "option_"
 _SECRETS = ("secret", "key")
 _WIDE = {"size": 60, "spellcheck": "false", "autocomplete": "off"}
+_AREA = {"rows": 6, "cols": 66, "spellcheck": "false", "autocomplete": "off"}
 _KEPT = "Set. Leave empty to keep it."
 
 
@@ -51,12 +56,12 @@ class PairsField(LinesField):
 
 def guide_of(strategy: str) -> Guide | None:
     """Return the guide of a strategy; None if its connections are entered as JSON only."""
-    return GUIDES.get(strategy)
+    return GUIDES.get(DATABASE if strategy == settings.DATABASE_STRATEGY else strategy)
 
 
 def field_name(option: OptionField) -> str:
     """Return the form field name of an option."""
-    return f"{_PREFIX}{option.name}"
+    return f"{_PREFIX}{option.name.replace('.', '__')}"
 
 
 def form_fields(guide: Guide, row: Connection | None) -> dict[str, forms.Field]:
@@ -64,10 +69,31 @@ def form_fields(guide: Guide, row: Connection | None) -> dict[str, forms.Field]:
     return {field_name(option): _field(option, row) for option in guide.fields}
 
 
+def option_at(options: Mapping[str, Any], name: str) -> Any:
+    """Return the option of a name whose dots lead into objects; None if it is absent."""
+    found: Any = options
+    for part in name.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
+
+
 def without_fields(guide: Guide, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that have no form field."""
-    named = {option.name for option in guide.fields}
-    return {name: value for name, value in options.items() if name not in named}
+    return _without({option.name for option in guide.fields}, options)
+
+
+def _without(names: set[str], options: Mapping[str, Any], place: str = "") -> dict[str, Any]:
+    left: dict[str, Any] = {}
+    for name, value in options.items():
+        path = f"{place}{name}"
+        if path in names:
+            continue
+        if isinstance(value, Mapping) and any(each.startswith(f"{path}.") for each in names):
+            if inner := _without(names, value, f"{path}."):
+                left[name] = inner
+        else:
+            left[name] = value
+    return left
 
 
 def put_together(guide: Guide, cleaned: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,18 +101,27 @@ def put_together(guide: Guide, cleaned: Mapping[str, Any], before: Mapping[str, 
 
     An empty field does not override: the JSON may set the option, a sealed option is kept, and a readable option is removed.
     """
-    options: dict[str, Any] = dict(cleaned.get("options") or {})
+    options: dict[str, Any] = deepcopy(cleaned.get("options") or {})
     for option in guide.fields:
-        value = cleaned.get(field_name(option))
-        if option.kind == "words" and value == _words(before.get(option.name)) and value:
+        value, stored = cleaned.get(field_name(option)), option_at(before, option.name)
+        if option.kind == "words" and value == _words(stored) and value:
             # Keep the type of an option that was stored as a list.
-            options[option.name] = before[option.name]
+            _put(options, option.name, stored)
         elif option.kind == "switch":
-            if value is not option.default or option.name in before:
-                options.setdefault(option.name, bool(value))
+            if (value is not option.default or stored is not None) and option_at(options, option.name) is None:
+                _put(options, option.name, bool(value))
         elif value:
-            options[option.name] = value
+            _put(options, option.name, value)
     return options
+
+
+def _put(options: dict[str, Any], name: str, value: Any) -> None:
+    *outer, last = name.split(".")
+    for part in outer:
+        inner = options.get(part)
+        options[part] = dict(inner) if isinstance(inner, Mapping) else {}
+        options = options[part]
+    options[last] = value
 
 
 def missing_fields(guide: Guide, options: Mapping[str, Any], row: Connection) -> list[str]:
@@ -96,9 +131,9 @@ def missing_fields(guide: Guide, options: Mapping[str, Any], row: Connection) ->
         field_name(option)
         for option in guide.fields
         if option.is_required
-        and not options.get(option.name)
+        and not option_at(options, option.name)
         and option.name not in row.sealed_options
-        and (is_new or row.shown_options.get(option.name))
+        and (is_new or option_at(row.shown_options, option.name))
     ]
 
 
@@ -114,7 +149,8 @@ def _words(value: Any) -> str:
 
 def _field(option: OptionField, row: Connection | None) -> forms.Field:
     shown: Mapping[str, Any] = row.shown_options if row is not None else {}
-    named: dict[str, Any] = {"required": False, "label": option.label, "help_text": option.help_text, "initial": shown.get(option.name)}
+    stored = option_at(shown, option.name)
+    named: dict[str, Any] = {"required": False, "label": option.label, "help_text": option.help_text, "initial": stored}
     if option.is_required:
         # The service decides whether the option is required. The label only informs.
         named["label"] = f"{option.label} (required)"
@@ -122,21 +158,7 @@ def _field(option: OptionField, row: Connection | None) -> forms.Field:
         is_kept = row is not None and option.name in row.sealed_options
         named["help_text"] = " ".join(part for part in (option.help_text, _KEPT if is_kept else "Encrypted and never shown again.") if part)
         named["widget"] = _secret_widget(option)
-    match option.kind:
-        case "words":
-            return forms.CharField(
-                **{**named, "initial": _words(shown.get(option.name))}, max_length=2000, widget=forms.TextInput(attrs=_WIDE)
-            )
-        case "lines":
-            return LinesField(**named)
-        case "pairs":
-            return PairsField(rows=6, **named)
-        case "switch":
-            return forms.BooleanField(**{**named, "initial": shown.get(option.name, option.default)})
-        case "choice":
-            return forms.ChoiceField(choices=option.choices, **named)
-    named.setdefault("widget", forms.TextInput(attrs=_WIDE))
-    return forms.CharField(max_length=10_000, **named)
+    return _SHAPES.get(option.kind, _text)(option, named)
 
 
 def _secret_widget(option: OptionField) -> forms.Widget:
@@ -145,3 +167,38 @@ def _secret_widget(option: OptionField) -> forms.Widget:
             attrs={"rows": 6, "cols": 66, "spellcheck": "false", "autocomplete": "off", "placeholder": "-----BEGIN PRIVATE KEY-----"}
         )
     return forms.PasswordInput(render_value=False, attrs={"size": 60, "autocomplete": "new-password"})
+
+
+def _text(_option: OptionField, named: dict[str, Any]) -> forms.Field:
+    return forms.CharField(**{"max_length": 10_000, "widget": forms.TextInput(attrs=_WIDE), **named})
+
+
+def _words_field(_option: OptionField, named: dict[str, Any]) -> forms.Field:
+    return forms.CharField(**{**named, "initial": _words(named["initial"])}, max_length=2000, widget=forms.TextInput(attrs=_WIDE))
+
+
+def _switch(option: OptionField, named: dict[str, Any]) -> forms.Field:
+    return forms.BooleanField(**{**named, "initial": option.default if named["initial"] is None else named["initial"]})
+
+
+def _choice(option: OptionField, named: dict[str, Any]) -> forms.Field:
+    stored = named["initial"]
+    # A stored value that the guide does not name is kept.
+    own = () if stored in (None, *(value for value, _ in option.choices)) else ((str(stored), str(stored)),)
+    return forms.ChoiceField(choices=(*option.choices, *own), **named)
+
+
+def _number(option: OptionField, named: dict[str, Any]) -> forms.Field:
+    least, most = option.bounds or (None, None)
+    return forms.IntegerField(min_value=least, max_value=most, **named)
+
+
+_SHAPES: Mapping[str, Callable[[OptionField, dict[str, Any]], forms.Field]] = {
+    "words": _words_field,
+    "lines": lambda _option, named: LinesField(**named),
+    "pairs": lambda _option, named: PairsField(rows=6, **named),
+    "switch": _switch,
+    "choice": _choice,
+    "number": _number,
+    "area": lambda _option, named: forms.CharField(max_length=1_000_000, widget=forms.Textarea(attrs=_AREA), **named),
+}

@@ -7,10 +7,13 @@ import re
 from typing import Any, ClassVar
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.http import HttpRequest
+from django.utils.http import urlencode
 
+from foundation.admin.badges import badge
 from foundation.admin.json_fields import ShapedJSONField, pretty
 from identity.admin.connection_options import (
     field_name,
@@ -24,10 +27,13 @@ from identity.admin.connection_options import (
 from identity.admin.deletions import DeletedInPartsAdmin
 from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.service_form import ServiceForm
+from identity.admin.sources.tabs import METADATA, ORGANIZATIONS, USERS, ConnectionTabs
 from identity.hosts import address_beside
 from identity.models import Connection
 from identity.models.connections import known_strategies
-from identity.options.guides import CALLBACK_PATH, GUIDES, Guide
+from identity.options.guide_fields import Guide
+from identity.options.guides import CALLBACK_PATH, GUIDES
+from identity.options.own_guides import DATABASE
 from identity.options.schemas.nodes import is_kept, split
 from identity.services import connections
 
@@ -94,7 +100,7 @@ class ConnectionForm(ServiceForm):
     def _name_fields(self, guide: Guide) -> None:
         """Move errors of the service about an option to the field of that option."""
         for text in map(str, self.errors.pop("options", ())):
-            option = next((one for one in guide.fields if re.match(rf"{one.name}\b", text)), None)
+            option = next((one for one in guide.fields if re.match(rf"(Missing required property )?{re.escape(one.name)}\b", text)), None)
             self.add_error(field_name(option) if option else "options", text)
 
     def _forget_secrets(self, options: dict[str, Any]) -> None:
@@ -146,6 +152,18 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
     deletion_effect = "All its users are deleted first, with one event per user. This can take a while."
 
     change_form_template = "admin/connection_form.html"
+    first_tab = "Settings"
+    id_field = "id"
+    # The page of the provider, which the app of logins adds.
+    primary_action = "provider"
+
+    def __init__(self, model: type[Connection], admin_site: Any) -> None:
+        super().__init__(model, admin_site)
+        own = ConnectionTabs(admin_site)
+        self.tabs = {USERS: [own.users], ORGANIZATIONS: [own.organizations], METADATA: [own.metadata]}
+
+    def badge_of(self, row: Connection) -> str:
+        return super().badge_of(row) or ("" if row.enabled_clients else badge("No applications", "warn"))
 
     def get_form(self, request: HttpRequest, obj: Connection | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
         guide = guide_of(_strategy_of(request, obj))
@@ -160,11 +178,19 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
         strategy = _strategy_of(request, row)
         context["guide"] = guide_of(strategy)
         if context["guide"]:
-            tenant = row.tenant_id if row else self.tenant_for_new(request)
-            context["callback"] = f"{address_beside(request.get_host(), tenant)}/{CALLBACK_PATH}"
+            context["callback"] = self._callback(request, context["guide"], row)
         if row is None:
-            context["guides"] = [(name, one.label, name == strategy) for name, one in GUIDES.items()]
+            named = {settings.DATABASE_STRATEGY if name == DATABASE else name: guide.label for name, guide in GUIDES.items()}
+            context["guides"] = [(name, label, name == strategy) for name, label in named.items()]
         return super().render_change_form(request, context, *args, **kwargs)
+
+    def _callback(self, request: HttpRequest, guide: Guide, row: Connection | None) -> str:
+        """Return the callback address to enter at the provider; empty if there is none, or if it needs the name of a new row."""
+        if not guide.callback or (guide.callback == "named" and row is None):
+            return ""
+        tenant = row.tenant_id if row else self.tenant_for_new(request)
+        name = f"?{urlencode({'connection': row.name})}" if row and guide.callback == "named" else ""
+        return f"{address_beside(request.get_host(), tenant)}/{CALLBACK_PATH}{name}"
 
     def get_fieldsets(self, request: HttpRequest, obj: Connection | None = None) -> Any:
         guide = guide_of(_strategy_of(request, obj))
@@ -175,7 +201,7 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
             if guide is None:
                 return [(None, {"fields": first}), ("Options", {"fields": ["options"]}), _folded("More", more)]
             return [(None, {"fields": first}), (guide.label, {"fields": own}), _folded("Other options", ["options"]), _folded("More", more)]
-        named = ["id", *first, *([] if self.is_bound(request) else ["tenant"])]
+        named = [*first, *([] if self.is_bound(request) else ["tenant"])]
         dated = _folded("More", [*more, "created_at", "updated_at"])
         if guide is None:
             return [(None, {"fields": named}), ("Options", {"fields": ["options", "secrets"]}), dated]

@@ -32,6 +32,8 @@ class RowPage:
     permission: str
     # Hides the button and the page for rows to which they do not apply.
     is_offered: Callable[[Any], bool] = _always
+    # False for a page that only a table of the row leads to.
+    in_menu: bool = True
 
 
 class RowPagesAdmin(ObjectActionsAdmin[Row]):
@@ -55,7 +57,7 @@ class RowPagesAdmin(ObjectActionsAdmin[Row]):
             buttons = [
                 {"name": page.name, "label": page.label, "url": self.address_of(page.name, row), "is_dangerous": False}
                 for page in self.row_pages
-                if request.user.has_perm(page.permission) and page.is_offered(row)
+                if page.in_menu and request.user.has_perm(page.permission) and page.is_offered(row)
             ]
             response.context_data["object_actions"] = [*buttons, *response.context_data.get("object_actions", [])]
         return response

@@ -6,37 +6,15 @@ Fields cover some of the options; the others can be edited as JSON. Values are c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+
+from identity.options.enterprise_guides import ENTERPRISE_GUIDES
+from identity.options.guide_fields import Guide, OptionField
+from identity.options.own_guides import OWN_GUIDES
 
 # Path below the tenant's address to which every provider redirects the browser.
 CALLBACK_PATH = "login/callback"
 # Providers with a well-known logo: each has an icon in `templates/hosted/icons/`.
 BRANDS = ("google-oauth2", "github", "windowslive", "apple", "facebook", "linkedin")
-
-
-@dataclass(frozen=True)
-class OptionField:
-    """One option as a form field. `words` is a text or a list of words; `pairs` is an object, shown with one member per line."""
-
-    name: str
-    label: str
-    help_text: str = ""
-    kind: Literal["text", "address", "secret", "key", "words", "lines", "pairs", "switch", "choice"] = "text"
-    is_required: bool = False
-    choices: tuple[tuple[str, str], ...] = ()
-    # The meaning of a switch that is not set.
-    default: bool = False
-
-
-@dataclass(frozen=True)
-class Guide:
-    """How to set up a connection of a strategy. `console` is the page of the provider on which applications are registered."""
-
-    label: str
-    fields: tuple[OptionField, ...]
-    steps: tuple[str, ...] = ()
-    console: str = ""
 
 
 def _client(what: str = "Client id", secret: str = "Client secret") -> tuple[OptionField, OptionField]:  # noqa: S107  (labels)
@@ -56,7 +34,7 @@ _DIRECTORY_STEPS = (
     "For verified addresses, add the optional claim xms_edov to the id token. Other addresses count as unverified, because a directory "
     "can write any address into its tokens.",
 )
-GUIDES: Mapping[str, Guide] = {
+_SOCIAL: Mapping[str, Guide] = {
     "google-oauth2": Guide(
         "Google",
         (
@@ -209,3 +187,5 @@ GUIDES: Mapping[str, Guide] = {
         ),
     ),
 }
+# By strategy. The database strategy, whose name is a setting, is `DATABASE`.
+GUIDES: Mapping[str, Guide] = {**OWN_GUIDES, **ENTERPRISE_GUIDES, **_SOCIAL}

@@ -24,13 +24,17 @@ from tests.authapi.assertions import public_pem
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.authapi import granted_client
 
-ADD = "admin:authapi_client_add"
 _SECRET = re.compile(r'<code class="command" tabindex="0">([A-Za-z0-9_-]{64})</code>')
 
 
 @pytest.fixture
 def browser(tenant: Tenant) -> Browser:
     return browser_of(new_staff(tenant))
+
+
+PASTE = {"tab": "paste-into-your-application"}
+# The form with every field, without the choice of a kind.
+ADD = "/admin/authapi/client/add/?kind=all"
 
 
 def page(client: Client, name: str = "change") -> str:
@@ -56,7 +60,7 @@ def shown_secret(content: str) -> str:
 
 def test_legacy_features_are_separate_with_a_warning_and_stay_when_other_fields_change(browser: Browser, tenant: Tenant) -> None:
     name = "http://auth0.com/oauth/legacy/grant-type/ro"
-    content = browser.get(reverse(ADD)).content.decode()
+    content = browser.get(ADD).content.decode()
     assert "These settings are off by default" in content
     assert "Warning: only for applications that cannot be changed." in content
     client, _ = create_client(tenant_id=tenant.pk, name="Old", grant_types=["authorization_code"])
@@ -73,7 +77,7 @@ def test_legacy_features_are_separate_with_a_warning_and_stay_when_other_fields_
 def test_a_client_is_created_with_the_entered_values(browser: Browser, tenant: Tenant) -> None:
     sent = form_of(
         browser,
-        reverse(ADD),
+        ADD,
         name="Shop",
         app_type="regular_web",
         callbacks="https://shop.example.test/callback\n\n https://shop.example.test/other ",
@@ -86,7 +90,7 @@ def test_a_client_is_created_with_the_entered_values(browser: Browser, tenant: T
         client_metadata='{"team": "web"}',
     )
 
-    answer = browser.post(reverse(ADD), sent)
+    answer = browser.post(ADD, sent)
 
     client = Client.objects.of(tenant.pk).get(name="Shop")
     assert answer.status_code == 200
@@ -99,7 +103,7 @@ def test_a_client_is_created_with_the_entered_values(browser: Browser, tenant: T
 
 
 def test_a_new_secret_is_in_one_answer_and_not_stored_in_clear(browser: Browser, tenant: Tenant) -> None:
-    answer = browser.post(reverse(ADD), form_of(browser, reverse(ADD), name="Robot", grant_types=["client_credentials"]))
+    answer = browser.post(ADD, form_of(browser, ADD, name="Robot", grant_types=["client_credentials"]))
     secret = shown_secret(answer.content.decode())
     client = Client.objects.of(tenant.pk).get(name="Robot")
 
@@ -127,9 +131,9 @@ def test_a_rotated_secret_is_shown_once_after_a_confirmation_and_the_old_one_end
 
 
 def test_a_public_client_gets_no_secret_and_no_button_for_one(browser: Browser, tenant: Tenant) -> None:
-    sent = form_of(browser, reverse(ADD), name="App", app_type="spa", token_endpoint_auth_method="none", grant_types=["authorization_code"])
+    sent = form_of(browser, ADD, name="App", app_type="spa", token_endpoint_auth_method="none", grant_types=["authorization_code"])
 
-    answer = browser.post(reverse(ADD), sent)
+    answer = browser.post(ADD, sent)
 
     client = Client.objects.of(tenant.pk).get(name="App")
     assert answer.status_code == 302
@@ -153,7 +157,7 @@ def test_a_public_client_gets_no_secret_and_no_button_for_one(browser: Browser, 
     ],
 )
 def test_errors_of_the_interface_are_shown_at_their_field(browser: Browser, tenant: Tenant, changes: dict[str, Any], field: str) -> None:
-    answer = browser.post(reverse(ADD), form_of(browser, reverse(ADD), **{"name": "Refused", **changes}))
+    answer = browser.post(ADD, form_of(browser, ADD, **{"name": "Refused", **changes}))
 
     assert answer.status_code == 200
     assert list(answer.context["adminform"].form.errors) == [field]
@@ -203,14 +207,14 @@ def test_snippets_contain_the_domain_and_the_id_and_never_a_secret(browser: Brow
     )
     robot = granted_client(tenant, token_endpoint_auth_method="client_secret_basic")
 
-    shown = browser.get(page(web)).content.decode()
+    shown = browser.get(page(web), PASTE).content.decode()
     assert web.client_id in shown
     assert f"http://{tenant.pk}.example.test/.well-known/openid-configuration" in shown
     assert "https://web.example.test/callback" in shown
     assert secret not in shown
-    machine = "".join(snippet.text for snippet in browser.get(page(robot.client)).context["snippets"])
+    machine = "".join(snippet.text for snippet in browser.get(page(robot.client), PASTE).context["snippets"])
     assert f"http://{tenant.pk}.example.test/api/v2/" in machine
-    assert f'--user "{robot.client_id}:$CLIENT_SECRET"' in machine
+    assert f'--user "{robot.client_id}:${{CLIENT_SECRET:?Set CLIENT_SECRET to the secret of this client}}"' in machine
     assert "ClientSecretBasic(process.env.CLIENT_SECRET)" in machine
     assert robot.secret not in machine
 
@@ -219,7 +223,7 @@ def test_an_application_on_a_device_has_snippets_of_its_flow(browser: Browser, t
     client, _ = create_client(
         tenant_id=tenant.pk, name="TV", grant_types=[DeviceCodeGrant.name], token_endpoint_auth_method=Client.AuthMethod.NONE
     )
-    (snippet,) = browser.get(page(client)).context["snippets"]
+    (snippet,) = browser.get(page(client), PASTE).context["snippets"]
     assert f"http://{tenant.pk}.example.test/oauth/device/code" in snippet.text
     assert "CLIENT_SECRET" not in snippet.text
 
@@ -238,7 +242,7 @@ def test_an_address_that_could_break_out_of_a_string_is_not_put_into_snippets(br
         tenant_id=tenant.pk, name="Odd", grant_types=["authorization_code"], redirect_uris='https://web.example.test/"+evil()+"'
     )
 
-    snippets = "".join(snippet.text for snippet in browser.get(page(client)).context["snippets"])
+    snippets = "".join(snippet.text for snippet in browser.get(page(client), PASTE).context["snippets"])
 
     assert "evil" not in snippets
     assert "https://app.example.com/callback" in snippets
@@ -249,7 +253,7 @@ def test_only_administrators_create_and_change_clients(tenant: Tenant, role: str
     client, _ = create_client(tenant_id=tenant.pk, name="Shop")
     browser = browser_of(new_staff(tenant, role))
 
-    assert browser.get(reverse(ADD)).status_code == 403
+    assert browser.get(ADD).status_code == 403
     assert browser.post(page(client), {"name": "Taken"}).status_code == 403
     assert browser.post(action(client, "rotate-secret")).status_code == 403
     assert browser.get(page(client)).status_code == (200 if role == "auditor" else 403)

@@ -77,7 +77,7 @@ def test_other_strategies_have_no_such_page(tenant: Tenant, browser: AdminBrowse
     other = create_connection(tenant_id=tenant.pk, name="people", strategy="database")
     assert browser.get(page(other)).status_code == 404
     change = browser.get(reverse("admin:identity_connection_change", args=(quote(other.pk),))).content.decode()
-    assert "Provider and test" not in change
+    assert "Test connection" not in change
 
 
 def test_a_test_shows_the_user_and_starts_no_session(tenant: Tenant, browser: AdminBrowser) -> None:

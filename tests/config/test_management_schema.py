@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -11,6 +13,7 @@ from authapi.management_scopes import MANAGEMENT_SCOPES
 from config.api import management_urls, openapi_document
 from events.record.catalogue import EVENT_TYPES
 from foundation.api.operations import Lifecycle, Schema
+from identity.hosts import forget_hosts
 from identity.models import Tenant
 from tests.management import request
 
@@ -160,7 +163,7 @@ def test_the_api_browser_exists_on_the_platform_host_only(tenant: Tenant) -> Non
 
 def test_the_api_browser_loads_nothing_from_other_hosts(committed_db: None) -> None:
     page = request("GET", "/api/docs", "", {"host": "localhost"}, b"").body.decode()
-    sources = re.findall(r'(?:src|href)="([^"]+)"', page)
+    sources = re.findall(r'<(?!a )[a-z]+ [^>]*(?:src|href)="([^"]+)"', page)
     assert len(sources) >= 4
     assert "<script>" not in page
     for source in sources:
@@ -168,3 +171,28 @@ def test_the_api_browser_loads_nothing_from_other_hosts(committed_db: None) -> N
         assert path.startswith("/"), source
         assert request("GET", path, query, {"host": "localhost"}, b"").status == 200, source
     assert request("GET", "/api/docs/openapi.json", "", {"host": "localhost"}, b"").json["info"]["version"] == "2.0"
+
+
+def test_the_browser_of_the_interface_begins_with_how_to_get_a_token(tenant: Tenant, settings: Any) -> None:
+    page = request("GET", "/api/docs", "", {"host": "localhost:8123"}, b"").body.decode()
+    assert page.index("Get a token") < page.index('id="swagger-ui"')
+    assert "/admin/authapi/client/add/?kind=machine" in page
+    assert "https://TENANT_DOMAIN/oauth/token" in page
+    settings.LOCALHOST_TENANT = tenant.pk
+    forget_hosts()
+    page = request("GET", "/api/docs", "", {"host": "localhost:8123"}, b"").body.decode()
+    forget_hosts()
+    assert "http://localhost:8123/oauth/token" in page
+    assert "audience=http://localhost:8123/api/v2/" in page
+    assert "TENANT_DOMAIN" not in page
+
+
+def test_the_browser_of_the_interface_follows_the_dark_without_inline_script_or_style(committed_db: None) -> None:
+    answer = request("GET", "/api/docs", "", {"host": "localhost"}, b"")
+    page = answer.body.decode()
+    assert re.findall(r"<style|<script(?![^>]*src=)| style=| on[a-z]+=", page) == []
+    assert "script-src 'self';" in answer.headers["content-security-policy"]
+    script = (Path(__file__).parents[2] / "static" / "theme" / "api_browser.js").read_text()
+    assert "theme/api_browser.js" in page
+    assert "prefers-color-scheme: dark" in script
+    assert "dark-mode" in script

@@ -43,7 +43,12 @@ def profile_claims(provider: Provider, metadata: Metadata, access_token: Any) ->
             document[call.name] = answer
         else:
             whole = answer
-    claims = {name: whole[name] for name in _STANDARD if name in whole} if isinstance(whole, dict) and whole is not document else {}
+    return mapped_claims(provider, whole, has_standard=whole is not document)
+
+
+def mapped_claims(provider: Provider, whole: Any, *, has_standard: bool = True) -> dict[str, Any]:
+    """Return the claims of a profile as the expressions of the provider map it. Raises `UpstreamFailed` where no subject is named."""
+    claims = {name: whole[name] for name in _STANDARD if name in whole} if isinstance(whole, dict) and has_standard else {}
     return with_subject({**claims, **_mapped(provider.fields, whole)})
 
 

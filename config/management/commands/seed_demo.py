@@ -18,6 +18,7 @@ from config.demonstration.demo import DemoSecrets, ForeignTenants, make_demo
 from config.launcher.directories import write_private
 from config.schema.restoring import restore_schema
 from events.record import tripwire
+from identity.services.database_strategy import StrategyChanged, refuse_changed_strategy
 
 _SECRETS = {
     "DEMO_ADMIN_PASSWORD": "admin_password",
@@ -39,6 +40,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["migrate"]:
             _migrate()
+        try:
+            refuse_changed_strategy()
+        except StrategyChanged as refusal:
+            raise CommandError(str(refusal)) from refusal
         facts = self._made()
         if options["facts"]:
             write_private(options["facts"], json.dumps(facts))

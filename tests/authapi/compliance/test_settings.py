@@ -113,7 +113,7 @@ def test_the_form_shows_each_broken_rule_at_the_field_that_must_change(tenant: T
 
 def test_a_new_client_must_register_its_key_first(tenant: Tenant) -> None:
     browser = browser_of(new_staff(tenant))
-    add = reverse("admin:authapi_client_add")
+    add = f"{reverse('admin:authapi_client_add')}?kind=all"
     sent = form_of(browser, add, name="Bank", callbacks=CALLBACK, compliance_level=LEVEL, alg="PS256", rotation_type="non-rotating")
     errors = browser.post(add, sent).context["adminform"].form.errors
     assert dict(errors) == {"token_endpoint_auth_method": [rules.PRIVATE_KEY_JWT.sentence]}

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 
-from authapi.upstream.provider import STRATEGIES
 from authapi.upstream.social.known_providers import GRAPH_VERSION, KNOWN
+from authapi.upstream.strategies import speaker_of
+from identity.admin.connection_options import field_name
 from identity.models import Connection, Tenant
+from identity.models.connections import PASSWORDLESS_STRATEGIES, known_strategies
 from identity.options.guides import BRANDS, GUIDES
+from identity.options.own_guides import DATABASE
 from identity.options.schemas import schema_of
-from identity.options.schemas.nodes import Secret
+from identity.options.schemas.nodes import Members, Node, Secret
+from identity.passwords import DEFAULT_POLICY, POLICIES
 from tests.factories.models.identity import ConnectionFactory
 from tests.factories.social_provider import APPLE_KEY, TEAM_ID
 
@@ -40,15 +46,23 @@ def github(tenant: Tenant) -> Connection:
     return ConnectionFactory.create(tenant_id=tenant.pk, name="github", strategy="github", options=options)
 
 
-def test_every_strategy_that_logs_users_in_by_oauth_has_a_guide_that_matches_its_options() -> None:
-    assert {*KNOWN, "oauth2"} == set(GUIDES)
-    assert set(GUIDES) <= set(STRATEGIES)
-    assert set(BRANDS) <= set(KNOWN)
+def test_every_strategy_with_which_users_log_in_has_a_guide_that_matches_its_options() -> None:
+    spoken = {name for name in known_strategies() if speaker_of(Connection(strategy=name)) is not None}
+    assert set(GUIDES) == {DATABASE, *PASSWORDLESS_STRATEGIES, *spoken}
+    assert set(BRANDS) <= set(KNOWN) <= set(GUIDES)
     for strategy, guide in GUIDES.items():
-        nodes = schema_of(strategy, is_database=False).nodes
         for option in guide.fields:
-            assert option.name in nodes, option
-            assert isinstance(nodes[option.name], Secret) is (option.kind in ("secret", "key")), option
+            node: Node = schema_of(strategy, is_database=strategy == DATABASE)
+            for part in option.name.split("."):
+                assert isinstance(node, Members), option
+                node = node.nodes[part]
+            assert isinstance(node, Secret) is (option.kind in ("secret", "key")), option
+
+
+def test_the_choices_of_a_database_are_the_policies_of_the_service() -> None:
+    policy = next(option for option in GUIDES[DATABASE].fields if option.name == "passwordPolicy")
+    assert tuple(value for value, _ in policy.choices) == ("", *POLICIES)
+    assert policy.choices[0][1] == f"Not set: {DEFAULT_POLICY}"
 
 
 def test_help_texts_name_the_actual_defaults() -> None:
@@ -61,10 +75,10 @@ def test_help_texts_name_the_actual_defaults() -> None:
 @pytest.mark.parametrize("strategy", GUIDES)
 def test_the_form_of_a_new_connection_shows_its_fields_and_the_callback(browser: Client, tenant: Tenant, strategy: str) -> None:
     content = browser.get(reverse(ADD), {"strategy": strategy}).content.decode()
-    assert f"http://{tenant.pk}.example.test/login/callback" in content
+    assert (f"http://{tenant.pk}.example.test/login/callback" in content) is (GUIDES[strategy].callback == "plain")
     assert f'<option value="{strategy}" selected>' in content
     for option in GUIDES[strategy].fields:
-        assert f'name="option_{option.name}"' in content
+        assert f'name="{field_name(option)}"' in content
     assert content.count("(required)") == sum(option.is_required for option in GUIDES[strategy].fields)
 
 
@@ -166,7 +180,65 @@ def test_a_filled_field_cannot_be_emptied_by_mistake(browser: Client, github: Co
 
 
 def test_options_of_other_strategies_are_edited_as_json_only(browser: Client, tenant: Tenant) -> None:
-    company = ConnectionFactory.create(tenant_id=tenant.pk, name="company", strategy="oidc", options={"client_id": "x"})
+    company = ConnectionFactory.create(tenant_id=tenant.pk, name="company", strategy="google-apps", options={"client_id": "x"})
     content = browser.get(page(company)).content.decode()
     assert "option_client_id" not in content
     assert "&quot;client_id&quot;: &quot;x&quot;" in content
+
+
+def test_the_password_policy_of_a_database_is_set_with_fields_and_keeps_what_has_none(browser: Client, tenant: Tenant) -> None:
+    row, content = added(
+        browser,
+        tenant,
+        "database",
+        option_passwordPolicy="excellent",
+        option_password_complexity_options__min_length="14",
+        option_password_history__enable="on",
+        option_password_history__size="3",
+        option_brute_force_protection="on",
+        options='{"password_dictionary": {"default": true}, "mfa": {"active": true}}',
+    )
+    assert row is not None, content
+    assert row.options["passwordPolicy"] == "excellent"
+    assert row.options["password_complexity_options"] == {"min_length": 14}
+    assert row.options["password_history"] == {"enable": True, "size": 3}
+    before = row.options
+    form = browser.get(page(row)).context["adminform"].form
+    sent = {name: form[name].value() for name in form.fields}
+    sent = {name: value for name, value in sent.items() if value not in (None, False, [])}
+    sent["options"] = json.dumps(form.initial["options"])
+    assert browser.post(page(row), sent).status_code == 302
+    assert now(row).options == before
+    browser.post(page(row), {**sent, "option_password_history__size": ""})
+    assert now(row).options["password_history"] == {"enable": True}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "fields", "named"),
+    [
+        ("database", {"option_password_complexity_options__min_length": "0"}, "option_password_complexity_options__min_length"),
+        ("database", {"option_passwordPolicy": "strict"}, "option_passwordPolicy"),
+        ("email", {"option_totp__length": "4"}, "option_totp__length"),
+        ("sms", {"option_totp__time_step": "soon"}, "option_totp__time_step"),
+        ("sms", {"option_provider": "pigeon"}, "option_provider"),
+        ("oidc", {}, "option_client_id"),
+        ("okta", {"option_client_id": "c"}, "option_domain"),
+        ("samlp", {"option_signInEndpoint": "javascript:alert(1)"}, "option_signInEndpoint"),
+        ("samlp", {"option_metadataXml": "<no metadata"}, "option_metadataXml"),
+        ("samlp", {"option_fieldsMap": "email"}, "option_fieldsMap"),
+        ("pingfederate", {}, "option_pingFederateBaseUrl"),
+        ("adfs", {"option_adfs_server": "not a host"}, "option_adfs_server"),
+    ],
+)
+def test_wrong_or_missing_options_are_refused_at_their_field(
+    browser: Client, tenant: Tenant, strategy: str, fields: dict[str, str], named: str
+) -> None:
+    answer = browser.post(reverse(ADD), {"name": "social", "strategy": strategy, **fields})
+    assert answer.status_code == 200
+    assert list(answer.context["adminform"].form.errors) == [named]
+    assert not Connection.objects.of(tenant.pk).exists()
+
+
+def test_the_callback_of_a_company_provider_names_the_connection_that_exists(browser: Client, tenant: Tenant) -> None:
+    row = ConnectionFactory.create(tenant_id=tenant.pk, name="corp", strategy="samlp")
+    assert f"http://{tenant.pk}.example.test/login/callback?connection=corp" in browser.get(page(row)).content.decode()

@@ -1,4 +1,4 @@
-"""*Provider and test* of OpenID, OAuth 2.0 and social connections: values for the provider, and a test login without a session."""
+"""*Test connection* of OpenID, OAuth 2.0 and social connections: values for the provider, and a test login without a session."""
 
 from __future__ import annotations
 

@@ -1,0 +1,133 @@
+"""Admin pages of client grants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.utils import quote, unquote
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from authapi.models import ClientGrant
+from authapi.services import client_grants
+from authapi.services.grant_terms import IMPERSONATION
+from foundation.admin.line_fields import LinesField
+from identity.admin.service_admin import ServiceAdmin
+from identity.admin.service_form import ServiceForm
+
+# The parameter with which the page of a client or of an API leads to the form of a grant.
+_PARAMETERS = {"client": "client", "apiresource": "api_resource"}
+_USES = (("", "Not set"), ("deny", "Denied"), ("allow", "Allowed"), ("require", "Required"))
+_EXCHANGES = (
+    ("", "Delegation: tokens name the client as the actor (act)"),
+    (IMPERSONATION, "Impersonation: tokens do not name the client"),
+)
+_GRANT_SETTINGS = ("authorization_details_types", "organization_usage", "allow_any_organization", "token_exchange")
+
+
+class ClientGrantForm(ServiceForm):
+    subject_type = forms.ChoiceField(
+        choices=[("client", "The application itself"), ("user", "Users of the application")], initial="client", label="Tokens for"
+    )
+    scopes = LinesField(rows=6, help_text="One scope of the API per line.")
+    allows_all_scopes = forms.BooleanField(
+        required=False, label="All scopes", help_text="All scopes of the API, including scopes that are added later."
+    )
+    authorization_details_types = LinesField(
+        label="Types of authorization details", help_text="One type of the API per line. Others are refused if the API requires a grant."
+    )
+    organization_usage = forms.ChoiceField(required=False, choices=_USES, label="In organizations")
+    allow_any_organization = forms.BooleanField(
+        required=False, label="Any organization", help_text="Otherwise only organizations to which the grant was added."
+    )
+    token_exchange = forms.ChoiceField(
+        required=False,
+        choices=_EXCHANGES,
+        label="Exchanged tokens",
+        help_text="For users: content of the tokens that the client gets for this API by exchanging a token of a user.",
+    )
+
+    class Meta:
+        model = ClientGrant
+        fields = ("client", "api_resource")
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        if not self.instance._state.adding:
+            settings = self.instance.settings
+            own = {name: getattr(self.instance, name) for name in ("subject_type", "scopes", "allows_all_scopes")}
+            own |= {name: settings.get(name) for name in _GRANT_SETTINGS}
+            self.initial = {**self.initial, **own}
+
+    def columns(self) -> dict[str, Any]:
+        """Return the columns for the service."""
+        values, changed = self.cleaned_data, set(self.changed_data)
+        found = {name: values[name] for name in ("scopes", "allows_all_scopes") if name in changed}
+        settings = {name: values[name] or None for name in _GRANT_SETTINGS if name in changed}
+        return found | ({"settings": settings} if settings else {})
+
+
+class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
+    form = ClientGrantForm
+    grows = False
+    list_display = ("id", "client", "api_resource", "subject_type", "scope_list", "updated_at", "tenant")
+    list_select_related = ("client", "api_resource", "tenant")
+    list_filter = ("subject_type",)
+    sortable_by = ("updated_at",)
+    search_fields = ("=id", "=client__client_id", "client__name")
+    autocomplete_fields = ("client",)
+    empty_text = "No client grants yet. A client that is not global needs one for each API."
+    deletion_effect = "The client gets no more tokens for this API, and its present ones end."
+    change_form_template = "admin/sign_in_form.html"
+
+    def get_fieldsets(self, request: HttpRequest, obj: ClientGrant | None = None) -> Any:
+        first = ["client", "api_resource", "subject_type", "scopes", "allows_all_scopes", "authorization_details_types"]
+        inside = ("In organizations", {"fields": ["organization_usage", "allow_any_organization"], "classes": ["collapse"]})
+        exchange = ("Token exchange", {"fields": ["token_exchange"], "classes": ["collapse"]})
+        if obj is None:
+            return [(None, {"fields": first}), inside, exchange]
+        return [(None, {"fields": ["id", "tenant", *first, "created_at", "updated_at"]}), inside, exchange]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: ClientGrant | None = None) -> Any:
+        return () if obj is None else ("id", "tenant", "client", "api_resource", "subject_type", "created_at", "updated_at")
+
+    @admin.display(description="Scopes")
+    def scope_list(self, row: ClientGrant) -> str:
+        if row.allows_all_scopes:
+            return "all"
+        return ", ".join(row.scopes[:4]) + (f" and {len(row.scopes) - 4} more" if len(row.scopes) > 4 else "") or "-"
+
+    def response_post_save_add(self, request: HttpRequest, obj: ClientGrant) -> HttpResponseRedirect:
+        return self._back(request, obj) or super().response_post_save_add(request, obj)
+
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Delete the grant. Return to the page that led here."""
+        row = self.get_object(request, unquote(object_id))
+        answer = super().delete_view(request, object_id, extra_context)
+        is_deleted = isinstance(answer, HttpResponseRedirect) and not self.get_queryset(request).filter(pk=row.pk).exists()
+        return (self._back(request, row) if is_deleted else None) or answer
+
+    def _back(self, request: HttpRequest, row: ClientGrant) -> HttpResponseRedirect | None:
+        """Return to the page of the client or of the API that led to this form; None if neither did."""
+        for name, key, tab in (("client", row.client_id, "apis"), ("apiresource", row.api_resource_id, "clients")):
+            if request.GET.get(_PARAMETERS[name]) == str(key):
+                page = reverse(f"{self.admin_site.name}:authapi_{name}_change", args=(quote(key),))
+                return HttpResponseRedirect(f"{page}?tab={tab}")
+        return None
+
+    def create(self, request: HttpRequest, form: Any) -> ClientGrant:
+        values = form.cleaned_data
+        return client_grants.create_client_grant(
+            tenant_id=self.tenant_for_new(request),
+            client_id=values["client"].client_id,
+            api_resource=values["api_resource"],
+            subject_type=values["subject_type"],
+            **form.columns(),
+        )
+
+    def change(self, request: HttpRequest, row: ClientGrant, form: Any) -> None:
+        columns = form.columns()
+        if columns:
+            client_grants.change_client_grant(tenant_id=row.tenant_id, grant_id=row.pk, changes=columns)

@@ -1,0 +1,76 @@
+"""The tabs of an API: its scopes with the roles and users that have them, and the clients that it is granted to."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.contrib.admin.utils import quote
+from django.db.models import Count
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from authapi.admin.applications.client_tabs import scopes_of
+from authapi.models import ApiResource, ClientGrant, Permission
+from foundation.admin.panels import Cell, Panel
+from identity.admin.object_actions import ObjectActionsAdmin
+
+_SHOWN = 100
+
+
+class ResourceTabs:
+    """The tabs of one site. A table is left out for accounts that may not see its rows."""
+
+    def __init__(self, site: admin.AdminSite) -> None:
+        self._site = site
+
+    def add_to(self, page: ObjectActionsAdmin[ApiResource]) -> None:
+        page.tabs = {"Permissions": [self.permissions], "Clients": [self.clients]}
+
+    def permissions(self, request: HttpRequest, resource: ApiResource) -> Panel | None:
+        if not request.user.has_perm("authapi.view_permission"):
+            return None
+        counted = Permission.objects.of(resource.tenant_id).filter(api_resource=resource)
+        roles = dict(counted.annotate(number=Count("role_permissions")).values_list("value", "number"))
+        rows = [
+            (
+                Cell(str(scope["value"])),
+                Cell(str(scope.get("description") or "")),
+                Cell(str(roles.get(scope["value"], 0))),
+            )
+            for scope in resource.scopes[:_SHOWN]
+        ]
+        empty = "No permissions. Enter the scopes of the API in its settings."
+        return Panel("Permissions", ("Permission", "Description", "Roles that have it"), rows, empty)
+
+    def clients(self, request: HttpRequest, resource: ApiResource) -> Panel | None:
+        if not request.user.has_perm("authapi.view_clientgrant"):
+            return None
+        may_remove = request.user.has_perm("authapi.delete_clientgrant")
+        found = (
+            ClientGrant.objects.of(resource.tenant_id).filter(api_resource=resource).select_related("client").order_by("-created_at", "-pk")
+        )
+        rows = [
+            (
+                Cell(str(row.client), self._page("client", row.client_id)),
+                Cell("the application" if row.subject_type == "client" else "its users"),
+                Cell(scopes_of(row)),
+                Cell("Change", self._page("clientgrant", row.pk)),
+                Cell("Remove", self._page("clientgrant", row.pk, "delete") + f"?{urlencode({'api_resource': resource.pk})}")
+                if may_remove
+                else Cell(""),
+            )
+            for row in found[:_SHOWN]
+        ]
+        empty = "No clients. Grant the API to a client, and the client gets tokens for it."
+        return Panel(
+            "Clients that it is granted to", ("Client", "Tokens for", "Scopes", "", ""), rows, empty, **self._add(request, resource)
+        )
+
+    def _add(self, request: HttpRequest, resource: ApiResource) -> dict[str, str]:
+        if not request.user.has_perm("authapi.add_clientgrant"):
+            return {}
+        address = reverse(f"{self._site.name}:authapi_clientgrant_add")
+        return {"add_url": f"{address}?{urlencode({'api_resource': resource.pk})}", "add_text": "Grant to a client"}
+
+    def _page(self, model: str, key: int | str, page: str = "change") -> str:
+        return reverse(f"{self._site.name}:authapi_{model}_{page}", args=(quote(key),))

@@ -1,0 +1,1 @@
+"""The tabs of a connection, and the fields of its options."""

@@ -1,0 +1,115 @@
+"""Guides of the strategies with which users of a company log in at its own provider. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from identity.options.guide_fields import Guide, OptionField
+
+_SAVE_FIRST = "Save the connection first. Its page Test connection then shows the values to enter at the provider, and its metadata."
+_SAML_MAP = (
+    "One a line: field = name of the attribute, such as email = mail. Fields: user_id, email, email_verified, name, nickname, given_name, "
+    "family_name, picture, phone_number, phone_verified. Usual names need no line."
+)
+_TRUST = OptionField(
+    "should_trust_email_verified_connection",
+    "Email addresses of this provider",
+    kind="choice",
+    choices=(
+        ("", "Verified if the provider says so"),
+        ("always_set_emails_as_verified", "Always verified"),
+        ("never_set_emails_as_verified", "Never verified"),
+    ),
+)
+_DOMAINS = OptionField("domain_aliases", "Domains of email addresses", "One a line. Their users are sent to this provider.", kind="lines")
+_MAPPED = OptionField(
+    "attribute_map.attributes",
+    "Attribute map",
+    "One a line: field = template, such as name = ${context.tokenset.given_name} ${context.tokenset.family_name}. Fields: name, nickname, "
+    "given_name, family_name, picture, email.",
+    kind="pairs",
+)
+_MODE = OptionField(
+    "attribute_map.mapping_mode",
+    "Claims of the profile",
+    kind="choice",
+    choices=(("", "The standard claims of OpenID Connect"), ("use_map", "The standard claims, then the attribute map")),
+)
+_OPENID = (
+    OptionField("client_id", "Client id", is_required=True),
+    OptionField("client_secret", "Client secret", kind="secret"),
+    OptionField("scope", "Scopes", "Words with blanks between them. Empty: openid profile email.", kind="words"),
+    OptionField(
+        "token_endpoint_auth_method",
+        "Where the secret is sent",
+        kind="choice",
+        choices=(("", "In the Authorization header"), ("client_secret_post", "In the form")),
+    ),
+    _MODE,
+    _MAPPED,
+    _DOMAINS,
+)
+_SAML = (
+    OptionField("metadataUrl", "Address of the metadata", "Fetched now and every day. The fields below take precedence.", kind="address"),
+    OptionField("metadataXml", "Metadata", "The XML document, if the provider does not publish it.", kind="area"),
+    OptionField("signInEndpoint", "Sign-in address", "Needed without metadata.", kind="address"),
+    OptionField("signOutEndpoint", "Sign-out address", kind="address"),
+    OptionField("signingCert", "Certificate of the provider", "As PEM. Needed without metadata.", kind="area"),
+    OptionField("user_id_attribute", "Attribute that identifies the user", "Empty: the NameID of the assertion."),
+    OptionField("fieldsMap", "Attribute map", _SAML_MAP, kind="pairs"),
+    OptionField("signSAMLRequest", "Sign requests", "The provider verifies them with the certificate in our metadata.", kind="switch"),
+    OptionField(
+        "protocolBinding",
+        "Binding of requests",
+        kind="choice",
+        choices=(
+            ("", "As the metadata says"),
+            ("urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect", "HTTP-Redirect"),
+            ("urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST", "HTTP-POST"),
+        ),
+    ),
+    _TRUST,
+    _DOMAINS,
+)
+ENTERPRISE_GUIDES: Mapping[str, Guide] = {
+    "oidc": Guide(
+        "OpenID Connect",
+        (
+            OptionField("issuer", "Issuer", "Such as https://login.example.com. Its discovery document is fetched.", kind="address"),
+            OptionField("discovery_url", "Discovery document", "Only if it is not below the issuer.", kind="address"),
+            *_OPENID,
+        ),
+        ("Register a web application at the provider, and enter the callback address as its redirect URI.",),
+    ),
+    "okta": Guide(
+        "Okta",
+        (OptionField("domain", "Domain", "Such as example.okta.com.", is_required=True), *_OPENID),
+        (
+            "Choose Applications, Create App Integration, OIDC, Web Application.",
+            "Enter the callback address under Sign-in redirect URIs.",
+        ),
+    ),
+    "samlp": Guide("SAML", _SAML, (_SAVE_FIRST,), callback="named"),
+    "pingfederate": Guide(
+        "PingFederate",
+        (OptionField("pingFederateBaseUrl", "Address of PingFederate", kind="address", is_required=True), *_SAML),
+        (_SAVE_FIRST,),
+        callback="named",
+    ),
+    "adfs": Guide(
+        "Active Directory Federation Services",
+        (
+            OptionField("adfs_server", "Server", "Its host, such as adfs.example.com, or the address of its metadata."),
+            OptionField(
+                "fedMetadataXml", "Federation metadata", "The XML document, if the server cannot be reached from here.", kind="area"
+            ),
+            OptionField("signInEndpoint", "Sign-in address", "Needed without metadata.", kind="address"),
+            OptionField("user_id_attribute", "Claim that identifies the user"),
+            OptionField("fieldsMap", "Attribute map", _SAML_MAP, kind="pairs"),
+            _TRUST,
+            _DOMAINS,
+        ),
+        (_SAVE_FIRST, "Add a relying party trust with these values, and issue the claims for the email address and the name."),
+        callback="named",
+    ),
+}

@@ -1,0 +1,37 @@
+"""A guide: the fields of a strategy's form, and what to do at the provider. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class OptionField:
+    """One option as a field. A dot in the name leads into an object.
+
+    `words` is a text of words or a list of them, `pairs` an object with one member a line, `area` a long text that may be shown.
+    """
+
+    name: str
+    label: str
+    help_text: str = ""
+    kind: Literal["text", "address", "secret", "key", "words", "lines", "pairs", "switch", "choice", "number", "area"] = "text"
+    is_required: bool = False
+    choices: tuple[tuple[str, str], ...] = ()
+    # What a switch means that is not set.
+    default: bool = False
+    # The range of a number.
+    bounds: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Guide:
+    """How a connection of a strategy is set up. `console` is where the application is registered at the provider."""
+
+    label: str
+    fields: tuple[OptionField, ...]
+    steps: tuple[str, ...] = ()
+    console: str = ""
+    # What is entered at the provider: the callback address, the same with the name of the connection, or nothing.
+    callback: Literal["plain", "named", ""] = "plain"

@@ -1,0 +1,104 @@
+"""Guides of the strategies whose users the service itself asks: database, email and SMS. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from identity.options.guide_fields import Guide, OptionField
+
+DATABASE = "database"
+_POLICIES = (
+    ("", "Not set: good"),
+    ("none", "None: at least 1 character"),
+    ("low", "Low: at least 6 characters"),
+    ("fair", "Fair: at least 8 characters, with lower case, upper case and digits"),
+    ("good", "Good: at least 8 characters, of three kinds"),
+    ("excellent", "Excellent: at least 10 characters, of three kinds, no more than two equal in a row"),
+)
+_NO_SIGN_UPS = OptionField(
+    "disable_signup", "No sign-ups", "New users cannot register. Administrators, imports and invitations still add users.", kind="switch"
+)
+_GUESSES = OptionField(
+    "brute_force_protection",
+    "Protection against guessing",
+    "Failed logins block further attempts, as the settings of the tenant say.",
+    kind="switch",
+    default=True,
+)
+
+
+def _passcode() -> tuple[OptionField, OptionField]:
+    return (
+        OptionField("totp.length", "Digits of a code", "Default: 6.", kind="number", bounds=(6, 10)),
+        OptionField("totp.time_step", "Lifetime of a code", "Seconds. Default: 180.", kind="number", bounds=(60, 900)),
+    )
+
+
+OWN_GUIDES: Mapping[str, Guide] = {
+    DATABASE: Guide(
+        "Database",
+        (
+            OptionField("passwordPolicy", "Password policy", "Applies to new passwords.", kind="choice", choices=_POLICIES),
+            OptionField(
+                "password_complexity_options.min_length",
+                "Minimum length",
+                "Characters. Empty: that of the policy.",
+                kind="number",
+                bounds=(1, 512),
+            ),
+            OptionField("password_history.enable", "Refuse earlier passwords", kind="switch"),
+            OptionField("password_history.size", "Number of earlier passwords", "Default: 5.", kind="number", bounds=(1, 24)),
+            OptionField("password_no_personal_info.enable", "Refuse passwords that contain the name or address of the user", kind="switch"),
+            OptionField("password_dictionary.enable", "Refuse common passwords", kind="switch"),
+            OptionField("password_dictionary.dictionary", "Further refused passwords", "One word per line.", kind="lines"),
+            OptionField("requires_username", "Users have a user name", "In addition to the email address.", kind="switch"),
+            OptionField(
+                "authentication_methods.passkey.enabled",
+                "Passkeys",
+                "Users can log in with a passkey, too.",
+                kind="switch",
+            ),
+            _NO_SIGN_UPS,
+            OptionField(
+                "disable_self_service_change_password",
+                "No reset of the password by the user",
+                "The login page has no link for a forgotten password.",
+                kind="switch",
+            ),
+            _GUESSES,
+        ),
+        callback="",
+    ),
+    "email": Guide(
+        "Code or link by email",
+        (
+            OptionField("email.from", "Sender", "Such as Shop <login@example.com>. Empty: the sender of the tenant."),
+            OptionField("email.subject", "Subject", "Empty: the subject of the service, in the language of the user."),
+            *_passcode(),
+            _NO_SIGN_UPS,
+            _GUESSES,
+        ),
+        callback="",
+    ),
+    "sms": Guide(
+        "Code by text message",
+        (
+            OptionField(
+                "provider",
+                "Provider",
+                kind="choice",
+                choices=(("", "The sender of the tenant"), ("twilio", "Twilio"), ("sms_gateway", "A gateway of your own")),
+            ),
+            OptionField("from", "Sender", "The number or name from which messages come."),
+            OptionField("twilio_sid", "Twilio account SID", "For Twilio."),
+            OptionField("twilio_token", "Twilio auth token", "For Twilio.", kind="secret"),
+            OptionField("messaging_service_sid", "Twilio messaging service", "Its SID, instead of a sender."),
+            OptionField("gateway_url", "Address of the gateway", "For a gateway of your own.", kind="address"),
+            OptionField("template", "Text of the message", "Empty: the text of the service, in the language of the user.", kind="area"),
+            *_passcode(),
+            _NO_SIGN_UPS,
+            _GUESSES,
+        ),
+        callback="",
+    ),
+}

@@ -1,0 +1,95 @@
+"""The preview on the page of a connection: sample claims, and the profile that the mapping makes of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.test import Client as Browser
+from django.urls import reverse
+
+from identity.models import Connection, Tenant, User
+from identity.services.connections import create_connection
+from tests.factories.admin import browser_of, new_staff, new_tenant
+
+MAP = {"mapping_mode": "use_map", "attributes": {"name": "${context.tokenset.first} ${context.tokenset.last}"}}
+OAUTH = {
+    "client_id": "c",
+    "authorizationURL": "https://idp.example.test/a",
+    "tokenURL": "https://idp.example.test/t",
+    "userInfoURL": "https://idp.example.test/me",
+    "fieldsMap": {"user_id": "data.id", "email": "data.mail"},
+}
+
+
+@pytest.fixture
+def browser(tenant: Tenant) -> Browser:
+    return browser_of(new_staff(tenant))
+
+
+def made(tenant: Tenant, strategy: str, **options: Any) -> Connection:
+    return create_connection(tenant_id=tenant.pk, name="corp", strategy=strategy, options=options)
+
+
+def page(connection: Connection) -> str:
+    return reverse("admin:identity_connection_provider", args=(quote(connection.pk),))
+
+
+def preview(browser: Browser, connection: Connection, claims: object) -> Any:
+    answer = browser.post(page(connection), {"preview": "1", "claims": claims if isinstance(claims, str) else json.dumps(claims)})
+    assert answer.status_code == 200
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("strategy", "options", "claims", "subject", "profile"),
+    [
+        ("oidc", {"client_id": "c", "attribute_map": MAP}, {"sub": "1", "first": "Ada", "last": "L."}, "1", {"name": "Ada L."}),
+        ("okta", {"client_id": "c"}, {"sub": "1", "email": "no address", "name": "Ada"}, "1", {"name": "Ada"}),
+        ("oauth2", OAUTH, {"data": {"id": 7, "mail": "ada@example.test"}}, "7", {"email": "ada@example.test", "email_verified": False}),
+        ("samlp", {"fieldsMap": {"name": "cn"}}, {"NameID": "x", "cn": ["Ada", "Other"]}, "x", {"name": "Ada"}),
+        ("adfs", {"user_id_attribute": "upn"}, {"upn": "ada@corp"}, "ada@corp", {}),
+    ],
+)
+def test_sample_claims_become_the_profile_of_a_login(
+    browser: Browser, tenant: Tenant, strategy: str, options: dict[str, Any], claims: object, subject: str, profile: dict[str, Any]
+) -> None:
+    connection = made(tenant, strategy, **options)
+    shown = preview(browser, connection, claims).context["previewed"]
+    assert (shown["subject"], shown["profile"]) == (subject, profile)
+    assert not User.objects.of(tenant.pk).exists()
+
+
+@pytest.mark.parametrize("strategy", ["oidc", "samlp", "adfs", "google-oauth2"])
+def test_the_sample_that_the_page_begins_with_works(browser: Browser, tenant: Tenant, strategy: str) -> None:
+    connection = made(tenant, strategy, client_id="c")
+    sample = browser.get(page(connection)).context["preview"]["claims"].value()
+    shown = preview(browser, connection, sample).context["previewed"]
+    assert (shown["subject"], shown["profile"]["email"]) == ("248289", "ada@example.com")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "options", "claims"),
+    [
+        ("oidc", {"client_id": "c"}, "no json"),
+        ("oidc", {"client_id": "c"}, "[]"),
+        ("oidc", {"client_id": "c"}, {"email": "ada@example.test"}),
+        ("oauth2", OAUTH, {"data": {}}),
+        ("samlp", {"user_id_attribute": "uid"}, {"NameID": "x"}),
+    ],
+)
+def test_claims_with_which_a_login_would_fail_are_refused_at_the_field(
+    browser: Browser, tenant: Tenant, strategy: str, options: dict[str, Any], claims: object
+) -> None:
+    answer = preview(browser, made(tenant, strategy, **options), claims)
+    assert answer.context["previewed"] is None
+    (text,) = answer.context["preview"].errors["claims"]
+    assert text.endswith(".")
+    assert text in answer.content.decode()
+
+
+def test_the_connection_of_another_tenant_has_no_preview(browser: Browser) -> None:
+    connection = made(new_tenant(), "oidc", client_id="c")
+    assert browser.post(page(connection), {"preview": "1", "claims": "{}"}).status_code == 404

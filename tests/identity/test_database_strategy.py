@@ -1,0 +1,77 @@
+"""A changed `DATABASE_STRATEGY` on existing data: every start refuses it, and names both values."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from pytest_django.fixtures import Settings
+
+from config.celery import refuse_another_database_strategy
+from config.server.lifespan import lifespan
+from config.settings import base
+from identity.checks import check_database_strategy
+from identity.models import Connection, Tenant
+from identity.services.connections import create_connection
+from identity.services.database_strategy import StrategyChanged, refuse_changed_strategy, written_strategy
+
+# The database of the tests holds connections of this strategy, which other tests have made.
+NAMED = ("DATABASE_STRATEGY is 'people'", "written with 'database'", "set DATABASE_STRATEGY=database again")
+
+
+@pytest.fixture
+def changed(tenant: Tenant, settings: Settings) -> None:
+    create_connection(tenant_id=tenant.pk, name="people", strategy="database")
+    settings.DATABASE_STRATEGY = "people"
+    settings.CHECK_DATABASE_STRATEGY = base.CHECK_DATABASE_STRATEGY
+
+
+def test_only_a_database_of_another_strategy_counts(tenant: Tenant, settings: Settings) -> None:
+    own = Connection.all_tenants.filter(tenant_id=tenant.pk)
+    create_connection(tenant_id=tenant.pk, name="corp", strategy="samlp")
+    settings.DATABASE_STRATEGY = "people"
+    assert written_strategy(own) == ""
+    create_connection(tenant_id=tenant.pk, name="people", strategy="people")
+    assert written_strategy(own) == ""
+    settings.DATABASE_STRATEGY = "database"
+    assert written_strategy(own) == "people"
+
+
+@pytest.mark.usefixtures("changed")
+def test_another_strategy_is_refused_by_name() -> None:
+    with pytest.raises(StrategyChanged) as refusal:
+        refuse_changed_strategy()
+    assert all(text in str(refusal.value) for text in NAMED)
+    (error,) = check_database_strategy(databases=["default"])
+    assert (error.id, error.msg) == ("identity.E001", str(refusal.value))
+
+
+@pytest.mark.usefixtures("changed")
+def test_make_up_refuses_before_it_writes_demo_data() -> None:
+    with pytest.raises(CommandError) as refusal:
+        call_command("seed_demo")
+    assert all(text in str(refusal.value) for text in NAMED)
+
+
+@pytest.mark.usefixtures("changed")
+def test_a_worker_refuses_to_start() -> None:
+    with pytest.raises(SystemExit) as refusal:
+        refuse_another_database_strategy()
+    assert all(text in str(refusal.value) for text in NAMED)
+
+
+@pytest.mark.usefixtures("changed")
+def test_a_web_process_refuses_to_start() -> None:
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, str]:
+        return {"type": "lifespan.startup"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(lifespan({"type": "lifespan"}, receive, send))
+    assert [message["type"] for message in sent] == ["lifespan.startup.failed"]
+    assert all(text in sent[0]["message"] for text in NAMED)
