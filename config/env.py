@@ -148,7 +148,8 @@ def numbers(name: str, default: str, effect: str) -> list[float]:
 def keys(name: str, default: str, effect: str) -> dict[str, str]:
     """Read a key list `id:value,id:value`, newest first; ids are 1 to 8 letters or digits, values 32 or more.
 
-    The list may be in the file named by `<name>_FILE`. Returns the keys by id in the order given. Raises `ImproperlyConfigured` without ever repeating a value.
+    The list may be in the file named by `<name>_FILE`. Returns the keys by id in the order given. Raises `ImproperlyConfigured`
+    without ever repeating a value.
     """
     _register(name, "keys", "", effect)
     raw = _hidden(name) or default

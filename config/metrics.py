@@ -17,6 +17,7 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 import config.server.peer_share  # noqa: F401  (it registers its figure)
 from authapi.edge.addresses import client_address
 from config.server.hosts import Receive, Scope, Send, answer, header, is_believed
+from config.server.probes import is_direct
 from events import figures
 from events.metrics import REGISTRY
 from events.stream.refusals import BEARER, Refused
@@ -48,9 +49,10 @@ def require_reader(scope: Scope) -> None:
     """Refuse whoever may not read the figures.
 
     On a tenant's host the address does not exist. With `METRICS_TOKEN` the token alone decides, wherever it comes
-    from: 401 without it. Otherwise `METRICS_NETWORKS` decide, and everybody else gets 404.
+    from: 401 without it; the IP address of the process then counts as the platform's host. Otherwise `METRICS_NETWORKS`
+    decide, and everybody else gets 404.
     """
-    if not is_platform_host(header(scope, b"host")):
+    if not is_platform_host(header(scope, b"host")) and not (settings.METRICS_TOKEN and is_direct(scope)):
         raise Refused(404, "The address does not exist.")
     if scope["method"] not in {"GET", "HEAD"}:
         raise Refused(405, "This operation answers to GET only.", headers=[(b"allow", b"GET, HEAD")])
