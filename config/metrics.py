@@ -14,7 +14,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-import config.server.peer_share  # noqa: F401  (it registers its figure)
+import config.server.peer_share
+import config.server.request_counts  # noqa: F401  (both register their figures)
 from authapi.edge.addresses import client_address
 from config.server.hosts import Receive, Scope, Send, answer, header, is_believed
 from config.server.probes import is_direct

@@ -7,7 +7,8 @@ from typing import Any
 
 from prometheus_client.core import Metric
 
-import config.server.peer_share  # noqa: F401  (it registers its figure)
+import config.server.peer_share
+import config.server.request_counts  # noqa: F401  (both register their figures)
 from events import figures
 from events.metrics import REGISTRY
 
