@@ -144,6 +144,7 @@ CLEAN = (
     "tests/servers.py",
     "tests/terminal.py",
     "tests/test_alert_rules.py",
+    "tests/test_dashboards.py",
     "tests/test_distribution.py",
     "tests/test_kubernetes.py",
     "tests/test_turns.py",
