@@ -39,11 +39,13 @@ def note(claim: Claim, result: Success | Failure | NoTurn) -> None:
     if isinstance(result, NoTurn):
         return
     kind = result.error_class if isinstance(result, Failure) else "skipped" if result.is_skipped else "delivered"
-    bucket = BUCKET_NAMES[bisect_left(BOUNDS, result.duration_ms / 1000)]
+    # Only a failure without a run has no duration.
+    milliseconds = result.duration_ms or 0.0
+    bucket = BUCKET_NAMES[bisect_left(BOUNDS, milliseconds / 1000)]
     with _lock:
         _noted[claim.stream_id, kind] += 1
         _noted[claim.stream_id, bucket] += 1
-        _noted[claim.stream_id, SUM_NAME] += round(result.duration_ms)
+        _noted[claim.stream_id, SUM_NAME] += round(milliseconds)
 
 
 def flush() -> None:
