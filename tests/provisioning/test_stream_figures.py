@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 from django.db import DataError, connection, transaction
@@ -10,11 +11,14 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
 from events.models import EventStream
+from foundation.database.statements import execute
 from identity.models import Tenant
 from provisioning.engine import delivering, dispatch, retention, stream_tallies
+from provisioning.engine.sweeper import SweeperThread, take_lead
 from provisioning.models import StreamTally
 from provisioning.runs.failures import DataFailure, TransientFailure
 from provisioning.stream_figures import STREAMS
+from tests.deadlines import eventually
 from tests.factories.models.provisioning import StreamTallyFactory
 from tests.provisioning.engine.conftest import Answer, Recorder, recorder, stream
 from tests.provisioning.engine.logs import append_events, make_stream
@@ -113,6 +117,22 @@ def test_counts_survive_a_failing_statement(tenant: Tenant, stream: EventStream,
     stream_tallies.flush()
 
     assert values_of(stream)["provisioning_stream_attempts_total delivered"] == 1
+
+
+def test_a_worker_stores_its_counts_while_another_process_leads(tenant: Tenant, committed_db: None, settings: Settings) -> None:
+    settings.DELIVERY_SWEEP_SECONDS = 0.1
+    stream = make_stream(tenant)
+    execute("DELETE FROM provisioning_sweeper")
+    assert take_lead(uuid4(), 60.0)
+    stream_tallies._noted[stream.pk, "delivered"] += 2
+    thread = SweeperThread()
+    thread.start()
+    try:
+        eventually(lambda: values_of(stream).get("provisioning_stream_attempts_total delivered") == 2)
+    finally:
+        thread.stop()
+        thread.join(10)
+        execute("DELETE FROM provisioning_sweeper")
 
 
 def test_a_deleted_stream_keeps_no_tallies(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
