@@ -36,7 +36,9 @@ from config.server.hosts import Application, Receive, Scope, Send, answer, for_t
 from config.server.lifespan import begin, is_begun, lifespan  # noqa: E402
 from config.server.live_events import live_events  # noqa: E402
 from config.server.peer_share import shared_out  # noqa: E402
+from config.server.probes import LIVE, READY, direct_requests, live, ready  # noqa: E402
 from config.server.rates import rated  # noqa: E402
+from config.server.request_counts import counted  # noqa: E402
 from config.server.uploads import uploads  # noqa: E402
 from events.stream.endpoint import EventsConsumer  # noqa: E402
 from events.stream.refusals import Refused  # noqa: E402
@@ -95,9 +97,10 @@ def begun(http: Application) -> Application:
     return first
 
 
+served: Application = counted(shared_out(guarded(straight(routes(settings.WEB_ROLE), settings.WEB_ROLE))))
 application = ProtocolTypeRouter(
     {
-        "http": begun(shared_out(guarded(straight(routes(settings.WEB_ROLE), settings.WEB_ROLE)))),
+        "http": begun(direct_requests({LIVE: live, READY: ready, "/metrics": metrics}, otherwise=served)),
         "websocket": refuse_websocket,
         "lifespan": lifespan,
     }

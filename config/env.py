@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
+from pathlib import Path
 from typing import TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
@@ -46,9 +47,9 @@ def text(name: str, default: str, effect: str, *, choices: tuple[str, ...] = ())
 
 
 def secret(name: str, default: str, effect: str) -> str:
-    """Read a value that is never shown; the list omits its default."""
+    """Read a value that is never shown, or the file named by `<name>_FILE`; the list omits its default."""
     _register(name, "secret", "", effect)
-    return os.environ.get(name, "") or default
+    return _hidden(name) or default
 
 
 def integer(name: str, default: int, effect: str, *, minimum: int = 0, maximum: int | None = None) -> int:
@@ -147,10 +148,11 @@ def numbers(name: str, default: str, effect: str) -> list[float]:
 def keys(name: str, default: str, effect: str) -> dict[str, str]:
     """Read a key list `id:value,id:value`, newest first; ids are 1 to 8 letters or digits, values 32 or more.
 
-    Returns the keys by id in the given order. Raises `ImproperlyConfigured`, without quoting a value.
+    The list may be in the file named by `<name>_FILE`. Returns the keys by id in the given order. Raises `ImproperlyConfigured`, without
+    quoting a value.
     """
     _register(name, "keys", "", effect)
-    raw = os.environ.get(name, "") or default
+    raw = _hidden(name) or default
     found: dict[str, str] = {}
     for position, item in enumerate(part.strip() for part in raw.split(",") if part.strip()):
         key_id, separator, value = item.partition(":")
@@ -167,6 +169,26 @@ def keys(name: str, default: str, effect: str) -> dict[str, str]:
 def _register(name: str, kind: str, default: str, effect: str, allowed: str = "") -> None:
     # The settings modules are read first; a later reader of the same variable adds no entry.
     SETTINGS.setdefault(name, Setting(name, kind, default, effect, allowed))
+
+
+def _hidden(name: str) -> str:
+    """Return the variable, or the content of the file named by `<name>_FILE` without surrounding blanks and line ends.
+
+    Raises `ImproperlyConfigured` if both are set, or if the file cannot be read or is empty.
+    """
+    raw, path = os.environ.get(name, ""), os.environ.get(f"{name}_FILE", "")
+    if not path:
+        return raw
+    if raw:
+        raise ImproperlyConfigured(f"{name} and {name}_FILE are both set: set one of them.")
+    try:
+        content = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeError) as error:
+        # The text of a decoding error contains bytes of the file.
+        raise ImproperlyConfigured(f"{name}_FILE={path!r} cannot be read: {type(error).__name__}.") from None
+    if not content:
+        raise ImproperlyConfigured(f"{name}_FILE={path!r} is empty.")
+    return content
 
 
 def _converted(name: str, default: Value, convert: Callable[[str], Value], expected: str) -> Value:

@@ -14,9 +14,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-import config.server.peer_share  # noqa: F401  (it registers its figure)
+import config.server.peer_share
+import config.server.request_counts  # noqa: F401  (both register their figures)
 from authapi.edge.addresses import client_address
 from config.server.hosts import Receive, Scope, Send, answer, header, is_believed
+from config.server.probes import is_direct
 from events import figures
 from events.metrics import REGISTRY
 from events.stream.refusals import BEARER, Refused
@@ -47,10 +49,10 @@ async def metrics(scope: Scope, receive: Receive, send: Send) -> None:
 def require_reader(scope: Scope) -> None:
     """Refuse a client that may not read the metrics.
 
-    Answers 404 on a tenant's host. If `METRICS_TOKEN` is set, only the token counts, from any address: 401 without it. Otherwise
-    `METRICS_NETWORKS` decides: 404 for other addresses.
+    Answers 404 on a tenant's host. If `METRICS_TOKEN` is set, only the token counts, from any address: 401 without it; the process then
+    also answers at its IP address. Otherwise `METRICS_NETWORKS` decides: 404 for other addresses.
     """
-    if not is_platform_host(header(scope, b"host")):
+    if not is_platform_host(header(scope, b"host")) and not (settings.METRICS_TOKEN and is_direct(scope)):
         raise Refused(404, "The address does not exist.")
     if scope["method"] not in {"GET", "HEAD"}:
         raise Refused(405, "This operation answers to GET only.", headers=[(b"allow", b"GET, HEAD")])

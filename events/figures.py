@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import Error as DatabaseError
 from django.db import connection, transaction
@@ -53,7 +54,7 @@ class DatabaseFigures(Collector):
         try:
             values = self._values()
         except (DatabaseError, OSError) as error:
-            logger.warning("the figures of %s were not read: %s", self.app, type(error).__name__)
+            self._warn(error)
             failed.add_metric([], 1)
             yield failed
             return
@@ -69,11 +70,20 @@ class DatabaseFigures(Collector):
 
     def _values(self) -> Sequence[float | None]:
         columns = ", ".join(f"({figure.query})" for figure in self.figures)
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(f"SET LOCAL statement_timeout = {_STATEMENT_TIMEOUT_MS}")
-            cursor.execute(f"SELECT {columns}")
-            row: Sequence[float | None] = cursor.fetchone()
-            return row
+        [row] = read_in_time(f"SELECT {columns}")
+        return row
+
+    def _warn(self, error: Exception) -> None:
+        logger.warning("the figures of %s were not read: %s", self.app, type(error).__name__)
+
+
+def read_in_time(query: str, parameters: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
+    """Return the rows of a query with the statement timeout of a scrape."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL statement_timeout = {_STATEMENT_TIMEOUT_MS}")
+        cursor.execute(query, parameters)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
 
 
 def counted(rows: str) -> str:

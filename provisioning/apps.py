@@ -12,11 +12,13 @@ class ProvisioningConfig(AppConfig):
         from identity.purging import cover  # noqa: PLC0415
         from provisioning.engine import draining, log_follower, nudges  # noqa: PLC0415
         from provisioning.figures import PROVISIONING  # noqa: PLC0415
+        from provisioning.stream_figures import STREAMS  # noqa: PLC0415
 
         cover("provisioning", platform_wide=("Sweeper",))
         identity_hooks.before_tenant_ends(draining.is_drained)
         identity_hooks.job_waits.connect(nudges.work_on_waiting_job, dispatch_uid="provisioning.job_waits")
         identity_hooks.work_waits.connect(nudges.begin_waiting_work, dispatch_uid="provisioning.work_waits")
         figures.register(PROVISIONING)
+        figures.register(STREAMS)
         numbering.on_numbered(nudges.dispatch_numbered)
         hooks.follow_logs(log_follower.DeliveryFollower())

@@ -7,14 +7,16 @@ from typing import Any
 
 from prometheus_client.core import Metric
 
-import config.server.peer_share  # noqa: F401  (it registers its figure)
+import config.server.peer_share
+import config.server.request_counts  # noqa: F401  (both register their figures)
 from events import figures
 from events.metrics import REGISTRY
 
 _HEAD = """# Metrics
 
 The metrics of `/metrics`, on the platform's host ([decision 0047](../adr/0047-figures-for-monitoring.md)). `METRICS_TOKEN` and
-`METRICS_NETWORKS` control access ([settings](settings.md#metrics)).
+`METRICS_NETWORKS` control access ([settings](settings.md#metrics)). The label `stream` is the id of an event stream. The first
+`METRICS_STREAMS` enabled streams in the order of their creation have these metrics; others only count in the sums without this label.
 
 | Name | Kind | Labels | Meaning |
 |---|---|---|---|
@@ -25,7 +27,7 @@ _FROM_THE_DATABASE = "Read from the database at each scrape, so equal in every p
 def metrics_page() -> str:
     """Return the page."""
     counted = "".join(_row(metric, " ".join(labels)) for metric, labels in _counted())
-    read = "".join(_row(metric, "") for app in figures.registered() for metric in app.describe())
+    read = "".join(_row(metric, " ".join(_labels(metric))) for app in figures.registered() for metric in app.describe())
     return f"{_HEAD}{counted}\n## {_FROM_THE_DATABASE[:-1]}\n\n| Name | Kind | Labels | Meaning |\n|---|---|---|---|\n{read}"
 
 
@@ -35,6 +37,12 @@ def _counted() -> Iterator[tuple[Metric, tuple[str, ...]]]:
         declared: Any = metric
         [described] = declared.describe()
         yield described, declared._labelnames
+
+
+def _labels(metric: Metric) -> tuple[str, ...]:
+    # A family keeps its labels in a private attribute, too.
+    found: tuple[str, ...] = getattr(metric, "_labelnames", ())
+    return found
 
 
 def _row(metric: Metric, labels: str) -> str:

@@ -30,6 +30,9 @@ not set, or empty, has its default.
 | text, list | as it is; items of a list with commas between them |
 | keys | `<id>:<value>`, newest first, with commas; ids of 1 to 8 letters or digits, values of 32 or more random characters |
 | secret | as text; never shown, logged or repeated in an error |
+
+A setting of the type keys or secret can be in a file: `SESSION_KEYS_FILE=/etc/identity/secrets/SESSION_KEYS` instead of `SESSION_KEYS`. The
+file is read once, at the start. Setting both variables, a missing file or an empty file stops the start.
 """
 
 

@@ -105,6 +105,9 @@ EVENTS_RETENTION_DAYS = env.number("EVENTS_RETENTION_DAYS", 30.0, "How long even
 # --- Metrics ----------------------------------------------------------------------------------------------------------
 METRICS_TOKEN = env.secret("METRICS_TOKEN", "", "Bearer token that /metrics requires from every address; empty: METRICS_NETWORKS decides.")
 METRICS_NETWORKS = env.listing("METRICS_NETWORKS", "127.0.0.0/8,::1/128", "Networks that may read /metrics without a token.")
+METRICS_STREAMS = env.integer(
+    "METRICS_STREAMS", 100, "Event streams with metrics of their own, the oldest enabled ones; 0: none.", maximum=1000
+)
 PROMETHEUS_MULTIPROC_DIR = env.text(
     "PROMETHEUS_MULTIPROC_DIR", "", "Directory in which all processes of a machine share their counts; empty: each process shows its own."
 )

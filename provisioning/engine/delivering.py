@@ -12,7 +12,7 @@ from foundation.database.statements import forget_plans
 from foundation.tenancy import tenant_bound
 from provisioning import failpoints
 from provisioning.actions.pace import NoTurn
-from provisioning.engine import breaker, lane_rows, lanes, nudges
+from provisioning.engine import breaker, lane_rows, lanes, nudges, stream_tallies
 from provisioning.engine.claim_ahead import Ahead, warn_of_discarded
 from provisioning.engine.destinations import Memory, run_destination
 from provisioning.engine.retrying import LONGEST_RETRY_SECONDS, RetryLater
@@ -92,6 +92,7 @@ def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
     failpoints.reach("claimed")
     turn.ahead.start(claim)
     result = run_claim(claim, turn.memory)
+    stream_tallies.note(claim, result)
     failpoints.reach("ran")
     try:
         following, go_on = turn.ahead.finish(), turn.goes_on()

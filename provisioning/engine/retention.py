@@ -42,7 +42,15 @@ DELETE FROM provisioning_delivery WHERE id = ANY(%(ids)s)
 _EXPIRED_KINDS = "DELETE FROM provisioning_ignoredkind WHERE until < clock_timestamp()"
 _OLD_ALERTS = "DELETE FROM provisioning_alert WHERE created_at < clock_timestamp() - make_interval(secs => %s)"
 _OLD_TRIALS = "DELETE FROM provisioning_trial WHERE started_at < clock_timestamp() - make_interval(secs => %s)"
-_DECIDED_FOR_STREAM = ("DELETE FROM provisioning_ignoredkind WHERE stream_id = %s", "DELETE FROM provisioning_alert WHERE stream_id = %s")
+# A worker may count an attempt of a stream while the stream is deleted.
+_ORPHANED_TALLIES = """
+DELETE FROM provisioning_streamtally t WHERE NOT EXISTS (SELECT 1 FROM events_eventstream s WHERE s.id = t.stream_id)
+"""
+_NOTED_FOR_STREAM = (
+    "DELETE FROM provisioning_ignoredkind WHERE stream_id = %s",
+    "DELETE FROM provisioning_alert WHERE stream_id = %s",
+    "DELETE FROM provisioning_streamtally WHERE stream_id = %s",
+)
 # An ended link blocks redeliveries of older events. Without a dead letter of the user there are none, so the link can go.
 _ENDED_LINKS = """
 DELETE FROM provisioning_accountlink l WHERE l.id IN (
@@ -62,14 +70,15 @@ def prune() -> int:
     execute(_OLD_TRIALS, [TRIALS_KEPT_DAYS * _DAY])
     execute(_OLD_ALERTS, [max(settings.DELIVERY_RETENTION_DAYS * _DAY, 2 * settings.DEAD_LETTER_ALERT_PERIOD_SECONDS)])
     execute(_DEAD_LOCKS)
+    execute(_ORPHANED_TALLIES)
     _until_done(lambda: execute(_ENDED_LINKS, [2 * settings.DELIVERY_RETENTION_DAYS * _DAY, BATCH]))
     dropped = _until_done(lambda: _drop(_OLD, [settings.DELIVERY_RETENTION_DAYS * _DAY, BATCH]))
     return dropped + _until_done(lambda: _drop(_ORPHANED, [BATCH]))
 
 
 def drop_stream_rows(stream_id: str) -> int:
-    """Delete the deliveries, attempts, dead letters, ignored kinds and alerts of a deleted stream."""
-    for statement in _DECIDED_FOR_STREAM:
+    """Delete the deliveries, attempts, dead letters, ignored kinds, alerts and tallies of a deleted stream."""
+    for statement in _NOTED_FOR_STREAM:
         execute(statement, [stream_id])
     return _until_done(lambda: _drop(_OF_STREAM, [stream_id, BATCH]))
 

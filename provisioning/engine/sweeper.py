@@ -15,7 +15,7 @@ from events.record import tripwire
 from foundation.database.statements import execute, fetch_all
 from identity.services.jobs import take_unattended_jobs
 from identity.tasks import RUN_JOB
-from provisioning.engine import alerts, breaker, lanes, nudges
+from provisioning.engine import alerts, breaker, lanes, nudges, stream_tallies
 from provisioning.models import FailureClass
 from provisioning.runs.outcomes import Failure
 
@@ -92,7 +92,7 @@ def take_lead(me: uuid.UUID, lease_seconds: float) -> bool:
 
 
 class SweeperThread(threading.Thread):
-    """Sweeps every `DELIVERY_SWEEP_SECONDS` while this process leads. Started after the fork, in each worker process."""
+    """Stores the tallies of its worker process every `DELIVERY_SWEEP_SECONDS`, and sweeps while it leads. Started after the fork."""
 
     def __init__(self) -> None:
         super().__init__(name="sweeper", daemon=True)
@@ -110,6 +110,7 @@ class SweeperThread(threading.Thread):
             try:
                 if settings.EVENTS_NUMBERER_ENABLED:
                     numbering.numberer().start()
+                stream_tallies.flush()
                 if take_lead(self._me, lease):
                     sweep()
                     self._sweep_alerts_when_due()

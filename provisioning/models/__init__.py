@@ -5,7 +5,7 @@ from provisioning.models.actions import Action, ActionSecret, ActionVersion, Pac
 from provisioning.models.alerts import Alert
 from provisioning.models.dead_letters import DeadLetter, IgnoredKind
 from provisioning.models.deliveries import Attempt, Delivery, FailureClass
-from provisioning.models.lanes import Breaker, Lane, Sweeper
+from provisioning.models.lanes import Breaker, Lane, StreamTally, Sweeper
 from provisioning.models.synchronizations import DeletionGuard, SynchronizationRow
 from provisioning.models.webhooks import WebhookSecrets
 
@@ -26,6 +26,7 @@ __all__ = [
     "Lane",
     "NamedDeletions",
     "Pace",
+    "StreamTally",
     "Sweeper",
     "SynchronizationRow",
     "Trial",

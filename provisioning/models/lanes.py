@@ -59,6 +59,22 @@ class Breaker(models.Model):
         return f"{self.stream_id}: {self.failures}"
 
 
+class StreamTally(models.Model):
+    """One count of a stream for the metrics, which workers add to: attempts by result, and their durations by bucket."""
+
+    stream_id = models.CharField(max_length=26)
+    tenant_id = models.CharField(max_length=63)
+    name = models.CharField(max_length=32)
+    count = models.BigIntegerField(default=0)
+
+    class Meta:
+        verbose_name_plural = "stream tallies"
+        constraints = [models.UniqueConstraint(fields=["stream_id", "name"], name="provisioning_streamtally_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.stream_id} {self.name}: {self.count}"
+
+
 class Sweeper(models.Model):
     """The single row that names the process that sweeps. Any process may take over once the lease has expired."""
 

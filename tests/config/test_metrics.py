@@ -135,4 +135,4 @@ def test_every_figure_has_a_row_in_the_reference() -> None:
     documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     shown = {family.name for family in text_string_to_metric_families(exposition().decode())}
     assert {name.removesuffix("_total") for name in documented} == {name.removesuffix("_total") for name in shown}
-    assert len(figures.registered()) == 2
+    assert len(figures.registered()) == 3

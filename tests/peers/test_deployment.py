@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import requests
+import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
@@ -31,6 +32,7 @@ from tests.authapi.certificates import certificate, edge_key
 from tests.conformance.web_process import web_process
 from tests.deadlines import eventually
 from tests.factories.authapi import host_of
+from tests.kustomize import built
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 
@@ -58,6 +60,16 @@ def test_the_linter_of_dockerfiles_finds_no_fault() -> None:
 
 def test_the_composition_follows_the_specification() -> None:
     judge("check-jsonschema", "--builtin-schema", "vendor.compose-spec", "compose.yaml")
+
+
+@pytest.mark.parametrize("version", ["1.31", "1.37"])
+@pytest.mark.parametrize("overlay", ["small", "large"])
+def test_kubernetes_accepts_every_object(overlay: str, version: str, tmp_path: Path) -> None:
+    file = tmp_path / "objects.yaml"
+    secret = yaml.safe_load((DEPLOY / "kubernetes/secret.example.yaml").read_text())
+    file.write_text(yaml.safe_dump_all([*built(DEPLOY / "kubernetes/overlays" / overlay), secret]))
+
+    judge("kubernetes-validate", "--strict", "--quiet", "--kubernetes-version", version, str(file))
 
 
 def test_the_image_contains_every_directory_that_a_running_service_imports() -> None:

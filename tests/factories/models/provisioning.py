@@ -26,6 +26,7 @@ from provisioning.models import (
     Lane,
     NamedDeletions,
     Pace,
+    StreamTally,
     SynchronizationRow,
     Trial,
     WebhookSecrets,
@@ -156,6 +157,14 @@ class BreakerFactory(RowFactory[Breaker]):
         model = Breaker
 
     stream_id = own_text(26)
+
+
+class StreamTallyFactory(RowFactory[StreamTally]):
+    class Meta:
+        model = StreamTally
+
+    stream_id = own_text(26)
+    name = "delivered"
 
 
 class AlertFactory(RowFactory[Alert]):
