@@ -44,7 +44,7 @@ def refuse_another_database_strategy(**_: Any) -> None:
     try:
         refuse_changed_strategy()
     except StrategyChanged as refusal:
-        # Celery logs other exceptions of a receiver and goes on.
+        # Celery logs other exceptions of a receiver and continues.
         raise SystemExit(str(refusal)) from refusal
     finally:
         connection.close()
