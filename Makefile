@@ -11,7 +11,7 @@ CHECK_KEY := check:only-to-load-the-production-settings-0123456789-ABCDEFGHIJKLM
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help describe messages docs up down reset scim-stop scim-start run worker test test-peers peers test-faults soak bench bench-stream bench-auth check static lint format types contracts migrations deploy-check lock embedded dev
+.PHONY: help describe messages docs up down reset scim-stop scim-start run worker test test-peers peers test-faults test-mutants soak bench bench-stream bench-auth check static lint format types contracts migrations deploy-check lock embedded dev
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-14s %s\n", $$1, $$2}'
@@ -51,6 +51,9 @@ peers: dev ## Install what `make test-peers` needs
 
 test-faults: dev ## Run the tests that kill, freeze and cut off servers: FAULT_ROUNDS=3 random kills, FAULT_SEED repeats a run
 	@$(PY) -m pytest -q tests/faults
+
+test-mutants: dev ## Plant named faults in a copy of the source, and see the tests near each fail: ONLY='events-*', OPTIONS=--help
+	@$(PY) -W ignore -m tests.mutants $(if $(ONLY),--only '$(ONLY)') $(OPTIONS)
 
 test-outage: dev ## Let a SCIM server be away for ten true minutes while 1,000 users change: SECONDS=600
 	@OUTAGE_SECONDS=$(or $(SECONDS),600) $(PY) -m pytest -q -s tests/faults/test_provisioning_outage.py
