@@ -105,6 +105,24 @@ def test_saving_a_linked_identity_locks_its_user_first(tenant: Tenant, database_
     assert locks[0] < inserts[0]
 
 
+def test_deleting_linked_identities_in_bulk_locks_their_users_first(tenant: Tenant, database_connection: Connection) -> None:
+    primary, _ = rows(tenant, database_connection)
+    LinkedIdentity.objects.of(tenant.pk).create(
+        tenant=tenant, user=primary, connection=database_connection, provider="database", identifier="x"
+    )
+    statements: list[str] = []
+
+    def note(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        statements.append(sql)
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(note):
+        LinkedIdentity.objects.of(tenant.pk).filter(user=primary).delete()
+    locks = [index for index, sql in enumerate(statements) if 'FROM "identity_user"' in sql and "FOR NO KEY UPDATE" in sql]
+    deletions = [index for index, sql in enumerate(statements) if 'DELETE FROM "identity_linkedidentity"' in sql]
+    assert locks[0] < deletions[0]
+
+
 def test_concurrent_links_in_opposite_directions_end_without_a_deadlock(tenant: Tenant, database_connection: Connection) -> None:
     first, second = rows(tenant, database_connection)
     refused: list[str] = []
