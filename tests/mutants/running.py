@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -125,10 +126,10 @@ def run_tests(copy: Path, tests: Sequence[str]) -> Judgement:
 def _verdict_of(code: int | None, failed: str) -> tuple[Verdict, str]:
     if code is None:
         return Verdict.BROKEN, f"the tests did not end within {_LONGEST_SECONDS:.0f} seconds"
+    if failed:
+        return Verdict.CAUGHT, failed
     if code == pytest.ExitCode.OK:
         return Verdict.MISSED, ""
-    if code == pytest.ExitCode.TESTS_FAILED and failed:
-        return Verdict.CAUGHT, failed
     return Verdict.BROKEN, f"pytest ended with {code} before any test failed"
 
 
@@ -160,9 +161,12 @@ def _be_the_child(copy: Path, tests: Sequence[str], output: Path, failed: Path) 
             del sys.modules[name]
         importlib.invalidate_caches()
         code = int(pytest.main([*_OPTIONS, *tests], plugins=[_FirstFailure(failed)]))
+    except BaseException:
+        traceback.print_exc()
+    with suppress(OSError, ValueError):
         sys.stdout.flush()
-    finally:
-        os._exit(code)
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def _wait(pid: int) -> int | None:

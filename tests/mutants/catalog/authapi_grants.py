@@ -123,7 +123,7 @@ MUTANTS = (
         old="return bool(request.client.is_public)",
         new="return False",
         rule="A public client must send a code challenge.",
-        tests=("tests/authapi/protocols/oauth/test_authorize.py",),
+        tests=("tests/authapi/protocols/oauth/test_parameters.py",),
     ),
     Mutant(
         name="authapi-nonce-required",
@@ -131,7 +131,7 @@ MUTANTS = (
         old='if "id_token" in request.types and not request.text("nonce"):',
         new="if False:",
         rule="An id token from the authorization endpoint requires a nonce.",
-        tests=("tests/authapi/protocols/oauth/test_authorize.py",),
+        tests=("tests/authapi/protocols/oauth/test_parameters.py",),
     ),
     Mutant(
         name="authapi-nonce-length",
@@ -139,7 +139,10 @@ MUTANTS = (
         old='if len(request.text("nonce")) > _LONGEST_NONCE:',
         new="if False:",
         rule="A nonce that is too long to be stored is refused.",
-        tests=("tests/authapi/protocols/oauth/test_authorize.py",),
+        tests=(
+            "tests/authapi/protocols/oauth/test_parameters.py",
+            "tests/authapi/protocols/oauth/test_authorize.py",
+        ),
     ),
     Mutant(
         name="authapi-push-required",

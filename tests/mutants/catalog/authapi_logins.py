@@ -15,10 +15,10 @@ MUTANTS = (
     ),
     Mutant(
         name="authapi-session-expiry",
-        at="authapi.login.sessions:find_session",
-        old="expires_at__gt=now, ",
-        new="",
-        rule="A session ends at its absolute expiry.",
+        at="authapi.login.sessions:_touched",
+        old="min(now + idle, session.expires_at)",
+        new="now + idle",
+        rule="Use never extends the absolute lifetime of a session.",
         tests=("tests/authapi/login/test_sessions.py",),
     ),
     Mutant(
@@ -57,10 +57,7 @@ MUTANTS = (
         old="not browser or row.browser_digest != digest_of(browser)",
         new="False",
         rule="A login continues only in the browser that began it.",
-        tests=(
-            "tests/authapi/login/test_pages.py",
-            "tests/authapi/login/test_browser.py",
-        ),
+        tests=("tests/authapi/protocols/oauth/test_authorize.py::test_a_login_that_another_browser_started_cannot_be_finished_here",),
     ),
     Mutant(
         name="authapi-login-expiry",
@@ -68,10 +65,7 @@ MUTANTS = (
         old=", expires_at__gt=timezone.now()",
         new="",
         rule="A login that was not finished in time is refused.",
-        tests=(
-            "tests/authapi/login/test_pages.py",
-            "tests/authapi/login/test_browser.py",
-        ),
+        tests=("tests/authapi/protocols/oauth/test_authorize.py::test_a_request_expires",),
     ),
     Mutant(
         name="authapi-form-token",
@@ -79,10 +73,7 @@ MUTANTS = (
         old="hmac.compare_digest(token.encode(), form_token(cookie).encode())",
         new="True",
         rule="A form that was made for another browser is refused.",
-        tests=(
-            "tests/authapi/login/test_pages.py",
-            "tests/authapi/login/test_browser.py",
-        ),
+        tests=("tests/authapi/protocols/oauth/test_authorize.py::test_a_form_of_another_site_is_refused",),
     ),
     Mutant(
         name="authapi-form-origin",
@@ -90,10 +81,7 @@ MUTANTS = (
         old="and is_same_origin ",
         new="",
         rule="A form that another site posts is refused.",
-        tests=(
-            "tests/authapi/login/test_pages.py",
-            "tests/authapi/login/test_browser.py",
-        ),
+        tests=("tests/authapi/protocols/oauth/test_authorize.py::test_a_form_of_another_site_is_refused",),
     ),
     Mutant(
         name="authapi-brute-force-blocks",

@@ -68,10 +68,7 @@ MUTANTS = (
         old="if claims.confirmation and not takes_bound:",
         new="if False:",
         rule="A bound token is refused where possession of its key is not checked.",
-        tests=(
-            "tests/authapi/possession/test_interfaces.py",
-            "tests/authapi/tokens/test_tokens.py",
-        ),
+        tests=("tests/authapi/possession/test_interfaces.py",),
     ),
     Mutant(
         name="authapi-token-state-tenant",

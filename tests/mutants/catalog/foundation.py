@@ -60,7 +60,7 @@ MUTANTS = (
         old="ORDER BY {key} FOR",
         new="ORDER BY {key} DESC FOR",
         rule="Rows are locked in the order of their keys, so that writers do not deadlock.",
-        tests=("tests/identity/test_root_locks.py",),
+        tests=("tests/foundation/database/test_transactions.py",),
     ),
     Mutant(
         name="foundation-repeat-after-deadlock",
@@ -68,10 +68,7 @@ MUTANTS = (
         old="attempt == _ATTEMPTS or not isinstance(error.__cause__, _RACES)",
         new="True",
         rule="A unit of work is repeated after a deadlock.",
-        tests=(
-            "tests/identity/test_root_locks.py",
-            "tests/identity/api/test_edges.py",
-        ),
+        tests=("tests/foundation/database/test_transactions.py",),
     ),
     Mutant(
         name="foundation-private-addresses",
@@ -141,7 +138,7 @@ MUTANTS = (
         old="self._sock.settimeout(self.current_call.remaining())",
         new="pass",
         rule="A server cannot extend the deadline of a request byte by byte.",
-        tests=("tests/foundation/outbound/test_session.py",),
+        tests=("tests/provisioning/scim/test_retries_and_budget.py::test_the_timeout_covers_head_and_body_of_the_response",),
     ),
     Mutant(
         name="foundation-retry-after-bound",
@@ -157,10 +154,7 @@ MUTANTS = (
         old="raw[_NONCE_BYTES:], place.encode())",
         new="raw[_NONCE_BYTES:], None)",
         rule="A sealed secret opens only at the place for which it was sealed.",
-        tests=(
-            "tests/identity/api/test_sealed_options.py",
-            "tests/authapi/tokens/test_keys.py",
-        ),
+        tests=("tests/foundation/secrets/test_vault.py",),
     ),
     Mutant(
         name="foundation-digest-of-lost-key",
@@ -168,7 +162,7 @@ MUTANTS = (
         old=" and bool(key)",
         new="",
         rule="A digest whose key was removed matches nothing.",
-        tests=("tests/authapi/test_client_auth.py",),
+        tests=("tests/foundation/secrets/test_vault.py",),
     ),
     Mutant(
         name="foundation-totp-step",

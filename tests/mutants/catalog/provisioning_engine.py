@@ -92,11 +92,11 @@ MUTANTS = (
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
-        name="provisioning-lane-held-stream",
-        at="provisioning.engine.lanes:claim_named",
-        old="lane is None or not lane.is_delivering",
-        new="lane is None",
-        rule="A lane of a held or disabled stream is not claimed.",
+        name="provisioning-held-stream",
+        at="provisioning.engine.lane_rows:_DELIVERING",
+        old=" AND (s.held_since IS NULL OR %(probe)s)",
+        new="",
+        rule="No delivery of a held stream runs except a probe.",
         tests=(
             "tests/provisioning/engine/test_lanes.py",
             "tests/provisioning/engine/test_breaker.py",
@@ -229,7 +229,7 @@ MUTANTS = (
         old="if cause is None and breaker.catches(delivery_id):",
         new="if False:",
         rule="An outage of the destination creates no dead letter.",
-        tests=("tests/provisioning/engine/test_breaker.py",),
+        tests=("tests/provisioning/engine/test_breaker_statuses.py",),
     ),
     Mutant(
         name="provisioning-dead-letter-copy",

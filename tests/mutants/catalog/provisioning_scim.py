@@ -11,10 +11,7 @@ MUTANTS = (
         old=" and not claims.is_rival(item)",
         new="",
         rule="The account of another user is never written, even if it has our key.",
-        tests=(
-            "tests/provisioning/scim/test_match_verification.py",
-            "tests/provisioning/scim/test_strangers_are_safe.py",
-        ),
+        tests=("tests/provisioning/engine/test_account_links.py",),
     ),
     Mutant(
         name="provisioning-match-ambiguous",
@@ -38,7 +35,7 @@ MUTANTS = (
         old="if person.proves_name:",
         new="if True:",
         rule="An equal user name alone proves nothing.",
-        tests=("tests/provisioning/scim/test_match_verification.py",),
+        tests=("tests/provisioning/scim/test_peculiar_servers.py",),
     ),
     Mutant(
         name="provisioning-name-proof-verified",
