@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from events.log.numbering import open_connection
 from events.record.catalogue import DOCUMENT_KINDS
 from events.record.recorder import record_document
 from identity.models import Connection, LinkedIdentity, Tenant, User
@@ -87,6 +88,54 @@ def test_with_the_root_lock_the_second_writer_waits_and_sees_the_first_change(te
     last = events[-1]["data"]["object"]
     assert last["given_name"] == "Ada"
     assert len(last["identities"]) == 2
+
+
+def a_lock_is_waited_for() -> bool:
+    with open_connection() as other:
+        waiting = (
+            "SELECT 1 FROM pg_locks WHERE NOT granted AND pid IN (SELECT pid FROM pg_stat_activity WHERE datname = current_database())"
+        )
+        return other.execute(waiting).fetchone() is not None
+
+
+def test_two_writers_of_the_metadata_of_one_user_lose_no_key(tenant: Tenant, database_connection: Connection) -> None:
+    user, _ = rows(tenant, database_connection)
+
+    def add(key: str) -> None:
+        users.update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"user_metadata": {key: True}})
+
+    def add_second() -> None:
+        add("second")
+        connection.close()
+
+    second = threading.Thread(target=add_second)
+    with transaction.atomic():
+        add("first")
+        second.start()
+        eventually(a_lock_is_waited_for)
+    second.join()
+    user.refresh_from_db()
+    assert user.user_metadata == {"first": True, "second": True}
+
+
+def test_a_deletion_by_address_keeps_a_user_whose_address_changes_meanwhile(tenant: Tenant, database_connection: Connection) -> None:
+    kept = users.create_user(tenant_id=tenant.pk, connection=database_connection, email="a@example.test")
+    users.create_user(tenant_id=tenant.pk, connection=database_connection, email="b@example.test")
+    deleted: list[int] = []
+
+    def delete(email: str) -> None:
+        deleted.append(users.delete_users_by_email(tenant_id=tenant.pk, connection_id=database_connection.pk, email=email))
+        connection.close()
+
+    deleting = threading.Thread(target=delete, args=("a@example.test",))
+    with transaction.atomic():
+        users.update_user(tenant_id=tenant.pk, user_id=kept.user_id, changes={"email": "new@example.test"})
+        deleting.start()
+        eventually(a_lock_is_waited_for)
+    deleting.join()
+    delete("B@example.test")
+    assert deleted == [0, 1]
+    assert list(User.objects.of(tenant.pk).values_list("email", flat=True)) == ["new@example.test"]
 
 
 def test_saving_a_linked_identity_locks_its_user_first(tenant: Tenant, database_connection: Connection) -> None:

@@ -119,9 +119,9 @@ MUTANTS = (
     ),
     Mutant(
         name="authapi-pkce-required",
-        at="authapi.protocols.oauth.checks:AuthorizationChecks.is_pkce_required",
-        old="return bool(request.client.is_public)",
-        new="return False",
+        at="authapi.protocols.oauth.checks:_challenge",
+        old="if request.client.is_public or method:",
+        new="if method:",
         rule="A public client must send a code challenge.",
         tests=("tests/authapi/protocols/oauth/test_parameters.py",),
     ),

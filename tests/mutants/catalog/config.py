@@ -63,7 +63,7 @@ MUTANTS = (
         old="request.session.pop(_KEY, None)",
         new="request.session.get(_KEY)",
         rule="A challenge for a passkey is valid for one response.",
-        tests=("tests/config/console/staff_account/test_sign_in.py",),
+        tests=("tests/config/console/staff_account/test_challenges.py",),
     ),
     Mutant(
         name="config-challenge-purpose",
@@ -71,10 +71,7 @@ MUTANTS = (
         old='kept["purpose"] != purpose or ',
         new="",
         rule="A challenge for a passkey is valid for one purpose.",
-        tests=(
-            "tests/config/console/staff_account/test_sign_in.py",
-            "tests/config/console/staff_account/test_prove.py",
-        ),
+        tests=("tests/config/console/staff_account/test_challenges.py",),
     ),
     Mutant(
         name="config-waiting-factor-time",

@@ -19,7 +19,7 @@ MUTANTS = (
         old='.annotate(lower_email=Lower("email")).filter(lower_email=Lower(Value(email)))',
         new="",
         rule="A deletion by address leaves a user whose address has changed meanwhile.",
-        tests=("tests/identity/api/test_connection_users.py",),
+        tests=("tests/identity/test_root_locks.py",),
     ),
     Mutant(
         name="identity-locked-user-tenant",
@@ -27,10 +27,7 @@ MUTANTS = (
         old="User.objects.of(tenant_id)",
         new="User.all_tenants",
         rule="A service finds only users of its tenant.",
-        tests=(
-            "tests/identity/api/test_users.py",
-            "tests/config/test_two_tenants.py",
-        ),
+        tests=("tests/identity/api/test_users.py",),
     ),
     Mutant(
         name="identity-locked-user-lock",

@@ -11,7 +11,7 @@ MUTANTS = (
         old=" and not claims.is_rival(item)",
         new="",
         rule="The account of another user is never written, even if it has our key.",
-        tests=("tests/provisioning/engine/test_account_links.py",),
+        tests=("tests/provisioning/scim/test_account_proofs.py",),
     ),
     Mutant(
         name="provisioning-match-ambiguous",
@@ -19,7 +19,7 @@ MUTANTS = (
         old="if len(keyed) > 1:",
         new="if False:",
         rule="Two accounts with one key are ambiguous, and none of them is written.",
-        tests=("tests/provisioning/scim/test_match_verification.py",),
+        tests=("tests/provisioning/scim/test_account_proofs.py",),
     ),
     Mutant(
         name="provisioning-match-foreign-key",
@@ -27,7 +27,7 @@ MUTANTS = (
         old='if holder.get("externalId") or claims.is_rival(holder):',
         new="if claims.is_rival(holder):",
         rule="An account with the key of another user is never adopted by its name.",
-        tests=("tests/provisioning/scim/test_match_verification.py",),
+        tests=("tests/provisioning/scim/test_account_proofs.py",),
     ),
     Mutant(
         name="provisioning-match-name-unproven",
@@ -35,7 +35,7 @@ MUTANTS = (
         old="if person.proves_name:",
         new="if True:",
         rule="An equal user name alone proves nothing.",
-        tests=("tests/provisioning/scim/test_peculiar_servers.py",),
+        tests=("tests/provisioning/scim/test_account_proofs.py",),
     ),
     Mutant(
         name="provisioning-name-proof-verified",
@@ -43,10 +43,7 @@ MUTANTS = (
         old="return is_trusted and is_verified and",
         new="return is_trusted and",
         rule="An unverified address proves no account.",
-        tests=(
-            "tests/provisioning/scim/test_match_verification.py",
-            "tests/provisioning/scim/test_pure_parts.py",
-        ),
+        tests=("tests/provisioning/scim/test_account_proofs.py",),
     ),
     Mutant(
         name="provisioning-name-proof-trusted",
@@ -54,21 +51,7 @@ MUTANTS = (
         old="return is_trusted and is_verified and",
         new="return is_verified and",
         rule="An address that an untrusted connection claims proves no account.",
-        tests=(
-            "tests/provisioning/scim/test_match_verification.py",
-            "tests/provisioning/scim/test_pure_parts.py",
-        ),
-    ),
-    Mutant(
-        name="provisioning-adopt-unproven",
-        at="provisioning.scim.user_sync:UserSync._adopt",
-        old="if not person.proves_name:",
-        new="if False:",
-        rule="An account with our user name is adopted only if the name is proven.",
-        tests=(
-            "tests/provisioning/scim/test_match_verification.py",
-            "tests/provisioning/scim/test_peculiar_servers.py",
-        ),
+        tests=("tests/provisioning/scim/test_account_proofs.py",),
     ),
     Mutant(
         name="provisioning-deletion-in-doubt",
@@ -114,10 +97,7 @@ MUTANTS = (
         old='return secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], quote(secret, safe="")',
         new="return (secret,)",
         rule="A secret is masked in every encoding.",
-        tests=(
-            "tests/provisioning/scim/test_pure_parts.py",
-            "tests/provisioning/actions/test_runner.py",
-        ),
+        tests=("tests/provisioning/scim/test_pure_parts.py",),
     ),
     Mutant(
         name="provisioning-masked-headers",
@@ -125,10 +105,7 @@ MUTANTS = (
         old="MASK if name.lower() in _SECRET_HEADERS else self.text(value)",
         new="self.text(value)",
         rule="Headers that contain credentials are masked completely.",
-        tests=(
-            "tests/provisioning/scim/test_pure_parts.py",
-            "tests/provisioning/actions/test_runner.py",
-        ),
+        tests=("tests/provisioning/scim/test_pure_parts.py",),
     ),
     Mutant(
         name="provisioning-scope-of-action",
