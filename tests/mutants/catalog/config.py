@@ -184,10 +184,7 @@ MUTANTS = (
         old="int(announced) > limit",
         new="False",
         rule="A body that is announced as too large is refused before it is read.",
-        tests=(
-            "tests/config/server/test_unfinished_bodies.py",
-            "tests/authapi/edge/test_unread_bodies.py",
-        ),
+        tests=("tests/config/server/test_edge.py",),
     ),
     Mutant(
         name="config-content-policy",

@@ -59,7 +59,7 @@ MUTANTS = (
         old="if LinkedIdentity.objects.of(tenant_id).filter(provider=user.provider, identifier=user.identifier).exists():",
         new="if False:",
         rule="No user is created with the id of a linked identity.",
-        tests=("tests/identity/api/test_identities.py",),
+        tests=("tests/identity/test_root_locks.py",),
     ),
     Mutant(
         name="identity-unlink-primary",
