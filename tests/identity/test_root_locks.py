@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from django.db import connection, transaction
@@ -11,6 +12,7 @@ from django.db import connection, transaction
 from events.log.numbering import open_connection
 from events.record.catalogue import DOCUMENT_KINDS
 from events.record.recorder import record_document
+from identity.mail.verification import TicketUsed, confirm_ticket, hand_out_ticket, token_of
 from identity.models import Connection, LinkedIdentity, Tenant, User
 from identity.services import users
 from identity.services.failures import ServiceError
@@ -136,6 +138,28 @@ def test_a_deletion_by_address_keeps_a_user_whose_address_changes_meanwhile(tena
     delete("B@example.test")
     assert deleted == [0, 1]
     assert list(User.objects.of(tenant.pk).values_list("email", flat=True)) == ["new@example.test"]
+
+
+def test_of_two_concurrent_confirmations_of_a_mailed_link_the_second_finds_it_used(tenant: Tenant, database_connection: Connection) -> None:
+    user = users.create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
+    token = token_of(hand_out_ticket(user=user, identity=None, life=timedelta(hours=1), parameters={}))
+    outcomes: list[str] = []
+
+    def confirm() -> None:
+        try:
+            confirm_ticket(tenant_id=tenant.pk, token=token)
+            outcomes.append("confirmed")
+        except TicketUsed:
+            outcomes.append("used")
+        connection.close()
+
+    second = threading.Thread(target=confirm)
+    with transaction.atomic():
+        confirm_ticket(tenant_id=tenant.pk, token=token)
+        second.start()
+        eventually(a_lock_is_waited_for)
+    second.join()
+    assert outcomes == ["used"]
 
 
 def test_saving_a_linked_identity_locks_its_user_first(tenant: Tenant, database_connection: Connection) -> None:

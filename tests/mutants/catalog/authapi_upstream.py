@@ -27,7 +27,7 @@ MUTANTS = (
         old='"nonce": nonce if is_nonce_checked else ""',
         new='"nonce": ""',
         rule="The id token of a provider must contain the nonce of its login.",
-        tests=("tests/authapi/upstream/test_hostile_provider.py",),
+        tests=("tests/authapi/upstream/test_id_token.py",),
     ),
     Mutant(
         name="authapi-upstream-audience",
@@ -35,7 +35,7 @@ MUTANTS = (
         old='"aud": {"essential": True, "value": client_id}',
         new='"aud": {"essential": True}',
         rule="The id token of a provider must be made for this client.",
-        tests=("tests/authapi/upstream/test_hostile_provider.py",),
+        tests=("tests/authapi/upstream/test_id_token.py",),
     ),
     Mutant(
         name="authapi-upstream-key-issuer",

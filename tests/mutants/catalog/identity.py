@@ -107,7 +107,7 @@ MUTANTS = (
         old="ticket = usable_ticket(tenant_id=tenant_id, token=token)\n    if",
         new="if",
         rule="Of two concurrent confirmations of a link, the second finds it used.",
-        tests=("tests/identity/api/test_verification.py",),
+        tests=("tests/identity/test_root_locks.py",),
     ),
     Mutant(
         name="identity-export-link-expiry",
