@@ -123,7 +123,7 @@ MUTANTS = (
         old="Job.objects.of(tenant_id)",
         new="Job.all_tenants",
         rule="An exported file belongs to its tenant.",
-        tests=("tests/identity/api/test_jobs.py",),
+        tests=("tests/identity/test_jobs.py",),
     ),
     Mutant(
         name="identity-staff-code-once",
