@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def toy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def verdicts_on(tree: Path, *mutants: dict[str, object]) -> list[tuple[str, str]]:
+def verdicts_on(tree: Path, *mutants: Mapping[str, object]) -> list[tuple[str, str]]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "DJANGO_"))}
     done = subprocess.run(
         [sys.executable, "-c", JUDGE, tree, json.dumps(mutants)], cwd=ROOT, env=environment, capture_output=True, text=True, check=True

@@ -174,7 +174,7 @@ MUTANTS = (
         old="check_data(change.type, data)",
         new="pass",
         rule="Data that breaks the schema of its event is never recorded.",
-        tests=("tests/events/test_recorder.py",),
+        tests=("tests/events/test_event_types.py",),
     ),
     Mutant(
         name="events-recorder-marks",
