@@ -142,31 +142,12 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        name="events-numbering-waiting",
-        at="events.log.numbering:Numberer._number_pending",
-        old="self._add([tenant_id])\n                raise",
-        new="raise",
-        rule="A tenant whose numbering failed is numbered again.",
-        tests=("tests/events/test_numbering.py",),
-    ),
-    Mutant(
         name="events-recorder-transaction",
         at="events.record.recorder:record_changes",
         old="if not connection.in_atomic_block:",
         new="if False:",
         rule="A change is recorded only inside the transaction that makes it.",
         tests=("tests/events/test_recorder.py",),
-    ),
-    Mutant(
-        name="events-recorder-after-commit",
-        at="events.record.recorder:record_changes",
-        old="transaction.on_commit(partial(numberer().notify, tenant_id), robust=True)",
-        new="numberer().notify(tenant_id)",
-        rule="Numbering is asked only after the commit.",
-        tests=(
-            "tests/events/test_recorder.py",
-            "tests/events/test_numbering.py",
-        ),
     ),
     Mutant(
         name="events-recorder-schema",

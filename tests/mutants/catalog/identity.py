@@ -174,7 +174,7 @@ MUTANTS = (
         old="_switched(request) if staff.tenant_id is None else staff.tenant_id",
         new="_switched(request)",
         rule="Staff of a tenant see the rows of their tenant only.",
-        tests=("tests/config/console/test_admin_two_tenants.py",),
+        tests=("tests/identity/admin/test_scope.py",),
     ),
     Mutant(
         name="identity-scope-switch",
@@ -182,10 +182,7 @@ MUTANTS = (
         old="not is_operator(request) or ",
         new="",
         rule="Only platform operators switch to a tenant.",
-        tests=(
-            "tests/config/console/test_admin_two_tenants.py",
-            "tests/identity/admin/test_tenant_pages.py",
-        ),
+        tests=("tests/identity/admin/test_scope.py",),
     ),
     Mutant(
         name="identity-purge-due",
