@@ -150,14 +150,6 @@ MUTANTS = (
         tests=("tests/events/test_recorder.py",),
     ),
     Mutant(
-        name="events-recorder-schema",
-        at="events.record.recorder:_event_rows",
-        old="check_data(change.type, data)",
-        new="pass",
-        rule="Data that breaks the schema of its event is never recorded.",
-        tests=("tests/events/test_event_types.py",),
-    ),
-    Mutant(
         name="events-recorder-marks",
         at="events.record.recorder:_INSERT",
         old="DELETE FROM events_mark WHERE document_table = %(table)s AND document_key = ANY(%(keys)s)",
@@ -221,17 +213,6 @@ MUTANTS = (
         new="pass",
         rule="A stream requires the scope read:events.",
         tests=("tests/conformance/test_refusing.py",),
-    ),
-    Mutant(
-        name="events-stream-slot-released",
-        at="events.stream.admission:admit",
-        old="shared.leases.release(lease)\n            raise",
-        new="raise",
-        rule="A stream that is refused after it took a slot releases the slot.",
-        tests=(
-            "tests/conformance/test_refusing.py",
-            "tests/conformance/test_retention.py",
-        ),
     ),
     Mutant(
         name="events-stream-ends-with-client",
