@@ -246,12 +246,4 @@ MUTANTS = (
         rule="The slots of a tenant are counted over all processes.",
         tests=("tests/events/stream/test_leases.py",),
     ),
-    Mutant(
-        name="events-slots-expire",
-        at="events.stream.operating.leases:_ACQUIRE",
-        old="redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)",
-        new="0",
-        rule="The slots of a dead process expire.",
-        tests=("tests/events/stream/test_leases.py",),
-    ),
 )
