@@ -13,7 +13,7 @@ CHECK_KEY := check:only-to-load-the-production-settings-0123456789-ABCDEFGHIJKLM
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help describe messages docs up down reset scim-stop scim-start run worker test test-peers peers test-faults soak bench bench-stream bench-auth check static lint format types contracts migrations deploy-check lock embedded dev
+.PHONY: help describe messages docs up down reset scim-stop scim-start run worker test test-peers peers test-faults test-mutants soak bench bench-stream bench-auth check static lint format types contracts migrations deploy-check lock embedded dev
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  %-14s %s\n", $$1, $$2}'
@@ -53,6 +53,9 @@ peers: dev ## Install the programs for `make test-peers`
 
 test-faults: dev ## Run the tests that kill, freeze and cut off servers: FAULT_ROUNDS=3 random kills, FAULT_SEED repeats a run
 	@$(PY) -m pytest -q tests/faults
+
+test-mutants: dev ## Plant named faults in a copy of the source and check that tests fail: ONLY='events-*', OPTIONS=--help
+	@$(PY) -W ignore -m tests.mutants $(if $(ONLY),--only '$(ONLY)') $(OPTIONS)
 
 test-outage: dev ## Stop a SCIM server for ten real minutes while 1,000 users change: SECONDS=600
 	@OUTAGE_SECONDS=$(or $(SECONDS),600) $(PY) -m pytest -q -s tests/faults/test_provisioning_outage.py

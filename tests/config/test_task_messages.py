@@ -63,6 +63,13 @@ def test_a_message_may_not_set_a_time_limit() -> None:
     assert not is_task_message(sent, app.tasks)
 
 
+@pytest.mark.parametrize("retries", [-1, 1_000_001, True, "3", 1.5, None])
+def test_a_message_names_a_possible_number_of_retries(retries: Any) -> None:
+    sent = written(RUN_JOB, ["an-id"])
+    assert is_task_message({**sent, "headers": {**sent["headers"], "retries": 1_000_000}}, app.tasks)
+    assert not is_task_message({**sent, "headers": {**sent["headers"], "retries": retries}}, app.tasks)
+
+
 @pytest.mark.parametrize("url", ["redis://127.0.0.1/0", "redis+socket:///run/redis.sock"])
 def test_every_redis_broker_uses_the_check(url: str) -> None:
     with Connection(url) as connection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -35,6 +36,18 @@ def test_any_changed_character_is_detected(cursor: Cursor, place: int, character
     if changed != text:
         with pytest.raises(InvalidCursor):
             _sealer().open(changed)
+
+
+@pytest.mark.parametrize("key_id", ["k", "k2", "k23"])
+def test_a_cursor_has_exactly_one_spelling(key_id: str) -> None:
+    sealer = _sealer(**{key_id: NEW})
+    text = sealer.seal(Cursor(1, 7))
+    last = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+    opened = []
+    for character in last:
+        with suppress(InvalidCursor):
+            opened.append((character, sealer.open(text[:-1] + character)))
+    assert opened == [(text[-1], Cursor(1, 7))]
 
 
 @given(st.text(max_size=80))

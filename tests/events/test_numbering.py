@@ -16,6 +16,7 @@ import pytest
 from django.db import connection, transaction
 from pytest_django.fixtures import Settings
 
+from events.log import numbering
 from events.log.numbering import NumberedBatch, Numberer, number_batch, number_tenant, open_connection
 from events.models import Event, Head, LogEntry, Outbox
 from identity.models import Connection, Tenant, User
@@ -47,6 +48,20 @@ def in_threads(count: int, work: Callable[[int], None]) -> None:
     for thread in threads:
         thread.join()
     assert not failures, failures
+
+
+def test_batches_keep_the_order_of_the_changes(
+    tenant: Tenant, database_connection: Connection, database: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number_tenant(tenant.pk)
+    for name in "abcde":
+        users.create_user(tenant_id=tenant.pk, connection=database_connection, email=f"{name}@example.test")
+    changes = list(Outbox.objects.filter(tenant_id=tenant.pk).order_by("event").values_list("event", flat=True))
+    monkeypatch.setattr(numbering, "BATCH", 2)
+    batch = number_tenant(tenant.pk, database)
+    assert batch is not None
+    assert batch.count == len(changes) == 5
+    assert list(LogEntry.objects.filter(tenant_id=tenant.pk).order_by("position").values_list("event_id", flat=True))[-5:] == changes
 
 
 def test_a_reader_by_row_id_would_lose_an_event_that_commits_late(tenant: Tenant, database_connection: Connection) -> None:

@@ -11,13 +11,15 @@ from django.core import mail
 from django.utils import timezone
 
 from foundation.secrets.vault import SecretUnreadable
+from identity.exports.export_files import exported_file, file_name
 from identity.exports.exports import start_export
 from identity.imports.imports import CHUNK_ROWS, start_import
 from identity.models import Connection, Job, JobChunk, JobError, JobUser, Tenant, User
 from identity.services.connections import delete_connection
+from identity.services.failures import NotFound
 from identity.services.job_retention import prune_jobs
 from identity.services.jobs import FAILURE_LIMIT, run_job, run_next_chunk
-from tests.factories.models.identity import StaffFactory
+from tests.factories.models.identity import StaffFactory, TenantFactory
 from tests.identity.sweeps import take_all_unattended_jobs
 
 
@@ -71,6 +73,14 @@ def test_a_job_that_keeps_failing_ends_as_failed_with_a_message_and_deletes_its_
     assert "unexpected errors (SecretUnreadable)" in job.status_details
     assert job.pk not in take_all_unattended_jobs()
     assert not JobChunk.objects.filter(job=job).exists()
+
+
+def test_the_file_of_an_export_is_unknown_at_another_tenant(tenant: Tenant) -> None:
+    other = TenantFactory.create()
+    job = Job.objects.of(tenant.pk).create(tenant_id=tenant.pk, type=Job.Type.USERS_EXPORT, status=Job.Status.COMPLETED)
+    assert exported_file(tenant_id=tenant.pk, name=file_name(job)).job_id == job.pk
+    with pytest.raises(NotFound):
+        exported_file(tenant_id=other.pk, name=file_name(job))
 
 
 def test_an_input_is_stored_encrypted(job: Job) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from django.db import connection, transaction
 
+from events.log.numbering import open_connection
 from events.record.catalogue import DOCUMENT_KINDS
 from events.record.recorder import record_document
+from identity.mail.verification import TicketUsed, confirm_ticket, hand_out_ticket, token_of
 from identity.models import Connection, LinkedIdentity, Tenant, User
 from identity.services import users
 from identity.services.failures import ServiceError
@@ -89,6 +92,76 @@ def test_with_the_root_lock_the_second_writer_waits_and_sees_the_first_change(te
     assert len(last["identities"]) == 2
 
 
+def a_lock_is_waited_for() -> bool:
+    with open_connection() as other:
+        waiting = (
+            "SELECT 1 FROM pg_locks WHERE NOT granted AND pid IN (SELECT pid FROM pg_stat_activity WHERE datname = current_database())"
+        )
+        return other.execute(waiting).fetchone() is not None
+
+
+def test_two_writers_of_the_metadata_of_one_user_lose_no_key(tenant: Tenant, database_connection: Connection) -> None:
+    user, _ = rows(tenant, database_connection)
+
+    def add(key: str) -> None:
+        users.update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"user_metadata": {key: True}})
+
+    def add_second() -> None:
+        add("second")
+        connection.close()
+
+    second = threading.Thread(target=add_second)
+    with transaction.atomic():
+        add("first")
+        second.start()
+        eventually(a_lock_is_waited_for)
+    second.join()
+    user.refresh_from_db()
+    assert user.user_metadata == {"first": True, "second": True}
+
+
+def test_a_deletion_by_address_keeps_a_user_whose_address_changes_meanwhile(tenant: Tenant, database_connection: Connection) -> None:
+    kept = users.create_user(tenant_id=tenant.pk, connection=database_connection, email="a@example.test")
+    users.create_user(tenant_id=tenant.pk, connection=database_connection, email="b@example.test")
+    deleted: list[int] = []
+
+    def delete(email: str) -> None:
+        deleted.append(users.delete_users_by_email(tenant_id=tenant.pk, connection_id=database_connection.pk, email=email))
+        connection.close()
+
+    deleting = threading.Thread(target=delete, args=("a@example.test",))
+    with transaction.atomic():
+        users.update_user(tenant_id=tenant.pk, user_id=kept.user_id, changes={"email": "new@example.test"})
+        deleting.start()
+        eventually(a_lock_is_waited_for)
+    deleting.join()
+    delete("B@example.test")
+    assert deleted == [0, 1]
+    assert list(User.objects.of(tenant.pk).values_list("email", flat=True)) == ["new@example.test"]
+
+
+def test_of_two_concurrent_confirmations_of_a_mailed_link_the_second_finds_it_used(tenant: Tenant, database_connection: Connection) -> None:
+    user = users.create_user(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
+    token = token_of(hand_out_ticket(user=user, identity=None, life=timedelta(hours=1), parameters={}))
+    outcomes: list[str] = []
+
+    def confirm() -> None:
+        try:
+            confirm_ticket(tenant_id=tenant.pk, token=token)
+            outcomes.append("confirmed")
+        except TicketUsed:
+            outcomes.append("used")
+        connection.close()
+
+    second = threading.Thread(target=confirm)
+    with transaction.atomic():
+        confirm_ticket(tenant_id=tenant.pk, token=token)
+        second.start()
+        eventually(a_lock_is_waited_for)
+    second.join()
+    assert outcomes == ["used"]
+
+
 def test_saving_a_linked_identity_locks_its_user_first(tenant: Tenant, database_connection: Connection) -> None:
     primary, _ = rows(tenant, database_connection)
     statements: list[str] = []
@@ -103,6 +176,24 @@ def test_saving_a_linked_identity_locks_its_user_first(tenant: Tenant, database_
     locks = [index for index, sql in enumerate(statements) if "FOR NO KEY UPDATE" in sql]
     inserts = [index for index, sql in enumerate(statements) if 'INSERT INTO "identity_linkedidentity"' in sql]
     assert locks[0] < inserts[0]
+
+
+def test_deleting_linked_identities_in_bulk_locks_their_users_first(tenant: Tenant, database_connection: Connection) -> None:
+    primary, _ = rows(tenant, database_connection)
+    LinkedIdentity.objects.of(tenant.pk).create(
+        tenant=tenant, user=primary, connection=database_connection, provider="database", identifier="x"
+    )
+    statements: list[str] = []
+
+    def note(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        statements.append(sql)
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(note):
+        LinkedIdentity.objects.of(tenant.pk).filter(user=primary).delete()
+    locks = [index for index, sql in enumerate(statements) if 'FROM "identity_user"' in sql and "FOR NO KEY UPDATE" in sql]
+    deletions = [index for index, sql in enumerate(statements) if 'DELETE FROM "identity_linkedidentity"' in sql]
+    assert locks[0] < deletions[0]
 
 
 def test_concurrent_links_in_opposite_directions_end_without_a_deadlock(tenant: Tenant, database_connection: Connection) -> None:

@@ -9,11 +9,13 @@ from threading import Barrier
 import pytest
 from django.db import IntegrityError, connection, transaction
 
+from events.log.numbering import open_connection
 from foundation.secrets import totp, vault
 from identity.factors import staff_factors
 from identity.factors.staff_factors import NewPasskey
 from identity.models import AuditEntry, Staff, StaffFactor, StaffRecoveryCode, Tenant
 from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFound
+from tests.deadlines import eventually
 from tests.factories.admin import new_staff
 from tests.factories.staff_factors import add_app, code_now
 
@@ -120,6 +122,29 @@ def test_only_one_of_many_concurrent_uses_of_a_recovery_code_counts(staff: Staff
 
     assert sorted(taken) == [False] * 5 + [True]
     assert staff_factors.recovery_codes_left(staff) == 9
+
+
+def test_a_recovery_code_that_is_being_used_is_refused_after_that_use(staff: Staff) -> None:
+    add_app(staff)
+    _, codes = staff_factors.renew_recovery_codes(staff_id=staff.pk)
+
+    def use_again() -> bool:
+        try:
+            return staff_factors.use_recovery_code(staff, codes[0])
+        finally:
+            connection.close()
+
+    def is_waiting() -> bool:
+        with open_connection() as other:
+            waiting = "SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND datname = current_database()"
+            return other.execute(waiting).fetchone() is not None
+
+    with ThreadPoolExecutor() as threads:
+        with transaction.atomic():
+            assert staff_factors.use_recovery_code(staff, codes[0])
+            second = threads.submit(use_again)
+            eventually(is_waiting)
+        assert second.result() is False
 
 
 def test_new_recovery_codes_invalidate_the_old_ones(staff: Staff) -> None:

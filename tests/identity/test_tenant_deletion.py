@@ -323,3 +323,13 @@ def test_the_commands_delete_and_purge_a_tenant(
 
     assert f"{tenant.pk} is purged." in capsys.readouterr().out
     assert rows_that_name(tenant.pk) == {}
+
+
+@pytest.mark.parametrize("status", ["active", "suspended"])
+def test_a_tenant_that_is_not_deleted_is_never_purged(tenant: Tenant, status: str) -> None:
+    set_tenant_status(tenant_id=tenant.pk, status=status)
+    for purge_after in (None, timezone.now() - timedelta(days=1)):
+        Tenant.objects.filter(pk=tenant.pk).update(purge_after=purge_after)
+        with pytest.raises(NotSupported):
+            tenant_purge.purge_tenant(tenant.pk)
+    assert Tenant.objects.filter(pk=tenant.pk).exists()

@@ -9,6 +9,13 @@ from authapi.clients.callbacks import is_registered, matches_wildcard, wildcard_
 PATTERN = "https://*.example.test/back"
 
 
+@pytest.mark.parametrize("rest", ["", "/", "/more", "?x=1", "#x", "x", ".evil.test", "\n"])
+def test_an_address_must_equal_a_registered_one(rest: str) -> None:
+    address = "https://shop.example.test/back"
+    assert is_registered(address + rest, [address], takes_wildcards=True, is_native=True) == (rest == "")
+    assert is_registered(address, [address + rest], takes_wildcards=True, is_native=True) == (rest == "")
+
+
 @pytest.mark.parametrize("address", ["https://a.example.test/back", "https://pr-7.example.test/back", "https://0.example.test/back"])
 def test_a_wildcard_matches_one_label(address: str) -> None:
     assert is_registered(address, [PATTERN], takes_wildcards=True, is_native=False)

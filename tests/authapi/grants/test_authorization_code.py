@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 import time_machine
-from django.db import connections
+from django.db import connections, transaction
 from django.utils import timezone
 
 from authapi.login.sessions import end_session
 from authapi.models import AuthorizationCode, RefreshToken, SignIn
 from authapi.services.api_resources import create_api_resource
 from authapi.services.clients import revoke_client, rotate_client_secret, update_client
+from authapi.tokens.authorization_codes import locked_code
 from authapi.tokens.revocation import revoke_lineage
 from identity.models import Tenant
 from identity.services.tenants import create_tenant
@@ -73,6 +74,9 @@ def test_a_code_of_another_tenant_is_unknown(tenant: Tenant) -> None:
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     code = code_of(login_of(tenant, web_client(tenant), some_user(tenant)))
     assert outcome(ask_token(other, code_form(web_client(other), code))) == INVALID_CODE
+    with transaction.atomic():
+        assert locked_code(tenant_id=tenant.pk, code=code) is not None
+        assert locked_code(tenant_id=other.pk, code=code) is None
 
 
 def test_a_code_is_valid_for_a_minute(tenant: Tenant) -> None:

@@ -213,6 +213,18 @@ def test_the_successor_is_stored_encrypted_and_only_for_the_leeway(tenant: Tenan
     assert (row.sealed_successor, row.sealed_until) == ("", None)
 
 
+def test_a_longer_leeway_does_not_return_a_successor_that_was_stored_for_a_shorter_one(tenant: Tenant) -> None:
+    registered = client_with(tenant, leeway=30)
+    first = first_token(tenant, registered)
+    refresh(tenant, registered, first)
+    update_client(
+        tenant_id=tenant.pk, client_id=registered.client.client_id, changes={"settings": {"refresh_token": {**ROTATING, "leeway": 600}}}
+    )
+    forget_all()
+    with time_machine.travel(timezone.now() + timedelta(seconds=31)):
+        assert outcome(refresh(tenant, registered, first)) == INVALID
+
+
 def test_without_a_leeway_no_successor_is_stored(tenant: Tenant) -> None:
     registered = client_with(tenant)
     refresh(tenant, registered, first_token(tenant, registered))

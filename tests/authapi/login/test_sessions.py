@@ -82,10 +82,13 @@ def test_use_extends_the_idle_lifetime_of_a_session(user: User) -> None:
 
 def test_use_does_not_extend_the_absolute_lifetime_of_a_session(user: User) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
-        _, cookie = session_of(user)
+        session, cookie = session_of(user)
         for _ in range(167):
             clock.shift(HOUR)
             assert find_session(tenant_id=user.tenant_id, cookie=cookie) is not None
+        session.refresh_from_db()
+        # The cleanup finds expired sessions by their idle expiry.
+        assert session.idle_expires_at == session.expires_at
         clock.shift(HOUR)
         assert find_session(tenant_id=user.tenant_id, cookie=cookie) is None
 

@@ -9,6 +9,7 @@ import pytest
 
 from authapi.services.api_resources import ensure_management_api
 from authapi.services.resource_changes import update_api_resource
+from authapi.tokens.verifying import InvalidToken, verify_access_token
 from identity.models import Tenant
 from tests.authapi.asgi_client import ask_token
 from tests.authapi.browser import Browser, Page
@@ -84,6 +85,12 @@ def test_a_stolen_token_is_refused(tenant: Tenant, token: str, prover: Prover) -
     assert attempts["with an old nonce"][0].headers["dpop-nonce"]
     assert read(tenant, token, good).status == 200
     assert error_of(read(tenant, token, good)) == (401, "invalid_dpop_proof")
+
+
+def test_a_caller_that_checks_no_possession_gets_no_bound_token(tenant: Tenant, token: str) -> None:
+    assert verify_access_token(token, host=host_of(tenant), takes_bound=True).confirmation
+    with pytest.raises(InvalidToken):
+        verify_access_token(token, host=host_of(tenant))
 
 
 def test_a_token_that_is_not_bound_is_refused_with_the_dpop_scheme(tenant: Tenant, prover: Prover) -> None:

@@ -140,3 +140,23 @@ def test_the_leeway_is_limited() -> None:
     assert verify(signed(), public(RSA), now=GOOD["exp"] + LEEWAY_SECONDS - 1)["sub"] == "s"  # type: ignore[operator]
     with pytest.raises(UpstreamFailed):
         verify(signed(), public(RSA), now=GOOD["exp"] + LEEWAY_SECONDS + 1)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"aud": "another-client"},
+        {"aud": "another-client", "azp": CLIENT_ID},
+        {"aud": ["another-client"], "azp": CLIENT_ID},
+        {"aud": [CLIENT_ID, "another-client"], "azp": "another-client"},
+        {"aud": []},
+        {"iss": f"{ISSUER}/other"},
+        {"nonce": "of another login"},
+        {"nonce": ""},
+        {"exp": int(NOW) - LEEWAY_SECONDS - 1},
+    ],
+    ids=str,
+)
+def test_a_token_for_another_client_login_or_time_is_refused(changes: dict[str, Any]) -> None:
+    assert verify(signed(), public(RSA))["sub"] == "s"
+    assert is_refused(signed(**changes), public(RSA))

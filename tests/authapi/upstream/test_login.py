@@ -16,6 +16,7 @@ from joserfc.jwk import RSAKey
 
 from authapi.models import Client, LoginTransaction, Session, SignIn
 from authapi.upstream import buttons, connection_for_email, metadata, named_connection
+from authapi.upstream.authentication_requests import end_request, request_for
 from events.models import Event
 from identity.models import LinkedIdentity, Tenant, User
 from identity.services.connections import create_connection, update_connection
@@ -55,6 +56,16 @@ def test_an_unknown_state_is_shown_as_an_error(login: Login) -> None:
         assert response.status_code == 400, state
         assert b"This login has expired" in response.content
     assert "/token" not in login.provider.paths
+
+
+def test_of_two_requests_with_one_answer_only_the_first_takes_it(login: Login) -> None:
+    state = login.leave()["state"]
+    first, second = request_for(login.tenant.pk, state), request_for(login.tenant.pk, state)
+    assert first is not None
+    assert second is not None
+    assert end_request(first[0])
+    assert not end_request(second[0])
+    assert request_for(login.tenant.pk, state) is None
 
 
 def test_an_answer_in_another_browser_is_refused(login: Login) -> None:

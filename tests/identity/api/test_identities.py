@@ -58,6 +58,15 @@ def test_linking_a_linked_user_is_a_conflict(api: Management, ada: User, seconda
     assert api.post(identities_path(ada), body).status == 409
 
 
+def test_a_user_with_linked_identities_cannot_become_one(api: Management, ada: User, secondary: User, mail: Connection) -> None:
+    third = make_user(connection=mail, email="third@mail.example.test")
+    assert api.post(identities_path(secondary), {"provider": "email", "user_id": third.identifier}).status == 201
+    answer = api.post(identities_path(ada), {"provider": "email", "user_id": secondary.identifier})
+    assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
+    assert len(api.get(f"users/{segment(secondary.user_id)}").json["identities"]) == 2
+    assert len(api.get(f"users/{segment(ada.user_id)}").json["identities"]) == 1
+
+
 def test_the_named_connection_must_be_that_of_the_secondary(api: Management, ada: User, secondary: User, mail: Connection) -> None:
     body = {"provider": "email", "user_id": secondary.identifier}
     assert api.post(identities_path(ada), body | {"connection_id": ada.connection_id}).status == 404

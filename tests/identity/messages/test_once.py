@@ -48,6 +48,16 @@ def test_a_message_is_sent_once_and_its_content_deleted(tenant: Tenant) -> None:
     assert (stored(job).status, stored(job).parameters.get("sealed")) == ("completed", None)
 
 
+def test_a_sent_message_is_not_sent_again_by_a_second_worker(tenant: Tenant) -> None:
+    job = queued(tenant)
+    sent: list[int] = []
+    for number in range(2):
+        # A worker that read the job before the first one had finished.
+        stale = Job(pk=job.pk, tenant_id=tenant.pk, created_at=job.created_at)
+        assert once.send_once(stale, lambda number=number: sent.append(number)) is None  # type: ignore[misc]
+    assert (sent, stored(job).summary["delivery"]) == ([0], "sent")
+
+
 def test_nothing_is_queued_when_the_transaction_is_rolled_back(tenant: Tenant) -> None:
     with transaction.atomic():
         queued(tenant)

@@ -75,9 +75,16 @@ def test_a_disabled_stream_is_not_dispatched(tenant: Tenant, stream: EventStream
 def test_a_stream_that_another_process_dispatches_is_skipped(tenant: Tenant, stream: EventStream) -> None:
     append_events(tenant, ["user:a"])
     in_thread: list[int] = []
+
+    def dispatch_without_waiting() -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = '5s'")
+            in_thread.append(dispatch.dispatch_stream(stream.pk).deliveries)
+
     with transaction.atomic():
-        EventStream.objects.of(tenant.pk).select_for_update().get(pk=stream.pk)
-        _in_thread(lambda: in_thread.append(dispatch.dispatch_stream(stream.pk).deliveries))
+        # The lock of a dispatch.
+        EventStream.objects.of(tenant.pk).select_for_update(no_key=True).get(pk=stream.pk)
+        _in_thread(dispatch_without_waiting)
 
     assert in_thread == [0]
     assert dispatch.dispatch_stream(stream.pk).deliveries == 1

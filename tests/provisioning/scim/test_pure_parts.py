@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 import pytest
 from hypothesis import given
@@ -252,6 +252,14 @@ def test_a_secret_is_masked_in_every_encoding(secret: str, before: str, after: s
     for text in (f"{before}{secret}{after}", json.dumps({"echo": secret}), f"/Users?{filters.query(secret)}"):
         masked = mask.text(text)
         assert secret not in masked or secret in (before + "***" + after)
+
+
+@pytest.mark.parametrize("secret", ['quo"te\\slash', "ümlaut-€uro", "a+b/c=d&e f"])
+def test_an_encoded_secret_is_masked_as_a_whole(secret: str) -> None:
+    mask = Mask([secret])
+    for ascii_only in (True, False):
+        assert mask.text(json.dumps({"echo": secret}, ensure_ascii=ascii_only)) == '{"echo": "***"}'
+    assert mask.text(f"/Users?token={quote(secret, safe='')}&page=1") == "/Users?token=***&page=1"
 
 
 def test_a_recorded_exchange_is_masked_before_it_is_truncated() -> None:

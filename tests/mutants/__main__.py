@@ -1,0 +1,96 @@
+"""The command of `make test-mutants`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from tests.mutants.catalog import MUTANTS
+from tests.mutants.mutant import Mutant
+from tests.mutants.running import Verdict, copied_tree, judge, run_tests, servers, warm_up
+
+ROOT = Path(__file__).resolve().parents[2]
+_EXPLANATION = """\
+A mutant is a fault that breaks one rule of the product, such as a lock that is not taken. It is planted in a copy of the checkout,
+and the tests near it run until the first failure.
+
+  caught   a test failed: the rule is tested
+  missed   every test passed: write the missing test, or improve a mutant that breaks nothing
+  broken   the symbol or fragment no longer exists, the module cannot be imported, or the tests do not end: repair the entry
+
+Mutants are listed in tests/mutants/catalog/, one file for each area. CONTRIBUTING.md ("Add a mutant") explains an entry.
+The exit status is 1 if a mutant is missed or broken, and 2 if the tests already fail without a mutant.
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Judge the chosen mutants and return the exit status."""
+    options = _parser().parse_args(arguments)
+    chosen = [mutant for mutant in MUTANTS if fnmatchcase(mutant.name, options.only)]
+    if not chosen:
+        print(f"No mutant is named {options.only}. --list prints the names.")
+        return 2
+    if options.list:
+        for mutant in chosen:
+            print(f"{mutant.name:52} {mutant.rule}")
+        return 0
+    begin = time.monotonic()
+    with copied_tree(ROOT) as copy, servers():
+        warm_up()
+        if not options.skip_baseline and not _is_baseline_passed(copy, chosen):
+            return 2
+        counts = _judge_all(copy, chosen, is_verbose=len(chosen) == 1)
+    print(", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict) + f"; {time.monotonic() - begin:.0f} s in all")
+    return 0 if counts[Verdict.CAUGHT] == len(chosen) else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="make test-mutants", description=_EXPLANATION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", default="*", metavar="NAME", help="run the mutant with this name, or all that match a pattern: ONLY='events-*'"
+    )
+    parser.add_argument("--list", action="store_true", help="print each mutant with the rule that it breaks, and run nothing")
+    parser.add_argument(
+        "--skip-baseline",
+        action="store_true",
+        help="do not run the tests without a mutant first; a failure that has another cause then counts as caught",
+    )
+    return parser
+
+
+def _is_baseline_passed(copy: Path, chosen: Sequence[Mutant]) -> bool:
+    tests = sorted({test for mutant in chosen for test in mutant.tests})
+    print(f"without a mutant: {len(tests)} files or tests", flush=True)
+    judgement = run_tests(copy, tests)
+    is_passed = judgement.verdict is Verdict.MISSED
+    print(f"without a mutant: {'passed' if is_passed else 'failed ' + judgement.detail}, {judgement.seconds:.1f} s", flush=True)
+    if not is_passed:
+        print(judgement.output)
+    return is_passed
+
+
+def _judge_all(copy: Path, chosen: Sequence[Mutant], *, is_verbose: bool) -> Counter[Verdict]:
+    counts: Counter[Verdict] = Counter()
+    for number, mutant in enumerate(chosen, 1):
+        judgement = judge(copy, mutant)
+        counts[judgement.verdict] += 1
+        print(
+            f"{number:3}/{len(chosen)} {judgement.verdict.value:7} {mutant.name:52} {judgement.seconds:5.1f} s  {judgement.detail}",
+            flush=True,
+        )
+        if judgement.verdict is not Verdict.CAUGHT:
+            print(f"        rule: {mutant.rule}\n        at: {mutant.at}", flush=True)
+        if is_verbose or judgement.verdict is Verdict.BROKEN:
+            print(judgement.output, flush=True)
+    return counts
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,83 @@
+"""Mutants of `authapi`: client authentication."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        name="authapi-assertion-replay",
+        at="authapi.client_auth.replays:use_once",
+        old="return cursor.fetchone() is not None",
+        new="return True",
+        rule="An assertion of a client is accepted once over all processes.",
+        tests=(
+            "tests/authapi/client_auth/test_assertion_replay.py",
+            "tests/authapi/client_auth/test_assertion.py",
+        ),
+    ),
+    Mutant(
+        name="authapi-assertion-audience",
+        at="authapi.client_auth.assertion:is_acceptable",
+        old='and _is_for(claims.get("aud"), hosts)',
+        new="",
+        rule="An assertion must be made for this service.",
+        tests=("tests/authapi/client_auth/test_assertion.py",),
+    ),
+    Mutant(
+        name="authapi-assertion-single-audience",
+        at="authapi.client_auth.assertion:_is_for",
+        old="isinstance(audience, list) and len(audience) == 1",
+        new="isinstance(audience, list)",
+        rule="An assertion with several audiences is refused, because another audience could replay it.",
+        tests=("tests/authapi/client_auth/test_assertion.py",),
+    ),
+    Mutant(
+        name="authapi-assertion-life",
+        at="authapi.client_auth.assertion:is_acceptable",
+        old=" <= now + MAX_LIFE_SECONDS + SKEW_SECONDS",
+        new="",
+        rule="An assertion is valid for at most five minutes.",
+        tests=("tests/authapi/client_auth/test_assertion.py",),
+    ),
+    Mutant(
+        name="authapi-assertion-issuer",
+        at="authapi.client_auth.assertion:is_acceptable",
+        old='claims.get("iss") == claims.get("sub") == client_id',
+        new='claims.get("sub") == client_id',
+        rule="The issuer of an assertion is the client itself.",
+        tests=("tests/authapi/client_auth/test_assertion.py",),
+    ),
+    Mutant(
+        name="authapi-certificate-subject",
+        at="authapi.client_auth.mutual_tls:is_registered",
+        old="return read_subject(credential.subject_dn) == certificate.subject",
+        new="return True",
+        rule="A certificate authenticates only the client with its registered subject.",
+        tests=("tests/authapi/client_auth/test_mutual_tls.py",),
+    ),
+    Mutant(
+        name="authapi-certificate-thumbprint",
+        at="authapi.client_auth.mutual_tls:is_registered",
+        old="return hmac.compare_digest(credential.thumbprint, certificate.thumbprint)",
+        new="return True",
+        rule="A self-signed certificate authenticates only the client that registered it.",
+        tests=("tests/authapi/client_auth/test_mutual_tls.py",),
+    ),
+    Mutant(
+        name="authapi-client-method",
+        at="authapi.client_auth:_is_proof",
+        old=" or credential.method != client.auth_method",
+        new="",
+        rule="A client only authenticates with the method for which it is registered.",
+        tests=("tests/authapi/test_client_auth.py",),
+    ),
+    Mutant(
+        name="authapi-client-two-methods",
+        at="authapi.client_auth:_presented",
+        old="if len(proofs) > 1:",
+        new="if False:",
+        rule="A request with two client authentication methods is refused.",
+        tests=("tests/authapi/test_client_auth.py",),
+    ),
+)

@@ -1,0 +1,80 @@
+"""Mutants of `authapi`: logins by providers."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        name="authapi-upstream-state",
+        at="authapi.upstream.authentication_requests:request_for",
+        old="if hmac.compare_digest(request.state_digest, digest_of(match.group(2))) else None",
+        new="",
+        rule="The answer of a provider must contain the state of its login.",
+        tests=("tests/authapi/upstream/test_login.py",),
+    ),
+    Mutant(
+        name="authapi-upstream-once",
+        at="authapi.upstream.authentication_requests:end_request",
+        old='return rows.update(sealed_upstream="") == 1',
+        new='rows.update(sealed_upstream="")\n    return True',
+        rule="An answer of a provider is accepted once, also by concurrent requests.",
+        tests=("tests/authapi/upstream/test_login.py::test_of_two_requests_with_one_answer_only_the_first_takes_it",),
+    ),
+    Mutant(
+        name="authapi-upstream-nonce",
+        at="authapi.upstream.id_token:verified_claims",
+        old='"nonce": nonce if is_nonce_checked else ""',
+        new='"nonce": ""',
+        rule="The id token of a provider must contain the nonce of its login.",
+        tests=("tests/authapi/upstream/test_id_token.py",),
+    ),
+    Mutant(
+        name="authapi-upstream-audience",
+        at="authapi.upstream.id_token:verified_claims",
+        old='"aud": {"essential": True, "value": client_id}',
+        new='"aud": {"essential": True}',
+        rule="The id token of a provider must be made for this client.",
+        tests=("tests/authapi/upstream/test_id_token.py",),
+    ),
+    Mutant(
+        name="authapi-upstream-key-issuer",
+        at="authapi.upstream.id_token:opened",
+        old="if not _may_sign(key_issuer, decoded.claims):",
+        new="if False:",
+        rule="A key that is valid for one directory does not sign for another.",
+        tests=("tests/authapi/upstream/social/test_login.py",),
+    ),
+    Mutant(
+        name="authapi-saml-audience",
+        at="authapi.upstream.saml.judging:check_audience",
+        old="if audience not in names:",
+        new="if False:",
+        rule="A SAML assertion must name this service as its audience.",
+        tests=("tests/authapi/upstream/saml/test_responses.py",),
+    ),
+    Mutant(
+        name="authapi-saml-recipient",
+        at="authapi.upstream.saml.judging:_checked_confirmation",
+        old="if confirmation.recipient not in expected.recipients:",
+        new="if False:",
+        rule="A SAML assertion must name the address that receives it.",
+        tests=("tests/authapi/upstream/saml/test_responses.py",),
+    ),
+    Mutant(
+        name="authapi-saml-request",
+        at="authapi.upstream.saml.judging:_check_request",
+        old="elif named != expected.request_id:",
+        new="elif False:",
+        rule="A SAML answer must name the request of its login.",
+        tests=("tests/authapi/upstream/saml/test_responses.py",),
+    ),
+    Mutant(
+        name="authapi-saml-expiry",
+        at="authapi.upstream.saml.judging:check_times",
+        old="now - SKEW >= not_on_or_after",
+        new="False",
+        rule="An expired SAML assertion is refused.",
+        tests=("tests/authapi/upstream/saml/test_responses.py",),
+    ),
+)

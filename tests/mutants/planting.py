@@ -1,0 +1,93 @@
+"""Plants a mutant into a tree and removes it again. Imports nothing of the product."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+from tests.mutants.mutant import Mutant
+
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_Symbol = _Definition | ast.Assign | ast.AnnAssign
+
+
+class StaleMutant(Exception):
+    """The mutant no longer applies to the source."""
+
+
+@contextmanager
+def planted(root: Path, mutant: Mutant) -> Iterator[None]:
+    """Write the mutant into the tree at `root`, and restore the file at the end. Raises `StaleMutant` before it writes."""
+    file = file_of(root, mutant)
+    original = file.read_text()
+    _write(file, mutated(original, mutant))
+    try:
+        yield
+    finally:
+        _write(file, original)
+
+
+def file_of(root: Path, mutant: Mutant) -> Path:
+    """Return the file of the mutant's module, which may be a package. Raises `StaleMutant` if there is none."""
+    path = root.joinpath(*mutant.module.split("."))
+    for file in (path.with_suffix(".py"), path / "__init__.py"):
+        if file.exists():
+            return file
+    raise StaleMutant(f"{mutant.module} does not exist")
+
+
+def mutated(source: str, mutant: Mutant) -> str:
+    """Return the source with the fault. Raises `StaleMutant` if symbol or fragment is missing or ambiguous, or the result is invalid."""
+    node = _symbol_in(source, mutant)
+    decorators = node.decorator_list if isinstance(node, _Definition) else []
+    first, last = min(part.lineno for part in (node, *decorators)) - 1, node.end_lineno or node.lineno
+    lines = source.splitlines(keepends=True)
+    body = "".join(lines[first:last])
+    if (count := body.count(mutant.old)) != 1:
+        raise StaleMutant(f"the fragment occurs {count} times in {mutant.at}")
+    changed = "".join(lines[:first]) + body.replace(mutant.old, mutant.new) + "".join(lines[last:])
+    try:
+        if ast.dump(_symbol_in(changed, mutant)) == ast.dump(node):
+            raise StaleMutant("the replacement changes nothing")
+    except SyntaxError as error:
+        raise StaleMutant(f"the replacement is no valid Python: {error}") from error
+    return changed
+
+
+def _symbol_in(source: str, mutant: Mutant) -> _Symbol:
+    found = _symbols_of(source).get(mutant.symbol, [])
+    if len(found) != 1:
+        raise StaleMutant(f"{mutant.module} defines {mutant.symbol} {len(found)} times")
+    return found[0]
+
+
+@lru_cache(maxsize=256)
+def _symbols_of(source: str) -> dict[str, list[_Symbol]]:
+    symbols: dict[str, list[_Symbol]] = {}
+    for name, node in _definitions(ast.parse(source), ""):
+        symbols.setdefault(name, []).append(node)
+    return symbols
+
+
+def _definitions(parent: ast.AST, prefix: str) -> Iterator[tuple[str, _Symbol]]:
+    """Yield functions and classes with their qualified names, and the constants of modules and classes, such as SQL statements."""
+    for node in ast.iter_child_nodes(parent):
+        if isinstance(node, _Definition):
+            yield prefix + node.name, node
+            yield from _definitions(node, f"{prefix}{node.name}.")
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            if isinstance(parent, ast.Module | ast.ClassDef):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                yield from ((prefix + target.id, node) for target in targets if isinstance(target, ast.Name))
+        else:
+            yield from _definitions(node, prefix)
+
+
+def _write(file: Path, text: str) -> None:
+    file.write_text(text)
+    # Python compares only size and second of a source file with its bytecode; both may be equal after a planted fault.
+    Path(importlib.util.cache_from_source(str(file))).unlink(missing_ok=True)

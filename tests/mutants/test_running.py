@@ -1,0 +1,87 @@
+"""A run catches a mutant by a failed test, reports one that no test notices, and one that does not run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.catalog import MUTANTS
+
+ROOT = Path(__file__).resolve().parents[2]
+# In a process of its own: a fork of a test process would inherit its threads and plugins.
+JUDGE = """
+import json, sys
+from pathlib import Path
+from tests.mutants.mutant import Mutant
+from tests.mutants.running import judge
+verdicts = []
+for changed in json.loads(sys.argv[2]):
+    judgement = judge(Path(sys.argv[1]), Mutant(name="toy", rule="A toy.", **changed))
+    verdicts.append([judgement.verdict.value, judgement.detail])
+print(json.dumps(verdicts))
+"""
+GUARD = "def is_allowed(age: int) -> bool:\n    return age >= 18\n\n\ndef name() -> str:\n    return 'guard'\n"
+TEST = "from toy.guard import is_allowed\n\n\ndef test_children_are_refused() -> None:\n    assert not is_allowed(17)\n"
+AT = "toy.guard:is_allowed"
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """A tree with one module and one test, which does not test the bound itself."""
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / "guard.py").write_text(GUARD)
+    (tmp_path / "test_guard.py").write_text(TEST)
+    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\npythonpath = ["."]\naddopts = "-p no:django -p no:schemathesis"\n')
+    return tmp_path
+
+
+def verdicts_on(tree: Path, *mutants: Mapping[str, object]) -> list[tuple[str, str]]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "DJANGO_"))}
+    done = subprocess.run(
+        [sys.executable, "-c", JUDGE, tree, json.dumps(mutants)], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    return [(verdict, detail) for verdict, detail in json.loads(done.stdout)]
+
+
+def test_a_mutant_is_caught_missed_or_broken(toy: Path) -> None:
+    caught = {"at": AT, "old": "age >= 18", "new": "True", "tests": ["test_guard.py"]}
+    missed = {**caught, "new": "age > 18"}
+    stale = {**caught, "old": "age >= 21"}
+    not_importable = {"at": AT, "old": "age: int", "new": "age: nothing", "tests": ["test_guard.py"]}
+    no_test = {**caught, "tests": ["test_gone.py"]}
+    assert verdicts_on(toy, caught, missed, stale, not_importable, no_test, caught) == [
+        ("caught", "test_guard.py::test_children_are_refused"),
+        ("missed", ""),
+        ("broken", f"the fragment occurs 0 times in {AT}"),
+        ("broken", "pytest ended with 2 before any test failed"),
+        ("broken", "pytest ended with 4 before any test failed"),
+        ("caught", "test_guard.py::test_children_are_refused"),
+    ]
+    assert (toy / "toy" / "guard.py").read_text() == GUARD
+
+
+def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "tests.mutants", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_the_list_shows_the_rule_of_each_mutant() -> None:
+    listed = run_command("--list")
+    assert listed.returncode == 0
+    assert len(listed.stdout.splitlines()) == len(MUTANTS)
+    assert MUTANTS[0].rule in listed.stdout
+
+
+def test_help_explains_the_results() -> None:
+    told = run_command("--help").stdout
+    assert all(word in told for word in ("caught", "missed", "broken", "--only"))
+
+
+def test_an_unknown_name_is_an_error() -> None:
+    done = run_command("--only", "no-such-mutant")
+    assert (done.returncode, done.stdout.strip()) == (2, "No mutant is named no-such-mutant. --list prints the names.")
