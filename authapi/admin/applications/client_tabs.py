@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.http import HttpRequest
@@ -78,7 +80,7 @@ class ClientTabs:
             for row in found.order_by("name", "pk")[:_SHOWN]
         ]
         empty = "No connections. Users cannot log in to this client until you add one."
-        more = {"add_url": page, "add_text": "Add connection"} if may_change else {}
+        more: dict[str, Any] = {"add_url": page, "add_text": "Add connection"} if may_change else {}
         return Panel("Connections with which users log in", ("Connection", "Strategy", ""), rows, empty, **more)
 
     def apis(self, request: HttpRequest, client: Client) -> Panel | None:
@@ -146,7 +148,7 @@ class ClientTabs:
         ]
         return Panel("Newest sessions", ("Session", "User", "Since (UTC)"), rows, "No active sessions.")
 
-    def _add(self, request: HttpRequest, model: str, client: Client, text: str) -> dict[str, str]:
+    def _add(self, request: HttpRequest, model: str, client: Client, text: str) -> dict[str, Any]:
         """Return the members of a panel that lead to the form of a new row of this client, for accounts that may add one."""
         if client.revoked_at is not None or not request.user.has_perm(f"authapi.add_{model}"):
             return {}

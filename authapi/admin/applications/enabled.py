@@ -86,7 +86,7 @@ class EnabledClients:
             for row in found.order_by("name", "pk")[:_OFFERED]
         ]
         empty = "No applications. Users of this connection cannot log in until you add one."
-        more = {"add_url": page, "add_text": "Add application"} if may_change else {}
+        more: dict[str, Any] = {"add_url": page, "add_text": "Add application"} if may_change else {}
         return Panel("Applications that its users log in to", ("Application", "Client id", ""), rows, empty, **more)
 
     def of_connection(self, request: HttpRequest, connection: Connection) -> HttpResponse:

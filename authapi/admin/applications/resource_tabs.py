@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.db.models import Count
@@ -66,7 +68,7 @@ class ResourceTabs:
             "Clients that it is granted to", ("Client", "Tokens for", "Scopes", "", ""), rows, empty, **self._add(request, resource)
         )
 
-    def _add(self, request: HttpRequest, resource: ApiResource) -> dict[str, str]:
+    def _add(self, request: HttpRequest, resource: ApiResource) -> dict[str, Any]:
         if not request.user.has_perm("authapi.add_clientgrant"):
             return {}
         address = reverse(f"{self._site.name}:authapi_clientgrant_add")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import quote
@@ -64,7 +65,7 @@ class ConnectionTabs:
         rows = [(Cell(name), Cell(str(value))) for name, value in sorted(stored.items())]
         return Panel("Metadata", ("Key", "Value"), rows, "No metadata. Enter your own notes under More in the settings.")
 
-    def _add(self, request: HttpRequest, connection: Connection) -> dict[str, str]:
+    def _add(self, request: HttpRequest, connection: Connection) -> dict[str, Any]:
         if not request.user.has_perm("identity.add_organizationconnection"):
             return {}
         address = reverse(f"{self._site.name}:identity_organizationconnection_add")

@@ -165,7 +165,7 @@ MUTANTS = (
     Mutant(
         name="config-metrics-host",
         at="config.metrics:require_reader",
-        old='if not is_platform_host(header(scope, b"host")):',
+        old='if not is_platform_host(header(scope, b"host")) and not (settings.METRICS_TOKEN and is_direct(scope)):',
         new="if False:",
         rule="Only the host of the platform serves metrics.",
         tests=("tests/config/test_metrics.py",),
