@@ -82,7 +82,8 @@ FACTOR_CODES_TO_USER = Bucket("factor_code_user", 10, 360.0)
 FACTOR_CODES_TO_ADDRESS = Bucket("factor_code_address", 10, 360.0)
 FACTOR_CODES_OF_TENANT = Bucket("factor_code_tenant", 1200, 0.5)
 # Failed second factors of one user: from one IP address 5 at once, then one every 15 minutes; from all IP addresses 10 at once, then one
-# every 20 minutes. An app has three valid codes at a time. A year of guessing finds one with a probability of 8 %, and also needs the password.
+# every 20 minutes. An app has three valid codes at a time. A year of guessing finds one with a probability of
+# 8 %, and also needs the password.
 FACTOR_GUESSES_FROM_PLACE = Bucket("factor_guess_place", 5, 900.0)
 FACTOR_GUESSES = Bucket("factor_guess", 10, 1200.0)
 FACTOR_GUESSES_KNOWN = Bucket("factor_guess_known", 10, 600.0)
