@@ -1,7 +1,7 @@
-"""Login with a passkey alone: finds the user by the key, checks the answer with the user locked, and writes the log.
+"""Login with a passkey alone: finds the user by the passkey, locks the row of the user, checks the answer, and writes the log.
 
-The key identifies the user, so the user types no name. All refusals have the same text and status, and no account is looked up before
-the key is found. A client without the key therefore learns nothing about accounts.
+The passkey identifies the user, so the user types no name. A client without the passkey learns nothing about accounts: all refusals have
+the same text and status, and an account is looked up only after its passkey was found.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _SUSPICIOUS = "Too many failed logins at many accounts from this address."
 
 @dataclass(frozen=True)
 class PasskeyAttempt:
-    """An answer of an authenticator. `challenge` is None if no challenge is open: it was already answered or has expired.
+    """An answer of an authenticator. `challenge` is None if the challenge was already used or has expired.
 
-    `connections` are the connections through which the user may log in. `email` is the invited address. It is empty without an invitation.
-    If it is set, only the user with this address may log in.
+    `connections` are the connections through which the user may log in. `email` is the invited email address, or empty without an
+    invitation. If `email` is set, only the user with this email address may log in.
     """
 
     tenant_id: str
@@ -69,10 +69,11 @@ class _Judged:
 
 
 def log_in_with_passkey(attempt: PasskeyAttempt) -> KnownPerson:
-    """Return the user whose passkey has signed. Updates the signature counter and the user's last login. Raises `LoginRefused`.
+    """Return the user whose passkey signed the challenge. Updates the signature counter and the user's last login. Raises `LoginRefused`.
 
-    1. Refuse an address with failures at many accounts. 2. Find the key. 3. Lock its user. 4. Check the answer: it states that the
-    authenticator has verified the user. 5. Refuse a blocked user, and a user whose connection does not allow passkeys.
+    1. Refuse an IP address with failed logins at many accounts. 2. Find the passkey. 3. Lock the row of its user. 4. Check the answer,
+    which must state that the authenticator has verified the user. 5. Refuse a blocked user, and a user whose connection does not allow
+    passkeys.
     """
     if is_suspicious(attempt.tenant_id, attempt.ip, LOGIN):
         _note(attempt, None, _SUSPICIOUS, type=_LIMIT)
@@ -111,7 +112,7 @@ def _judge(attempt: PasskeyAttempt) -> _Judged:
 
 
 def _held_passkey(attempt: PasskeyAttempt) -> EnrolledFactor | None:
-    """Return the passkey that an answer names, with its user locked. None if it does not exist or was removed in the meantime."""
+    """Return the passkey that an answer names, and lock the row of its user. None if the passkey does not exist or was just removed."""
     try:
         named = ceremonies.credential_in(attempt.answer)
     except CeremonyRefused:

@@ -1,4 +1,4 @@
-"""Login with a password: limits the rate before any hashing, checks attempts per account one after another, and writes the log.
+"""Login with a password: limits the rate before any hashing, serializes the attempts at one account, and writes the log.
 
 A client without the password cannot learn whether a user exists: text, status and response time are the same. Failures, blocks and
 refusals are the same for unknown identifiers.
@@ -54,9 +54,9 @@ class _Judged:
 def log_in(attempt: Attempt) -> User:
     """Return the user if the password is correct, and record the login on the user. Raises `LoginRefused`.
 
-    1. Refuse too many attempts from one address, at one account or at many. 2. Find the user. 3. Lock the failure count.
-    4. Refuse a blocked account. 5. Check the password. 6. Count a failure, which may block. 7. Look up the correct password in the list
-    of breached ones, and refuse it if the tenant blocks such logins. 8. Reset the failure count.
+    1. Refuse an IP address after too many attempts at one account or at many accounts. 2. Find the user. 3. Lock the failure count.
+    4. Refuse a blocked account. 5. Check the password. 6. Count a failure, which may block the account. 7. Look up the correct
+    password in the list of breached passwords, and refuse it if the tenant blocks such logins. 8. Reset the failure count.
     """
     if not LOGINS.takes(attempt.tenant_id, attempt.connection.pk, failure_key(None, attempt.identifier), counted_address(attempt.ip)):
         _refuse(attempt, Refusal.TOO_MANY_LOGINS, Rate.of_empty(LOGINS))
@@ -101,7 +101,7 @@ def _fits(attempt: Attempt, user: User | None) -> bool:
 def _is_refused_as_leaked(attempt: Attempt, user: User) -> bool:
     """Tell whether a correct password is refused because it was found in a breach, and notify the user or administrators as configured.
 
-    The failure count is kept: a login by an attacker with a bought password must not reset it.
+    The failure count is kept: an attacker who logs in with a leaked password must not reset the count.
     """
     rules = leak_rules(attempt.tenant_id)
     if not rules.is_enabled or not is_in_breach(attempt.password):
@@ -117,7 +117,7 @@ def _is_refused_as_leaked(attempt: Attempt, user: User) -> bool:
 
 def _count_failure(attempt: Attempt, count: Count) -> None:
     if count.add_failure() and count.rules.notifies:
-        # Also for unknown identifiers: only the worker looks up the recipient.
+        # The job also starts for unknown identifiers, because only the worker looks up the recipient.
         start_unblock_mail(
             connection=attempt.connection,
             identifier=count.identifier,

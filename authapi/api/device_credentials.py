@@ -30,7 +30,8 @@ Row = TypeVar("Row", bound=Model)
 _LISTING = Listing("device_credentials", DEVICE_CREDENTIAL_FIELDS)
 _ROTATING = "rotating_refresh_token"
 _PUBLIC_KEY = "public_key"
-# Filter of the tokens of each type; public keys are in another table. Without a type, rotating tokens are left out, as clients expect.
+# Filter of the tokens of each type; public keys are in another table. If the query names no type, the list contains only non-rotating
+# tokens, as clients expect.
 _IS_ROTATING: dict[str | None, dict[str, Any]] = {
     None: {"is_rotating": False},
     "refresh_token": {"is_rotating": False},

@@ -29,7 +29,7 @@ class Owner(StrEnum):
 
 @dataclass(frozen=True)
 class Setting:
-    """A document whose members have fixed values. `write` is the method that accepts the same values."""
+    """A document whose members have fixed values. `write` is the method that accepts exactly these values."""
 
     path: str
     name: str
@@ -43,7 +43,7 @@ class Setting:
 class EmptyList:
     """A list that is always empty. With `creates`, a POST is refused with an explanation.
 
-    If `owner` is set, the `id` of the path must identify an existing one.
+    If `owner` is set, the `id` of the path must identify an existing owner.
     """
 
     path: str
@@ -60,7 +60,7 @@ class EmptyList:
 class Absent:
     """A single resource that never exists. Reading it is a 404. `writes` maps refused methods to the verbs of their scopes.
 
-    If `owner` is set, the `id` of the path must identify an existing one.
+    If `owner` is set, the `id` of the path must identify an existing owner.
     """
 
     path: str

@@ -45,7 +45,7 @@ def presented(request: TokenRequest) -> Credential | None:
 
 
 def is_signed(client: Client | None, assertion: Assertion) -> bool:
-    """Tell whether a key of the client made the signature, with the algorithm of the key.
+    """Tell whether the signature verifies with a key of the client and the algorithm of that key.
 
     An assertion for an unknown client is checked against a decoy key, so that the response time reveals nothing.
     """
@@ -83,7 +83,7 @@ def now() -> float:
 
 
 def _is_for(audience: Any, hosts: frozenset[str]) -> bool:
-    # Only the issuer as a single value. An assertion with several audiences could be replayed here by another audience.
+    # The audience must be this issuer alone. If an assertion named several audiences, another recipient could replay it here.
     if isinstance(audience, list) and len(audience) == 1:
         audience = audience[0]
     return isinstance(audience, str) and is_issuer(audience, hosts)

@@ -1,8 +1,7 @@
-"""Counts requests per address: refused ones as debt, anonymous ones as visits. Uses constant memory and no leases.
+"""Counts requests per IP address: refused requests as debt, anonymous requests as visits. Uses constant memory and no leases.
 
-Counts are in sketches of this process. Only an address above an eighth of its limit is also counted in Redis. There, several
-processes add their counts of one address, and a flood from many addresses causes no traffic to Redis. While Redis is unavailable, each
-process uses its own counts.
+Counts are in sketches of this process. Redis adds up the counts of all processes, but only for an IP address above an eighth of its
+limit, so a flood from many IP addresses causes no traffic to Redis. While Redis is unavailable, each process uses its own counts.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from authapi.edge.throttling import Rate, Window, counters
 from foundation.memory import executor
 from foundation.memory.sketch import Sketch
 
-# An address is also counted in Redis from this fraction (1/8) of its limit.
+# Redis counts an IP address only above this fraction (1/8) of the limit.
 _SHARED_FROM = 8
 
 

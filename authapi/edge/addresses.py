@@ -10,9 +10,9 @@ from functools import lru_cache
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# The entry among the trusted proxies that means every unix socket, in nginx notation.
+# An entry of the trusted proxies: every unix socket, in the notation of nginx.
 UNIX_SOCKETS = "unix:"
-# Longer than any real chain of proxies. A header may contain thousands of entries.
+# Maximum number of entries that are read from a forwarding header: more than any real chain has. A header may contain thousands of entries.
 _MOST_HOPS = 32
 _LONGEST_ADDRESS = 64
 # An IPv6 customer has at least a /64, and a site up to a /48 (RFC 6177).
@@ -22,19 +22,19 @@ _SITE_FACTOR = 16
 
 @dataclass(frozen=True, slots=True)
 class AddressKey:
-    """A name under which requests are counted, and the multiple of the limit of one address that applies."""
+    """A name under which requests are counted. The limit is `factor` times the limit of one IP address."""
 
     name: str
     factor: int = 1
 
     def at(self, tenant_id: str) -> AddressKey:
-        """Return the key of the same address at one tenant, so that tenants have separate counts."""
+        """Return the key of the same IP address at one tenant, so that tenants have separate counts."""
         return AddressKey(f"{tenant_id}/{self.name}", self.factor)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The client address of a request. `keys` is empty if a trusted proxy names no client."""
+    """The IP address of the client. `keys` is empty if a trusted proxy does not name the client."""
 
     address: str
     keys: tuple[AddressKey, ...]
@@ -44,7 +44,7 @@ class Origin:
         return tuple(key.at(tenant_id) for key in self.keys)
 
 
-# Compared by identity, so that it is a cheap cache key.
+# Instances are compared by identity, so that they are cheap cache keys.
 @dataclass(frozen=True, slots=True, eq=False)
 class Proxies:
     """The proxies whose forwarding headers are trusted."""

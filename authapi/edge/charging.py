@@ -1,4 +1,4 @@
-"""Decides whose budget pays for a request: the tenant pays once its client is authenticated, otherwise the address pays."""
+"""Counts a request against the limit of its tenant after client authentication, otherwise against the limit of its IP address."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from authapi.failures.requests import RequestCase
 
 
 class Charge:
-    """The charge of one request. `rate` belongs to the tenant. It is None until the request is charged to the tenant."""
+    """Tells which limit counts a request. `rate` is the rate of the tenant, or None until the request is counted against the tenant."""
 
     __slots__ = ("_endpoint", "may_wait", "rate", "tenant_id")
 
@@ -17,17 +17,17 @@ class Charge:
         self.tenant_id = tenant_id
         self._endpoint = endpoint
         self.rate: Rate | None = None
-        # Whether Redis may be called. On the event loop it must not be: `NoPlace` is raised if this process holds no place.
+        # Whether Redis may be called. Code on the event loop must not call Redis: without a reserved place, it gets `NoPlace` instead.
         self.may_wait = True
 
     def prove(self) -> None:
-        """Charge the tenant once, because its client is authenticated. Raises `RequestRefused` if the tenant has no requests left."""
+        """Count the request against the tenant, at most once. Raises `RequestRefused` if the tenant has no requests left."""
         if not self.settle().is_exceeded:
             return
         raise RequestRefused(RequestCase.TOO_MANY_REQUESTS)
 
     def settle(self) -> Rate:
-        """Charge the tenant once for work that is already done, such as a redeemed code or a received token."""
+        """Count the request against the tenant, at most once. For work that is already done, such as a redeemed code."""
         if self.rate is None:
             take = throttling.hit if self.may_wait else throttling.hit_at_once
             self.rate = take(self.tenant_id, self._endpoint)

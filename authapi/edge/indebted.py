@@ -1,4 +1,4 @@
-"""Serializes the requests of addresses over their debt, per process, so that their verification takes no threads from other requests.
+"""Serializes, per process, the requests of IP addresses with too many refused requests. Other requests keep their threads.
 
 Requests that need a password hash have a separate queue, so that other requests do not wait for hashes.
 """
@@ -16,7 +16,7 @@ from foundation.memory.sketch import Sketch
 
 Result = TypeVar("Result")
 
-# Counts all tenants, in this process only, because it protects the process.
+# Refused requests to all tenants, counted in this process only, because the limit protects the process.
 _refusals = Sketch(debt_figure().seconds)
 # Locks for fast and slow work. A lock belongs to the event loop that created it.
 _locks: dict[bool, WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]] = {
@@ -26,13 +26,13 @@ _locks: dict[bool, WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]] =
 
 
 def note_refusal(keys: tuple[AddressKey, ...]) -> None:
-    """Count a refused request of an address."""
+    """Count a refused request of an IP address."""
     for key in keys:
         _refusals.add(key.name)
 
 
 def is_indebted(keys: tuple[AddressKey, ...]) -> bool:
-    """Tell whether an address has had more refused requests in this minute than its debt limit."""
+    """Tell whether the refused requests of an IP address in this minute have reached the limit."""
     if _refusals.is_empty:
         # The fast path, because every request calls this function.
         return False
@@ -41,7 +41,7 @@ def is_indebted(keys: tuple[AddressKey, ...]) -> bool:
 
 
 async def in_turn(keys: tuple[AddressKey, ...], work: Callable[[], Awaitable[Result]], *, is_slow: bool = False) -> Result:
-    """Run `work`: directly, or for an indebted address after the earlier work of indebted addresses.
+    """Run `work`. The work of an indebted IP address waits for the earlier work of all indebted IP addresses.
 
     Slow work waits only for slow work. A connection has at most one waiting request.
     """

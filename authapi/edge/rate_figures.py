@@ -15,7 +15,7 @@ from authapi.edge.buckets import Bucket
 
 @dataclass(frozen=True)
 class Figure:
-    """`burst` requests per window. The length of the window is the time that they take at `per_second`."""
+    """A limit of `burst` requests per window. The window lasts `burst / per_second` seconds."""
 
     per_second: float
     burst: int
@@ -26,12 +26,14 @@ class Figure:
         return max(1, round(self.burst / self.per_second))
 
 
-# Shared by the anonymous callers of a tenant whose addresses have used up their own limits (design, 7.1): windows of two seconds.
+# One limit for all anonymous callers of a tenant together. A caller uses it after the IP address of the caller has reached its own limit
+# (design, 7.1). The window is two seconds.
 ANONYMOUS = "anonymous"
 _ANONYMOUS_SECONDS = 2
-# The user of a browser requests a few pages at a time. An address may belong to a whole company.
+# The limit for browsers. A user requests only a few pages at a time, but a whole company may share one IP address.
 _OF_BROWSERS = Figure(10, 200)
-# Busy endpoints without authentication. Every other endpoint charges the tenant once its client is authenticated.
+# Busy endpoints without authentication. Every other endpoint counts a request against the tenant
+# only after the client is authenticated.
 OPEN_ENDPOINTS = frozenset(
     {
         "jwks", "discovery", "signup", "change_password", "passwordless_start", "passwordless_verify", "otp_challenge",
@@ -40,62 +42,65 @@ OPEN_ENDPOINTS = frozenset(
     }
 )  # fmt: skip
 
-# Contract 9.4: logins of one identifier from one address, including successful ones: 20 at once, then 10 per minute.
+# Contract 9.4: logins of one identifier from one IP address, including successful ones: 20 at once, then 10 per minute.
 LOGINS = Bucket("login", 20, 6.0)
-# Contract 9.3: one address and one account: 10 at once, then one per minute.
+# Contract 9.3: password resets of one account from one IP address: 10 at once, then one per minute.
 RESETS = Bucket("change_password", 10, 60.0)
-# Contract 9.3: delegations of one user from one address: 10 at once, then 10 per minute.
+# Contract 9.3: delegations of one user from one IP address: 10 at once, then 10 per minute.
 DELEGATIONS = Bucket("delegation", 10, 6.0)
-# One address over all accounts, because each request creates a job and a log line: 100 at once, then one every 12 seconds.
+# Password resets from one IP address over all accounts: 100 at once, then one every 12 seconds. Each request creates a job and a log line.
 RESETS_OF_ADDRESS = Bucket("change_password_address", 100, 12.0)
-# Mails that verify the address of one account with a pending invitation: 3 at once, then one every five minutes.
+# Mails that verify the email address of one account with a pending invitation: 3 at once, then one every five minutes.
 GUEST_MAILS = Bucket("guest_mail", 3, 300.0)
 
-# Acts of one user on the account page (docs/adr/0118): password changes: 10 at once, then one per minute; mails to a new address:
+# Acts of one user on the account page (docs/adr/0118): password changes: 10 at once, then one per minute; mails to a new email address:
 # 3 at once, then one every five minutes; data exports: 5 at once, then one every ten minutes.
 OWN_PASSWORDS = Bucket("own_password", 10, 60.0)
 ADDRESS_CHANGES = Bucket("address_change", 3, 300.0)
 DATA_EXPORTS = Bucket("data_export", 5, 600.0)
 
-# Login codes and links (docs/adr/0101). Contract 9.3: 50 per hour from one place, over all addresses.
+# Login codes and links (docs/adr/0101). Contract 9.3: 50 per hour from one IP address, over all
+# email addresses and phone numbers.
 STARTS_OF_PLACE = Bucket("passwordless_start", 50, 72.0)
-# Codes to one address: from one place 5 at once, then one every 30 minutes; from all places 10 at once, then one every 20 minutes. One
-# place therefore never uses up the allowance of the user.
+# Codes to one recipient: from one IP address 5 at once, then one every 30 minutes; from all IP addresses 10 at once, then one every 20
+# minutes. One IP address therefore never uses up the allowance of the user.
 CODES_FROM_PLACE = Bucket("passwordless_place", 5, 1800.0)
 CODES = Bucket("passwordless_address", 10, 1200.0)
-# From a browser in which the account has logged in before: 5 at once, then one every 5 minutes.
+# Codes requested from a browser in which the user has logged in before: 5 at once, then one every 5 minutes.
 CODES_KNOWN = Bucket("passwordless_known", 5, 300.0)
-# All codes of one application and of one tenant: limits the cost of a flood over many addresses.
+# All codes of one application and of one tenant: limits the cost of a flood to many recipients.
 CODES_OF_CLIENT = Bucket("passwordless_client", 600, 1.0)
 CODES_OF_TENANT = Bucket("passwordless_tenant", 1200, 0.5)
-# Wrong guesses at the codes of one address: from one place 5 at once, then one every 20 minutes; from all places 20 at once, then one
-# every 15 minutes. With two valid codes of six digits, a year of guessing succeeds with a probability of 7 %.
+# Wrong guesses at the codes of one recipient: from one IP address 5 at once, then one every 20 minutes; from all IP addresses 20 at once,
+# then one every 15 minutes. With two valid codes of six digits, a year of guessing succeeds with a probability of 7 %.
 CODE_GUESSES_FROM_PLACE = Bucket("code_guess_place", 5, 1200.0)
 CODE_GUESSES = Bucket("code_guess", 20, 900.0)
 CODE_GUESSES_KNOWN = Bucket("code_guess_known", 10, 600.0)
 
-# Second factors (docs/adr/0115). Codes sent to one user and to one address, contract 9.14: 10 at once, then one every six minutes.
+# Second factors (docs/adr/0115). Codes sent to one user and to one recipient, contract 9.14: 10 at once, then one every six minutes.
 FACTOR_CODES_TO_USER = Bucket("factor_code_user", 10, 360.0)
 FACTOR_CODES_TO_ADDRESS = Bucket("factor_code_address", 10, 360.0)
 FACTOR_CODES_OF_TENANT = Bucket("factor_code_tenant", 1200, 0.5)
-# Wrong proofs of one user: from one place 5 at once, then one every 15 minutes; from all places 10 at once, then one every 20 minutes.
-# An app has three valid codes at a time. A year of guessing finds one with a probability of 8 %, and also needs the password.
+# Failed second factors of one user: from one IP address 5 at once, then one every 15 minutes; from all IP addresses 10 at once, then one
+# every 20 minutes. An app has three valid codes at a time. A year of guessing finds one with a probability of
+# 8 %, and also needs the password.
 FACTOR_GUESSES_FROM_PLACE = Bucket("factor_guess_place", 5, 900.0)
 FACTOR_GUESSES = Bucket("factor_guess", 10, 1200.0)
 FACTOR_GUESSES_KNOWN = Bucket("factor_guess_known", 10, 600.0)
 
-# Passkeys of applications (docs/adr/0121), because each request keeps a row for five minutes. Public clients from one address: 60 at
-# once, then one every 20 seconds. Also limited per client and per tenant.
+# Passkey requests of applications (docs/adr/0121) are limited because each request stores a row for five minutes. Public clients from
+# one IP address: 60 at once, then one every 20 seconds. Also limited per client and per tenant.
 PASSKEYS_OF_PLACE = Bucket("passkey_place", 60, 20.0)
 PASSKEYS_OF_CLIENT = Bucket("passkey_client", 600, 1.0)
 PASSKEYS_OF_TENANT = Bucket("passkey_tenant", 1200, 0.5)
 
-# Device codes (docs/adr/0108). Public clients from one address: 60 at once, then one every 20 seconds. Also per client and per tenant.
+# Device codes (docs/adr/0108). Public clients from one IP address: 60 at once, then one every 20 seconds. Also per client and
+# per tenant.
 DEVICE_CODES_OF_PLACE = Bucket("device_code_place", 60, 20.0)
 DEVICE_CODES_OF_CLIENT = Bucket("device_code_client", 600, 1.0)
 DEVICE_CODES_OF_TENANT = Bucket("device_code_tenant", 1200, 0.5)
-# Wrong codes at `/activate`: from one address 20 at once, then one per minute; in one browser 10 at once, then one every two minutes;
-# from all browsers together in which no user has logged in, 600 at once, then one per second. With a thousand waiting devices, a day
+# Wrong codes at `/activate`: from one IP address 20 at once, then one per minute; in one browser 10 at once, then one every two minutes;
+# from all browsers without a login together: 600 at once, then one per second. With a thousand waiting devices, a day
 # of guessing finds a code of 34 bits with a probability of 0.4 %.
 USER_CODES_OF_PLACE = Bucket("user_code_place", 20, 60.0)
 USER_CODES_OF_BROWSER = Bucket("user_code_browser", 10, 120.0)
@@ -131,7 +136,7 @@ REFUSED_REVOCATIONS = Bucket("refused_revocation", 20, 30.0)
 # for the browsers of an account that has completed a login. Both refill in an hour.
 PARKED_BY_ADDRESS = Bucket("parked", 16_384, 3600 / 16_384)
 PARKED_BY_BROWSER = Bucket("parked_browser", 512, 3600 / 512)
-# All requests to a tenant whose address is hidden by a proxy, together: as much as 16 addresses.
+# All requests to a tenant for which a proxy hides the IP address of the caller, together: the allowance of 16 IP addresses.
 PARKED_BY_HIDDEN = Bucket("parked_hidden", 262_144, 3600 / 262_144)
 
 
@@ -160,5 +165,5 @@ def visit_figure() -> Figure:
 
 
 def browser_figure() -> Figure:
-    """Return the limit for such requests from the browsers in which one account has completed a login."""
+    """Return the limit for requests without authentication from the browsers in which one user has logged in."""
     return _OF_BROWSERS

@@ -1,8 +1,8 @@
 """The rate limiter for tenants. It counts in Redis, or in this process while Redis is unavailable, and never fails or blocks for long.
 
 The length of a window is the time that the burst takes at the sustained rate (by default 200 requests in 2 s). Windows start at
-multiples of their length, so one command counts and returns what is left. Small inaccuracies at the edges are accepted. A busy process
-reserves several places with one command (`rate_leases`). Addresses are counted separately (`address_rates`).
+multiples of their length, so one command counts a request and returns the count. Small inaccuracies at the edges of a window are
+accepted. A busy process reserves several places with one command (`rate_leases`). `address_rates` counts IP addresses separately.
 """
 
 from __future__ import annotations

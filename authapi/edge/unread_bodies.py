@@ -1,7 +1,7 @@
-"""Limits the memory of request bodies: bytes per process and per address, until the response is sent.
+"""Limits the memory of request bodies: bytes per process and per IP address, until the response is sent.
 
-An unfinished body is kept for at most half a minute. Without free memory, the largest unfinished body is dropped, not the newest:
-the sender with the most parked bytes loses first, and small requests from the same address still fit.
+An unfinished body is kept for at most half a minute. Without free memory, the largest unfinished body of the IP
+address with the most bytes is dropped, not the newest body. Small requests from the same IP address are therefore still accepted.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class UnreadBodies:
         self._count(body, size)
 
     def _cut_larger(self, body: Body, size: int, candidates: list[Body]) -> None:
-        """Cut the largest unfinished body if it is larger than this one would become. Raises `NoRoom`."""
+        """Cut the largest unfinished body if `body` stays smaller after `size` more bytes. Raises `NoRoom` otherwise."""
         largest = max((one for one in candidates if one.is_unfinished), key=lambda one: one.size, default=None)
         if largest is None or largest is body or largest.size < body.size + size:
             raise NoRoom
@@ -134,7 +134,7 @@ class UnreadBodies:
         self._give_back(largest)
 
     def _of_largest_holder(self) -> list[Body]:
-        """Return the unfinished bodies of the address with the most bytes. A body of an unknown address counts alone."""
+        """Return the unfinished bodies of the IP address with the most bytes. A body of an unknown address counts alone."""
         held: Counter[str | int] = Counter()
         for one in self._bodies:
             if one.is_unfinished:

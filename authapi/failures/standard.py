@@ -14,7 +14,7 @@ from authapi.failures.oauth import OAuthCase
 from authapi.failures.passkeys import PasskeyCase
 from authapi.failures.requests import RequestCase
 
-# Codes that are not registered for token answers of OAuth and OpenID Connect, with their replacement.
+# Cases whose own code is not registered for token responses of OAuth and OpenID Connect, with the registered code to send instead.
 STANDARD_CODES: dict[Case, str] = {
     OAuthCase.WRONG_CLIENT_AUTHENTICATION: "invalid_client",
     OAuthCase.ORIGIN_NOT_ALLOWED: "unauthorized_client",
@@ -48,8 +48,8 @@ STANDARD_CODES: dict[Case, str] = {
     DeviceCase.TOO_MANY: "temporarily_unavailable",
     RequestCase.TOO_MANY_REQUESTS: "temporarily_unavailable",
 }
-# RFC 6749, 5.2 uses 400 for every code but one, and RFC 8628, 3.5 uses 400, too. Statuses that tell HTTP clients when to repeat a
-# request, or that the body was too long, stay.
+# RFC 6749, 5.2 uses 400 for every code except `invalid_client`, and RFC 8628, 3.5 uses 400, too. Other statuses are kept: they tell HTTP
+# clients when to retry, or that the body was too long.
 STANDARD_STATUSES = {"invalid_client": 401, "slow_down": 400}
 _OF_HTTP = frozenset({408, 413, 429, 500, 503})
 # The codes of authorization responses: RFC 6749, 4.1.2.1; OpenID Connect Core 1.0, 3.1.2.6; RFC 8707, 2; RFC 9396, 5; Unmet
@@ -72,5 +72,5 @@ def standard_failure(failure: Failure, case: Case) -> Failure:
 
 
 def standard_redirect(failure: Failure) -> str:
-    """Return the code of a refusal that the client gets by a redirect of the browser."""
+    """Return the error code for an authorization response, which reaches the client through a redirect."""
     return failure.error if failure.error in AUTHORIZATION_CODES else "access_denied"

@@ -78,14 +78,14 @@ def _asked(login: UserIssue, request: TokenRequest) -> UserIssue:
 
 
 def _check(row: AuthorizationCode, request: TokenRequest, client: Client) -> None:
-    # A login that has ended gets no more tokens: its session row is deleted, and `sid` still holds its id. A block ends sessions, too, but
-    # has its own answer (`stored_login`), because clients compare that text.
+    # The client gets no tokens after the session has ended: the session row is deleted, and `sid` still contains its id. A block ends
+    # sessions, too, but has an error of its own (`stored_login`), because clients compare the error text.
     if row.is_expired() or (row.sid and row.session is None and not row.user.blocked):
         raise RequestRefused(OAuthCase.INVALID_CODE)
     redirect_uri = request.text("redirect_uri")
     if row.is_redirect_uri_given and redirect_uri is None:
         raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="redirect_uri")
-    # RFC 6749, 4.1.3: the values must be equal. If the authorization request had no redirect URI, the one that was used counts.
+    # RFC 6749, 4.1.3: the values must be equal. Without a URI in the authorization request, the row contains the URI that was used.
     if redirect_uri is not None and redirect_uri != row.redirect_uri:
         raise RequestRefused(OAuthCase.WRONG_REDIRECT_URI)
     _check_verifier(row, request.text("code_verifier"), client)

@@ -25,7 +25,7 @@ _REPLAYED = "An auth_req_id was used again: everything issued for it was revoked
 
 @dataclass(frozen=True)
 class _Waiting:
-    """Why there are no tokens. It is returned, not raised, because the transaction that records the poll must commit."""
+    """The reason why the client gets no tokens. It is returned, not raised, because the transaction that records the poll must commit."""
 
     case: CibaCase
     interval: int = 0

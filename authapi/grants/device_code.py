@@ -26,7 +26,7 @@ _REPLAYED = "A device code was used again: everything issued for it was revoked.
 
 @dataclass(frozen=True)
 class _Waiting:
-    """Why there are no tokens. It is returned, not raised, because the transaction that records the poll must commit."""
+    """The reason why the device gets no tokens. It is returned, not raised, because the transaction that records the poll must commit."""
 
     case: DeviceCase
     interval: int = 0

@@ -27,7 +27,7 @@ from identity.services.saving import validated_save
 LIFE_SECONDS = 604_800
 MOST_LIFE_SECONDS = 2_592_000
 MOST_ROLES = 50
-# Each may send a mail, so one organization cannot flood a mailbox.
+# Limits open invitations and mails, so that an organization cannot flood a mailbox.
 _MOST_OPEN = 10
 _MOST_MAILS = 10
 _BETWEEN_MAILS = timedelta(minutes=1)
@@ -115,7 +115,7 @@ def resend_invitation(*, tenant_id: str, organization_id: str, invitation_id: st
 
 @unit_of_work
 def renew_invitation(*, tenant_id: str, organization_id: str, invitation_id: str) -> Invitation:
-    """Give an invitation a new ticket and a new period. Earlier links, whether delivered or mailed, become invalid.
+    """Give an invitation a new ticket and a new period. All earlier links become invalid, including links in mails.
 
     Raises `InvitationNotFound` for one that was accepted or revoked.
     """

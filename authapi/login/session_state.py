@@ -50,7 +50,7 @@ def show_state(answer: HttpResponse, session: Session) -> None:
 
 
 def hide_ended(request: HttpRequest, answer: HttpResponse, *, tenant_id: str) -> None:
-    """Drop the cookie that scripts read if its session has ended elsewhere."""
+    """Drop the cookie that scripts read if the session no longer exists."""
     shown = read_cookie(request, SESSION_STATE)
     if shown and find_session(tenant_id=tenant_id, cookie=read_cookie(request, SESSION)) is None:
         drop_cookie(answer, SESSION_STATE)

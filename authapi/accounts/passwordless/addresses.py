@@ -43,7 +43,7 @@ class Address:
 
     @property
     def masked(self) -> str:
-        """The address for a page that strangers may see: the first letter and the domain, or the last two digits."""
+        """The masked address, for pages without a login: the first letter and the domain, or the last two digits."""
         if self.channel is Channel.SMS:
             return f"{'•' * (len(self.value) - 2)}{self.value[-2:]}"
         name, _, domain = self.value.rpartition("@")
@@ -60,7 +60,7 @@ def channel_of(connection: Connection) -> Channel | None:
 
 
 def read_address(channel: Channel, typed: str, *, countries: Collection[str] = ()) -> Address:
-    """Return the address that a user typed. Raises `AddressOdd`, also for a number outside of `countries` if any are given."""
+    """Return the address that a user typed. Raises `AddressOdd`. `countries` limits phone numbers; empty allows all."""
     text = typed.strip()
     if not text or len(text) > LONGEST or text_problem(text):
         raise AddressOdd
@@ -73,7 +73,7 @@ def read_address(channel: Channel, typed: str, *, countries: Collection[str] = (
         _is_email(text)
     except ValidationError as error:
         raise AddressOdd from error
-    # Only ASCII: some non-ASCII letters map to ASCII in lower case, so two spellings could reach one mailbox and count as two addresses.
+    # Refuse non-ASCII letters: some become ASCII letters in lower case, so two spellings could count as two addresses of one mailbox.
     if not text.isascii():
         raise AddressOdd
     return Address(channel, text.lower())

@@ -1,4 +1,4 @@
-"""Stored codes and links: create, find, count, use up. Every check locks the address, so guesses run one after another."""
+"""Stored codes and links: create, find, count, use up. Every check locks the recipient, so guesses run one after another."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import Connection
 
-# Only the newest codes are valid. More than one, so that a late message or an attacker's request does not invalidate the user's code.
+# Only the newest codes are valid. More than one code is valid, so that a late message or an attacker's request does not invalidate the
+# code of the user.
 _COUNTING = 2
-# Wrong guesses, from all places together, after which a code is invalid. One place has fewer (`CODE_GUESSES_FROM_PLACE`).
+# Number of wrong guesses from all IP addresses after which a code is invalid. One IP address has fewer (`CODE_GUESSES_FROM_PLACE`).
 _MOST_FAILURES = 10
 _LONGEST_CODE = 16
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The scope in which a code is valid. Without a client, codes of every client match. Only checks that leave the code unused do this."""
+    """The scope in which a code is valid. Only checks that leave the code unused omit the client; codes of every client then match."""
 
     connection: Connection
     address: Address
@@ -112,7 +113,7 @@ def _new_code(length: int) -> str:
 
 
 def _said(row: PasswordlessCode, code: str) -> str:
-    """Return the input of a digest. It includes the place of the row, so a digest copied to another row matches nothing."""
+    """Return the input of a digest. It includes the identifying columns of the row, so a digest copied to another row matches nothing."""
     place = (row.tenant_id, row.connection_id, str(row.client_id), row.address, row.bound_to, row.code_expires_at.isoformat())
     return "\x00".join((*place, code))
 

@@ -1,8 +1,8 @@
 """Rate limits for sending and guessing codes: prevent flooded mailboxes and guessed codes without locking out the real user.
 
-An attacker at one place uses up the allowance of that place for the address, and the rest remains for the user: the buckets of a
-place refill more slowly than those of the address. A browser in which the account has logged in before has separate buckets, which a
-flood from elsewhere does not empty.
+Each IP address has a bucket for each recipient. The bucket refills more slowly than the recipient's own bucket, so an attacker at one IP
+address cannot use up the allowance of the user. A browser in which the user has logged in before has separate buckets, which requests
+from other browsers do not empty.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class TooManyCodes(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """The source of a request. `browser` is the mark of a browser in which the account of the address has logged in before.
+    """The source of a request. `browser` identifies a browser in which the recipient has logged in before.
 
-    `is_trusted` is for an authenticated application that sends requests for many users from one address.
+    `is_trusted` is for an authenticated application that sends requests for many users from one IP address.
     """
 
     ip: str
@@ -55,8 +55,8 @@ class Place:
 def take_code(tenant_id: str, address: Address, *, client: Client, place: Place) -> None:
     """Count a code before it is sent. Raises `TooManyCodes`.
 
-    Limits, in this order: 1. one place, over all addresses; 2. one place at this address; 3. this address from all places; 4. one
-    application; 5. one tenant. A browser that the account knows has a separate limit instead of 2 and 3.
+    Limits, in this order: 1. one IP address, for all recipients; 2. one IP address, for this recipient; 3. this recipient, from all IP
+    addresses; 4. one application; 5. one tenant. A browser in which the user has logged in has a separate limit instead of 2 and 3.
     """
     for key in () if place.is_trusted else customer_keys(place.ip, settings.TRUSTED_PROXIES):
         _take(STARTS_OF_PLACE.times(key.factor), tenant_id, key.name)
@@ -88,7 +88,7 @@ def _of_address(tenant_id: str, address: Address, place: Place, *, known: Bucket
     named = (tenant_id, address.channel.value, address.value)
     if place.browser is not None:
         return [(known, (*named, place.browser.name))]
-    # The place comes first: if its bucket is empty, nothing is taken from the bucket of the user's address.
+    # The bucket of the IP address is first: if it is empty, the bucket of the recipient stays unchanged.
     return [(place_bucket, (*named, counted_address(place.ip))), (whole, named)]
 
 

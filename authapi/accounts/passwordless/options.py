@@ -8,7 +8,7 @@ from typing import Any
 
 # Upstream's defaults: six digits, valid for three minutes.
 LENGTH, SECONDS = 6, 180
-# Shorter codes are easy to guess. Longer lifetimes help a guessing attacker more than a typing user.
+# Shorter codes are easy to guess. A longer lifetime gives an attacker more guesses, and users rarely need the time.
 SHORTEST_LENGTH, LONGEST_LENGTH = 6, 10
 SHORTEST_SECONDS, LONGEST_SECONDS = 60, 900
 

@@ -12,13 +12,13 @@ _ASKED = "scer"
 
 
 def may_change_address(user: User) -> bool:
-    """Tell whether the user may change the address. Otherwise a provider manages it, or the user logs in with it."""
+    """Tell whether the user may change the email address. False if a provider manages it, or if the user logs in with it."""
     return user.connection.is_database
 
 
 @own_act("Requested another email address")
 def ask_for_address(own: OwnAct, user: User, *, email: str) -> Rate | None:
-    """Mail a link to the address if no other user has it. Return None, or the rate after too many requests."""
+    """Mail a link to the address if no other user has it. Return None, or the exceeded limit after too many requests."""
     if not ADDRESS_CHANGES.takes(user.tenant_id, user.user_id):
         return Rate.of_empty(ADDRESS_CHANGES)
     start_address_change(user=user, email=email, client_id=own.client.client_id, address=own.host.issuer.rstrip("/"))

@@ -13,7 +13,7 @@ from identity.services.users import update_user
 
 FIELDS = ("name", "given_name", "family_name", "nickname", "picture")
 LANGUAGE = LANGUAGE_NAMES[0]
-# Users of these connections prove an address to this service. No other provider supplies their profile.
+# Users of these connections log in with a code that this service sends, so no external provider supplies their profile.
 _OWN_STRATEGIES = frozenset({"email", "sms"})
 _ONCE = frozenset({"on_first_login", "never_on_login"})
 
@@ -43,7 +43,7 @@ def change_profile(own: OwnAct, user: User, fields: Mapping[str, str], *, langua
     if changes.get("picture") and not str(changes["picture"]).startswith("https://"):
         raise Invalid({"picture": ["Expected an address that starts with https://."]})
     if language != (user.user_metadata.get(LANGUAGE) or ""):
-        # A null value removes one name from the metadata. An empty object would remove all of it.
+        # A null value removes one key of the metadata. An empty object would remove all keys.
         changes["user_metadata"] = {LANGUAGE: language or None}
     if changes:
         update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes=changes)

@@ -1,6 +1,6 @@
-"""CIBA as an entry of the table of protocols. The state of a request names its row.
+"""CIBA as an entry of the table of protocols. The state of a `ProtocolRequest` contains the key of its `CibaRequest`.
 
-There is no address to answer to: the client polls for its tokens, and the browser ends on a page of this service.
+CIBA has no redirect URI: the client polls for its tokens, and the browser stays on a page of this service.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from identity.models import Organization, User
 NAME = "ciba"
 DONE_PATH, DENIED_PATH = f"{PATH}/done", f"{PATH}/denied"
 _DENIED = "ciba_denied"
-# The scope ends with a session, and an approval does not belong to a session.
+# Refresh tokens with this scope end with the session. An approval does not belong to a session, so the scope is dropped.
 _ONLINE_SCOPE = "online_access"
 
 
 def state_of(row: CibaRequest) -> dict[str, int]:
-    """Return the state of a request, which names its row."""
+    """Return the state for this row: its primary key."""
     return {"request": row.pk}
 
 
 def wish_of(request: ProtocolRequest) -> Wish:
-    """Ask only the user of the request, and always ask: an earlier consent says nothing about this request."""
+    """Ask only the user of the request. Always ask for consent: an earlier consent does not cover this request."""
     row, presentation = _row(request), Presentation(form_target="'self'")
     if row is None or not request.client.allows_grant_type(GRANT):
         return Wish(presentation, RequestRefused(CibaCase.REQUEST_EXPIRED))
@@ -114,7 +114,7 @@ def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: Request
         # The user pressed the button twice, or went back.
         return see_other(http_request, DONE_PATH if row.status == CibaRequest.Status.APPROVED else DENIED_PATH)
     if refused.case is LoginCase.LOGIN_REQUIRED:
-        # Another user has just logged in.
+        # Another user than the user of the request has just logged in.
         raise RequestRefused(CibaCase.OTHER_USER)
     raise refused
 
@@ -129,13 +129,13 @@ def _key(request: ProtocolRequest) -> int:
 
 
 def _row(request: ProtocolRequest) -> CibaRequest | None:
-    """Return the row of a request. None if it was deleted, or belongs to another client than the state."""
+    """Return the row of a request. None if the row was deleted or belongs to another client than the request."""
     row = request_with_key(request.host.tenant_id, _key(request))
     return row if row is not None and row.application_id == request.client.pk else None
 
 
 def _met(request: ProtocolRequest, login: CompleteLogin) -> str:
-    """Return the client's most preferred context that the login has met, empty for none."""
+    """Return the first requested `acr` value that the login satisfies. Empty if the login satisfies none."""
     row, offered = _row(request), offered_contexts(request.host.tenant_id)
     return contexts.met(row.acr_values.split(), login.session.methods, among=offered) if row is not None else ""
 

@@ -1,4 +1,4 @@
-"""`POST /login/unlink`: unlinks an account from the account of the access token."""
+"""`POST /login/unlink`: unlinks an identity from the user of the access token."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _LONGEST_OTHER = 1024
 class SignIn:
     """A request for a token. Absent texts are empty.
 
-    `max_age` is in seconds: 0 demands a new login, None demands none. `factors` is the value of `wauth`.
+    `max_age` is in seconds: 0 requires a new login, None sets no limit. `factors` is the value of `wauth`.
     """
 
     realm: str
@@ -75,7 +75,7 @@ def client_realm(realm: str) -> str:
 def sign_in_of(parameters: Mapping[str, str], *, realm: str, callbacks: tuple[str, ...]) -> SignIn:
     """Return a checked request for a token. `realm` names the application. Raises `RequestRefused`.
 
-    A refusal is never sent to an unregistered address, so the user is told.
+    Errors are shown to the user: they must never be sent to an unregistered reply URL.
     """
     if parameters.get("wreq") or parameters.get("wreqptr"):
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The parameters wreq and wreqptr are not supported.")
@@ -109,7 +109,7 @@ def reply_address(asked: str, callbacks: tuple[str, ...]) -> str:
 
 
 def _connection(parameters: Mapping[str, str]) -> str:
-    """Return the connection of the user: `whr=urn:<connection>`, or the parameter `connection` of this service."""
+    """Return the connection that a request names: in `connection`, a parameter of this service, or in `whr=urn:<connection>`."""
     return parameters.get("connection") or parameters.get("whr", "").removeprefix(REALM_PREFIX)
 
 
@@ -125,7 +125,7 @@ def _max_age(wfresh: str | None) -> int | None:
 def client_sign_in(
     client_id: str, callbacks: tuple[str, ...], parameters: Mapping[str, str], *, connection: str, organization: str
 ) -> SignIn:
-    """Return a request that the application did not make: the login began at a provider. Raises `RequestRefused`."""
+    """Return the request for a login that began at a provider, without a request of the application. Raises `RequestRefused`."""
     known = {name: parameters[name] for name in ("wreply", "wctx") if name in parameters}
     asked = sign_in_of(known, realm=f"{REALM_PREFIX}{client_id}", callbacks=callbacks)
     return replace(asked, connection=connection, organization=organization)

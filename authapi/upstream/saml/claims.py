@@ -17,7 +17,7 @@ EMAIL_FORMAT = _FORMATS.format("1.1", "emailAddress")
 _XMLSOAP = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/"
 _MICROSOFT = "http://schemas.microsoft.com/identity/claims/"
 NAME_IDENTIFIER = f"{_XMLSOAP}nameidentifier"
-# Without configuration: the attributes in which common providers send each field. The first one in the assertion is used.
+# The default attribute names of each field, as common providers send them. The first name that the assertion contains is used.
 _DEFAULTS: Mapping[str, tuple[str, ...]] = {
     "user_id": (NAME_IDENTIFIER, f"{_XMLSOAP}upn", f"{_XMLSOAP}name"),
     "email": (
@@ -99,7 +99,7 @@ def claims_of(
 
 
 def _subject(statement: Statement, configured: tuple[str, ...]) -> str:
-    """Return the identifier of the user. Nothing replaces a missing configured attribute: another attribute may name another user."""
+    """Return the identifier of the user. Default attributes never replace configured ones: they may identify another user."""
     if configured:
         subject = _first(statement.attributes, configured)
         if not subject and NAME_IDENTIFIER in configured and statement.name_id is not None and not statement.name_id.is_transient:
