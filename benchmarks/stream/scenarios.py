@@ -18,8 +18,8 @@ Figures = dict[str, Any]
 _WARM_UP = Shape(1, 8)
 _SETTLE_SECONDS = 1.0
 _REST_SECONDS = 1.0
-# Seconds between events of different tenants: the same for every server, so that a server without durable events does not gain
-# warmer caches.
+# Seconds between events of different tenants. The same for every server: a server without durable events publishes faster, and
+# would otherwise run with warmer caches.
 _PACE_SECONDS = 0.01
 
 
@@ -34,7 +34,7 @@ class Numbers:
     next: int = 1
 
     def take(self, count: int = 1) -> int:
-        """Return the first of this many numbers."""
+        """Reserve `count` numbers and return the first."""
         first, self.next = self.next, self.next + count
         return first
 
@@ -69,10 +69,10 @@ QUICK = Sizes(
 
 
 def fan_out(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -> Figures:
-    """One event at a time to one channel after the other; returns processor time per delivered frame.
+    """Publish one event at a time, to each channel in turn. Return the processor time per delivered frame.
 
-    The consumption of the idle server is measured before and subtracted, so that a slow writer does not make a server look
-    expensive.
+    The processor time of the idle server is measured first and subtracted. Otherwise the idle time during a slow publish would
+    count as the cost of frames.
     """
     with open_streams(subject, programs, shape) as reader:
         resting = Meter(subject.pids())
@@ -148,9 +148,9 @@ def connects(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -
 
 
 def idle(start: Starter, programs: Programs, shape: Shape, sizes: Sizes) -> Figures:
-    """Memory per open stream of a new server, and its processor time while only heartbeats are sent."""
+    """Measure the memory per open stream of a new server, and the server's processor time while it sends only heartbeats."""
     with start() as subject:
-        # Memory that the first streams load stays constant for all later ones.
+        # Open a few streams first: they allocate memory that all later streams share.
         with open_streams(subject, programs, _WARM_UP) as reader:
             subject.publish(0, sizes.numbers.take())
             _delivered(reader, _WARM_UP.each)
