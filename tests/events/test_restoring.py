@@ -123,7 +123,7 @@ def test_a_log_with_inconsistent_head_and_entries_is_refused(tenant: Tenant, dam
 
 
 def test_the_command_refuses_a_tenant_without_a_log(committed_db: None) -> None:
-    with pytest.raises(CommandError, match="no log of a tenant nobody"):
+    with pytest.raises(CommandError, match="Tenant nobody has no log"):
         call_command("events", "restored", "--tenant", "nobody", "--yes")
 
 
