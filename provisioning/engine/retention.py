@@ -43,7 +43,7 @@ _EXPIRED_KINDS = "DELETE FROM provisioning_ignoredkind WHERE until < clock_times
 _OLD_ALERTS = "DELETE FROM provisioning_alert WHERE created_at < clock_timestamp() - make_interval(secs => %s)"
 _OLD_TRIALS = "DELETE FROM provisioning_trial WHERE started_at < clock_timestamp() - make_interval(secs => %s)"
 _DECIDED_FOR_STREAM = ("DELETE FROM provisioning_ignoredkind WHERE stream_id = %s", "DELETE FROM provisioning_alert WHERE stream_id = %s")
-# An ended link blocks redeliveries of older events. Without a dead letter of the user there are none, so the link can go.
+# An ended link blocks redeliveries of older events. A user without dead letters has no event to redeliver, so the link can be deleted.
 _ENDED_LINKS = """
 DELETE FROM provisioning_accountlink l WHERE l.id IN (
     SELECT e.id FROM provisioning_accountlink e
