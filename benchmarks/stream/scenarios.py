@@ -41,7 +41,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of a run. Rounds are repeated and their median counts; a round ends early when its time is over."""
+    """The sizes of a run. Figures are medians of repeated rounds; a round ends early when its time is over."""
 
     rounds: int = 3
     streams: int = 1000
@@ -109,7 +109,7 @@ def _one_at_a_time(subject: Subject, reader: Reader, shape: Shape, sizes: Sizes,
 
 
 def burst(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -> Figures:
-    """Many events at once to one channel; returns delivered frames per second, from the commit to the last byte."""
+    """Publish many events at once to one channel; return delivered frames per second, from the commit to the last byte."""
     with open_streams(subject, programs, shape) as reader:
         rounds = []
         for _ in range(sizes.rounds):
@@ -129,7 +129,7 @@ def burst(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -> F
 
 
 def connects(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -> Figures:
-    """Open all streams as fast as the server accepts them, 64 at a time; returns streams per second."""
+    """Open all streams as fast as the server accepts them, 64 at a time; return streams per second."""
     rounds = []
     for _ in range(sizes.rounds):
         requests = subject.requests(shape, own_tokens=True)
