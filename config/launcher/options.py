@@ -42,7 +42,7 @@ def data_directory() -> Path:
 
 
 def read() -> Options:
-    """Read the options. Raises `ImproperlyConfigured` with a sentence for an invalid value."""
+    """Read the options. Raises `ImproperlyConfigured` with a message for an invalid value."""
     port = env.integer("PORT", 8000, "Port of `make up`.", minimum=1, maximum=65000)
     return Options(
         data_dir=data_directory(),
